@@ -1,0 +1,26 @@
+"""The lineage of attention as Keras layers, and translation models built of them.
+
+`import keraszoo` loads nothing but this file. `keraszoo.Translator`, `keraszoo.layers` and the other names
+below are looked up when they are first asked for.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_ROOMS = ("errors", "evaluation", "layers", "models", "pretrained", "search", "tasks", "text", "training")
+_NAMES = {"Translator": "keraszoo.tasks.translator", "KerasZooError": "keraszoo.errors"}
+
+__all__ = ["__version__", *_NAMES, *_ROOMS]
+
+
+def __getattr__(name):
+    if name in _ROOMS:
+        return importlib.import_module(f"keraszoo.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'keraszoo' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,248 @@
+"""The command `keraszoo`: each of its commands is a few calls of `keraszoo.tasks`.
+
+Nothing large is imported before a command needs it, so that `keraszoo --help` is there at once.
+"""
+
+import itertools
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from keraszoo import __version__, console
+from keraszoo.errors import KerasZooError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+subwords_app = typer.Typer(rich_markup_mode=None, help="Subword vocabularies.")
+app.add_typer(subwords_app, name="subwords")
+
+Model = Annotated[str, Argument(metavar="MODEL", help="A model directory, or a shipped model's name.")]
+Beam = Annotated[int | None, Option("--beam-width", min=1, help="Hypotheses kept at a time; 1 is greedy.")]
+Penalty = Annotated[
+    float | None, Option("--length-penalty", min=0.0, help="0: none, which favours short ones.")
+]
+MaxLength = Annotated[int | None, Option("--max-length", min=1, help="Most subwords of a translation.")]
+BatchSize = Annotated[int | None, Option("--batch-size", min=1, help="Sentences translated at a time.")]
+Source = Annotated[str, Option("--source", metavar="FILE", help="Sentences, one a line.")]
+
+
+def _print_version(asked):
+    if asked:
+        typer.echo(f"keraszoo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, Option("--version", callback=_print_version, is_eager=True, help="The version, nothing else.")
+    ] = False,
+):
+    """Train, score and use translation models made of the layers of the papers."""
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, Argument(metavar="RECIPE", help="A YAML file.")],
+    set_: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="As training.seed=3; repeatable.")
+    ] = None,
+    output: Annotated[str | None, Option("--output", help="The directory, instead of the recipe's.")] = None,
+):
+    """Train a model as a recipe says, and write its directory."""
+    from keraszoo.tasks.recipe import Recipe
+
+    overrides = list(set_ or [])
+    if output is not None:
+        overrides.append(f"output={json.dumps(os.path.abspath(output))}")
+    checked = Recipe.read(recipe, overrides)
+    with console.results() as write:
+        console.import_tensorflow()
+        from keraszoo.tasks.recipe_run import run_recipe
+
+        run_recipe(checked)
+        write([checked.output])
+
+
+@app.command()
+def translate(
+    model: Model,
+    files: Annotated[
+        list[str] | None, Argument(metavar="[FILES]...", help="Plain or gzip; or stdin.")
+    ] = None,
+    beam_width: Beam = None,
+    length_penalty: Penalty = None,
+    max_length: MaxLength = None,
+    batch_size: BatchSize = None,
+    as_json: Annotated[bool, Option("--json", help="A JSON object a line, with log-probabilities.")] = False,
+    n_best: Annotated[
+        int | None, Option("--n-best", min=1, help="So many hypotheses; implies --json.")
+    ] = None,
+    attention: Annotated[bool, Option("--attention", help="Attention weights; implies --json.")] = False,
+):
+    """Translate lines of text: one line in, one line out, blank lines kept."""
+    from keraszoo.tasks.line_translation import describe_lines, translate_lines
+    from keraszoo.text.parallel import read_lines
+
+    lines = itertools.chain.from_iterable(map(read_lines, files or ["-"]))
+    # Somebody who types waits for the answer to each line.
+    chunk = 1 if not files and sys.stdin.isatty() else 512
+    search = _given(
+        beam_width=beam_width, length_penalty=length_penalty, max_length=max_length, batch_size=batch_size
+    )
+    with console.results() as write:
+        translator = _translator(model)
+        if as_json or attention or n_best:
+            search |= _given(num_hypotheses=n_best)
+            answers = describe_lines(translator, lines, chunk, attention=attention, **search)
+        else:
+            answers = translate_lines(translator, lines, chunk, **search)
+        for some in answers:
+            write(some)
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    source: Source,
+    references: Annotated[str, Option("--references", metavar="FILE", help="Their translations.")],
+    beam_width: Beam = None,
+    length_penalty: Penalty = None,
+    max_length: MaxLength = None,
+    batch_size: BatchSize = None,
+    as_json: Annotated[bool, Option("--json", help="As one JSON object.")] = False,
+):
+    """Translate and score against references: BLEU, chrF and TER, each with its signature."""
+    from keraszoo.text.parallel import read_pairs
+
+    sources, targets = zip(*read_pairs(source, references), strict=True)
+    search = _given(
+        beam_width=beam_width, length_penalty=length_penalty, max_length=max_length, batch_size=batch_size
+    )
+    with console.results() as write:
+        scores = _translator(model).evaluate(list(sources), list(targets), **search)
+        write([json.dumps(scores.as_dict()) if as_json else scores])
+
+
+@app.command()
+def score(
+    model: Model,
+    source: Source,
+    target: Annotated[str, Option("--target", metavar="FILE", help="Their translations.")],
+):
+    """Print the natural log-probability of each given translation, one a line."""
+    from keraszoo.text.parallel import read_pairs
+
+    pairs = read_pairs(source, target)
+    with console.results() as write:
+        translator = _translator(model)
+        while some := list(itertools.islice(pairs, 512)):
+            sources, targets = zip(*some, strict=True)
+            write(f"{value:.6f}" for value in translator.score(list(sources), list(targets)))
+
+
+@app.command()
+def export(
+    model: Model,
+    directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where the SavedModel goes.")],
+    verify: Annotated[
+        str | None, Option("--verify", metavar="FILE", help="Sentences that both must translate alike.")
+    ] = None,
+):
+    """Export a SavedModel that turns strings into strings."""
+    from keraszoo.text.parallel import read_lines
+
+    lines = None if verify is None else list(read_lines(verify))
+    with console.results() as write:
+        translator = _translator(model)
+        translator.export(directory)
+        write([directory])
+        if lines is not None:
+            count = translator.verify_export(directory, lines)
+            write([f"{count} translations are the same"])
+
+
+@app.command()
+def plot(
+    model: Model,
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="A source sentence.")],
+    picture: Annotated[str, Argument(metavar="PICTURE", help="A .png, .svg or .pdf to write.")],
+    subwords: Annotated[bool, Option("--subwords", help="Subwords on the axes, not words.")] = False,
+):
+    """Translate a sentence and draw which words attended to which."""
+    if not sentence.strip():
+        raise KerasZooError("expected a sentence to translate, got a blank one")
+    with console.results() as write:
+        translation = _translator(model).translate_details([sentence])[0]
+        from keraszoo.plots import attention_heatmap
+        from keraszoo.text.words import merge_subwords
+
+        drawn = translation.source_tokens, translation.tokens, translation.attention_weights
+        attention_heatmap(*(drawn if subwords else merge_subwords(*drawn)), path=picture)
+        write([translation.text])
+
+
+@subwords_app.callback()
+def subwords_options():
+    """Subword vocabularies."""
+
+
+@subwords_app.command("train")
+def train_subwords(
+    files: Annotated[
+        list[str], Argument(metavar="FILES...", help="Text; of both languages for a joint one.")
+    ],
+    output: Annotated[str, Option("--output", metavar="FILE", help="The sentencepiece model to write.")],
+    vocabulary_size: Annotated[int, Option("--vocabulary-size", min=8, help="Number of ids in all.")] = 8000,
+    model_type: Annotated[str, Option("--type", metavar="bpe|unigram", help="The algorithm.")] = "bpe",
+    character_coverage: Annotated[float, Option(help="Share of the characters that get an id.")] = 1.0,
+):
+    """Train a sentencepiece vocabulary on text files."""
+    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.subwords import Subwords
+
+    lines = itertools.chain.from_iterable(map(read_lines, files))
+    Subwords.train(lines, vocabulary_size, model_type, character_coverage).save(output)
+    with console.results() as write:
+        write([output])
+
+
+def _given(**options):
+    """The options that were given; the others are left to the model's own settings."""
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _translator(model):
+    console.import_tensorflow()
+    from keraszoo.tasks.translator import Translator
+
+    return Translator.from_preset(model)
+
+
+def main(arguments=None):
+    """Runs the command line; every error that somebody's input can cause is one line and status 2.
+
+    Args:
+        arguments: list of str; those of the process by default. None at all show the help.
+
+    Raises:
+        SystemExit: always, with 0; 2 for bad input, a wrong option or a file that cannot be written; 130
+            after Ctrl-C; 141 if the reader of the output went away.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    except (KerasZooError, OSError) as error:
+        _fail(error)
+    except typer.TyperException as error:
+        _fail(error.format_message())
+
+
+def _fail(message):
+    print(f"keraszoo: error: {console.one_line(message)}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,76 @@
+"""What a terminal gets to see: results on stdout, everything else on stderr, an error in one line."""
+
+import contextlib
+import os
+import sys
+
+from keraszoo.errors import KerasZooError
+
+
+def one_line(text):
+    r"""Writes control characters, line ends and the like as escapes, so that a message stays one line.
+
+    Example:
+
+    >>> print(one_line("no such file: a\nb\x1b[31m"))
+    no such file: a\nb\x1b[31m
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
+
+
+@contextlib.contextmanager
+def results():
+    r"""Gives a function that writes lines of results to stdout; what else is printed goes to stderr.
+
+    Keras prints its progress bars to stdout, where they would stand among translations. Lines are written in
+    UTF-8 whatever the locale, each ended by `\n`, and are on their way when the function returns.
+
+    Raises:
+        SystemExit: with 141, as a shell has it of a program that nobody listened to any more, when whatever
+            read stdout (`head`, for one) has gone.
+
+    Example:
+
+    >>> with results() as write:
+    ...     write(["Zwei Hunde rennen.", ""])
+    Zwei Hunde rennen.
+    <BLANKLINE>
+    """
+    stdout = sys.stdout
+    binary = getattr(stdout, "buffer", None)
+
+    def write(lines):
+        text = "".join(f"{line}\n" for line in lines)
+        try:
+            if binary is None:  # a notebook or a test put a text stream there
+                stdout.write(text)
+            else:
+                binary.write(text.encode("utf-8", "replace"))
+            stdout.flush()
+        except BrokenPipeError:
+            # Python flushes stdout once more when it ends, and would complain then.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+            raise SystemExit(141) from None
+
+    with contextlib.redirect_stdout(sys.stderr):
+        yield write
+
+
+def import_tensorflow():
+    """Imports TensorFlow without the lines on CPU features that it writes to stderr past every setting.
+
+    Raises:
+        KerasZooError: if TensorFlow cannot be imported; what it said is in the message.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        import tensorflow  # noqa: F401
+    except ImportError as error:
+        raise KerasZooError(f"TensorFlow cannot be imported: {error}") from error
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,92 @@
+"""What every attention is: scores, a masked softmax, a weighted sum."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
+
+
+class Attention(keras.layers.Layer):
+    """Base of the attention layers: it owns masking, softmax and the weighted sum; a subclass supplies the
+    scores.
+
+        e_tj = score(query_t, key_j)        alpha_tj = exp(e_tj) / sum_k exp(e_tk)        c_t = sum_j alpha_tj
+        value_j
+
+    with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes `scores(query,
+    keys)`, and `prepare(value, key)` if something of the score depends on the memory alone. A decoder that
+    steps calls `prepare` once a sentence and `attend` at every step; `call` is the two together.
+
+    Shapes: B batch, T queries, S values, D width of a value, U width of what `prepare` makes.
+
+    Args:
+        dropout: share of the attention weights dropped in training, in [0, 1).
+
+    Call arguments:
+        query: `(B, T, ...)`.
+        value: `(B, S, D)`, what is summed.
+        key: `(B, S, ...)`, what is compared with the queries; `None`: the values.
+        query_mask: accepted since Keras fills it in; a query of padding is not treated in any special way.
+        value_mask: bool `(B, S)`, `True` = attend; arrives by itself from `Embedding(mask_zero=True)`.
+        attention_mask: bool `(B, T, S)`, which query may see which value.
+        use_causal_mask: query t sees values up to t alone.
+        training: whether dropout is on.
+
+    Returns:
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`. Where a query may see nothing, both are
+        zero.
+    """
+
+    def __init__(self, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.dropout = dropout
+        self.weight_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy) if dropout else None
+
+    def prepare(self, value, key=None):
+        """What depends on the memory alone: `(keys, values)` for `attend`, computed once a sentence."""
+        return (value if key is None else key), value
+
+    def scores(self, query, keys):
+        """`(B, T, S)` scores of the queries against what `prepare` made of the memory."""
+        raise TypeError(f"{type(self).__name__} is abstract: a subclass supplies scores(query, keys).")
+
+    def attend(self, query, keys, values, mask=None, training=None):
+        """Context and attention weights of queries over a prepared memory.
+
+        Args:
+            query: `(B, T, ...)`.
+            keys, values: what `prepare` returned.
+            mask: bool `(B, S)` or `(B, T, S)`, `True` = attend.
+
+        Returns:
+            `(context, attention_weights)`, `(B, T, D)` and `(B, T, S)`.
+        """
+        weights = masked_softmax(self.scores(query, keys), combine_masks(mask))  # (B, T, S)
+        dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
+        return ops.matmul(dropped, values), weights  # (B, T, D)
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        training=None,
+    ):
+        keys, values = self.prepare(value, key)
+        causal = causal_mask(ops.shape(query)[1]) if use_causal_mask else None
+        mask = combine_masks(value_mask, attention_mask, causal)
+        return self.attend(query, keys, values, mask, training=training)
+
+    def compute_mask(self, query, value=None, query_mask=None, value_mask=None):
+        return query_mask, None
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        return (*query_shape[:2], value_shape[-1]), (*query_shape[:2], value_shape[1])
+
+    def get_config(self):
+        return {**super().get_config(), "dropout": self.dropout}

@@ -1,0 +1,58 @@
+"""Scaled dot-product attention (Vaswani et al., 2017, section 3.2.1)."""
+
+import math
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention import Attention
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class ScaledDotProductAttention(Attention):
+    """Dot products of queries and keys, scaled so that their variance does not grow with the width.
+
+        Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V        (eq. 1)
+
+    It has no weights. Queries and keys must have the same width d_k.
+
+    Args:
+        scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
+        dropout: share of the attention weights dropped in training.
+
+    Call arguments: as for `Attention`.
+
+    Returns:
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
+
+    Raises:
+        ValueError: if queries and keys differ in width.
+
+    Example:
+
+    >>> import numpy as np
+    >>> context, weights = ScaledDotProductAttention()(np.ones((1, 2, 4)), np.ones((1, 3, 4)))
+    >>> tuple(context.shape), tuple(weights.shape)
+    ((1, 2, 4), (1, 2, 3))
+
+    Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
+    """
+
+    def __init__(self, scale=None, dropout=0.0, **kwargs):
+        super().__init__(dropout=dropout, **kwargs)
+        self.scale = scale
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        key_shape = value_shape if key_shape is None else key_shape
+        if query_shape[-1] != key_shape[-1]:
+            raise ValueError(
+                "Dot products need queries and keys of one width. "
+                f"Received: query of shape {tuple(query_shape)}, key of shape {tuple(key_shape)}"
+            )
+
+    def scores(self, query, keys):
+        scale = 1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale
+        return ops.matmul(query * scale, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}

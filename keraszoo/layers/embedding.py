@@ -1,0 +1,74 @@
+"""One matrix for reading words and for predicting them (Press and Wolf, 2017)."""
+
+import math
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class TiedEmbedding(keras.layers.Layer):
+    """An embedding whose transpose is the output matrix before the vocabulary softmax.
+
+        embed(y) = sqrt(D) E[y]        logits(h) = h E^T (+ b)
+
+    E is drawn from N(0, 1/D), so that embeddings have unit variance after the factor and logits start small.
+
+    Args:
+        vocabulary_size: V.
+        width: D.
+        scale: multiply embeddings by sqrt(D), as the Transformer does.
+        use_bias: add b to the logits. The paper has none.
+
+    Call arguments:
+        inputs: int `(B, T)` ids in [0, V).
+
+    Returns:
+        `(B, T, D)`; `logits(h)` takes `(..., D)` to `(..., V)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> embedding = TiedEmbedding(vocabulary_size=5, width=4)
+    >>> embedded = embedding(np.array([[1, 2, 3]]))
+    >>> tuple(embedded.shape), tuple(embedding.logits(embedded).shape)
+    ((1, 3, 4), (1, 3, 5))
+
+    Reference: Press, Wolf: Using the Output Embedding to Improve Language Models, 2017,
+    https://arxiv.org/abs/1608.05859.
+    """
+
+    def __init__(self, vocabulary_size, width, scale=True, use_bias=False, **kwargs):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.width = width
+        self.scale = scale
+        self.use_bias = use_bias
+
+    def build(self, inputs_shape=None):
+        initializer = keras.initializers.RandomNormal(stddev=self.width**-0.5)
+        self.E = self.add_weight(name="E", shape=(self.vocabulary_size, self.width), initializer=initializer)
+        self.b = None
+        if self.use_bias:
+            self.b = self.add_weight(name="b", shape=(self.vocabulary_size,), initializer="zeros")
+
+    def call(self, inputs):
+        embedded = ops.cast(ops.take(self.E, inputs, axis=0), self.compute_dtype)  # (B, T, D)
+        return embedded * math.sqrt(self.width) if self.scale else embedded
+
+    def logits(self, hidden):
+        """`(..., D)` to `(..., V)`."""
+        logits = ops.matmul(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)))
+        return logits if self.b is None else logits + ops.cast(self.b, logits.dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape, self.width)
+
+    def get_config(self):
+        own = {
+            "vocabulary_size": self.vocabulary_size,
+            "width": self.width,
+            "scale": self.scale,
+            "use_bias": self.use_bias,
+        }
+        return {**super().get_config(), **own}

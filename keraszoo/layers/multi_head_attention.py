@@ -1,0 +1,150 @@
+"""Multi-head attention (Vaswani et al., 2017, section 3.2.2), with what a decoder needs to step."""
+
+import math
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention import Attention
+from keraszoo.layers.linear import linear
+from keraszoo.layers.masking import combine_masks, masked_softmax
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class MultiHeadAttention(Attention):
+    """H scaled dot-product attentions side by side, each in a projection of its own.
+
+        MultiHead(Q, K, V) = Concat(head_1, ..., head_H) W^O
+        head_i = softmax((Q W_i^Q) (K W_i^K)^T / sqrt(d_k)) (V W_i^V)
+
+    The W_i^Q of all heads stand side by side in one matrix `W_q` `(width of Q, H * d_k)`, likewise `W_k`,
+    `W_v`; `W_o` is `(H * d_v, output_dim)`. Plain matrix products are faster on a CPU than the einsums of
+    `keras.layers.MultiHeadAttention`; `set_keras_weights` takes its weights and gives its numbers.
+
+    Stepping: `prepare` gives the keys and values of a memory, computed once; for self-attention a decoder
+    writes what `prepare` makes of each new position into a cache of fixed size and calls `attend` with a mask
+    over the cache.
+
+    Shapes: B batch, T queries, S values, H heads, d_k `key_dim`, d_v `value_dim`.
+
+    Args:
+        num_heads: H.
+        key_dim: d_k, the width of a query and a key in one head.
+        value_dim: d_v, the width of a value in one head; `None`: d_k.
+        output_dim: width of the context; `None`: the width of the query.
+        use_bias: add biases b_q, b_k, b_v, b_o (Keras does, the paper's equations do not).
+        dropout: share of the attention weights dropped in training.
+
+    Call arguments: as for `Attention`. Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
+
+    Returns:
+        `(context, attention_weights)`: `(B, T, output_dim)` and `(B, H, T, S)`. A query that may see nothing
+        has attention weights of zero and, as its heads are zero, the context b_o.
+
+    Raises:
+        ValueError: if `num_heads` or `key_dim` is not a positive integer.
+
+    Example:
+
+    >>> import numpy as np
+    >>> layer = MultiHeadAttention(num_heads=2, key_dim=3)
+    >>> context, attention_weights = layer(np.ones((1, 4, 6)), np.ones((1, 5, 7)))
+    >>> tuple(context.shape), tuple(attention_weights.shape)
+    ((1, 4, 6), (1, 2, 4, 5))
+
+    Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
+    """
+
+    def __init__(
+        self, num_heads, key_dim, value_dim=None, output_dim=None, use_bias=True, dropout=0.0, **kwargs
+    ):
+        super().__init__(dropout=dropout, **kwargs)
+        for name, number in {"num_heads": num_heads, "key_dim": key_dim}.items():
+            if not isinstance(number, int) or number < 1:
+                raise ValueError(f"{name} must be a positive integer. Received: {name}={number!r}")
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.output_dim = output_dim
+        self.use_bias = use_bias
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        key_shape = value_shape if key_shape is None else key_shape
+        keys, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
+        self.W_q, self.b_q = self._projection("q", query_shape[-1], keys)
+        self.W_k, self.b_k = self._projection("k", key_shape[-1], keys)
+        self.W_v, self.b_v = self._projection("v", value_shape[-1], values)
+        self.W_o, self.b_o = self._projection("o", values, self.output_dim or query_shape[-1])
+
+    def _projection(self, name, inputs, outputs):
+        kernel = self.add_weight(name=f"W_{name}", shape=(inputs, outputs), initializer="glorot_uniform")
+        bias = (
+            self.add_weight(name=f"b_{name}", shape=(outputs,), initializer="zeros")
+            if self.use_bias
+            else None
+        )
+        return kernel, bias
+
+    def _split_heads(self, x, width):
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, width))
+        return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, width)
+
+    def prepare(self, value, key=None):
+        """Keys `(B, H, S, d_k)` and values `(B, H, S, d_v)` of a memory."""
+        keys = linear(value if key is None else key, self.W_k, self.b_k)
+        values = linear(value, self.W_v, self.b_v)
+        return self._split_heads(keys, self.key_dim), self._split_heads(values, self.value_dim)
+
+    def scores(self, query, keys):
+        queries = self._split_heads(linear(query, self.W_q, self.b_q), self.key_dim)
+        return ops.matmul(queries * (1 / math.sqrt(self.key_dim)), ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
+
+    def attend(self, query, keys, values, mask=None, training=None):
+        mask = combine_masks(mask)
+        mask = None if mask is None else mask[:, None]  # (B, 1, T or 1, S)
+        weights = masked_softmax(self.scores(query, keys), mask)  # (B, H, T, S)
+        dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
+        heads = ops.transpose(ops.matmul(dropped, values), (0, 2, 1, 3))  # (B, T, H, d_v)
+        heads = ops.reshape(heads, (-1, ops.shape(heads)[1], self.num_heads * self.value_dim))
+        return linear(heads, self.W_o, self.b_o), weights
+
+    def set_keras_weights(self, layer):
+        """Takes the weights of a built `keras.layers.MultiHeadAttention`; both layers then give the same
+        numbers.
+
+        Raises:
+            ValueError: if the layer has other sizes than this one.
+        """
+        if not self.built:
+            raise ValueError("Build the layer (call it once) before it is given weights.")
+        dense = {
+            "q": layer.query_dense,
+            "k": layer.key_dense,
+            "v": layer.value_dense,
+            "o": layer.output_dense,
+        }
+        for name, theirs in dense.items():
+            kernel = getattr(self, f"W_{name}")
+            if math.prod(theirs.kernel.shape) != math.prod(kernel.shape):
+                raise ValueError(
+                    f"W_{name} is {tuple(kernel.shape)}, "
+                    f"the other layer's {theirs.name} kernel {tuple(theirs.kernel.shape)}."
+                )
+            kernel.assign(ops.reshape(theirs.kernel, kernel.shape))
+            if self.use_bias:
+                bias = getattr(self, f"b_{name}")
+                bias.assign(ops.reshape(theirs.bias, bias.shape))
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        context = (*query_shape[:2], self.output_dim or query_shape[-1])
+        return context, (query_shape[0], self.num_heads, query_shape[1], value_shape[1])
+
+    def get_config(self):
+        own = {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "output_dim": self.output_dim,
+            "use_bias": self.use_bias,
+        }
+        return {**super().get_config(), **own}

@@ -1,0 +1,98 @@
+"""Reading a sentence in both directions (Schuster and Paliwal, 1997; Bahdanau et al., 2015, section 3.2)."""
+
+import keras
+
+CELLS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
+
+
+def check_cell(cell):
+    """The name of a recurrent cell, or an error that lists them."""
+    if cell not in CELLS:
+        raise ValueError(f"cell must be one of {sorted(CELLS)}. Received: cell={cell!r}")
+    return cell
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class BidirectionalEncoder(keras.layers.Layer):
+    """Annotations of a sentence: a recurrent net in each direction, their states side by side.
+
+        h_j = [h->_j ; h<-_j]        h->_j = f(x_j, h->_{j-1})        h<-_j = f(x_j, h<-_{j+1})
+
+    The GRU is the one of Cho et al. (2014), with the reset gate before the matrix product; the LSTM that of
+    Hochreiter and Schmidhuber with forget gates. Padding stands at the end and is skipped by both directions.
+
+    Shapes: B batch, S source, D width of the inputs, U `units`.
+
+    Args:
+        units: U, of one direction.
+        cell: `"gru"` or `"lstm"`.
+        num_layers: how many bidirectional layers stand on each other.
+        dropout: share of the inputs of each layer after the first that is dropped in training.
+
+    Call arguments:
+        inputs: `(B, S, D)`.
+        inputs_mask: bool `(B, S)`, `True` = a word; arrives by itself from an embedding that masks.
+
+    Returns:
+        `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1.
+
+    Raises:
+        ValueError: if `cell` is unknown.
+
+    Example:
+
+    >>> import numpy as np
+    >>> annotations, first_backward = BidirectionalEncoder(units=3)(np.ones((2, 5, 4)))
+    >>> tuple(annotations.shape), tuple(first_backward.shape)
+    ((2, 5, 6), (2, 3))
+
+    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
+    2015, https://arxiv.org/abs/1409.0473.
+    """
+
+    def __init__(self, units, cell="gru", num_layers=1, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.units = units
+        self.cell = check_cell(cell)
+        self.num_layers = num_layers
+        self.dropout = dropout
+        self.between = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        options = {"reset_after": False} if cell == "gru" else {}
+        self.layers = [
+            keras.layers.Bidirectional(
+                CELLS[cell](
+                    units,
+                    return_sequences=True,
+                    use_cudnn=False,
+                    dtype=self.dtype_policy,
+                    zero_output_for_mask=True,
+                    **options,
+                ),
+                dtype=self.dtype_policy,
+                name=f"layer_{i}",
+            )
+            for i in range(num_layers)
+        ]
+
+    def build(self, inputs_shape):
+        for layer in self.layers:
+            layer.build(inputs_shape)
+            inputs_shape = (*inputs_shape[:-1], 2 * self.units)
+
+    def call(self, inputs, inputs_mask=None, training=None):
+        x = inputs
+        for i, layer in enumerate(self.layers):
+            x = self.between(x, training=training) if i else x
+            x = layer(x, mask=inputs_mask, training=training)  # (B, S, 2 U)
+        return x, x[:, 0, self.units :]
+
+    def compute_mask(self, inputs, inputs_mask=None):
+        return inputs_mask, None
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], 2 * self.units), (inputs_shape[0], self.units)
+
+    def get_config(self):
+        own = {"units": self.units, "cell": self.cell, "num_layers": self.num_layers, "dropout": self.dropout}
+        return {**super().get_config(), **own}

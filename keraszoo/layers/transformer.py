@@ -1,0 +1,229 @@
+"""The blocks a Transformer is stacked from (Vaswani et al., 2017, section 3.1)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.feed_forward import FeedForward
+from keraszoo.layers.masking import causal_mask
+from keraszoo.layers.multi_head_attention import MultiHeadAttention
+
+
+class TransformerLayer(keras.layers.Layer):
+    """What encoder and decoder layers share: sublayers in residual connections with layer normalisation.
+
+        post-norm (the paper):  x <- LayerNorm(x + Dropout(Sublayer(x)))
+        pre-norm:               x <- x + Dropout(Sublayer(LayerNorm(x)))
+
+    A stack of pre-norm layers wants one more LayerNorm at its end, which the model supplies.
+
+    Args:
+        num_heads: H; the width of the inputs must be a multiple of it.
+        hidden_dim: d_ff of the feed-forward sublayer.
+        pre_norm: normalise before the sublayer instead of after the sum.
+        dropout: residual dropout, on the output of each sublayer.
+        attention_dropout: dropout on attention weights; `None`: as `dropout`.
+        hidden_dropout: dropout inside the feed-forward sublayer; `None`: as `dropout`.
+        activation: of the feed-forward sublayer.
+        use_bias: biases in the attention projections.
+        epsilon: of the layer normalisation.
+    """
+
+    sublayers = ("self_attention", "feed_forward")
+
+    def __init__(
+        self,
+        num_heads,
+        hidden_dim,
+        pre_norm=False,
+        dropout=0.1,
+        attention_dropout=None,
+        hidden_dropout=None,
+        activation="relu",
+        use_bias=True,
+        epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.pre_norm = pre_norm
+        self.dropout = dropout
+        self.attention_dropout = dropout if attention_dropout is None else attention_dropout
+        self.hidden_dropout = dropout if hidden_dropout is None else hidden_dropout
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.epsilon = epsilon
+        self.residual_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.norms = {
+            name: keras.layers.LayerNormalization(
+                epsilon=epsilon, dtype=self.dtype_policy, name=f"{name}_norm"
+            )
+            for name in self.sublayers
+        }
+        self.feed_forward = FeedForward(
+            hidden_dim, activation, self.hidden_dropout, dtype=self.dtype_policy, name="feed_forward"
+        )
+
+    def _make_attention(self, width, name):
+        if width % self.num_heads:
+            raise ValueError(
+                "The width of the inputs must be a multiple of num_heads. "
+                f"Received: {width}, num_heads={self.num_heads}"
+            )
+        return MultiHeadAttention(
+            self.num_heads,
+            width // self.num_heads,
+            use_bias=self.use_bias,
+            dropout=self.attention_dropout,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def residual(self, name, x, sublayer, training=None):
+        """The sum of x and its sublayer; what the sublayer returns beside its output is passed on."""
+        norm = self.norms[name]
+        output, *rest = sublayer(norm(x) if self.pre_norm else x)
+        x = x + self.residual_dropout(output, training=training)
+        return (x if self.pre_norm else norm(x)), *rest
+
+    def get_config(self):
+        own = {
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "pre_norm": self.pre_norm,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "hidden_dropout": self.hidden_dropout,
+            "activation": keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "epsilon": self.epsilon,
+        }
+        return {**super().get_config(), **own}
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class TransformerEncoderLayer(TransformerLayer):
+    """Self-attention and a feed-forward network, each in a residual connection (figure 1, left).
+
+    Args: as for `TransformerLayer`.
+
+    Call arguments:
+        inputs: `(B, S, D)`.
+        inputs_mask: bool `(B, S)`, `True` = a real position; arrives by itself from an embedding that masks.
+
+    Returns:
+        `(B, S, D)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> tuple(TransformerEncoderLayer(num_heads=2, hidden_dim=8)(np.ones((1, 3, 4))).shape)
+    (1, 3, 4)
+    """
+
+    def build(self, inputs_shape):
+        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention")
+        self.self_attention.build(inputs_shape, inputs_shape)
+        self.feed_forward.build(inputs_shape)
+        for norm in self.norms.values():
+            norm.build(inputs_shape)
+
+    def call(self, inputs, inputs_mask=None, training=None):
+        def self_attention(x):
+            keys, values = self.self_attention.prepare(x)
+            return self.self_attention.attend(x, keys, values, inputs_mask, training=training)
+
+        def feed_forward(x):
+            return (self.feed_forward(x, training=training),)
+
+        x, _ = self.residual("self_attention", inputs, self_attention, training)
+        (x,) = self.residual("feed_forward", x, feed_forward, training)
+        return x
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class TransformerDecoderLayer(TransformerLayer):
+    """Causal self-attention, attention over a memory, and a feed-forward network (figure 1, right).
+
+    `call` reads all positions at once (teacher forcing). A decoder that steps calls `prepare` for the memory
+    once a sentence and `step` for each position; both run through the same sublayers.
+
+    Args: as for `TransformerLayer`.
+
+    Call arguments:
+        inputs: `(B, T, D)`.
+        memory: `(B, S, D)`, the encoder's output.
+        inputs_mask: accepted since Keras fills it in; padding stands at the end, where causality hides it.
+        memory_mask: bool `(B, S)`, `True` = a real position of the source.
+
+    Returns:
+        `(outputs, attention_weights)`: `(B, T, D)` and, over the memory, `(B, H, T, S)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> layer = TransformerDecoderLayer(num_heads=2, hidden_dim=8)
+    >>> outputs, attention_weights = layer(np.ones((1, 3, 4)), np.ones((1, 5, 4)))
+    >>> tuple(outputs.shape), tuple(attention_weights.shape)
+    ((1, 3, 4), (1, 2, 3, 5))
+    """
+
+    sublayers = ("self_attention", "cross_attention", "feed_forward")
+
+    def build(self, inputs_shape, memory_shape):
+        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention")
+        self.cross_attention = self._make_attention(inputs_shape[-1], "cross_attention")
+        self.self_attention.build(inputs_shape, inputs_shape)
+        self.cross_attention.build(inputs_shape, memory_shape)
+        self.feed_forward.build(inputs_shape)
+        for norm in self.norms.values():
+            norm.build(inputs_shape)
+
+    def prepare(self, memory):
+        """Keys and values of the memory for `step`, computed once a sentence."""
+        return self.cross_attention.prepare(memory)
+
+    def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
+        seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
+        outputs, weights, _ = self.step(inputs, self.prepare(memory), memory_mask, None, seen, training)
+        return outputs, weights
+
+    def step(self, inputs, memory, memory_mask, write, mask, training=None):
+        """The sublayers over new positions, with whatever came before them in a cache.
+
+        Args:
+            inputs: `(B, T, D)`, the new positions.
+            memory: what `prepare` returned.
+            memory_mask: bool `(B, S)`.
+            write: a function that takes the new keys and values and returns all there are so far; `None`: the
+                new ones alone.
+            mask: bool, which of all the keys each new position may see.
+
+        Returns:
+            `(outputs, attention_weights, (keys, values))`: the last is what `write` returned, to be kept as
+            the cache.
+        """
+
+        def self_attention(x):
+            new = self.self_attention.prepare(x)
+            keys, values = new if write is None else write(*new)
+            context, _ = self.self_attention.attend(x, keys, values, mask, training=training)
+            return context, (keys, values)
+
+        def cross_attention(x):
+            return self.cross_attention.attend(x, *memory, memory_mask, training=training)
+
+        def feed_forward(x):
+            return (self.feed_forward(x, training=training),)
+
+        x, cache = self.residual("self_attention", inputs, self_attention, training)
+        x, weights = self.residual("cross_attention", x, cross_attention, training)
+        (x,) = self.residual("feed_forward", x, feed_forward, training)
+        return x, weights, cache
+
+    def compute_output_shape(self, inputs_shape, memory_shape):
+        return inputs_shape, (inputs_shape[0], self.num_heads, inputs_shape[1], memory_shape[1])

@@ -1,0 +1,196 @@
+"""RNNsearch: jointly learning to align and translate (Bahdanau, Cho and Bengio, 2015)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention_decoder import AttentionDecoder
+from keraszoo.layers.bahdanau_attention import BahdanauAttention
+from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
+from keraszoo.models.translation_model import TranslationModel
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class RNNSearch(TranslationModel):
+    """A bidirectional encoder and a decoder that searches the source for what the next word needs.
+
+        h_j = [h->_j ; h<-_j]                                       annotations                   (A.2.1)
+        s_0 = tanh(W_s h<-_1)                                       `initial`                     (A.2.2)
+        c_i = sum_j alpha_ij h_j, e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)                        (A.1.2)
+        s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`, GRU or LSTM
+        t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i                `readout`
+        t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
+        p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
+
+    Departures, each of which can be switched off: dropout on embeddings and readout (the paper has none);
+    output biases.
+
+    Presets: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for small
+    data.
+
+    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V; `None`: as the source.
+        embedding_dim: width of the embeddings of both sides.
+        units: U, of each direction of the encoder and of the decoder.
+        attention_units: width of the hidden layer of the score; `None`: U.
+        readout_dim: l, the width after maxout; `None`: half of U.
+        cell: `"gru"` as in the paper, or `"lstm"`.
+        encoder_layers: bidirectional layers; the paper has one.
+        dropout: on embeddings, between encoder layers and on the readout.
+        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
+        tie_output: use the target embedding as W_o; then `readout_dim` is `embedding_dim`.
+        source_pad_id: id of padding in the source.
+
+    Call arguments:
+        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
+            `<s>`.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Raises:
+        ValueError: if `cell` is unknown, or shared embeddings meet two vocabulary sizes.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = RNNSearch(11, embedding_dim=4, units=6)
+    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    (1, 2, 11)
+
+    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
+    2015, https://arxiv.org/abs/1409.0473.
+    """
+
+    presets = {
+        "paper": {"embedding_dim": 620, "units": 1000, "readout_dim": 500},
+        "small": {
+            "embedding_dim": 256,
+            "units": 256,
+            "dropout": 0.2,
+            "share_embeddings": True,
+            "tie_output": True,
+        },
+        "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
+    }
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        embedding_dim=620,
+        units=1000,
+        attention_units=None,
+        readout_dim=None,
+        cell="gru",
+        encoder_layers=1,
+        dropout=0.0,
+        share_embeddings=False,
+        tie_output=False,
+        source_pad_id=0,
+        **kwargs,
+    ):
+        target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
+        super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
+        if share_embeddings and source_vocabulary_size != target_vocabulary_size:
+            raise ValueError(
+                "share_embeddings wants one joint vocabulary. Received: "
+                f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
+            )
+        self.sizes = {
+            "embedding_dim": embedding_dim,
+            "units": units,
+            "attention_units": attention_units,
+            "readout_dim": readout_dim,
+            "cell": cell,
+            "encoder_layers": encoder_layers,
+            "dropout": dropout,
+            "share_embeddings": share_embeddings,
+            "tie_output": tie_output,
+        }
+        dtype = self.dtype_policy
+        readout_dim = embedding_dim if tie_output else readout_dim or units // 2
+        embedding = keras.layers.Embedding
+        self.target_embedding = embedding(
+            target_vocabulary_size, embedding_dim, dtype=dtype, name="target_embedding"
+        )
+        self.source_embedding = (
+            self.target_embedding
+            if share_embeddings
+            else embedding(source_vocabulary_size, embedding_dim, dtype=dtype, name="source_embedding")
+        )
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
+        self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
+        self.initial = keras.layers.Dense(units, activation="tanh", dtype=dtype, name="initial")
+        attention = BahdanauAttention(attention_units or units, dtype=dtype, name="attention")
+        self.decoder = AttentionDecoder(attention, units, cell, dtype=dtype, name="decoder")
+        self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
+        self.output_bias = self.add_weight(
+            name="output_bias", shape=(target_vocabulary_size,), initializer="zeros"
+        )
+        self.output_kernel = None
+        if not tie_output:
+            self.output_kernel = self.add_weight(
+                name="output_kernel",
+                shape=(readout_dim, target_vocabulary_size),
+                initializer="glorot_uniform",
+            )
+
+    def encode(self, source, training=None):
+        mask = self.memory_mask(source)
+        x = self.embedding_dropout(self.source_embedding(source), training=training)  # (B, S, E)
+        annotations, first_backward = self.encoder(x, inputs_mask=mask, training=training)
+        return {"memory": annotations, "memory_mask": mask, "first": self.initial(first_backward)}
+
+    def call(self, inputs, training=None):
+        source, target_in = inputs
+        memory = self.encode(source, training=training)
+        embedded = self.embedding_dropout(self.target_embedding(target_in), training=training)  # (B, T, E)
+        start = self.decoder.initial_state(memory["first"])
+        queries, _, contexts = self.decoder(
+            embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
+        )
+        return self._logits(queries, embedded, contexts, training)
+
+    def _logits(self, queries, embedded, contexts, training=None):
+        readout = self.readout(ops.concatenate([queries, embedded, contexts], axis=-1))  # (..., 2 l)
+        pairs = ops.reshape(readout, (*ops.shape(readout)[:-1], -1, 2))
+        readout = self.readout_dropout(ops.max(pairs, axis=-1), training=training)  # (..., l)
+        kernel = self.output_kernel
+        if kernel is None:
+            kernel = ops.transpose(ops.cast(self.target_embedding.embeddings, readout.dtype))
+        return ops.matmul(readout, ops.cast(kernel, readout.dtype)) + ops.cast(
+            self.output_bias, readout.dtype
+        )
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        keys, values = self.decoder.prepare(memory["memory"])
+        start = self.decoder.initial_state(ops.repeat(memory["first"], beam_width, axis=0))
+        mask = memory["memory_mask"]
+        rows = ops.shape(mask)[0] * beam_width
+        return {
+            "memory": {"memory_mask": mask, "keys": keys, "values": values},
+            "position": ops.zeros((), dtype="int32"),
+            "recurrent": start,
+            "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
+        }
+
+    def step(self, tokens, state):
+        memory = state["memory"]
+        embedded = self.target_embedding(tokens)  # (N, E)
+        queries = state["recurrent"][0]
+        context, weights, recurrent = self.decoder.step(
+            embedded, state["recurrent"], (memory["keys"], memory["values"]), memory["memory_mask"]
+        )
+        return self._logits(queries, embedded, context), {
+            **state,
+            "position": state["position"] + 1,
+            "recurrent": list(recurrent),
+            "attention_weights": ops.cast(weights, "float32"),
+        }
+
+    def get_config(self):
+        return {**super().get_config(), **self.sizes}

@@ -1,0 +1,227 @@
+"""The Transformer (Vaswani et al., 2017)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.embedding import TiedEmbedding
+from keraszoo.layers.positions import PositionalEncoding
+from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.models.translation_model import TranslationModel
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class Transformer(TranslationModel):
+    """Encoder and decoder of stacked self-attention (figure 1 of the paper).
+
+    Source and target words are embedded, multiplied by sqrt(d_model) and given sinusoidal positions; the
+    output matrix before the softmax is the transpose of the target embedding, and by default also of the
+    source embedding ("three-way" tied, section 3.4), which wants one joint vocabulary.
+
+    Presets: `base` (65 M parameters at a vocabulary of 37,000) and `big` (213 M) are the paper's; `small` (3
+    + 3 layers of 256) and `tiny` (4 + 4 layers of 128) are for small data.
+
+    Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V; `None`: as the source.
+        d_model: D, the width of everything between layers.
+        num_layers: N, layers in the encoder and in the decoder.
+        num_heads: H.
+        hidden_dim: d_ff, the width inside the feed-forward sublayers.
+        dropout: residual dropout, also on the sums of embeddings and positions.
+        attention_dropout: on attention weights; the paper has none, tensor2tensor does. `None`: as `dropout`.
+        hidden_dropout: inside the feed-forward sublayers; `None`: as `dropout`.
+        pre_norm: LayerNorm before each sublayer (and once at the end of a stack) instead of after each sum.
+        tie_embeddings: `"all"` (source, target and output share one matrix), `"target"` (target and output
+            do).
+        use_bias: biases in the attention projections.
+        source_pad_id: id of padding in the source.
+
+    Call arguments:
+        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
+            `<s>`.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Raises:
+        ValueError: if `tie_embeddings` is unknown, or is `"all"` with two vocabulary sizes.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = Transformer(11, d_model=8, num_layers=1, num_heads=2, hidden_dim=16)
+    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    (1, 2, 11)
+
+    Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
+    """
+
+    presets = {
+        "base": {"d_model": 512, "num_layers": 6, "num_heads": 8, "hidden_dim": 2048, "dropout": 0.1},
+        "big": {"d_model": 1024, "num_layers": 6, "num_heads": 16, "hidden_dim": 4096, "dropout": 0.3},
+        "small": {"d_model": 256, "num_layers": 3, "num_heads": 4, "hidden_dim": 1024, "pre_norm": True},
+        "tiny": {"d_model": 128, "num_layers": 4, "num_heads": 4, "hidden_dim": 256, "dropout": 0.3},
+    }
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        d_model=512,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=2048,
+        dropout=0.1,
+        attention_dropout=None,
+        hidden_dropout=None,
+        pre_norm=False,
+        tie_embeddings="all",
+        use_bias=True,
+        source_pad_id=0,
+        **kwargs,
+    ):
+        target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
+        super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
+        if tie_embeddings not in ("all", "target"):
+            raise ValueError(f'tie_embeddings must be "all" or "target". Received: {tie_embeddings!r}')
+        if tie_embeddings == "all" and source_vocabulary_size != target_vocabulary_size:
+            raise ValueError(
+                'tie_embeddings="all" wants one joint vocabulary. Received: '
+                f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
+            )
+        self.sizes = {
+            "d_model": d_model,
+            "num_layers": num_layers,
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "hidden_dropout": hidden_dropout,
+            "pre_norm": pre_norm,
+            "tie_embeddings": tie_embeddings,
+            "use_bias": use_bias,
+        }
+        dtype = self.dtype_policy
+        self.target_embedding = TiedEmbedding(
+            target_vocabulary_size, d_model, dtype=dtype, name="target_embedding"
+        )
+        self.source_embedding = (
+            self.target_embedding
+            if tie_embeddings == "all"
+            else TiedEmbedding(source_vocabulary_size, d_model, dtype=dtype, name="source_embedding")
+        )
+        self.positions = PositionalEncoding(dtype=dtype, name="positions")
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        layer = {
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "pre_norm": pre_norm,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "hidden_dropout": hidden_dropout,
+            "use_bias": use_bias,
+            "dtype": dtype,
+        }
+        self.encoder_layers = [
+            TransformerEncoderLayer(**layer, name=f"encoder_{i}") for i in range(num_layers)
+        ]
+        self.decoder_layers = [
+            TransformerDecoderLayer(**layer, name=f"decoder_{i}") for i in range(num_layers)
+        ]
+        self.encoder_norm = self.decoder_norm = None
+        if pre_norm:
+            self.encoder_norm = keras.layers.LayerNormalization(
+                epsilon=1e-6, dtype=dtype, name="encoder_norm"
+            )
+            self.decoder_norm = keras.layers.LayerNormalization(
+                epsilon=1e-6, dtype=dtype, name="decoder_norm"
+            )
+
+    def encode(self, source, training=None):
+        mask = self.memory_mask(source)
+        x = self.positions(self.source_embedding(source))  # (B, S, D)
+        x = self.embedding_dropout(x, training=training)
+        for layer in self.encoder_layers:
+            x = layer(x, inputs_mask=mask, training=training)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return {"memory": x, "memory_mask": mask}
+
+    def call(self, inputs, training=None):
+        source, target_in = inputs
+        memory = self.encode(source, training=training)
+        x = self.positions(self.target_embedding(target_in))  # (B, T, D)
+        x = self.embedding_dropout(x, training=training)
+        for layer in self.decoder_layers:
+            x, _ = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
+        return self._logits(x)
+
+    def _logits(self, x):
+        return self.target_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        """The cache has room for `length` positions; a search lengthens it when it is full.
+
+        `"history"` `(N, L)` says which of the sentence's rows wrote the word that a row has at each position:
+        a row keeps its past by this list when a search gives it another parent, and the cache itself need not
+        move.
+        """
+        layers = [layer.prepare(memory["memory"]) for layer in self.decoder_layers]
+        mask = memory["memory_mask"]
+        sentences, length = ops.shape(mask)[0], length or 1
+        heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
+        empty = ops.zeros((sentences, heads, beam_width * length, width), dtype=self.compute_dtype)
+        rows = sentences * beam_width
+        return {
+            "memory": {"memory_mask": mask, "layers": [list(pair) for pair in layers]},
+            "cache": [[empty, empty] for _ in layers],
+            "position": ops.zeros((), dtype="int32"),
+            "history": ops.full((rows, length), -1, dtype="int32"),
+            "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
+        }
+
+    def step(self, tokens, state):
+        """One position; `"attention_weights"` are those of the last layer, the mean over its heads."""
+        memory, position = state["memory"], state["position"]
+        mask = memory["memory_mask"]
+        history, mine = state["history"], self._row_numbers(tokens, mask)
+        length, beam_width = ops.shape(history)[1], ops.shape(mine)[1]
+        history = ops.where(ops.arange(length) == position, ops.reshape(mine, (-1, 1)), history)  # (N, L)
+        slots = ops.reshape(history, (-1, beam_width, length, 1)) == mine[:, None, None, :]  # (B, W, L, W)
+        seen = ops.reshape(slots, (-1, beam_width, length * beam_width))
+
+        def write_to(cache):
+            return lambda *new: [
+                ops.slice_update(old, (0, 0, position * beam_width, 0), part)
+                for old, part in zip(cache, new, strict=True)
+            ]
+
+        x = ops.reshape(tokens, (-1, beam_width))  # the rows of a sentence stand where positions do: (B, W)
+        embedded = self.target_embedding(x)
+        code = self.positions.encoding(ops.reshape(position, (1,)), embedded.shape[-1])
+        x = embedded + ops.cast(code, embedded.dtype)  # (B, W, D)
+        caches = []
+        for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
+            x, weights, cache = layer.step(x, prepared, mask, write_to(cache), seen)
+            caches.append(list(cache))
+        weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, W, S)
+        logits = ops.reshape(self._logits(x), (-1, self.target_vocabulary_size))  # (N, V)
+        return logits, {
+            **state,
+            "cache": caches,
+            "position": position + 1,
+            "history": history,
+            "attention_weights": ops.reshape(weights, (-1, ops.shape(mask)[1])),
+        }
+
+    @staticmethod
+    def _row_numbers(tokens, memory_mask):
+        """`(B, W)`: the number of each row within its sentence."""
+        sentences = ops.shape(memory_mask)[0]
+        return ops.reshape(ops.arange(ops.shape(tokens)[0]), (sentences, -1)) % (
+            ops.shape(tokens)[0] // sentences
+        )
+
+    def get_config(self):
+        return {**super().get_config(), **self.sizes}

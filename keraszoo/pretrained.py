@@ -1,0 +1,275 @@
+"""The directory that training writes, that `pretrained/` ships and that loading reads.
+
+    config.json  <vocabulary>  model.weights.h5  metrics.json  README.md  manifest.json
+
+`manifest.json` holds the size and the SHA-256 of every other file and is written last. A directory is read
+only if it holds, file for file, what the manifest says: a flipped bit, a missing or an additional file is an
+error before anything is parsed. That protects from damage and mix-ups, not from somebody who writes a
+manifest of his own; against him stands that no pickle, no code and no path is in the format: reading it runs
+nothing.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from keraszoo import atomic
+from keraszoo import manifest as manifests
+from keraszoo.errors import PresetError
+from keraszoo.manifest import MANIFEST
+from keraszoo.weights import load_weights, save_weights
+
+__all__ = [
+    "Directory",
+    "find",
+    "list_presets",
+    "load_weights",
+    "read_directory",
+    "save_weights",
+    "write_directory",
+]
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A model directory whose files were all found to be those of its manifest.
+
+    Attributes:
+        path: where it lies.
+        config: the content of `config.json`.
+        metrics: the content of `metrics.json`; empty if there is none.
+        manifest: the content of `manifest.json`.
+    """
+
+    path: Path
+    config: dict
+    metrics: dict
+    manifest: dict = field(repr=False)
+
+    @property
+    def names(self):
+        """The names of the files, sorted, without the manifest."""
+        return sorted(self.manifest["files"])
+
+    def file(self, name):
+        """Returns the path of a file; PresetError if the directory has none of that name."""
+        if name not in self.manifest["files"]:
+            raise PresetError(f"{self.path}: has no file '{name}'; it has {', '.join(self.names)}")
+        return self.path / name
+
+    def read_bytes(self, name):
+        """Returns the content of a file, checked once more against the manifest."""
+        path = self.file(name)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise PresetError(f"{path}: cannot be read: {error.strerror}") from error
+        if hashlib.sha256(content).hexdigest() != self.manifest["files"][name]["sha256"]:
+            raise PresetError(f"{path}: changed after the directory was read; read it again")
+        return content
+
+    def load_weights(self, model, name="model.weights.h5"):
+        """Sets every weight of `model` from a file, or none and PresetError; see `load_weights`.
+
+        It is an error, too, if the directory was replaced since it was read: config and weights of two models
+        never meet.
+        """
+
+        def check():
+            if manifests.read_manifest(self.path) != self.manifest:
+                raise PresetError(f"{self.path}: was replaced since it was read; read it again")
+
+        load_weights(model, self.file(name), check=check)
+
+
+def write_directory(path, files):
+    """Writes a model directory at once: whoever reads sees the old one or the new one, whole, at any time.
+
+    A killed writer, a full disk or an exception leaves the old directory as it was (see `keraszoo.atomic`).
+    Of two writers at a time the last one wins.
+
+    Args:
+        path: the directory; it is created, or replaced if it is a model directory itself.
+        files: a dict of name -> content. A name is relative and plain, such as "config.json" or
+            "source/words.txt". The content is bytes, text, a dict that becomes JSON, or a function that is
+            called with the path to write. `config.json` must be among them; `manifest.json` is added.
+
+    Raises:
+        PresetError: what stands at `path` is not a model directory, or has files its manifest does not list;
+            a name or a content is not as above; or the file system refuses. The message names path and cause.
+
+    Example:
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "small"
+    >>> write_directory(place, {"config.json": {"units": 8}, "words.txt": "a\\nb\\n"})
+    >>> read_directory(place).config
+    {'units': 8}
+    """
+    path = Path(path)
+    manifests.check_names(path, files)
+    try:
+        with atomic.replacing(path, check=lambda: _check_replaceable(path)) as directory:
+            _fill(directory, files, path)
+    except OSError as error:
+        raise PresetError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _fill(directory, files, path):
+    try:
+        for name, content in files.items():
+            write_file(directory, name, content)
+        manifests.write_manifest(directory, files)
+        _parse(directory, manifests.read_manifest(directory))  # what could not be read is not written either
+    except PresetError as error:  # of the hidden directory nobody needs to know
+        raise PresetError(str(error).replace(str(directory), str(path))) from error
+
+
+def write_file(directory, name, content):
+    """Writes one file of a directory; see `write_directory` for the kinds of content."""
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if callable(content):
+        content(path)
+        return
+    try:
+        if isinstance(content, dict):
+            content = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        if isinstance(content, str):
+            content = content.encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PresetError(f"{name}: cannot be written as JSON or UTF-8: {error}") from error
+    if not isinstance(content, bytes):
+        kind = type(content).__name__
+        raise PresetError(f"{name}: content must be bytes, text, a dict or a function, got {kind}")
+    path.write_bytes(content)
+
+
+def read_directory(path):
+    """Reads a model directory after checking every file of it against the manifest.
+
+    Args:
+        path: the directory; `find` turns the name of a shipped one into it.
+
+    Returns:
+        A `Directory`.
+
+    Raises:
+        PresetError: there is no such directory, or it is not one of ours, incomplete, damaged or of another
+            format. The message names the file.
+    """
+    while True:
+        place = _locate(path)
+        if place is None or place.is_file():
+            what = "is a file, not a model directory" if place else "no such model directory"
+            raise PresetError(f"{path}: {what}; {_what_is_there(Path(path).parent)}")
+        before = _identity(place)
+        try:
+            manifest = manifests.read_manifest(place)
+            manifests.verify(place, manifest)
+            return _parse(place, manifest)
+        except PresetError:
+            if before is not None and _identity(place) == before:
+                raise  # otherwise a writer put another directory in place meanwhile: read that one
+
+
+def find(name_or_directory):
+    """Returns the path of a model directory, given by its path or by the name of a shipped one.
+
+    A path that exists wins. Shipped directories are looked for in the folder `$KERASZOO_PRETRAINED`, in
+    `pretrained/` of a clone, and in the package's own data, `keraszoo/presets/`.
+
+    Args:
+        name_or_directory: a path or a name.
+
+    Returns:
+        The `Path` of the directory, not read yet.
+
+    Raises:
+        PresetError: there is neither; the message gives the names that come near.
+    """
+    if not isinstance(name_or_directory, (str, Path)) or not str(name_or_directory):
+        raise PresetError(f"expected the path or the name of a model directory, got {name_or_directory!r}")
+    path = _locate(name_or_directory)
+    if path is not None:
+        return path
+    name = str(name_or_directory)
+    shipped = _shipped()
+    if name in shipped:
+        return shipped[name]
+    near = difflib.get_close_matches(name, shipped, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped: {', '.join(shipped) or 'none'}"
+    raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
+
+
+def list_presets():
+    """Returns the sorted names of the shipped model directories."""
+    return list(_shipped())
+
+
+def _shipped():
+    """The shipped directories, sorted by name; of two of one name that of the first folder."""
+    here = Path(__file__).resolve().parent
+    folders = [here / "presets"]
+    if here.with_name("pyproject.toml").is_file():  # in a clone; beside an installed package nothing is ours
+        folders.insert(0, here.with_name("pretrained"))
+    chosen = os.environ.get("KERASZOO_PRETRAINED")
+    if chosen:
+        if not Path(chosen).is_dir():
+            raise PresetError(f"{chosen}: KERASZOO_PRETRAINED names no directory")
+        folders.insert(0, Path(chosen))
+    found = {name: folder / name for folder in reversed(folders) for name in _model_directories(folder)}
+    return dict(sorted(found.items()))
+
+
+def _model_directories(folder):
+    try:
+        return sorted(item.parent.name for item in folder.glob(f"[!.]*/{MANIFEST}"))
+    except OSError:
+        return []
+
+
+def _what_is_there(folder):
+    beside = ", ".join(_model_directories(folder)) or "none"
+    return f"model directories beside it: {beside}; shipped: {', '.join(list_presets()) or 'none'}"
+
+
+def _locate(path):
+    try:
+        return atomic.locate(path)
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+
+
+def _identity(path):
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _parse(place, manifest):
+    config = manifests.read_json(place, "config.json", manifest)
+    has_metrics = "metrics.json" in manifest["files"]
+    metrics = manifests.read_json(place, "metrics.json", manifest) if has_metrics else {}
+    return Directory(place, config, metrics, manifest)
+
+
+def _check_replaceable(path):
+    """Nobody's files are deleted: only an empty folder or a model directory with nothing else is replaced."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise PresetError(f"{path}: is a file; a model is saved into a directory")
+    if not any(path.iterdir()):
+        return
+    names = set(manifests.list_files(path)) - {MANIFEST}
+    if not (path / MANIFEST).is_file():
+        raise PresetError(f"{path}: is not empty and no model directory (no {MANIFEST}): not overwritten")
+    others = names - set(manifests.read_manifest(path)["files"])
+    if others:
+        raise PresetError(f"{path}: holds '{min(others)}', which is no part of the model: not overwritten")

@@ -1,0 +1,56 @@
+"""What a hypothesis must and must not contain, as logits of minus infinity."""
+
+from keras import ops
+
+FORBIDDEN = -1e9  # finite, so that a row in which all is forbidden still has a best word
+
+
+def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
+    """Logits in which every word that would break a constraint is forbidden.
+
+    Args:
+        logits: `(N, V)`.
+        tokens: int `(N, L)`, the hypotheses so far; columns from `position` on are not looked at.
+        position: scalar int, how many tokens there are.
+        options: `SearchOptions`: `min_length` and `no_repeat_ngram` are used.
+        end_id: id of `</s>`.
+        never: ids that are never written (padding, `<s>`).
+        prefix: int `(N, P)`, tokens that each hypothesis must begin with; -1 leaves a position free.
+
+    Returns:
+        `(N, V)` logits.
+    """
+    vocabulary = ops.arange(logits.shape[-1])
+    for token in never:
+        logits = ops.where(vocabulary == token, FORBIDDEN, logits)
+    if options.min_length:
+        too_short = ops.logical_and(vocabulary == end_id, position < options.min_length)
+        logits = ops.where(too_short, FORBIDDEN, logits)
+    if options.no_repeat_ngram:
+        logits = _forbid_repeated(logits, tokens, position, options.no_repeat_ngram)
+    if prefix is not None:
+        length = prefix.shape[1]
+        forced = ops.take(prefix, ops.minimum(position, length - 1), axis=1)  # (N,)
+        forced = ops.where(position < length, forced, -1)
+        other = ops.logical_and(forced[:, None] >= 0, vocabulary != forced[:, None])  # (N, V)
+        logits = ops.where(other, FORBIDDEN, logits)
+    return logits
+
+
+def _forbid_repeated(logits, tokens, position, n):
+    """Forbids each word that would complete an n-gram which the hypothesis has already.
+
+    The last n - 1 tokens are compared with every earlier window of n - 1 tokens; where they agree, the word
+    that followed the window is forbidden.
+    """
+    rows, length = ops.shape(tokens)[0], tokens.shape[1]
+    starts = ops.arange(length)  # of windows
+    same = ops.broadcast_to((starts + n - 1 < position)[None], (rows, length))  # followed by a word
+    for k in range(n - 1):
+        mine = ops.take(tokens, ops.maximum(position - (n - 1) + k, 0), axis=1)[:, None]  # (N, 1)
+        theirs = ops.take(tokens, ops.minimum(starts + k, length - 1), axis=1)  # (N, L)
+        same = ops.logical_and(same, mine == theirs)
+    followers = ops.take(tokens, ops.minimum(starts + n - 1, length - 1), axis=1)  # (N, L)
+    followers = ops.where(same, followers, logits.shape[-1])  # one beyond the vocabulary: no word
+    banned = ops.sum(ops.one_hot(followers, logits.shape[-1] + 1, dtype="int32"), axis=1)[:, :-1]
+    return ops.where(banned > 0, FORBIDDEN, logits)

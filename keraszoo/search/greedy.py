@@ -1,0 +1,110 @@
+"""One hypothesis a sentence: the likeliest word at every step, or one drawn at random."""
+
+from keras import ops
+
+from keraszoo.search.constraints import constrain
+from keraszoo.search.hypotheses import Hypotheses
+from keraszoo.search.loop import cache_lengths, run
+from keraszoo.search.sampling import draw
+
+
+def greedy_search(
+    step,
+    state,
+    options,
+    start_id,
+    end_id,
+    never=(),
+    prefix=None,
+    attention=False,
+    lengths=None,
+    compact=False,
+):
+    """Greedy search, or sampling where `options.sampling` is set, until every sentence has written `</s>`.
+
+    A sentence that has ended is frozen: what its row does afterwards is not recorded, so that a result does
+    not depend on the other sentences of the batch.
+
+    Args:
+        step: a function of `(tokens, state)` that gives `(logits, state)`, such as `model.step`.
+        state: a model's initial state, one row a sentence, with room for `lengths[0]` positions.
+        options: `SearchOptions`.
+        start_id: id of `<s>`.
+        end_id: id of `</s>`.
+        never: ids that are never written, such as padding and `<s>`.
+        prefix: int `(B, P)`, tokens that each hypothesis must begin with; -1 leaves a position free.
+        attention: return the attention weights too.
+        lengths: stages of the cache, see `cache_lengths`.
+        compact: sentences that are done leave the batch, see `run`.
+
+    Returns:
+        `Hypotheses` with K = 1.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keraszoo.search.options import SearchOptions
+    >>> def say(tokens, state):  # a model that counts: after word n it says n + 1
+    ...     return ops.one_hot((tokens + 1) % 5, 5) * 9, {**state, "position": state["position"] + 1}
+    >>> state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((1, 3))}
+    >>> found = greedy_search(say, state, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=4)
+    >>> ops.convert_to_numpy(found.tokens)[0, 0, :3].tolist()
+    [2, 3, 4]
+    """
+    sentences, source = ops.shape(state["attention_weights"])
+    limit = options.max_length
+    found = {
+        "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
+        "last": ops.full((sentences,), start_id, dtype="int32"),
+        "length": ops.zeros((sentences,), dtype="int32"),
+        "log_prob": ops.zeros((sentences,), dtype="float32"),
+        "live": ops.ones((sentences,), dtype="bool"),
+    }
+    if attention:
+        found["attention"] = ops.zeros((sentences, limit, source), dtype="float32")
+    constants = {"memory": state["memory"], "number": ops.arange(sentences)}
+    if prefix is not None:
+        constants["prefix"] = prefix
+    state = {key: part for key, part in state.items() if key != "memory"}
+
+    def advance(found, state, constants):
+        position, live = state["position"], found["live"]
+        logits, state = step(found["last"], {**state, "memory": constants["memory"]})
+        logits = ops.cast(logits, "float32")
+        allowed = constrain(
+            logits, found["tokens"], position, options, end_id, never, constants.get("prefix")
+        )
+        if options.sampling:
+            last = draw(allowed, options, constants["number"], position)
+        else:
+            last = ops.cast(ops.argmax(allowed, axis=-1), "int32")
+        last = ops.where(live, last, end_id)
+        chosen = ops.take_along_axis(logits, last[:, None], axis=-1)[:, 0] - ops.logsumexp(logits, axis=-1)
+        after = {
+            "tokens": ops.slice_update(found["tokens"], (0, position), last[:, None]),
+            "last": last,
+            "length": found["length"] + ops.cast(live, "int32"),
+            "log_prob": found["log_prob"] + ops.where(live, chosen, 0.0),
+            "live": ops.logical_and(live, last != end_id),
+        }
+        if attention:
+            weights = ops.where(live[:, None], state["attention_weights"], 0.0)[:, None]
+            after["attention"] = ops.slice_update(found["attention"], (0, position, 0), weights)
+        return after, {key: part for key, part in state.items() if key != "memory"}
+
+    lengths = lengths or cache_lengths(limit)
+    found = run(advance, found, state, constants, lengths, compact=compact)
+    score = found["log_prob"] / length_penalty(found["length"], options)
+
+    def add(x):
+        return x[:, None]
+
+    weights = add(found["attention"]) if attention else None
+    return Hypotheses(add(found["tokens"]), add(found["length"]), add(found["log_prob"]), add(score), weights)
+
+
+def length_penalty(length, options):
+    """What a log-probability is divided by: length^a, or ((5 + length) / 6)^a (Wu et al. 2016, eq. 14)."""
+    length = ops.cast(ops.maximum(length, 1), "float32")
+    base = length if options.normalization == "length" else (5.0 + length) / 6.0
+    return base**options.length_penalty

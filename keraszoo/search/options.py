@@ -1,0 +1,99 @@
+"""What a search may be told."""
+
+import dataclasses
+
+from keraszoo.errors import KerasZooError
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions:
+    """How to look for a translation.
+
+    The score that ranks hypotheses is
+
+        log_prob / penalty(length) + coverage_penalty * sum_j log min(sum_i alpha_ij, 1)        (Wu et al.
+        2016, eq. 14)
+
+    with `penalty(length)` = ((5 + length) / 6)^length_penalty for `"gnmt"` and length^length_penalty for
+    `"length"`; length counts `</s>`. With a length penalty of 0 the score is the log-probability itself.
+
+    Attributes:
+        beam_width: W, hypotheses kept alive for each sentence; 1 is greedy search.
+        num_hypotheses: how many to return, at most W.
+        max_length: most tokens of a hypothesis, `</s>` included.
+        min_length: fewest tokens before `</s>`.
+        length_penalty: the exponent, 0 to about 2: higher values prefer longer hypotheses.
+        normalization: `"length"` or `"gnmt"`.
+        coverage_penalty: beta; higher values punish source words that were hardly looked at.
+        no_repeat_ngram: n-grams of this size occur at most once in a hypothesis; 0 allows all.
+        sampling: draw each word instead of searching; then the beam width is 1.
+        temperature: divides the logits before drawing; below 1 sharpens.
+        top_k: draw from the k likeliest words alone; 0 from all.
+        top_p: draw from the fewest words that together have at least this probability, in (0, 1].
+        seed: of the draws.
+
+    Raises:
+        KerasZooError: if a value is out of its range, or beams and sampling are asked for together.
+    """
+
+    beam_width: int = 5
+    num_hypotheses: int = 1
+    max_length: int = 100
+    min_length: int = 0
+    length_penalty: float = 1.0
+    normalization: str = "length"
+    coverage_penalty: float = 0.0
+    no_repeat_ngram: int = 0
+    sampling: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self):
+        bounds = {
+            "beam_width": (1, None),
+            "num_hypotheses": (1, self.beam_width),
+            "max_length": (1, None),
+            "min_length": (0, self.max_length - 1),
+            "no_repeat_ngram": (0, None),
+            "top_k": (0, None),
+            "length_penalty": (0, None),
+            "coverage_penalty": (0, None),
+        }
+        for name, (low, high) in bounds.items():
+            value = getattr(self, name)
+            wanted = f"at least {low}" if high is None else f"from {low} to {high}"
+            whole = name not in ("length_penalty", "coverage_penalty")
+            if whole and (isinstance(value, bool) or not isinstance(value, int)):
+                raise KerasZooError(f"{name} must be a whole number, {wanted}. Received: {value!r}")
+            if not low <= value or (high is not None and value > high):
+                raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+        if self.normalization not in ("length", "gnmt"):
+            raise KerasZooError(f'normalization must be "length" or "gnmt". Received: {self.normalization!r}')
+        if not self.temperature > 0:
+            raise KerasZooError(f"temperature must be above 0. Received: {self.temperature!r}")
+        if not 0 < self.top_p <= 1:
+            raise KerasZooError(f"top_p must be above 0 and at most 1. Received: {self.top_p!r}")
+        if self.sampling and self.beam_width > 1:
+            raise KerasZooError(f"Sampling keeps one hypothesis. Received: beam_width={self.beam_width}")
+
+    def replace(self, **changes):
+        """The same options with some changed; `None` leaves one as it is.
+
+        Raises:
+            KerasZooError: if there is no such option, or its value is out of range.
+        """
+        changes = {name: value for name, value in changes.items() if value is not None}
+        unknown = sorted(set(changes) - {field.name for field in dataclasses.fields(self)})
+        if unknown:
+            raise KerasZooError(f"There is no search option {unknown[0]!r}.")
+        if changes.get("sampling"):
+            changes.setdefault("beam_width", 1)
+        width = changes.get("beam_width", self.beam_width)
+        changes.setdefault("num_hypotheses", min(self.num_hypotheses, width))
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self):
+        """The options as a JSON-able dict."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,63 @@
+"""Drawing the next word instead of taking the best."""
+
+import numpy as np
+from keras import ops
+
+from keraszoo.search.constraints import FORBIDDEN
+
+
+def draw(logits, options, sentences, position):
+    """Draws a word of each row from softmax(logits / temperature), cut to the likeliest words.
+
+    The draw is the word with the largest logit plus Gumbel noise. The noise is a hash of seed, sentence,
+    position and word: it is the same on every backend, inside a loop that is compiled and outside, and
+    whatever else is in the batch.
+
+    Args:
+        logits: `(N, V)`.
+        options: `SearchOptions`: `temperature`, `top_k`, `top_p` and `seed` are used.
+        sentences: int `(N,)`, the number of each row's sentence.
+        position: scalar int.
+
+    Returns:
+        int32 `(N,)`.
+    """
+    logits = keep_likeliest(ops.cast(logits, "float32") / options.temperature, options.top_k, options.top_p)
+    words = ops.arange(logits.shape[-1], dtype="int32")
+    keys = _mix(_mix(ops.cast(sentences, "int32") + _int32(options.seed * 0x9E3779B9)) + position)
+    bits = _mix(keys[:, None] ^ _mix(words)[None])  # (N, V)
+    uniform = (ops.cast(ops.bitwise_and(bits, 0xFFFFFF), "float32") + 0.5) / 2.0**24
+    noise = -ops.log(-ops.log(uniform))
+    return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
+
+
+def keep_likeliest(logits, top_k=0, top_p=1.0):
+    """Forbids all but the k likeliest words, and all but the fewest that together have probability `top_p`.
+
+    The likeliest word always stays; of words with equal logits at the border all stay.
+
+    Returns:
+        `(N, V)` logits.
+    """
+    if top_k and top_k < logits.shape[-1]:
+        least = ops.top_k(logits, top_k)[0][:, -1:]
+        logits = ops.where(logits < least, FORBIDDEN, logits)
+    if top_p < 1:
+        ordered = ops.flip(ops.sort(logits, axis=-1), axis=-1)
+        probability = ops.softmax(ordered, axis=-1)
+        before = ops.cumsum(probability, axis=-1) - probability  # of all likelier words
+        least = ops.min(ops.where(before < top_p, ordered, np.inf), axis=-1, keepdims=True)
+        logits = ops.where(logits < least, FORBIDDEN, logits)
+    return logits
+
+
+def _int32(number):
+    return int(np.uint32(number & 0xFFFFFFFF).astype(np.int32))
+
+
+def _mix(x):
+    """Chris Wellons' `lowbias32` integer hash, on int32 that wrap."""
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, None)):
+        x = ops.bitwise_xor(x, ops.bitwise_and(ops.right_shift(x, shift), (1 << (32 - shift)) - 1))
+        x = x if factor is None else x * _int32(factor)
+    return x

@@ -1,0 +1,66 @@
+"""Moving the hypotheses of a model's state about; `TranslationModel` says what a state holds."""
+
+import keras
+from keras import ops
+
+SHARED = ("memory", "cache", "position")
+
+
+def select_rows(state, rows):
+    """The state whose row n is row `rows[n]` of the given one, within the same sentence.
+
+    Memory belongs to a sentence and the cache is found again through `"history"`: neither is moved.
+
+    Args:
+        state: a model's state.
+        rows: int `(N,)`.
+
+    Returns:
+        A state of the same shapes.
+    """
+    take = keras.tree.map_structure
+    return {
+        key: part if key in SHARED else take(lambda x: ops.take(x, rows, axis=0), part)
+        for key, part in state.items()
+    }
+
+
+def select_sentences(state, sentences, beam_width=1):
+    """The state of some of the sentences, each with its `beam_width` rows.
+
+    Args:
+        state: a model's state.
+        sentences: int `(B',)`.
+        beam_width: W, rows of a sentence.
+
+    Returns:
+        A state of B' sentences.
+    """
+    rows = ops.reshape(sentences[:, None] * beam_width + ops.arange(beam_width), (-1,))
+
+    def take(key, part):
+        if key == "position":
+            return part
+        index = sentences if key in SHARED else rows
+        return keras.tree.map_structure(lambda x: ops.take(x, index, axis=0), part)
+
+    return {key: take(key, part) for key, part in state.items()}
+
+
+def lengthen(state, extra, beam_width=1):
+    """The state with room for `extra` more positions in its cache, where the model keeps one.
+
+    Args:
+        state: a model's state.
+        extra: how many positions, a Python integer.
+        beam_width: W, rows of a sentence.
+
+    Returns:
+        A state with a longer `"cache"` and `"history"`.
+    """
+    if "cache" not in state or extra < 1:
+        return state
+    room = ((0, 0), (0, 0), (0, extra * beam_width), (0, 0))
+    cache = keras.tree.map_structure(lambda x: ops.pad(x, room), state["cache"])
+    history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
+    return {**state, "cache": cache, "history": history}

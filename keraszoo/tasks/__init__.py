@@ -1,0 +1,1 @@
+"""Text in, text out: translators, and the recipes that train them."""

@@ -1,0 +1,80 @@
+"""Rows of token ids of unequal length, in two flat arrays."""
+
+import numpy as np
+
+from keraszoo.errors import DataError
+
+
+class TokenRows:
+    """Many sentences of token ids as one flat array and the offsets that cut it.
+
+    Row i is `ids[offsets[i]:offsets[i + 1]]`. Ten million sentences are two arrays, not ten million lists,
+    and either may be a memory map.
+
+    Args:
+        ids: integer array (tokens,), of any integer type.
+        offsets: int64 array (rows + 1,), rising from 0 to the number of tokens.
+
+    Raises:
+        DataError: offsets that do not start at 0, fall, or do not end at the number of tokens.
+
+    Example:
+
+    >>> rows = TokenRows.from_lists([[5, 6, 7], [], [8]])
+    >>> len(rows), rows.lengths.tolist(), rows[0].tolist()
+    (3, [3, 0, 1], [5, 6, 7])
+    >>> ids, lengths = rows.gather([2, 0])
+    >>> ids.tolist(), lengths.tolist()
+    ([8, 5, 6, 7], [1, 3])
+    """
+
+    def __init__(self, ids, offsets):
+        if (
+            len(offsets) == 0
+            or offsets[0] != 0
+            or offsets[-1] != len(ids)
+            or np.any(offsets[1:] < offsets[:-1])
+        ):
+            raise DataError(f"damaged offsets: they must rise from 0 to the number of tokens, {len(ids)}")
+        self.ids = ids
+        self.offsets = offsets
+        self.lengths = np.diff(offsets).astype("int32")
+
+    @classmethod
+    def from_lists(cls, rows, dtype="int32"):
+        """Makes rows of a list of lists (or arrays) of ids."""
+        return cls(*flattened(rows, dtype))
+
+    def gather(self, indices):
+        """The rows at `indices`, one after the other.
+
+        Args:
+            indices: integer array (n,).
+
+        Returns:
+            Their ids, int32 (sum of lengths,), and their lengths, int32 (n,).
+        """
+        indices = np.asarray(indices)
+        lengths = self.lengths[indices]
+        # Token p of the result lies in the flat array as far behind its row's start as p lies behind the
+        # row's start here.
+        shift = self.offsets[indices] - (np.cumsum(lengths, dtype="int64") - lengths)
+        positions = np.repeat(shift, lengths) + np.arange(lengths.sum(dtype="int64"))
+        return self.ids[positions].astype("int32"), lengths
+
+    def __len__(self):
+        return len(self.lengths)
+
+    def __getitem__(self, index):
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        index %= len(self)
+        return np.asarray(self.ids[self.offsets[index] : self.offsets[index + 1]], dtype="int32")
+
+
+def flattened(rows, dtype="int32"):
+    """A list of lists of ids as flat ids of type `dtype` and int64 offsets (rows + 1,)."""
+    lengths = np.fromiter((len(row) for row in rows), dtype="int64", count=len(rows))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    ids = np.fromiter((id_ for row in rows for id_ in row), dtype="int64", count=int(offsets[-1]))
+    return ids.astype(dtype), offsets

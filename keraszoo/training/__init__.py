@@ -1,0 +1,1 @@
+"""What `fit` is given: batches, losses, schedules, metrics."""

@@ -1,0 +1,153 @@
+"""Writing and reading the weights of a model as Keras' `.weights.h5`, the weights alone and all of them.
+
+Keras writes a compiled model's optimizer into the file, which triples it, and reads features of HDF5 that a
+weight file has no use for. Here a file holds the weights and nothing else; loading sets all of them or none.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keraszoo.errors import PresetError
+
+
+def save_weights(model, path):
+    """Writes the weights of a model to `path`, in place: into a directory that `write_directory` is filling.
+
+    Args:
+        model: a built Keras model.
+        path: the file to write; its name ends in `.weights.h5`.
+
+    Raises:
+        PresetError: the model is not built, a weight is NaN or infinite, or the file cannot be written.
+
+    Example:
+
+    >>> import keras, tempfile
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    >>> path = Path(tempfile.mkdtemp()) / "model.weights.h5"
+    >>> save_weights(model, path)
+    >>> load_weights(model, path)
+    """
+    path = Path(path)
+    if not model.built:
+        raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
+    _check_finite(model, path)
+    try:
+        with _without_optimizer(model):
+            model.save_weights(path)
+    except (OSError, RuntimeError, ValueError) as error:  # HDF5 reports a full disk as any of these
+        raise PresetError(f"{path}: cannot be written: {_in_short(error)}") from error
+
+
+def load_weights(model, path, check=None):
+    """Sets every weight of a model from a file that `save_weights` wrote.
+
+    All weights are set, or, if anything is wrong, none: the model then keeps those it had.
+
+    Args:
+        model: a built Keras model of the same architecture.
+        path: the `.weights.h5` file.
+        check: called without arguments when the file has been read; if it raises, no weight is set.
+
+    Raises:
+        PresetError: the file is missing, is not HDF5, holds links, filters or sizes beyond its own length; it
+            does not give every weight of the model finite values of the right shape, or it holds others too.
+    """
+    path = Path(path)
+    if not model.built:
+        raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
+    stored = _stored_weights(path)
+    if stored != len(model.weights):
+        raise PresetError(f"{path}: holds {stored} weights, model '{model.name}' has {len(model.weights)}")
+    before = [variable.numpy() for variable in model.weights]
+    try:
+        for variable, value in zip(model.weights, before, strict=True):
+            if _is_float(variable):  # what the file does not set stays NaN and is found below
+                variable.assign(np.full(value.shape, np.nan, "float32"))
+        with _without_optimizer(model):
+            model.load_weights(path)
+        _check_finite(model, path)
+        if check is not None:
+            check()
+    except BaseException as error:
+        for variable, value in zip(model.weights, before, strict=True):
+            variable.assign(value)
+        if isinstance(error, PresetError) or not isinstance(error, Exception):
+            raise
+        raise PresetError(f"{path}: does not fit model '{model.name}': {_in_short(error)}") from error
+
+
+def _check_finite(model, path):
+    for variable in model.weights:
+        if _is_float(variable) and not np.isfinite(variable.numpy().astype("float32")).all():
+            shape = tuple(variable.shape)
+            raise PresetError(f"{path}: weight '{variable.path}' {shape} is missing, NaN or infinite")
+
+
+def _stored_weights(path):
+    """Counts the weights in a file, in which nothing may stand but what Keras writes: plain arrays."""
+    import h5py
+
+    count = claimed = 0
+    try:
+        size = os.path.getsize(path)
+        with h5py.File(path, "r") as file:
+            groups, seen = [file], set()
+            while groups:
+                group = groups.pop()
+                for name in group:
+                    where = f"{path}: '{group.name.rstrip('/')}/{name}'"
+                    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                        raise PresetError(f"{where} is a link to elsewhere")
+                    item = group[name]
+                    address = h5py.h5o.get_info(item.id).addr
+                    if address in seen:
+                        raise PresetError(f"{where} stands in the file twice")
+                    seen.add(address)
+                    if isinstance(item, h5py.Group):
+                        groups.append(item)
+                        continue
+                    _check_plain(item, where)
+                    count, claimed = count + 1, claimed + item.nbytes
+                    if claimed > size:
+                        raise PresetError(f"{where}: the file has {size} bytes, but claims to hold more")
+    except PresetError:
+        raise
+    except FileNotFoundError:
+        raise PresetError(f"{path}: no such file") from None
+    except Exception as error:  # h5py raises nearly everything on damaged files
+        raise PresetError(f"{path}: is not a readable weight file (HDF5): {_in_short(error)}") from error
+    return count
+
+
+def _check_plain(item, where):
+    """Refuses what a weight never is: a named type, text, and arrays kept in other files or compressed."""
+    if not hasattr(item, "nbytes") or not (item.dtype.kind in "fiub" or item.dtype == "V2"):  # V2: bfloat16
+        raise PresetError(f"{where} is not an array of numbers")
+    if item.is_virtual or item.external or item.chunks is not None:
+        raise PresetError(f"{where} is not stored as a plain array inside the file")
+
+
+@contextlib.contextmanager
+def _without_optimizer(model):
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None:
+        model.optimizer = None
+    try:
+        yield
+    finally:
+        if optimizer is not None:
+            model.optimizer = optimizer
+
+
+def _is_float(variable):
+    return "float" in str(variable.dtype)
+
+
+def _in_short(error):
+    """The first two lines of a message as one: Keras tells the cause of a failed load in the second."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:2]) or type(error).__name__

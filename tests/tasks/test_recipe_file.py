@@ -1,0 +1,156 @@
+"""The file of a recipe: YAML, places of errors, overrides and paths."""
+
+import pytest
+
+from keraszoo.errors import RecipeError
+from keraszoo.tasks.recipe import Recipe
+
+TEXT = """\
+data:
+  train: {source: train.en, target: train.de}
+training:
+  seed: 3
+  optimizer:
+    epsilon: 1e-8
+output: runs/one
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="recipe.yaml"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_paths_are_meant_from_the_recipe(write, tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    recipe = Recipe.read(write(TEXT))
+    assert recipe.data.train.source == str(tmp_path / "train.en")
+    assert recipe.output == str(tmp_path / "runs" / "one")
+
+
+def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    recipe = Recipe.read(write("data: {train: {source: /a/b, target: ~/c}}\noutput: ../out"))
+    assert recipe.data.train.source == "/a/b"
+    assert recipe.data.train.target == "/home/somebody/c"
+
+
+def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
+    path = write(
+        "data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: '${MY_OTHER:-near}/b.tsv'}}\noutput: o"
+    )
+    monkeypatch.setenv("MY_DATA", "/far")
+    monkeypatch.delenv("MY_OTHER", raising=False)
+    recipe = Recipe.read(path)
+    assert recipe.data.train.tsv == "/far/a.tsv"
+    assert recipe.data.test.tsv == str(tmp_path / "near" / "b.tsv")
+    monkeypatch.delenv("MY_DATA")
+    with pytest.raises(RecipeError, match=r"yaml:1: data.train.tsv: the environment variable MY_DATA is not"):
+        Recipe.read(path)
+
+
+def test_what_is_stored_names_no_folder_of_this_machine(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_DATA", "/far")
+    text = TEXT.replace("train.en", "'${MY_DATA}/train.en'")
+    recipe = Recipe.read(write(text))
+    stored = recipe.as_dict()
+    assert stored["data"]["train"] == {"source": "${MY_DATA}/train.en", "target": "train.de", "tsv": None}
+    assert str(tmp_path) not in str(stored) and "/far" not in str(stored)
+    assert Recipe.from_dict(stored).as_dict() == stored
+
+
+def test_a_number_may_be_written_as_in_yaml_1_2(write):
+    assert Recipe.read(write(TEXT)).training.optimizer.epsilon == 1e-8
+
+
+def test_a_byte_order_mark_is_no_key(write):
+    assert Recipe.read(write(b"\xef\xbb\xbf" + TEXT.encode())).training.seed == 3
+
+
+def test_errors_name_file_and_line(write):
+    path = write(TEXT.replace("seed: 3", "seed: x"))
+    with pytest.raises(RecipeError) as error:
+        Recipe.read(path)
+    assert str(error.value) == f"{path}:4: training.seed: expected a valid integer, got 'x'"
+
+
+def test_a_missing_key_names_the_line_of_its_section(write):
+    path = write("output: o\ndata:\n  max_length: 3\n")
+    with pytest.raises(RecipeError) as error:
+        Recipe.read(path)
+    assert str(error.value) == f"{path}:2: data.train: missing, and there is no default"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: 2\na: 3\n", ":3: a: stands here again, after line 1"),
+        (TEXT.replace("  seed: 3\n", "  seed: 3\n  seed: 3\n"), ":5: training.seed: stands here again"),
+        ("a: [1\nb: 2", "not YAML"),
+        ("a: !!python/object/apply:os.system ['true']", ":1: not YAML: could not determine a constructor"),
+        ("a: \x07", "not YAML: "),
+        ("a: 2024-02-31", "not YAML: "),
+        ("", "expected the sections of a recipe (data, output, ...), got nothing"),
+        ("- 1", "expected the sections of a recipe (data, output, ...), got list"),
+        ("text", "got str"),
+        ("[" * 5000, "nested too deeply"),
+        ("? [1]\n: 2", ""),
+        ("1: 2", ""),
+        ("data: &a [*a]", ":1: an anchor (&name) that is used again"),
+        ("a: &x {b: 1}\nc: *x", ":1: an anchor (&name) that is used again"),
+        ("a: 1\n---\nb: 2", "not YAML: but found another document"),
+        (b"a: \xff", "expected UTF-8 text, got invalid start byte at byte 3"),
+    ],
+)
+def test_what_is_no_recipe_is_one_line_with_the_file(write, text, said):
+    path = write(text)
+    with pytest.raises(RecipeError) as error:
+        Recipe.read(path)
+    assert str(error.value).startswith(str(path)) and said in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.yaml", "No such file"), ("", "Is a directory")])
+def test_a_file_that_cannot_be_read(tmp_path, name, said):
+    with pytest.raises(RecipeError, match=said):
+        Recipe.read(tmp_path / name)
+
+
+def test_a_file_name_with_a_nul():
+    with pytest.raises(RecipeError, match="null"):
+        Recipe.read("a\0b")
+
+
+def test_overrides_replace_and_add(write):
+    overrides = ["training.seed=7", "search.beam_width = 2", "model.overrides={dropout: 0.5}", "output=/x=y"]
+    recipe = Recipe.read(write(TEXT), overrides)
+    assert recipe.training.seed == 7
+    assert recipe.search.beam_width == 2
+    assert recipe.model.overrides == {"dropout": 0.5}
+    assert recipe.output == "/x=y"
+    assert recipe.training.optimizer.epsilon == 1e-8
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("training.seed", "--set training.seed: expected key=value such as training.seed=3"),
+        ("=3", "--set =3: expected key=value"),
+        ("training..seed=3", "expected key=value"),
+        ("output.x=3", "--set output.x=3: output is a value, not a section"),
+        ("training.seed=[", "--set training.seed:1: not YAML"),
+        ("training.seed=x", "--set: training.seed: expected a valid integer, got 'x'"),
+        ("training.sede=1", "--set: training.sede: unknown key, did you mean seed?"),
+        ("training={seed: x}", "--set: training.seed: expected a valid integer, got 'x'"),
+        ("data.train.source=", "expected `source` and `target`, or `tsv` alone, got target"),
+    ],
+)
+def test_a_wrong_override_is_one_line(write, override, said):
+    with pytest.raises(RecipeError) as error:
+        Recipe.read(write(TEXT), [override])
+    assert said in str(error.value)

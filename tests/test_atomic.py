@@ -1,0 +1,180 @@
+"""Directories are replaced whole: shown by killing a writer at every one of its system calls."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from keraszoo import atomic
+from keraszoo.errors import PresetError
+from keraszoo.pretrained import read_directory, write_directory
+
+OLD = {"config.json": {"model": "old"}, "part/words.txt": "old" * 100}
+NEW = {"config.json": {"model": "new"}, "words.txt": "new" * 100}
+
+# Replaces an old directory by a new one in forked children. Child k is killed at the k-th event: before or
+# after a call that changes the file system, or with a file half written. The last child lives.
+KILLER = """
+import os, pathlib, signal, sys
+from pathlib import Path
+from keraszoo import atomic, pretrained
+
+root, atomically, old, new = Path(sys.argv[1]), sys.argv[2] == "True", eval(sys.argv[3]), eval(sys.argv[4])
+
+def count_down(k, log):
+    def event(label):
+        nonlocal k
+        if k == 0:
+            log.write_text(label)
+            os.kill(os.getpid(), signal.SIGKILL)
+        k -= 1
+
+    def watched(name, function):
+        def call(*arguments, **options):
+            event("before " + name)
+            if name == "write_bytes":
+                path, content = arguments
+                write(path, content[: len(content) // 2])
+                event("half " + name)
+            result = function(*arguments, **options)
+            event("after " + name)
+            return result
+        return call
+
+    write = Path.write_bytes
+    for module, name in [(os, "rename"), (os, "fsync"), (os, "mkdir"), (os, "unlink"), (os, "rmdir"),
+                         (Path, "write_bytes"), (atomic, "exchange")]:
+        setattr(module, name, watched(name, getattr(module, name)))
+
+if not atomically:
+    atomic.exchange = lambda first, second: False
+for k in range(500):
+    place = root / str(k) / "model"
+    pretrained.write_directory(place, old)
+    child = os.fork()
+    if not child:
+        count_down(k, root / str(k) / "log")
+        pretrained.write_directory(place, new)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+def beside(place):
+    return sorted(item.name for item in place.parent.iterdir() if item.name not in (place.name, "log"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("atomically", [True, False])
+def test_a_writer_killed_at_any_instant_leaves_the_old_or_the_new_directory(tmp_path, atomically):
+    command = [sys.executable, "-c", KILLER, tmp_path, str(atomically), repr(OLD), repr(NEW)]
+    subprocess.run(command, check=True, timeout=120, cwd=Path(__file__).parent.parent)
+    found, killed, empty = [], [], 0
+    for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
+        place, log = folder / "model", folder / "log"
+        empty += not place.exists()
+        directory = read_directory(place)
+        content = directory.config["model"]
+        found.append(content)
+        assert directory.names == sorted({"old": OLD, "new": NEW}[content])
+        if log.exists():
+            killed.append(log.read_text())
+        write_directory(place, NEW)  # the next writer finds nothing in its way and clears up
+        assert read_directory(place).config == {"model": "new"} and beside(place) == []
+    assert killed[0] == "before mkdir" and found[-1] == "new" and len(found) == len(killed) + 1 > 30
+    assert found == sorted(found, reverse=True)  # old up to one instant, new from then on
+    moves = {"before exchange", "after exchange"} if atomically else {"before rename", "after rename"}
+    assert moves | {"half write_bytes", "after fsync", "before unlink"} <= set(killed)
+    assert (empty > 0) == (not atomically)  # without an exchange there is an empty instant: reading closes it
+
+
+@pytest.mark.parametrize("atomically", [True, False])
+def test_readers_and_two_writers_at_once_never_see_a_mix(tmp_path, monkeypatch, atomically):
+    if not atomically:
+        monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
+    place, stop, errors, seen = tmp_path / "model", threading.Event(), [], set()
+
+    def write(name):
+        try:
+            for _ in range(15):
+                write_directory(place, {"config.json": {"name": name}, "words.txt": name * 1000})
+        except Exception as error:
+            errors.append(error)
+
+    def read():
+        try:
+            while not stop.is_set():
+                directory = read_directory(place)
+                seen.add(directory.config["name"])
+        except Exception as error:
+            errors.append(error)
+
+    write_directory(place, {"config.json": {"name": "a"}, "words.txt": "a" * 1000})
+    reader = threading.Thread(target=read)
+    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for thread in [reader, *writers]:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    reader.join()
+    assert errors == [] and seen and seen <= {"a", "b"}
+    directory = read_directory(place)
+    assert directory.read_bytes("words.txt") == directory.config["name"].encode() * 1000
+    assert beside(place) == []
+
+
+def test_a_living_writer_is_not_cleared_away(tmp_path):
+    place = tmp_path / "model"
+    with atomic.replacing(place) as slow:
+        (slow / "a").write_text("slow")
+        with atomic.replacing(place) as quick:
+            (quick / "b").write_text("quick")
+        assert os.listdir(place) == ["b"] and (slow / "a").exists()
+    assert os.listdir(place) == ["a"]  # the last one wins
+    assert beside(place) == []
+
+
+@pytest.mark.parametrize("atomically", [True, False])
+def test_an_exception_leaves_all_as_it_was(tmp_path, monkeypatch, atomically):
+    if not atomically:
+        monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
+    write_directory(tmp_path / "model", OLD)
+    with pytest.raises(KeyboardInterrupt), atomic.replacing(tmp_path / "model") as directory:
+        (directory / "a").write_text("half")
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == ["model"] and read_directory(tmp_path / "model").config == {"model": "old"}
+
+
+def test_a_failed_second_rename_is_taken_back(tmp_path, monkeypatch):
+    place = tmp_path / "model"
+    write_directory(place, OLD)
+    rename = os.rename
+
+    def fail(source, target):
+        if Path(target) == place and Path(source).name.endswith(".new"):
+            raise OSError(30, "Read-only file system", source)
+        rename(source, target)
+
+    monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(PresetError, match=r"model: cannot be written: Read-only file system"):
+        write_directory(place, NEW)
+    assert os.listdir(tmp_path) == ["model"] and read_directory(place).config == {"model": "old"}
+
+
+def test_the_directory_is_as_readable_as_any_other(tmp_path):
+    (tmp_path / "other").mkdir()
+    write_directory(tmp_path / "model", OLD)
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_symbolic_link_is_followed(tmp_path):
+    write_directory(tmp_path / "real", OLD)
+    (tmp_path / "link").symlink_to("real")
+    write_directory(tmp_path / "link", NEW)
+    assert (tmp_path / "link").is_symlink() and read_directory(tmp_path / "real").config == {"model": "new"}

@@ -1,0 +1,253 @@
+"""The command line's own part: options, streams, exit codes and the one line of an error."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import keraszoo
+from keraszoo import cli
+
+STANDS_IN = """
+import sys, time
+from keraszoo import cli
+class Echo:
+    def translate(self, sources, **options):
+        return sources
+cli._translator = lambda model: Echo()
+"""
+
+
+class Upper:
+    """Stands in for a Translator: capital letters are the other language."""
+
+    def __init__(self):
+        self.options = None
+
+    def translate(self, sources, **options):
+        print("a progress bar")  # as Keras does, on stdout
+        self.options = options
+        return [source.upper() for source in sources]
+
+    def translate_details(self, sources, **options):
+        return [
+            SimpleNamespace(
+                text=text,
+                log_prob=-1.0,
+                tokens=[f"\u2581{word}" for word in text.split()],
+                source_tokens=[f"\u2581{word}" for word in source.split()],
+                attention_weights=np.eye(len(text.split())),
+                hypotheses=[SimpleNamespace(text=text, log_prob=-1.0)],
+            )
+            for source, text in zip(sources, self.translate(sources, **options), strict=True)
+        ]
+
+    def score(self, sources, targets):
+        return np.array([-len(target) / 3 for target in targets], "float32")
+
+    def evaluate(self, sources, references, **options):
+        from keraszoo.evaluation.translation import score_translations
+
+        return score_translations(self.translate(sources, **options), references)
+
+
+@pytest.fixture
+def translator(monkeypatch):
+    translator = Upper()
+    monkeypatch.setattr(cli, "_translator", lambda model: translator)
+    return translator
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """Runs the command line in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(list(arguments))
+        sys.stdout.flush()
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+def program(*arguments, code=None, **options):
+    """Starts the command line, or some code, in a process of its own."""
+    command = [sys.executable, *(["-c", code] if code else ["-m", "keraszoo"]), *arguments]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, **{**pipes, **options})
+
+
+def test_help_and_version_import_nothing_large():
+    code = (
+        "import sys\nfrom keraszoo import cli\n"
+        "try: cli.main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
+        "large = {'tensorflow', 'keras', 'numpy', 'pydantic', 'sacrebleu', 'matplotlib', 'rich'}\n"
+        "assert not large & set(sys.modules), large & set(sys.modules)\n"
+    )
+    process = program(code=code)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    for command in ("train", "translate", "evaluate", "score", "export", "plot", "subwords"):
+        assert f"\n  {command} ".encode() in out
+
+
+def test_version(run):
+    assert run("--version") == (0, f"keraszoo {keraszoo.__version__}\n", "")
+
+
+def test_no_arguments_show_the_help(run):
+    code, out, _ = run()
+    assert code == 0 and out.startswith("Usage: keraszoo ")
+
+
+def test_translate_stdin_to_stdout(run, translator):
+    code, out, err = run("translate", "m", stdin="a dog\r\n\n \nä\u2028b".encode())
+    assert (code, out) == (0, "A DOG\n\n\nÄ B\n")
+    assert err == "a progress bar\n"
+    assert translator.options == {}
+
+
+def test_translate_files_in_their_order_with_options(run, translator, tmp_path):
+    (tmp_path / "a").write_text("one\ntwo")
+    (tmp_path / "b").write_text("three\n")
+    files = [str(tmp_path / "a"), str(tmp_path / "b")]
+    options = ["--beam-width", "3", "--length-penalty", "0.5", "--max-length", "9", "--batch-size", "2"]
+    assert run("translate", "m", *files, *options)[:2] == (0, "ONE\nTWO\nTHREE\n")
+    assert translator.options == {"beam_width": 3, "length_penalty": 0.5, "max_length": 9, "batch_size": 2}
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--n-best", "2"], ["--attention"]])
+def test_translate_as_json_lines(run, translator, option):
+    code, out, _ = run("translate", "m", *option, stdin=b"a dog\n\n")
+    first, blank = map(json.loads, out.splitlines())
+    assert first["text"] == "A DOG" and blank["text"] == ""
+    assert ("attention_weights" in first) == (option == ["--attention"])
+    assert translator.options == ({"num_hypotheses": 2} if "--n-best" in option else {})
+
+
+def test_evaluate_as_a_table_and_as_json(run, translator, tmp_path):
+    (tmp_path / "source").write_text("the cat sat on the mat\n")
+    (tmp_path / "target").write_text("THE CAT SAT ON THE MAT\n")
+    arguments = ["evaluate", "m", "--source", f"{tmp_path}/source", "--references", f"{tmp_path}/target"]
+    code, out, _ = run(*arguments)
+    assert code == 0 and "BLEU" in out and "100.00" in out and "nrefs:1" in out
+    scores = json.loads(run(*arguments, "--json")[1])
+    assert scores["bleu"]["score"] == pytest.approx(100) and scores["sentences"] == 1
+
+
+def test_score_one_number_a_line(run, translator, tmp_path):
+    (tmp_path / "source").write_text("a\nb\n")
+    (tmp_path / "target").write_text("xyz\nx\n")
+    arguments = ["--source", f"{tmp_path}/source", "--target", f"{tmp_path}/target"]
+    assert run("score", "m", *arguments)[:2] == (0, "-1.000000\n-0.333333\n")
+
+
+@pytest.mark.parametrize("option", [[], ["--subwords"]])
+def test_plot_writes_a_picture(run, translator, tmp_path, option):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.png"
+    code, out, _ = run("plot", "m", "a dog", str(picture), *option)
+    assert (code, out) == (0, "A DOG\n")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
+    from keraszoo.text.subwords import Subwords
+
+    (tmp_path / "text").write_text("".join(f"{i} times {i * i}\n" for i in range(200)))
+    model = str(tmp_path / "joint.model")
+    arguments = ["--output", model, "--vocabulary-size", "40", "--type", "unigram"]
+    code, out, err = run("subwords", "train", f"{tmp_path}/text", *arguments)
+    assert (code, out) == (0, f"{model}\n")
+    subwords = Subwords.load(model)
+    assert subwords.decode(subwords.encode(["12 times 144"])) == ["12 times 144"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train"], "Missing argument 'RECIPE'"),
+        (["train", "no\nsuch\x1b[31m.yaml"], r"no\nsuch\x1b[31m.yaml: cannot read the recipe: No such file"),
+        (["trian"], "No such command 'trian'"),
+        (["translate", "m", "--beam"], "No such option: --beam"),
+        (["translate", "m", "--beam-width", "0"], "Invalid value for '--beam-width'"),
+        (["translate", "m", "no such file"], "no such file: cannot read: No such file"),
+        (["translate", "m", "/"], "/: cannot read: Is a directory"),
+        (["evaluate", "m", "--source", "x"], "Missing option '--references'"),
+        (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
+        (["plot", "m", " ", "out.png"], "expected a sentence to translate, got a blank one"),
+        (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
+        (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
+        (["subwords"], "Missing command"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, translator, arguments, said):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    err = err.removeprefix("a progress bar\n")
+    assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err
+
+
+def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator, monkeypatch):
+    monkeypatch.setattr(sys.stdin.__class__, "isatty", lambda self: False, raising=False)
+    code, out, err = run("translate", "m", stdin=b"fine\n" * 512 + b"not \xff text\n")
+    assert code == 2 and out == "FINE\n" * 512
+    assert err.splitlines()[-1] == (
+        "keraszoo: error: <stdin>:513: not UTF-8: byte 0xff at byte 5 of the line"
+    )
+
+
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "wb") as full:
+        process = program("translate", "m", code=STANDS_IN + "cli.main()", stdout=full)
+        _, err = process.communicate(b"a dog\n", timeout=60)
+    assert process.returncode == 2
+    assert err == b"keraszoo: error: [Errno 28] No space left on device\n"
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
+    (tmp_path / "text").write_bytes(b"a dog\n" * 100_000)
+    process = program("translate", "m", f"{tmp_path}/text", code=STANDS_IN + "cli.main()")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (141, b"")
+
+
+def test_ctrl_c_ends_it_quietly_with_130():
+    # The answer to the first chunk shows that the program is in the middle of its work.
+    process = program("translate", "m", code=STANDS_IN + "cli.main()")
+    process.stdin.write(b"a dog\n" * 512)
+    process.stdin.flush()
+    assert process.stdout.readline() == b"a dog\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, b"")
+
+
+def test_a_locale_without_letters_changes_nothing():
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = program("translate", "m", code=STANDS_IN + "cli.main()", env=environment)
+    out, err = process.communicate("Überraschung 😀\n".encode(), timeout=60)
+    assert (out.decode(), err) == ("Überraschung 😀\n", b"")
+
+
+def test_python_m_keraszoo_is_the_command():
+    process = program("train", "none.yaml")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert err == b"keraszoo: error: none.yaml: cannot read the recipe: No such file or directory\n"
+
+
+def test_an_error_after_tensorflow_came_is_still_one_line():
+    process = program(code="from keraszoo import cli, console; console.import_tensorflow(); cli._fail('x')")
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (2, b"keraszoo: error: x\n")

@@ -1,0 +1,154 @@
+"""Nothing is read that the manifest does not vouch for: damage, mix-ups and manifests that mean harm."""
+
+import json
+import os
+import random
+
+import pytest
+
+from keraszoo import manifest as manifests
+from keraszoo.errors import PresetError
+from keraszoo.pretrained import read_directory, write_directory
+
+FILES = {
+    "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},
+    "metrics.json": {"bleu": 41.5},
+    "source/subwords.model": bytes(range(256)) * 4,
+    "README.md": "# A small model\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    write_directory(tmp_path / "small", FILES)
+    return tmp_path / "small"
+
+
+def forge(place, **changes):
+    """Writes a manifest that vouches for itself but that `write_directory` would not have made."""
+    manifest = json.loads((place / "manifest.json").read_text())
+    del manifest["sha256"]
+    (place / "manifest.json").write_bytes(manifests.serialise({**manifest, **changes}))
+
+
+def listed(place, name):
+    """Adds a file to the manifest, whatever it is."""
+    files = json.loads((place / "manifest.json").read_text())["files"]
+    forge(place, files={**files, name: {"size": 3, "sha256": "0" * 64}})
+
+
+@pytest.mark.parametrize("name", [*FILES, "manifest.json"])
+def test_every_flipped_bit_and_truncation_is_found(place, name):
+    rng = random.Random(name)
+    whole = (place / name).read_bytes()
+    damaged = {whole[:length] for length in [0, 1, len(whole) - 1, *rng.choices(range(len(whole)), k=20)]}
+    for bit in rng.choices(range(8 * len(whole)), k=150):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        damaged.add(bytes(flipped))
+    damaged |= {whole + b"\n", whole + b"\0"}
+    for content in damaged - {whole}:
+        (place / name).write_bytes(content)
+        with pytest.raises(PresetError, match=name):
+            read_directory(place)
+    (place / name).write_bytes(whole)
+    assert read_directory(place).config == FILES["config.json"]
+
+
+def test_a_missing_file_is_named(place):
+    (place / "source/subwords.model").unlink()
+    with pytest.raises(PresetError, match=r"small/source/subwords.model: is missing"):
+        read_directory(place)
+
+
+@pytest.mark.parametrize("name", ["extra.txt", ".hidden", "source/more.txt"])
+def test_an_additional_file_is_named(place, name):
+    (place / name).write_text("x")
+    with pytest.raises(PresetError, match=rf"small/{name}: is not listed"):
+        read_directory(place)
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "manifest.json", "source"])
+def test_a_link_is_refused_even_to_the_very_file(place, name):
+    (place / name).rename(place.parent / "elsewhere")
+    (place / name).symlink_to(place.parent / "elsewhere")
+    with pytest.raises(PresetError, match=rf"small/{name}: is a link"):
+        read_directory(place)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(place):
+    os.mkfifo(place / "pipe")
+    with pytest.raises(PresetError, match="pipe: is a link or a device"):
+        read_directory(place)
+
+
+NAMES = [
+    "../up",
+    "/etc/passwd",
+    "a/../../b",
+    "a\\b",
+    "C:x",
+    "",
+    ".",
+    "a//b",
+    "a/",
+    ".hidden",
+    "a\nb",
+    "ä",
+    "x" * 101,
+]
+NAMES += ["manifest.json", "source/manifest.json", "Manifest.JSON", "a/b/c/d/e"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_are_not_plain_are_refused_by_reader_and_writer(place, name):
+    listed(place, name)
+    with pytest.raises(PresetError, match=r"small/manifest.json: .* cannot be the name of a file"):
+        read_directory(place)
+    with pytest.raises(PresetError, match="cannot be the name of a file"):
+        write_directory(place.parent / "new", {"config.json": {}, name: b"123"})
+    assert sorted(os.listdir(place.parent)) == ["small"]
+
+
+def test_names_that_differ_in_case_alone_are_refused(tmp_path):
+    with pytest.raises(PresetError, match=r"'a.txt' and 'A.txt' differ in case alone"):
+        write_directory(tmp_path / "a", {"config.json": {}, "a.txt": "", "A.txt": ""})
+
+
+@pytest.mark.parametrize("number", [0, 2, True, "1", None, 1.0])
+def test_an_unknown_format_is_named(place, number):
+    forge(place, format=number)
+    with pytest.raises(PresetError, match=rf"manifest.json: format {number!r} is unknown.* reads format 1"):
+        read_directory(place)
+
+
+ENTRIES = [None, 3, {}, {"size": "3", "sha256": "0" * 64}, {"size": True, "sha256": "0" * 64}]
+ENTRIES += [{"size": 3, "sha256": "0" * 63}, {"size": 3, "sha256": "G" * 64}, {"size": 3, "sha256": 0}]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_manifest_entry_of_the_wrong_form_is_refused(place, entry):
+    forge(place, files={"config.json": entry})
+    with pytest.raises(PresetError, match=r"'config.json' must have a 'size' and a 'sha256'"):
+        read_directory(place)
+
+
+@pytest.mark.parametrize("files", [None, [], ["config.json"], "config.json", {}])
+def test_a_manifest_without_a_config_is_refused(place, files):
+    forge(place, files=files)
+    with pytest.raises(PresetError, match=r"manifest.json: ('files' must|a model directory must have)"):
+        read_directory(place)
+
+
+def test_a_size_beyond_the_file_is_refused_before_anything_is_read(place):
+    forge(place, files={"config.json": {"size": 1 << 60, "sha256": "0" * 64}})
+    for name in ["README.md", "metrics.json", "source/subwords.model"]:
+        (place / name).unlink()
+    with pytest.raises(PresetError, match=rf"config.json: has \d+ bytes, but {1 << 60} in manifest.json"):
+        read_directory(place)
+
+
+def test_a_manifest_that_is_no_json_is_named(place):
+    (place / "manifest.json").write_text("{")
+    with pytest.raises(PresetError, match=r"small/manifest.json: is not valid JSON"):
+        read_directory(place)

@@ -1,0 +1,174 @@
+"""The heat map: read back from the pixels, and words that try to be something else."""
+
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.image import imread
+
+from keraszoo.errors import KerasZooError
+from keraszoo.plots import attention_heatmap
+
+
+def random_weights(rows, columns):
+    return np.random.default_rng(0).dirichlet(np.ones(columns), size=rows)
+
+
+def axis_labels(figure):
+    """The words on the source axis and on the target axis."""
+    axes = figure.axes[0]
+    return tuple(
+        [tick.label1.get_text() for tick in axis.get_major_ticks()] for axis in (axes.xaxis, axes.yaxis)
+    )
+
+
+def test_words_stand_on_their_axes_and_colours_are_the_weights(tmp_path):
+    weights = random_weights(4, 3)
+    figure = attention_heatmap(
+        ["ein", "Hund", "bellt"], ["a", "dog", "barks", "."], weights, tmp_path / "a.png"
+    )
+    assert axis_labels(figure) == (["ein", "Hund", "bellt"], ["a", "dog", "barks", "."])
+    axes = figure.axes[0]
+    picture = imread(tmp_path / "a.png")
+    colours = matplotlib.colormaps["Blues"]
+    for t in range(4):
+        for s in range(3):
+            x, y = axes.transData.transform((s, t))  # the middle of the cell; row 0 is the upper one
+            pixel = picture[picture.shape[0] - 1 - int(y), int(x), :3]
+            np.testing.assert_allclose(pixel, colours(weights[t, s])[:3], atol=0.02)
+    assert axes.transData.transform((0, 0))[1] > axes.transData.transform((0, 3))[1]
+    assert figure.axes[1].get_ylabel() == "attention weight" and figure.axes[1].get_ylim() == (0, 1)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (6, 5), (60, 70), (1, 90), (90, 2), (250, 400)])
+def test_pictures_of_all_shapes_are_drawn_without_warnings(tmp_path, rows, columns):
+    source, target = [f"source{s}" for s in range(columns)], [f"target{t}" for t in range(rows)]
+    figure = attention_heatmap(
+        source, target, random_weights(rows, columns), tmp_path / "a.png", title="title"
+    )
+    height, width = imread(tmp_path / "a.png").shape[:2]
+    assert max(height, width) < 4500
+    for axis, words in zip(axis_labels(figure), (source, target), strict=True):
+        assert set(axis) <= set(words)
+        assert len(axis) == len(words) or len(words) > 200
+
+
+def test_labels_never_overlap_and_lie_in_the_picture():
+    for count in (5, 34, 60, 120, 300):
+        words = [f"word{i}" for i in range(count)]
+        figure = attention_heatmap(words, words, random_weights(count, count))
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        boxes = [tick.label1.get_window_extent() for tick in axes.yaxis.get_major_ticks()]
+        assert all(below.y1 <= above.y0 + 0.5 for above, below in zip(boxes, boxes[1:], strict=False))
+        boxes += [tick.label2.get_window_extent() for tick in axes.xaxis.get_major_ticks()]
+        assert all(box.x0 >= 0 and box.y0 >= 0 for box in boxes)
+        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+
+
+def test_long_sentences_are_labelled_on_both_sides():
+    def shown(count):
+        words = [str(i) for i in range(count)]
+        axes = attention_heatmap(words, words, random_weights(count, count)).axes[0]
+        return {side: axes.xaxis.get_tick_params()[side] for side in ("labeltop", "labelbottom")}
+
+    assert shown(10) == {"labeltop": True, "labelbottom": False}
+    assert shown(50) == {"labeltop": True, "labelbottom": True}
+
+
+def test_words_are_never_formulas():
+    words = ["$x_1$", "$\\frac{", "a$b$c", "\\n", "_", "50%", "{}", "#"]
+    figure = attention_heatmap(words, words, random_weights(8, 8), title="$\\frac{1}$")
+    figure.draw_without_rendering()
+    assert axis_labels(figure) == (words, words)
+
+
+def test_letters_that_no_font_has_are_boxes_and_not_warnings(tmp_path):
+    words = ["猫が", "😀", "مرحبا", "क्षि", "\U000e0041", "\U0010fffd", "é"]
+    figure = attention_heatmap(words, ["x"], random_weights(1, 7), tmp_path / "a.png", title="猫")
+    labels = axis_labels(figure)[0]
+    assert labels[5] == "\u25a1" or labels[5] == "\ufffd"
+    assert labels[6] == "é"
+    assert all(
+        label in (word, "\u25a1" * len(word), "\ufffd")
+        for label, word in zip(labels[:3], words, strict=False)
+    )
+
+
+def test_a_font_that_has_the_letters_is_found_among_those_installed():
+    """DejaVu Sans lacks a letter that one of the STIX fonts has; both come with matplotlib."""
+    own, sizes = (get_font(findfont(name)).get_charmap() for name in ("DejaVu Sans", "STIXSizeFourSym"))
+    letter = chr(min(set(sizes) - set(own)))
+    figure = attention_heatmap([letter], ["x"], [[1]])
+    figure.draw_without_rendering()
+    assert axis_labels(figure)[0] == [letter]
+
+
+def test_subword_marks_are_made_readable():
+    figure = attention_heatmap(["▁ein", "und", "▁", "</s>"], ["one", "and", "▁", "<s>"], random_weights(4, 4))
+    assert axis_labels(figure)[0] == ["ein", "·und", "\u2423", "</s>"]
+    plain = attention_heatmap(["ein", "und"], ["one", "and"], random_weights(2, 2))
+    assert axis_labels(plain)[0] == ["ein", "und"]
+
+
+def test_blanks_controls_and_endless_words_are_shown_as_such():
+    figure = attention_heatmap(["", " ", "a\tb\x00", "x" * 500], ["\u202eevil"], random_weights(1, 4))
+    assert axis_labels(figure)[0] == ["\u2423", "\u2423", "a\ufffdb\ufffd", "x" * 23 + "…"]
+    assert axis_labels(figure)[1] == ["\ufffdevil"]
+
+
+def test_pyplot_is_not_touched(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it would fail
+    before = dict(matplotlib.rcParams)
+    attention_heatmap(["a"], ["b"], [[1.0]])
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
+def test_weights_of_any_precision_are_taken(dtype):
+    import ml_dtypes
+
+    weights = np.array([[1.004, -0.001]]).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    assert attention_heatmap(["a", "b"], ["c"], weights).axes
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "weights", "message"),
+    [
+        (["a", "b"], ["x"], [[1.0], [0.0]], r"expected shape \(1, 2\), .* got \(2, 1\)"),
+        (["a"], ["x"], [[[1.0]]], r"got \(1, 1, 1\)"),
+        (["a", "b"], ["x"], [[1.5, 0]], r"from 0 to 1, got 0 to 1.5"),
+        (["a", "b"], ["x"], [[-0.5, 1]], r"from 0 to 1, got -0.5 to 1"),
+        (["a"], ["x"], [[np.nan]], "NaN or infinite"),
+        (["a"], ["x"], [["one"]], "expected an array of numbers"),
+        (["a", "b"], ["x", "y"], [[1], [1, 2]], "expected an array of numbers"),
+        ("a", ["x"], [[1]], r"source_tokens: expected a list of str, got 'a'"),
+        (["a"], [3], [[1]], r"target_tokens: expected a list of str, got \[3\]"),
+        (["a"], None, [[1]], r"target_tokens: expected a list of str, got None"),
+        ([], ["x"], [[]], r"source_tokens: expected at least one"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(source, target, weights, message):
+    with pytest.raises(KerasZooError, match=message):
+        attention_heatmap(source, target, weights)
+
+
+def test_where_pictures_go(tmp_path):
+    attention_heatmap(["a"], ["b"], [[1.0]], tmp_path / "new" / "plain")
+    attention_heatmap(["a"], ["b"], [[1.0]], str(tmp_path / "new" / "drawing.svg"))
+    names = sorted(item.name for item in (tmp_path / "new").iterdir())
+    assert names == ["drawing.svg", "plain.png"]
+    assert (tmp_path / "new" / "plain.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(KerasZooError, match=r"a.words: cannot be drawn: .*not supported"):
+        attention_heatmap(["a"], ["b"], [[1.0]], tmp_path / "new" / "a.words")
+    with pytest.raises(KerasZooError, match=r"cannot be written: (Not a directory|File exists)"):
+        attention_heatmap(["a"], ["b"], [[1.0]], tmp_path / "new" / "plain.png" / "a.png")
+    assert sorted(item.name for item in (tmp_path / "new").iterdir()) == names
+
+
+def test_a_missing_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[plot\]'"):
+        attention_heatmap(["a"], ["b"], [[1.0]])

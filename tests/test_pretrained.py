@@ -1,0 +1,258 @@
+"""The directory format: what is read is what was written, and nothing else is."""
+
+import json
+import os
+import resource
+import shutil
+
+import pytest
+
+from keraszoo import pretrained
+from keraszoo.errors import PresetError
+from keraszoo.pretrained import find, list_presets, read_directory, write_directory
+
+FILES = {
+    "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},
+    "metrics.json": {"bleu": 41.5},
+    "source/subwords.model": bytes(range(256)) * 4,
+    "README.md": "# A small model\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    write_directory(tmp_path / "small", FILES)
+    return tmp_path / "small"
+
+
+# Reading what was written
+
+
+def test_what_is_written_is_read(place):
+    directory = read_directory(place)
+    assert directory.config == FILES["config.json"]
+    assert directory.metrics == {"bleu": 41.5}
+    assert directory.names == ["README.md", "config.json", "metrics.json", "source/subwords.model"]
+    assert directory.read_bytes("source/subwords.model") == FILES["source/subwords.model"]
+    assert directory.file("README.md").read_text() == "# A small model\n"
+    assert read_directory(str(place)) == directory
+
+
+def test_the_manifest_says_who_wrote_and_what(place):
+    manifest = json.loads((place / "manifest.json").read_text())
+    assert list(manifest) == ["format", "keraszoo", "keras", "files", "sha256"]
+    assert manifest["files"]["README.md"]["size"] == 16
+
+
+def test_metrics_may_be_missing(tmp_path):
+    write_directory(tmp_path / "a", {"config.json": {}})
+    assert read_directory(tmp_path / "a").metrics == {}
+
+
+def test_a_file_can_be_written_by_a_function(tmp_path):
+    write_directory(tmp_path / "a", {"config.json": {}, "w.bin": lambda path: path.write_bytes(b"123")})
+    assert read_directory(tmp_path / "a").read_bytes("w.bin") == b"123"
+
+
+def test_a_file_that_is_not_there_is_named_with_those_that_are(place):
+    with pytest.raises(PresetError, match=r"no file 'target.model'; it has README.md, config.json"):
+        read_directory(place).file("target.model")
+
+
+def test_a_file_changed_after_reading_is_refused(place):
+    directory = read_directory(place)
+    (place / "README.md").write_text("# A small modem\n")
+    with pytest.raises(PresetError, match=r"README.md: changed after"):
+        directory.read_bytes("README.md")
+
+
+CONFIGS = [
+    b"",
+    b"[]",
+    b"3",
+    b"{",
+    b'{"a": NaN}',
+    b'{"a": 1, "a": 2}',
+    b"\xff{}",
+    b'{"a":' * 100_000,
+    b"9" * 5000,
+]
+
+
+@pytest.mark.parametrize("config", [*CONFIGS, b'"' + b"x" * (1 << 20) + b'"'])
+def test_a_config_that_is_no_sane_object_is_neither_written_nor_read(tmp_path, config):
+    with pytest.raises(PresetError, match=r"/a/config.json: (is not valid JSON|must hold|is larger)"):
+        write_directory(tmp_path / "a", {"config.json": config})
+    assert os.listdir(tmp_path) == []
+
+
+# Writing over
+
+
+def test_an_empty_directory_and_a_model_directory_are_replaced(tmp_path, place):
+    (tmp_path / "empty").mkdir()
+    for target in [tmp_path / "empty", place, tmp_path / "new/deep/er"]:
+        write_directory(target, {"config.json": {"units": 9}})
+        assert os.listdir(target) == ["manifest.json", "config.json"] or len(os.listdir(target)) == 2
+        assert read_directory(target).config == {"units": 9}
+
+
+def test_other_peoples_files_are_never_overwritten(tmp_path, place):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/cat.jpg").write_bytes(b"cat")
+    (place / "notes.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for target, message in [
+        (tmp_path / "photos", "no model directory"),
+        (place, r"holds 'notes.txt'"),
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "file" / "below", "cannot be written: (Not a directory|File exists)"),
+    ]:
+        with pytest.raises(PresetError, match=message):
+            write_directory(target, {"config.json": {}})
+    assert (tmp_path / "photos/cat.jpg").read_bytes() == b"cat" and (
+        place / "notes.txt"
+    ).read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == ["file", "photos", "small"]
+
+
+def test_files_that_appear_while_writing_are_not_overwritten(tmp_path):
+    def meanwhile(path):
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a/mine.txt").write_text("mine")
+        path.write_text("x")
+
+    with pytest.raises(PresetError, match="no model directory"):
+        write_directory(tmp_path / "a", {"config.json": {}, "x.txt": meanwhile})
+    assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "must have a config.json"),
+        ({"words.txt": "x"}, "must have a config.json"),
+        ({"config.json": {"a": object()}}, "config.json: cannot be written as JSON"),
+        ({"config.json": {"a": float("nan")}}, "config.json: cannot be written as JSON"),
+        ({"config.json": {}, "a.txt": "\ud800"}, "a.txt: cannot be written as JSON or UTF-8"),
+        (
+            {"config.json": {}, "a.txt": 3},
+            "a.txt: content must be bytes, text, a dict or a function, got int",
+        ),
+        (
+            {"config.json": {}, "a.txt": lambda path: None},
+            "a.txt: a function must write the file it is given",
+        ),
+        ({"config.json": {}, "a": "x", "a/b": "y"}, "model: cannot be written: File exists"),
+        ({"config.json": {}, "a": lambda path: path.symlink_to("/etc/passwd")}, "model/a: is a link"),
+    ],
+)
+def test_wrong_content_is_refused_and_nothing_stays(tmp_path, files, message):
+    with pytest.raises(PresetError, match=message):
+        write_directory(tmp_path / "model", files)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_exception_of_a_writing_function_leaves_the_old_directory(place):
+    def fail(path):
+        path.write_bytes(b"half")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_directory(place, {"config.json": {}, "w.bin": fail})
+    assert read_directory(place).metrics == {"bleu": 41.5} and os.listdir(place.parent) == ["small"]
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond 64 KiB, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_the_old_directory(place, full_disk):
+    with pytest.raises(PresetError, match=r"small: cannot be written: File too large"):
+        write_directory(place, {"config.json": {}, "big.bin": bytes(1 << 20)})
+    assert read_directory(place).metrics == {"bleu": 41.5} and os.listdir(place.parent) == ["small"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_named(place):
+    place.parent.chmod(0o500)
+    try:
+        with pytest.raises(PresetError, match=r"small: cannot be written: Permission denied"):
+            write_directory(place, FILES)
+    finally:
+        place.parent.chmod(0o700)
+
+
+# Finding
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """Two shipped directories, and one whose writer never finished."""
+    folder = tmp_path / "shipped"
+    for name in ["rnnsearch_en_de", "transformer_en_de"]:
+        write_directory(folder / name, {"config.json": {"name": name}})
+    (folder / "unfinished").mkdir()
+    shutil.copytree(folder / "rnnsearch_en_de", folder / ".rnnsearch_en_de.01234567.new")
+    monkeypatch.setenv("KERASZOO_PRETRAINED", str(folder))
+    return folder
+
+
+def test_shipped_directories_are_found_by_name(shipped):
+    names = list_presets()
+    assert {"rnnsearch_en_de", "transformer_en_de"} <= set(names) and names == sorted(names)
+    assert not any("unfinished" in name or name.startswith(".") for name in names)
+    assert find("rnnsearch_en_de") == shipped / "rnnsearch_en_de"
+
+
+def test_a_path_that_exists_wins(shipped, tmp_path, monkeypatch):
+    write_directory(tmp_path / "work" / "rnnsearch_en_de", {"config.json": {"name": "mine"}})
+    monkeypatch.chdir(tmp_path / "work")
+    assert read_directory(find("rnnsearch_en_de")).config == {"name": "mine"}
+
+
+def test_an_unknown_name_gives_the_near_ones(shipped):
+    with pytest.raises(PresetError, match=r"rnnserch_en_de: .* did you mean rnnsearch_en_de"):
+        find("rnnserch_en_de")
+    with pytest.raises(PresetError, match=r"xxxxx: no such directory.*; shipped: .*rnnsearch_en_de"):
+        find("xxxxx")
+
+
+@pytest.mark.parametrize("name", ["", None, 3, b"x"])
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(PresetError, match="expected the path or the name of a model directory, got"):
+        find(name)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "../rnnsearch_en_de/..", "no/such/place", "/"])
+def test_odd_names_are_errors_of_ours(shipped, name):
+    with pytest.raises(PresetError):
+        read_directory(find(name))
+
+
+def test_a_missing_directory_tells_what_is_there(shipped):
+    with pytest.raises(
+        PresetError, match=r"no such model directory; .* beside it: rnnsearch_en_de, transformer_en_de"
+    ):
+        read_directory(shipped / "nothing")
+    with pytest.raises(PresetError, match="is not a model directory: it has no manifest.json"):
+        read_directory(shipped)
+    with pytest.raises(PresetError, match="manifest.json: is a file, not a model directory"):
+        read_directory(shipped / "rnnsearch_en_de" / "manifest.json")
+
+
+def test_a_wrong_environment_variable_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERASZOO_PRETRAINED", str(tmp_path / "nowhere"))
+    with pytest.raises(PresetError, match="nowhere: KERASZOO_PRETRAINED names no directory"):
+        list_presets()
+
+
+def test_what_ships_can_be_read(monkeypatch):
+    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
+    for name in list_presets():
+        assert pretrained.read_directory(find(name)).names

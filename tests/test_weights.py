@@ -1,0 +1,230 @@
+"""Weights: all of them or none, and a model that is left as it was."""
+
+import random
+import resource
+import warnings
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.errors import PresetError
+from keraszoo.pretrained import read_directory, write_directory
+from keraszoo.weights import load_weights, save_weights
+
+# Keras 3.15 asks NumPy 2 for arrays in a way that warns.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+
+def small_model(units=5, layers=2, dtype="float32"):
+    return keras.Sequential(
+        [
+            keras.Input((3,)),
+            *[keras.layers.Dense(units, dtype=dtype) for _ in range(layers)],
+            keras.layers.Dropout(0.5),
+            keras.layers.BatchNormalization(),
+        ]
+    )
+
+
+def values(model):
+    return [np.array(keras.ops.convert_to_numpy(variable)) for variable in model.weights]
+
+
+def same(first, second):
+    return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "bfloat16", "float16"])
+def test_a_round_trip_gives_every_weight(tmp_path, dtype):
+    model, other = small_model(dtype=dtype), small_model(dtype=dtype)
+    save_weights(model, tmp_path / "m.weights.h5")
+    assert not same(values(model), values(other))
+    load_weights(other, tmp_path / "m.weights.h5")
+    assert same(values(model), values(other))
+
+
+def test_the_optimizer_stays_out_of_the_file_and_in_the_model(tmp_path):
+    model = small_model()
+    save_weights(model, tmp_path / "plain.weights.h5")
+    model.compile("adam", "mse", jit_compile=False)
+    model.fit(np.ones((4, 3)), np.ones((4, 5)), verbose=0)
+    optimizer, moments = model.optimizer, [np.array(v.value) for v in model.optimizer.variables]
+    save_weights(model, tmp_path / "fitted.weights.h5")
+    load_weights(model, tmp_path / "plain.weights.h5")
+    load_weights(model, tmp_path / "fitted.weights.h5")
+    assert model.optimizer is optimizer and same(moments, [np.array(v.value) for v in optimizer.variables])
+    model.fit(np.ones((4, 3)), np.ones((4, 5)), verbose=0)  # goes on
+    sizes = [(tmp_path / name).stat().st_size for name in ("plain.weights.h5", "fitted.weights.h5")]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("changes", [{"units": 6}, {"layers": 3}, {"layers": 1}, {"layers": 0}])
+def test_weights_of_another_model_are_refused_and_the_model_left_alone(tmp_path, changes):
+    other = small_model(**changes)
+    save_weights(small_model(), tmp_path / "m.weights.h5")
+    before = values(other)
+    with pytest.raises(PresetError, match=r"m.weights.h5: (holds 8 weights, model|does not fit model)"):
+        load_weights(other, tmp_path / "m.weights.h5")
+    assert same(before, values(other))
+
+
+def test_a_weight_that_the_file_names_otherwise_is_missed(tmp_path):
+    """The number of weights fits, but Keras finds one layer's nowhere and says nothing in some versions."""
+    save_weights(small_model(), tmp_path / "m.weights.h5")
+    with h5py.File(tmp_path / "m.weights.h5", "a") as file:
+        file.move("layers/dense", "layers/dance")
+    model = small_model()
+    before = values(model)
+    with pytest.raises(PresetError, match="m.weights.h5"):
+        load_weights(model, tmp_path / "m.weights.h5")
+    assert same(before, values(model))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(tmp_path, value):
+    model = small_model()
+    save_weights(model, tmp_path / "m.weights.h5")
+    with h5py.File(tmp_path / "m.weights.h5", "a") as file:
+        file["layers/dense_1/vars/1"][2] = value
+    before = values(model)
+    with pytest.raises(
+        PresetError, match=r"m.weights.h5: weight '.*/bias' \(5,\) is missing, NaN or infinite"
+    ):
+        load_weights(model, tmp_path / "m.weights.h5")
+    assert same(before, values(model))
+    model.layers[0].bias.assign(np.full(5, value))
+    with pytest.raises(PresetError, match=r"bias' \(5,\) is missing, NaN or infinite"):
+        save_weights(model, tmp_path / "n.weights.h5")
+    assert not (tmp_path / "n.weights.h5").exists()
+
+
+def test_a_model_without_weights_yet_is_refused(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(2)])
+    for function in (save_weights, load_weights):
+        with pytest.raises(PresetError, match="has no weights yet: call it on a batch first"):
+            function(model, tmp_path / "m.weights.h5")
+
+
+def soft_link(file):
+    file["layers/dense/vars/1"] = h5py.SoftLink("/layers/dense_1/vars/1")
+
+
+def external_link(file):
+    file["layers/dense/vars/1"] = h5py.ExternalLink("other.h5", "/x")
+
+
+def external_storage(file):
+    file["layers/dense/vars"].create_dataset("1", (5,), "f4", external=[(__file__, 0, 20)])
+
+
+def virtual(file):
+    layout = h5py.VirtualLayout((5,), "f4")
+    layout[:] = h5py.VirtualSource(__file__, "x", (5,))
+    file["layers/dense/vars"].create_virtual_dataset("1", layout)
+
+
+def bomb(file):
+    file["layers/dense/vars"].create_dataset("1", (1 << 40,), "f4", chunks=(1 << 20,), compression="gzip")
+
+
+def claim(file):
+    file["layers/dense/vars"].create_dataset("1", (1 << 40,), "f4")
+
+
+def text(file):
+    file["layers/dense/vars/1"] = "words"
+
+
+def again(file):
+    file["layers/dense/vars/1"] = file["layers/dense_1/vars/1"]
+
+
+def loop(file):
+    file["layers/dense/vars/1"] = file["layers"]
+
+
+ATTACKS = [soft_link, external_link, external_storage, virtual, bomb, claim, text, again, loop]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_what_hdf5_can_do_beyond_plain_arrays_is_refused(tmp_path, attack):
+    model = small_model()
+    save_weights(model, tmp_path / "m.weights.h5")
+    with h5py.File(tmp_path / "m.weights.h5", "a") as file:
+        del file["layers/dense/vars/1"]
+        attack(file)
+    before = values(model)
+    with pytest.raises(PresetError, match=r"m.weights.h5: ('/layers|the file)"):
+        load_weights(model, tmp_path / "m.weights.h5")
+    assert same(before, values(model))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"words", b"\x89HDF\r\n\x1a\n" + bytes(200)])
+def test_what_is_no_weight_file_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "m.weights.h5").write_bytes(content)
+    with pytest.raises(PresetError, match=r"m.weights.h5: (no such file|is not a readable weight file)"):
+        load_weights(small_model(), tmp_path / "m.weights.h5")
+
+
+def test_damaged_files_raise_nothing_else_and_keep_the_model(tmp_path):
+    """Without the manifest a flipped bit may pass for another weight, but it never crashes or half loads."""
+    model = small_model()
+    save_weights(model, tmp_path / "m.weights.h5")
+    whole = (tmp_path / "m.weights.h5").read_bytes()
+    model = small_model()
+    before, rng, refused = values(model), random.Random(0), 0
+    for _ in range(60):
+        content = bytearray(whole[: rng.choice([len(whole), rng.randrange(len(whole))])])
+        for _ in range(20):
+            if content:
+                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        (tmp_path / "d.weights.h5").write_bytes(content)
+        try:
+            load_weights(model, tmp_path / "d.weights.h5")
+            model.set_weights(before)
+        except PresetError:
+            refused += 1
+            assert same(before, values(model))
+    assert refused > 30
+
+
+def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path):
+    model, place = small_model(units=200), tmp_path / "model"
+    write_directory(
+        place, {"config.json": {"units": 5}, "model.weights.h5": lambda path: path.write_bytes(b"old")}
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with (
+            warnings.catch_warnings(),
+            pytest.raises(PresetError, match=r"model/model.weights.h5: cannot be written"),
+        ):
+            warnings.simplefilter("ignore", pytest.PytestUnraisableExceptionWarning)
+            write_directory(
+                place, {"config.json": {}, "model.weights.h5": lambda path: save_weights(model, path)}
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read_directory(place).read_bytes("model.weights.h5") == b"old"
+    assert [item.name for item in tmp_path.iterdir()] == ["model"]
+
+
+def test_weights_and_config_of_two_models_never_meet(tmp_path):
+    def write(model):
+        write_directory(
+            tmp_path / "m", {"config.json": {}, "model.weights.h5": lambda p: save_weights(model, p)}
+        )
+
+    model, other = small_model(), small_model()
+    write(model)
+    directory = read_directory(tmp_path / "m")
+    directory.load_weights(other)
+    assert same(values(model), values(other))
+    write(small_model())
+    with pytest.raises(PresetError, match="was replaced since it was read"):
+        directory.load_weights(other)
+    assert same(values(model), values(other))

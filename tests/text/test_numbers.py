@@ -1,0 +1,75 @@
+"""Numbers in words: known ones, no leak between training and test, and all lengths."""
+
+import sys
+from collections import Counter
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.numbers import number_pairs, split_numbers
+
+KNOWN = {
+    0: ("zero", "null"),
+    1: ("one", "eins"),
+    12: ("twelve", "zwölf"),
+    21: ("twenty-one", "einundzwanzig"),
+    101: ("one hundred and one", "einhunderteins"),
+    999: ("nine hundred and ninety-nine", "neunhundertneunundneunzig"),
+    2_035: ("two thousand and thirty-five", "zweitausendfünfunddreißig"),
+    1_000_000: ("one million", "eine Million"),
+}
+
+
+def test_known_numbers():
+    assert number_pairs(KNOWN) == list(KNOWN.values())
+
+
+@pytest.mark.parametrize(
+    ("count_train", "count_test", "maximum"), [(3000, 300, 999_999), (500, 400, 999), (21, 0, 20)]
+)
+def test_numbers_are_distinct_held_out_and_repeatable(count_train, count_test, maximum):
+    train, test = split_numbers(count_train, count_test, maximum, seed=1)
+    assert (len(train), len(test)) == (count_train, count_test)
+    assert len({*train, *test}) == count_train + count_test
+    assert 0 <= min(train) and max([*train, *test]) <= maximum
+    assert split_numbers(count_train, count_test, maximum, seed=1) == (train, test)
+    assert maximum == 20 or split_numbers(count_train, count_test, maximum, seed=2) != (train, test)
+
+
+def test_all_numbers_can_be_drawn():
+    train, test = split_numbers(150, 51, maximum=200, seed=0)
+    assert sorted(train + test) == list(range(201))
+
+
+def test_all_lengths_occur_often():
+    train, test = split_numbers(4000, 500, maximum=999_999, seed=0)
+    lengths = Counter(len(str(number)) for number in train + test)
+    assert set(range(21)) <= set(train)
+    assert lengths[1] == 10 and lengths[2] == 90
+    assert all(lengths[digits] > 850 for digits in (3, 4, 5, 6))
+    assert all(sum(len(str(number)) == digits for number in test) > 50 for digits in (3, 4, 5, 6))
+
+
+def test_every_word_that_is_tested_occurs_in_training():
+    train, test = split_numbers(1000, 300, maximum=999_999, seed=3)
+    words = {word for english, _ in number_pairs(train) for word in english.replace("-", " ").split()}
+    assert {word for english, _ in number_pairs(test) for word in english.replace("-", " ").split()} <= words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((50, 52, 100), r"50 \+ 52 .* there are 101"),
+        ((20, 5, 100), "at least 21"),
+        ((30, -1, 100), "30 and -1"),
+    ],
+)
+def test_impossible_draws_are_refused(arguments, message):
+    with pytest.raises(KerasZooError, match=message):
+        split_numbers(*arguments, seed=0)
+
+
+def test_a_missing_library_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[demo\]'"):
+        number_pairs([1])

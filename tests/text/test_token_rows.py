@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keraszoo.errors import DataError
+from keraszoo.text.token_rows import TokenRows, flattened
+
+ROWS = st.lists(st.lists(st.integers(0, 60_000), max_size=7), min_size=1, max_size=9)
+
+
+@given(rows=ROWS, data=st.data())
+def test_rows_come_back(rows, data):
+    token_rows = TokenRows.from_lists(rows, "uint16")
+    assert token_rows.ids.dtype == "uint16"
+    assert len(token_rows) == len(rows)
+    assert [token_rows[i].tolist() for i in range(len(rows))] == rows
+    assert token_rows[-1].tolist() == rows[-1]
+    indices = data.draw(st.lists(st.integers(0, len(rows) - 1)))
+    ids, lengths = token_rows.gather(np.array(indices, int))
+    assert ids.dtype == lengths.dtype == "int32"
+    assert ids.tolist() == [id_ for i in indices for id_ in rows[i]]
+    assert lengths.tolist() == [len(rows[i]) for i in indices]
+
+
+def test_no_rows():
+    ids, offsets = flattened([])
+    assert (len(ids), offsets.tolist()) == (0, [0])
+
+
+def test_bad_offsets():
+    for offsets in ([], [1, 3], [0, 2], [0, 2, 1, 3]):
+        with pytest.raises(DataError, match="damaged offsets"):
+            TokenRows(np.zeros(3, "int32"), np.array(offsets, "int64"))
+
+
+def test_bad_index():
+    rows = TokenRows.from_lists([[1]])
+    for index in (1, -2):
+        with pytest.raises(IndexError):
+            rows[index]

@@ -1,0 +1,291 @@
+import concurrent.futures
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+
+PAD, START, END = 0, 2, 3
+
+
+def corpus_of(source_lengths, target_lengths):
+    """Pairs whose ids name their sentence, so that a row of a batch tells which pair it is."""
+    sides = [
+        [[10 + i] * length for i, length in enumerate(lengths)]
+        for lengths in (source_lengths, target_lengths)
+    ]
+    return ParallelCorpus.from_ids(*sides, pad_id=PAD, start_id=START, end_id=END)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    generator = np.random.default_rng(1)
+    source = np.clip(generator.lognormal(2.3, 0.5, 500), 1, 60).astype(int)
+    target = np.clip(source * generator.normal(1, 0.2, 500), 1, 60).astype(int)
+    return corpus_of(source, target)
+
+
+def composition(batches, epoch):
+    return [sorted(batches.indices(epoch, i).tolist()) for i in range(len(batches))]
+
+
+def equal(first, second):
+    return all(np.array_equal(a, b) for a, b in zip(flat(first), flat(second), strict=True))
+
+
+def flat(batch):
+    (source, target_in), target_out, weight = batch
+    return source, target_in, target_out, weight
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=40),
+    tokens=st.integers(39, 100),
+    replicas=st.integers(1, 3),
+    shuffle=st.booleans(),
+    shapes=st.sampled_from([1, 3, 16, None]),
+    multiple=st.sampled_from([1, 4]),
+)
+def test_every_pair_once_within_the_budget(lengths, tokens, replicas, shuffle, shapes, multiple):
+    corpus = corpus_of(*zip(*lengths, strict=True))
+    options = {"replicas": replicas, "shuffle": shuffle, "shapes": shapes, "multiple": multiple}
+    batches = TokenBatches(corpus, tokens, **options)
+    for epoch in (0, 3):
+        seen = []
+        for i in range(len(batches)):
+            (source, target_in), target_out, weight = batches.batch(epoch, i)
+            indices = batches.indices(epoch, i)
+            assert batches.shape(epoch, i) == (*source.shape, target_in.shape[1])
+            assert target_in.shape == target_out.shape == weight.shape
+            assert len(source) % replicas == 0 and len(source) - len(indices) < replicas
+            assert max(source.size, target_in.size) <= tokens
+            assert (source[len(indices) :] == PAD).all() and (target_in[len(indices) :] == PAD).all()
+            np.testing.assert_allclose(weight.sum(), 1, rtol=1e-5)
+            real = batches.real_tokens(epoch, i)
+            np.testing.assert_array_equal(weight, np.float32(target_out != PAD) / np.float32(real))
+            for row, pair in enumerate(indices):
+                source_length, target_length = lengths[pair]
+                ids = [10 + pair] * target_length
+                assert source[row][source[row] != PAD].tolist() == [10 + pair] * source_length + [END]
+                assert target_in[row, : target_length + 1].tolist() == [START, *ids]
+                assert target_out[row, : target_length + 1].tolist() == [*ids, END]
+            seen += indices.tolist()
+        assert sorted(seen) == list(range(len(corpus)))
+
+
+def test_an_address_names_a_batch(corpus):
+    first = TokenBatches(corpus, 256, seed=7)
+    batch = first.batch(5, 3)
+    first.batch(0, 0), first.batch(9, 1), first.on_epoch_begin(), first.on_epoch_end()
+    assert equal(first.batch(5, 3), batch)
+    assert equal(TokenBatches(corpus, 256, seed=7).batch(5, 3), batch)
+    assert not equal(TokenBatches(corpus, 256, seed=8).batch(5, 3), batch)
+
+
+def test_epochs_differ_in_order_and_in_composition(corpus):
+    batches = TokenBatches(corpus, 256)
+    first, second = composition(batches, 0), composition(batches, 1)
+    assert len(first) == len(second) == len(batches)
+    assert len({tuple(batch) for batch in first} & {tuple(batch) for batch in second}) < len(first) / 4
+    longest = [[max(corpus.target_lengths[batch]) for batch in epoch] for epoch in (first, second)]
+    assert longest[0] != sorted(longest[0])
+    assert longest[0] != longest[1]
+
+
+def test_without_shuffling_the_batches_stay(corpus):
+    batches = TokenBatches(corpus, 256, shuffle=False)
+    assert composition(batches, 0) == composition(batches, 4)
+    assert composition(TokenBatches(corpus, 256, shuffle=False, seed=5), 0) == composition(batches, 0)
+
+
+def test_few_shapes_and_little_padding(corpus):
+    # The least that is possible with these lengths is some padding: every source of a batch is padded to one
+    # length.
+    for shapes, padding in ((4, 0.35), (16, 0.27)):
+        batches = TokenBatches(corpus, 1024, shapes=shapes)
+        seen = {batches.shape(epoch, i) for epoch in range(5) for i in range(len(batches))}
+        assert len({shape[1:] for shape in seen}) <= shapes
+        assert len(seen) <= shapes + 1  # one batch an epoch is not full
+        statistics = batches.statistics(2)
+        arrays = [batches.batch(2, i) for i in range(len(batches))]
+        real = sum((target_out != PAD).sum() for _, target_out, _ in arrays)
+        size = sum(target_out.size for _, target_out, _ in arrays)
+        assert statistics["target_tokens"] == real
+        np.testing.assert_allclose(statistics["target_padding"], 1 - real / size)
+        assert statistics["target_padding"] < padding and statistics["source_padding"] < padding
+        assert statistics["batches"] == len(batches)
+
+
+def test_lengths_are_multiples(corpus):
+    batches = TokenBatches(corpus, 1024, multiple=8)
+    assert all(s % 8 == t % 8 == 0 for _, s, t in (batches.shape(0, i) for i in range(len(batches))))
+
+
+def test_taken_up_in_the_middle(corpus):
+    whole = TokenBatches(corpus, 256, seed=3)
+    length = len(whole)
+    uninterrupted = [whole.batch(epoch, i) for epoch in range(3) for i in range(length)]
+    resumed = TokenBatches(corpus, 256, seed=3)
+    step = length + length // 2
+    rest = resumed.between(step, 2 * length)
+    taken_up = list(rest)
+    resumed.epoch = 2
+    taken_up += list(resumed)
+    assert len(rest) == 2 * length - step and len(taken_up) == len(uninterrupted) - step
+    assert all(map(equal, taken_up, uninterrupted[step:]))
+    assert equal(resumed.between(0, 3 * length)[step], taken_up[0])
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=6), st.booleans())
+def test_the_first_two_batches_show_which_lengths_vary(lengths, shuffle):
+    corpus = corpus_of(*zip(*lengths, strict=True))
+    batches = TokenBatches(corpus, batches=[[i] for i in range(len(corpus))], shapes=None, shuffle=shuffle)
+    for epoch in range(3):
+        shapes = [batches.shape(epoch, i)[1:] for i in range(len(batches))]
+        assert sorted(shapes) == sorted((s + 1, t + 1) for s, t in lengths)
+        for all_of_them, first_two in zip(
+            zip(*shapes, strict=True), zip(*shapes[:2], strict=True), strict=True
+        ):
+            assert len(set(first_two)) == min(2, len(set(all_of_them)))
+
+
+def test_a_stretch_is_fitted_though_its_first_batches_are_alike():
+    corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
+    batches = TokenBatches(corpus, batches=[[i] for i in range(5)], shapes=None, shuffle=False)
+    shapes = [batches.shape(0, i)[1:] for i in range(5)]
+    assert sorted(shapes[2:4]) == [(4, 4), (4, 4)] or shapes[2] == shapes[3]
+    for first, last in ((2, 5), (2, 7), (2, 3), (4, 5)):
+        tiny_model().fit(batches.between(first, last), shuffle=False, verbose=0)
+
+
+class Recorder(keras.callbacks.Callback):
+    """Notes the epoch of the batches at each step of `fit`."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+        self.epochs = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.epochs.append(self.batches.epoch)
+
+
+def tiny_model():
+    source, target = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    embed = keras.layers.Embedding(600, 4)
+    memory = keras.ops.mean(embed(source), axis=1, keepdims=True)
+    model = keras.Model((source, target), keras.layers.Dense(600)(embed(target) + memory))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
+    model.compile("sgd", loss)
+    return model
+
+
+def test_fit_and_evaluate_take_them(corpus):
+    batches = TokenBatches(corpus, 2048, replicas=2)
+    validation = TokenBatches(corpus, 2048, shuffle=False)
+    model = tiny_model()
+    recorder = Recorder(batches)
+    history = model.fit(
+        batches,
+        shuffle=False,
+        epochs=3,
+        validation_data=validation,
+        callbacks=[batches.at_epoch(), recorder],
+        verbose=0,
+    )
+    assert np.isfinite(history.history["loss"]).all() and np.isfinite(history.history["val_loss"]).all()
+    assert recorder.epochs == [epoch for epoch in range(3) for _ in range(len(batches))]
+
+
+def test_an_epoch_that_ends_without_a_beginning_is_none(corpus):
+    batches = TokenBatches(corpus, 256)
+    batches.on_epoch_end()  # as `fit` calls it before its first epoch
+    assert batches.epoch == 0
+    for epoch in (1, 2):
+        batches.on_epoch_begin()
+        batches.on_epoch_end()
+        assert batches.epoch == epoch
+    assert equal(batches[0], batches.batch(2, 0))
+
+
+def test_fit_taken_up_ends_with_the_same_weights(corpus):
+    def run(model, batches, **arguments):
+        model.fit(batches, shuffle=False, callbacks=[batches.at_epoch()], verbose=0, **arguments)
+
+    keras.utils.set_random_seed(0)
+    one, two = tiny_model(), tiny_model()
+    two.set_weights(one.get_weights())
+    run(one, TokenBatches(corpus, 2048), epochs=3)
+    run(two, TokenBatches(corpus, 2048), epochs=1)
+    again = TokenBatches(corpus, 2048)
+    length = len(again)
+    for first, last in ((length, length + 2), (length + 2, 2 * length)):
+        two.fit(again.between(first, last), shuffle=False, verbose=0)
+    run(two, again, initial_epoch=2, epochs=3)
+    for a, b in zip(one.get_weights(), two.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_many_threads_ask_at_once(corpus):
+    batches = TokenBatches(corpus, 128)
+    addresses = [(epoch, i) for i in range(0, len(batches), 3) for epoch in range(4)]
+    expected = [TokenBatches(corpus, 128).batch(*address) for address in addresses]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(map(equal, pool.map(lambda address: batches.batch(*address), addresses), expected))
+
+
+def test_given_batches_only_change_their_order():
+    corpus = corpus_of([3, 1, 4, 1, 5], [2, 7, 1, 8, 2])
+    given = [np.array([4, 0]), [2], [1, 3, 0]]
+    batches = TokenBatches(corpus, batches=given, seed=1, replicas=2)
+    orders = [composition(batches, epoch) for epoch in range(8)]
+    assert {tuple(map(tuple, sorted(order))) for order in orders} == {((0, 1, 3), (0, 4), (2,))}
+    assert len({str(order) for order in orders}) > 2
+    assert [len(batches.batch(0, i)[1]) % 2 for i in range(3)] == [0, 0, 0]
+    fixed = TokenBatches(corpus, batches=given, shuffle=False, shapes=None)
+    assert [fixed.indices(1, i).tolist() for i in range(3)] == [[4, 0], [2], [1, 3, 0]]
+    assert [fixed.shape(0, i) for i in range(3)] == [(2, 6, 3), (1, 5, 2), (3, 4, 9)]
+    assert {TokenBatches(corpus, batches=given, shapes=1).shape(0, i)[1:] for i in range(3)} == {(6, 9)}
+
+
+def test_a_pair_too_long_is_named():
+    corpus = corpus_of([3, 40, 5], [3, 4, 5])
+    assert len(TokenBatches(corpus, 41)) > 0
+    with pytest.raises(DataError, match=r"pair 1 has 41 source and 5 target tokens .* budget of 40 tokens"):
+        TokenBatches(corpus, 40)
+    with pytest.raises(DataError, match=r"at least 2 row\(s\) allows 40"):
+        TokenBatches(corpus, 81, replicas=2)
+    assert {TokenBatches(corpus, 82, replicas=2, multiple=8).shape(0, i)[0] for i in range(2)} == {2}
+
+
+def test_bad_arguments(corpus):
+    for arguments in ({}, {"tokens": 100, "batches": [[0]]}):
+        with pytest.raises(KerasZooError, match="either tokens"):
+            TokenBatches(corpus, **arguments)
+    for name, value in (("tokens", 0), ("seed", -1), ("replicas", 0), ("shapes", 0), ("multiple", 0)):
+        with pytest.raises(KerasZooError, match=f"{name} must be at least"):
+            TokenBatches(corpus, **({"tokens": 500} | {name: value}))
+    for bad, message in (
+        ([], "0 batches"),
+        ([[0], []], "none empty"),
+        ([[0, 500]], "0 to 500 of 0 to 499"),
+    ):
+        with pytest.raises(DataError, match=message):
+            TokenBatches(corpus, batches=bad)
+    batches = TokenBatches(corpus, 500)
+    for i in (-1, len(batches)):
+        with pytest.raises(IndexError):
+            batches[i]
+    with pytest.raises(KerasZooError, match="epoch must not be negative"):
+        batches.batch(-1, 0)
+    with pytest.raises(KerasZooError, match="steps must rise"):
+        batches.between(5, 5)
+    with pytest.raises(IndexError):
+        batches.between(0, 2)[2]
