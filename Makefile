@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
-DEMO ?= examples/numbers.py
+DEMO ?= examples/number_words.py
 # The rooms that know Keras alone, and so run on every backend of it.
 ANY_BACKEND := $(wildcard $(foreach room,layers models search,tests/$(room) keraszoo/$(room)))
 

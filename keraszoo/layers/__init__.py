@@ -4,6 +4,7 @@ from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.masking import causal_mask, masked_softmax
@@ -17,6 +18,7 @@ __all__ = [
     "AttentionDecoder",
     "BahdanauAttention",
     "BidirectionalEncoder",
+    "Dropout",
     "FeedForward",
     "MultiHeadAttention",
     "PositionalEncoding",

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
 
 
@@ -41,7 +42,7 @@ class Attention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
-        self.weight_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy) if dropout else None
+        self.weight_dropout = Dropout(dropout, dtype=self.dtype_policy) if dropout else None
 
     def prepare(self, value, key=None):
         """What depends on the memory alone: `(keys, values)` for `attend`, computed once a sentence."""

@@ -8,7 +8,8 @@ from keraszoo.layers.recurrent_encoder import check_cell
 
 class _AttentionCell(keras.layers.Layer):
     """One step of the decoder in the form that `keras.layers.RNN` loops over: the memory travels in the
-    state, unchanged."""
+    state, unchanged.
+    """
 
     def __init__(self, attention, units, cell, **kwargs):
         super().__init__(**kwargs)
@@ -23,7 +24,8 @@ class _AttentionCell(keras.layers.Layer):
         self.state_size = [units] * self.num_states + [(None, None), (None, None), (None,)]
 
     def build(self, inputs_shape, memory_shape):
-        self.attention.build((inputs_shape[0], None, self.units), memory_shape)
+        if not self.attention.built:  # a saved one comes with its weights
+            self.attention.build((inputs_shape[0], None, self.units), memory_shape)
         self.cell.build((inputs_shape[0], inputs_shape[-1] + memory_shape[-1]))
         self.output_size = 2 * self.units + memory_shape[-1]
 
@@ -101,7 +103,7 @@ class AttentionDecoder(keras.layers.Layer):
         self.loop.built = True  # it has no weights but those of the step
 
     def initial_state(self, first):
-        """The cell's state that begins with s_0 = `first`, `(B, U)`: a list of tensors; an LSTM's c_0 is zero."""
+        """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; an LSTM's c_0 is zero."""
         return [first] if self.cell == "gru" else [first, ops.zeros_like(first)]
 
     def prepare(self, memory):

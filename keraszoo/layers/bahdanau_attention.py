@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.attention import Attention
+from keraszoo.layers.linear import linear
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -62,13 +63,12 @@ class BahdanauAttention(Attention):
         )
 
     def prepare(self, value, key=None):
-        keys = ops.matmul(value if key is None else key, self.W_k)  # (B, S, U)
-        return (keys if self.b is None else keys + self.b), value
+        return linear(value if key is None else key, self.W_k, self.b), value  # (B, S, U)
 
     def scores(self, query, keys):
-        queries = ops.matmul(query, self.W_q)  # (B, T, U)
+        queries = linear(query, self.W_q)  # (B, T, U)
         hidden = ops.tanh(queries[:, :, None] + keys[:, None])  # (B, T, S, U)
-        return ops.matmul(hidden, self.v)[..., 0]  # (B, T, S)
+        return linear(hidden, self.v)[..., 0]  # (B, T, S)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}

@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.linear import linear
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class TiedEmbedding(keras.layers.Layer):
@@ -58,8 +60,7 @@ class TiedEmbedding(keras.layers.Layer):
 
     def logits(self, hidden):
         """`(..., D)` to `(..., V)`."""
-        logits = ops.matmul(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)))
-        return logits if self.b is None else logits + ops.cast(self.b, logits.dtype)
+        return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)), self.b)
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape, self.width)

@@ -2,6 +2,7 @@
 
 import keras
 
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 
 
@@ -38,7 +39,7 @@ class FeedForward(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
-        self.hidden_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy) if dropout else None
+        self.hidden_dropout = Dropout(dropout, dtype=self.dtype_policy) if dropout else None
 
     def build(self, inputs_shape):
         width, hidden = inputs_shape[-1], self.hidden_dim

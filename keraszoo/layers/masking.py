@@ -28,10 +28,15 @@ def masked_softmax(scores, mask=None):
     dtype = scores.dtype
     scores = ops.cast(scores, "float32")
     if mask is None:
-        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+        return ops.cast(_softmax(scores), dtype)
     mask = ops.cast(mask, "bool")
-    weights = ops.softmax(ops.where(mask, scores, -1e9), axis=-1)
+    weights = _softmax(ops.where(mask, scores, -1e9))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
+
+
+def _softmax(scores):
+    """A source of one word has one score, of which Keras' softmax would warn."""
+    return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 def causal_mask(length):

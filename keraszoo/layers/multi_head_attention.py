@@ -10,6 +10,11 @@ from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import combine_masks, masked_softmax
 
 
+def _batch(x):
+    """B where it is known, since no backend can infer it of a tensor without elements; else -1."""
+    return -1 if x.shape[0] is None else x.shape[0]
+
+
 @keras.saving.register_keras_serializable(package="keraszoo")
 class MultiHeadAttention(Attention):
     """H scaled dot-product attentions side by side, each in a projection of its own.
@@ -86,7 +91,7 @@ class MultiHeadAttention(Attention):
         return kernel, bias
 
     def _split_heads(self, x, width):
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, width))
+        x = ops.reshape(x, (_batch(x), ops.shape(x)[1], self.num_heads, width))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, width)
 
     def prepare(self, value, key=None):
@@ -105,7 +110,7 @@ class MultiHeadAttention(Attention):
         weights = masked_softmax(self.scores(query, keys), mask)  # (B, H, T, S)
         dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
         heads = ops.transpose(ops.matmul(dropped, values), (0, 2, 1, 3))  # (B, T, H, d_v)
-        heads = ops.reshape(heads, (-1, ops.shape(heads)[1], self.num_heads * self.value_dim))
+        heads = ops.reshape(heads, (_batch(heads), ops.shape(heads)[1], self.num_heads * self.value_dim))
         return linear(heads, self.W_o, self.b_o), weights
 
     def set_keras_weights(self, layer):
@@ -113,16 +118,22 @@ class MultiHeadAttention(Attention):
         numbers.
 
         Raises:
-            ValueError: if the layer has other sizes than this one.
+            ValueError: if this layer is not built, or the other has other sizes; then nothing is taken.
         """
         if not self.built:
             raise ValueError("Build the layer (call it once) before it is given weights.")
+        for name in ("num_heads", "key_dim", "value_dim", "use_bias"):
+            if getattr(layer, name) != getattr(self, name):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}, the other layer's {getattr(layer, name)}."
+                )
         dense = {
             "q": layer.query_dense,
             "k": layer.key_dense,
             "v": layer.value_dense,
             "o": layer.output_dense,
         }
+        pairs = []  # nothing is assigned before everything fits
         for name, theirs in dense.items():
             kernel = getattr(self, f"W_{name}")
             if math.prod(theirs.kernel.shape) != math.prod(kernel.shape):
@@ -130,10 +141,11 @@ class MultiHeadAttention(Attention):
                     f"W_{name} is {tuple(kernel.shape)}, "
                     f"the other layer's {theirs.name} kernel {tuple(theirs.kernel.shape)}."
                 )
-            kernel.assign(ops.reshape(theirs.kernel, kernel.shape))
+            pairs.append((kernel, theirs.kernel))
             if self.use_bias:
-                bias = getattr(self, f"b_{name}")
-                bias.assign(ops.reshape(theirs.bias, bias.shape))
+                pairs.append((getattr(self, f"b_{name}"), theirs.bias))
+        for mine, theirs in pairs:
+            mine.assign(ops.reshape(theirs, mine.shape))
 
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
         context = (*query_shape[:2], self.output_dim or query_shape[-1])

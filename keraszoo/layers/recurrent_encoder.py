@@ -2,6 +2,8 @@
 
 import keras
 
+from keraszoo.layers.dropout import Dropout
+
 CELLS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
@@ -32,6 +34,7 @@ class BidirectionalEncoder(keras.layers.Layer):
     Call arguments:
         inputs: `(B, S, D)`.
         inputs_mask: bool `(B, S)`, `True` = a word; arrives by itself from an embedding that masks.
+        mask: the same: Keras fills it in under this name where a layer has one input.
 
     Returns:
         `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1.
@@ -57,7 +60,7 @@ class BidirectionalEncoder(keras.layers.Layer):
         self.cell = check_cell(cell)
         self.num_layers = num_layers
         self.dropout = dropout
-        self.between = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.between = Dropout(dropout, dtype=self.dtype_policy)
         options = {"reset_after": False} if cell == "gru" else {}
         self.layers = [
             keras.layers.Bidirectional(
@@ -80,8 +83,8 @@ class BidirectionalEncoder(keras.layers.Layer):
             layer.build(inputs_shape)
             inputs_shape = (*inputs_shape[:-1], 2 * self.units)
 
-    def call(self, inputs, inputs_mask=None, training=None):
-        x = inputs
+    def call(self, inputs, inputs_mask=None, mask=None, training=None):
+        x, inputs_mask = inputs, mask if inputs_mask is None else inputs_mask
         for i, layer in enumerate(self.layers):
             x = self.between(x, training=training) if i else x
             x = layer(x, mask=inputs_mask, training=training)  # (B, S, 2 U)

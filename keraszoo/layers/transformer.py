@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.masking import causal_mask
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
@@ -54,7 +55,7 @@ class TransformerLayer(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.epsilon = epsilon
-        self.residual_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
             name: keras.layers.LayerNormalization(
                 epsilon=epsilon, dtype=self.dtype_policy, name=f"{name}_norm"
@@ -111,6 +112,7 @@ class TransformerEncoderLayer(TransformerLayer):
     Call arguments:
         inputs: `(B, S, D)`.
         inputs_mask: bool `(B, S)`, `True` = a real position; arrives by itself from an embedding that masks.
+        mask: the same: Keras fills it in under this name where a layer has one input.
 
     Returns:
         `(B, S, D)`.
@@ -129,7 +131,9 @@ class TransformerEncoderLayer(TransformerLayer):
         for norm in self.norms.values():
             norm.build(inputs_shape)
 
-    def call(self, inputs, inputs_mask=None, training=None):
+    def call(self, inputs, inputs_mask=None, mask=None, training=None):
+        inputs_mask = mask if inputs_mask is None else inputs_mask
+
         def self_attention(x):
             keys, values = self.self_attention.prepare(x)
             return self.self_attention.attend(x, keys, values, inputs_mask, training=training)

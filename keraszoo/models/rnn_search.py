@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.models.translation_model import TranslationModel
 
@@ -33,7 +34,8 @@ class RNNSearch(TranslationModel):
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V; `None`: as the source.
         embedding_dim: width of the embeddings of both sides.
-        units: U, of each direction of the encoder and of the decoder.
+        units: of each direction of the encoder.
+        decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
         readout_dim: l, the width after maxout; `None`: half of U.
         cell: `"gru"` as in the paper, or `"lstm"`.
@@ -82,6 +84,7 @@ class RNNSearch(TranslationModel):
         target_vocabulary_size=None,
         embedding_dim=620,
         units=1000,
+        decoder_units=None,
         attention_units=None,
         readout_dim=None,
         cell="gru",
@@ -102,6 +105,7 @@ class RNNSearch(TranslationModel):
         self.sizes = {
             "embedding_dim": embedding_dim,
             "units": units,
+            "decoder_units": decoder_units,
             "attention_units": attention_units,
             "readout_dim": readout_dim,
             "cell": cell,
@@ -111,7 +115,8 @@ class RNNSearch(TranslationModel):
             "tie_output": tie_output,
         }
         dtype = self.dtype_policy
-        readout_dim = embedding_dim if tie_output else readout_dim or units // 2
+        decoder_units = decoder_units or units
+        readout_dim = embedding_dim if tie_output else readout_dim or decoder_units // 2
         embedding = keras.layers.Embedding
         self.target_embedding = embedding(
             target_vocabulary_size, embedding_dim, dtype=dtype, name="target_embedding"
@@ -121,12 +126,12 @@ class RNNSearch(TranslationModel):
             if share_embeddings
             else embedding(source_vocabulary_size, embedding_dim, dtype=dtype, name="source_embedding")
         )
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
-        self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
+        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        self.readout_dropout = Dropout(dropout, dtype=dtype, name="readout_dropout")
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
-        self.initial = keras.layers.Dense(units, activation="tanh", dtype=dtype, name="initial")
-        attention = BahdanauAttention(attention_units or units, dtype=dtype, name="attention")
-        self.decoder = AttentionDecoder(attention, units, cell, dtype=dtype, name="decoder")
+        self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
+        attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")
+        self.decoder = AttentionDecoder(attention, decoder_units, cell, dtype=dtype, name="decoder")
         self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
         self.output_bias = self.add_weight(
             name="output_bias", shape=(target_vocabulary_size,), initializer="zeros"

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.positions import PositionalEncoding
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
@@ -113,7 +114,7 @@ class Transformer(TranslationModel):
             else TiedEmbedding(source_vocabulary_size, d_model, dtype=dtype, name="source_embedding")
         )
         self.positions = PositionalEncoding(dtype=dtype, name="positions")
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,
             "hidden_dim": hidden_dim,
@@ -173,8 +174,10 @@ class Transformer(TranslationModel):
         heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
         empty = ops.zeros((sentences, heads, beam_width * length, width), dtype=self.compute_dtype)
         rows = sentences * beam_width
+        numbers = ops.broadcast_to(ops.arange(beam_width, dtype="int32"), (sentences, beam_width))
+        memory = {"memory_mask": mask, "layers": [list(pair) for pair in layers], "row_numbers": numbers}
         return {
-            "memory": {"memory_mask": mask, "layers": [list(pair) for pair in layers]},
+            "memory": memory,
             "cache": [[empty, empty] for _ in layers],
             "position": ops.zeros((), dtype="int32"),
             "history": ops.full((rows, length), -1, dtype="int32"),
@@ -185,8 +188,8 @@ class Transformer(TranslationModel):
         """One position; `"attention_weights"` are those of the last layer, the mean over its heads."""
         memory, position = state["memory"], state["position"]
         mask = memory["memory_mask"]
-        history, mine = state["history"], self._row_numbers(tokens, mask)
-        length, beam_width = ops.shape(history)[1], ops.shape(mine)[1]
+        history, mine = state["history"], memory["row_numbers"]  # (N, L), (B, W)
+        length, beam_width = ops.shape(history)[1], mine.shape[1]
         history = ops.where(ops.arange(length) == position, ops.reshape(mine, (-1, 1)), history)  # (N, L)
         slots = ops.reshape(history, (-1, beam_width, length, 1)) == mine[:, None, None, :]  # (B, W, L, W)
         seen = ops.reshape(slots, (-1, beam_width, length * beam_width))
@@ -214,14 +217,6 @@ class Transformer(TranslationModel):
             "history": history,
             "attention_weights": ops.reshape(weights, (-1, ops.shape(mask)[1])),
         }
-
-    @staticmethod
-    def _row_numbers(tokens, memory_mask):
-        """`(B, W)`: the number of each row within its sentence."""
-        sentences = ops.shape(memory_mask)[0]
-        return ops.reshape(ops.arange(ops.shape(tokens)[0]), (sentences, -1)) % (
-            ops.shape(tokens)[0] // sentences
-        )
 
     def get_config(self):
         return {**super().get_config(), **self.sizes}

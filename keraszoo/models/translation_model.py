@@ -54,7 +54,7 @@ class TranslationModel(keras.Model):
         return ops.not_equal(source, self.source_pad_id)
 
     def encode(self, source, training=None):
-        """What the decoder reads: tensors `(B, ...)`, `"memory"` `(B, S, D)` and `"memory_mask"` `(B, S)` among them."""
+        """What the decoder reads: tensors `(B, ...)`, among them `"memory"` and `"memory_mask"` `(B, S)`."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies encode.")
 
     def initial_state(self, memory, beam_width=1, length=None):

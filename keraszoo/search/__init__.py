@@ -10,6 +10,6 @@ __all__ = ["Hypotheses", "SearchOptions", "beam_search", "cache_lengths", "greed
 
 
 def search(step, state, options, **arguments):
-    """Beam search, or greedy search and sampling where the beam is of one; the arguments of `greedy_search`."""
+    """Beam search, or greedy search and sampling where the beam is of one: see `greedy_search`."""
     function = greedy_search if options.beam_width == 1 else beam_search
     return function(step, state, options, **arguments)

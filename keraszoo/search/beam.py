@@ -2,10 +2,10 @@
 
 from keras import ops
 
-from keraszoo.search.constraints import constrain
-from keraszoo.search.greedy import length_penalty
+from keraszoo.search.constraints import FORBIDDEN, constrain
 from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
+from keraszoo.search.scoring import score_of
 from keraszoo.search.state import select_rows
 
 NEVER = -1e30  # the log-probability of a hypothesis that does not exist
@@ -75,13 +75,9 @@ def beam_search(
         constants["prefix"] = prefix
     state = {key: part for key, part in state.items() if key != "memory"}
 
-    def score_of(log_prob, length, weights, mask):
-        score = log_prob / length_penalty(length, options)
-        if options.coverage_penalty:
-            covered = ops.log(ops.clip(ops.sum(weights, axis=2), 1e-6, 1.0))  # (B, ?, S)
-            covered = covered if mask is None else ops.where(mask[:, None], covered, 0.0)
-            score = score + options.coverage_penalty * ops.sum(covered, axis=-1)
-        return score
+    def rank(log_prob, length, weights, memory):
+        mask = memory.get("memory_mask")
+        return score_of(log_prob, length, options, weights, None if mask is None else mask[:, None])
 
     def advance(found, state, constants):
         position, live = state["position"], found["live"]
@@ -96,7 +92,8 @@ def beam_search(
         # the best 2 W continuations: first of each row, then of each sentence
         some = min(2 * width, logits.shape[-1])
         best, word = ops.top_k(logits, some)  # (N, 2 W)
-        best = ops.reshape(best - total, (-1, width, some)) + found["log_prob"][:, :, None]
+        best = ops.where(best > FORBIDDEN / 2, best - total, NEVER)
+        best = ops.reshape(best, (-1, width, some)) + found["log_prob"][:, :, None]
         number = min(2 * width, width * some)
         log_prob, place = ops.top_k(ops.reshape(best, (-1, width * some)), number)  # (B, 2 W)
         word = ops.take_along_axis(ops.reshape(ops.cast(word, "int32"), (-1, width * some)), place, axis=1)
@@ -116,8 +113,7 @@ def beam_search(
         now = ops.logical_and(ends, ops.arange(number) < width)
         now = ops.logical_and(now, live[:, None])
         length = ops.full((batch, number), 0, dtype="int32") + position + 1
-        mask = constants["memory"].get("memory_mask")
-        score = ops.where(now, score_of(log_prob, length, seen, mask), NEVER)
+        score = ops.where(now, rank(log_prob, length, seen, constants["memory"]), NEVER)
         pool = ops.concatenate([found["finished_score"], score], axis=1)  # (B, 3 W)
         pool_score, keep = ops.top_k(pool, width)
 
@@ -150,32 +146,36 @@ def beam_search(
         return after, state
 
     found = run(advance, found, state, constants, lengths or cache_lengths(limit), width, compact)
-    return _best(found, options, score_of, constants["memory"].get("memory_mask"))
+    cut = rank(found["log_prob"], limit, found.get("attention"), constants["memory"])
+    return _best(found, cut, options, end_id, attention)
 
 
-def _best(found, options, score_of, mask):
-    """The K best: finished hypotheses by score, then live ones, cut at the maximum length."""
-    limit = options.max_length
-    weights = found.get("attention")
-    cut = ops.full_like(found["finished_length"], limit)
-    score = ops.where(found["log_prob"] > NEVER / 2, score_of(found["log_prob"], cut, weights, mask), NEVER)
-    finished = found["finished_score"] > NEVER / 2
-    # a live hypothesis ranks behind every finished one, and counts only where the sentence was not done
-    rank = ops.concatenate([ops.where(finished, found["finished_score"], NEVER), score + NEVER / 4], axis=1)
-    _, order = ops.top_k(rank, options.num_hypotheses)  # (B, K)
+def _best(found, cut, options, end_id, attention):
+    """The K best: finished hypotheses by score, then live ones, cut at the maximum length, by `cut`."""
+    finished = found["finished_score"]
+    exists = found["log_prob"] > NEVER / 2
+    cut, by_score = ops.top_k(ops.where(exists, cut, NEVER), options.beam_width)
+    # both are in order; every live hypothesis ranks behind every finished one
+    behind = ops.where(cut > NEVER / 2, NEVER / 4, NEVER)
+    _, order = ops.top_k(ops.concatenate([finished, behind], axis=1), options.num_hypotheses)  # (B, K)
 
     def pick(done, live):
         return _take(ops.concatenate([done, live], axis=1), order)
 
-    score = pick(found["finished_score"], score)
+    def pick_of(done, live):
+        return pick(found[done], _take(found[live], by_score))
+
+    length = ops.full_like(found["finished_length"], options.max_length)
+    score = pick(finished, cut)
     exists = score > NEVER / 2
-    attention = None if weights is None else pick(found["finished_attention"], weights)
+    tokens = pick_of("finished_tokens", "tokens")
+    weights = pick_of("finished_attention", "attention") if attention else None
     return Hypotheses(
-        tokens=pick(found["finished_tokens"], found["tokens"]),
-        lengths=ops.where(exists, pick(found["finished_length"], cut), 0),
-        log_prob=ops.where(exists, pick(found["finished_log_prob"], found["log_prob"]), -float("inf")),
+        tokens=ops.where(exists[:, :, None], tokens, end_id),
+        lengths=ops.where(exists, pick(found["finished_length"], length), 0),
+        log_prob=ops.where(exists, pick_of("finished_log_prob", "log_prob"), -float("inf")),
         score=ops.where(exists, score, -float("inf")),
-        attention_weights=attention,
+        attention_weights=None if weights is None else ops.where(exists[:, :, None, None], weights, 0.0),
     )
 
 

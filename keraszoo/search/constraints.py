@@ -8,6 +8,8 @@ FORBIDDEN = -1e9  # finite, so that a row in which all is forbidden still has a 
 def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
     """Logits in which every word that would break a constraint is forbidden.
 
+    A forced prefix goes before all else: its words are allowed whatever forbids them.
+
     Args:
         logits: `(N, V)`.
         tokens: int `(N, L)`, the hypotheses so far; columns from `position` on are not looked at.
@@ -20,7 +22,7 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
     Returns:
         `(N, V)` logits.
     """
-    vocabulary = ops.arange(logits.shape[-1])
+    given, vocabulary = logits, ops.arange(logits.shape[-1])
     for token in never:
         logits = ops.where(vocabulary == token, FORBIDDEN, logits)
     if options.min_length:
@@ -29,11 +31,13 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
     if options.no_repeat_ngram:
         logits = _forbid_repeated(logits, tokens, position, options.no_repeat_ngram)
     if prefix is not None:
-        length = prefix.shape[1]
-        forced = ops.take(prefix, ops.minimum(position, length - 1), axis=1)  # (N,)
+        prefix, length = ops.cast(prefix, "int32"), ops.shape(prefix)[1]
+        places = ops.arange(length, dtype="int32")
+        ahead = ops.any(ops.logical_and(prefix >= 0, places > position), axis=1, keepdims=True)  # (N, 1)
+        logits = ops.where(ops.logical_and(ahead, vocabulary == end_id), FORBIDDEN, logits)
+        forced = ops.take(prefix, ops.minimum(position, length - 1), axis=1)[:, None]  # (N, 1)
         forced = ops.where(position < length, forced, -1)
-        other = ops.logical_and(forced[:, None] >= 0, vocabulary != forced[:, None])  # (N, V)
-        logits = ops.where(other, FORBIDDEN, logits)
+        logits = ops.where(forced < 0, logits, ops.where(vocabulary == forced, given, FORBIDDEN))
     return logits
 
 

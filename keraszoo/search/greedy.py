@@ -6,6 +6,7 @@ from keraszoo.search.constraints import constrain
 from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
+from keraszoo.search.scoring import score_of
 
 
 def greedy_search(
@@ -53,6 +54,7 @@ def greedy_search(
     """
     sentences, source = ops.shape(state["attention_weights"])
     limit = options.max_length
+    track = attention or options.coverage_penalty > 0
     found = {
         "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
         "last": ops.full((sentences,), start_id, dtype="int32"),
@@ -60,7 +62,7 @@ def greedy_search(
         "log_prob": ops.zeros((sentences,), dtype="float32"),
         "live": ops.ones((sentences,), dtype="bool"),
     }
-    if attention:
+    if track:
         found["attention"] = ops.zeros((sentences, limit, source), dtype="float32")
     constants = {"memory": state["memory"], "number": ops.arange(sentences)}
     if prefix is not None:
@@ -87,24 +89,18 @@ def greedy_search(
             "log_prob": found["log_prob"] + ops.where(live, chosen, 0.0),
             "live": ops.logical_and(live, last != end_id),
         }
-        if attention:
+        if track:
             weights = ops.where(live[:, None], state["attention_weights"], 0.0)[:, None]
             after["attention"] = ops.slice_update(found["attention"], (0, position, 0), weights)
         return after, {key: part for key, part in state.items() if key != "memory"}
 
     lengths = lengths or cache_lengths(limit)
     found = run(advance, found, state, constants, lengths, compact=compact)
-    score = found["log_prob"] / length_penalty(found["length"], options)
+    mask = constants["memory"].get("memory_mask")
+    score = score_of(found["log_prob"], found["length"], options, found.get("attention"), mask)
 
     def add(x):
         return x[:, None]
 
     weights = add(found["attention"]) if attention else None
     return Hypotheses(add(found["tokens"]), add(found["length"]), add(found["log_prob"]), add(score), weights)
-
-
-def length_penalty(length, options):
-    """What a log-probability is divided by: length^a, or ((5 + length) / 6)^a (Wu et al. 2016, eq. 14)."""
-    length = ops.cast(ops.maximum(length, 1), "float32")
-    base = length if options.normalization == "length" else (5.0 + length) / 6.0
-    return base**options.length_penalty

@@ -4,6 +4,13 @@ import dataclasses
 
 from keraszoo.errors import KerasZooError
 
+KINDS = {
+    bool: (bool, "True or False"),
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+    str: (str, "a string"),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
@@ -51,6 +58,10 @@ class SearchOptions:
     seed: int = 0
 
     def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value, (types, kind) = getattr(self, field.name), KINDS[type(field.default)]
+            if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
+                raise KerasZooError(f"{field.name} must be {kind}. Received: {value!r}")
         bounds = {
             "beam_width": (1, None),
             "num_hypotheses": (1, self.beam_width),
@@ -64,9 +75,6 @@ class SearchOptions:
         for name, (low, high) in bounds.items():
             value = getattr(self, name)
             wanted = f"at least {low}" if high is None else f"from {low} to {high}"
-            whole = name not in ("length_penalty", "coverage_penalty")
-            if whole and (isinstance(value, bool) or not isinstance(value, int)):
-                raise KerasZooError(f"{name} must be a whole number, {wanted}. Received: {value!r}")
             if not low <= value or (high is not None and value > high):
                 raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
         if self.normalization not in ("length", "gnmt"):
@@ -90,8 +98,9 @@ class SearchOptions:
             raise KerasZooError(f"There is no search option {unknown[0]!r}.")
         if changes.get("sampling"):
             changes.setdefault("beam_width", 1)
-        width = changes.get("beam_width", self.beam_width)
-        changes.setdefault("num_hypotheses", min(self.num_hypotheses, width))
+        width = changes.get("beam_width")
+        if isinstance(width, int) and width < self.num_hypotheses:
+            changes.setdefault("num_hypotheses", max(width, 1))
         return dataclasses.replace(self, **changes)
 
     def as_dict(self):

@@ -1,0 +1,130 @@
+"""The models, data and training of the peers' common work (their CONTRACT.md), in keraszoo's terms."""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, os.environ.get("PEERS_LIB", ""))
+
+import kit  # noqa: E402 - the peers' own, found through PEERS_LIB
+
+PAD, START, END, VOCABULARY = 1, 2, 3, 8000
+LAYERS, WIDTH, HIDDEN, HEADS = 3, 256, 1024, 4
+
+
+def start(kind):
+    """Arguments of the contract, and TensorFlow with that many threads."""
+    arguments = kit.arguments(kind)
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(arguments.threads)
+    return arguments
+
+
+def versions():
+    """`(keraszoo's, backend's)`, as the result lines want them."""
+    import keras
+    import tensorflow as tf
+
+    import keraszoo
+
+    return keraszoo.__version__, f"keras {keras.__version__}, tensorflow {tf.__version__}"
+
+
+def make_model(variant):
+    """The Transformer of 7.58 M parameters, or an RNN with Bahdanau's attention of the contract's sizes."""
+    from keraszoo.models import RNNSearch, Transformer
+
+    sizes = {
+        "source_pad_id": PAD,
+        "dropout": 0.1,
+        "dtype": "mixed_bfloat16" if "bfloat16" in variant else "float32",
+    }
+    if variant.startswith("rnn"):
+        return RNNSearch(
+            VOCABULARY,
+            embedding_dim=256,
+            units=256,
+            decoder_units=512,
+            attention_units=512,
+            readout_dim=256,
+            cell="lstm",
+            share_embeddings=True,
+            **sizes,
+        )
+    return Transformer(
+        VOCABULARY,
+        d_model=WIDTH,
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        hidden_dim=HIDDEN,
+        pre_norm=True,
+        **sizes,
+    )
+
+
+def make_batches(prep, variant):
+    """The kit's batches, or our own under the same budget."""
+    from keraszoo.text.corpus import ParallelCorpus
+    from keraszoo.training.batches import TokenBatches
+
+    ids = [kit.read_ids(prep / f"train.{side}.ids") for side in ("en", "de")]
+    corpus = ParallelCorpus.from_ids(*ids, pad_id=PAD, start_id=START, end_id=END)
+    if "own" in variant:
+        return TokenBatches(corpus, 4096, seed=1, shapes=None)
+    return TokenBatches(corpus, batches=kit.read_batches(prep), seed=1, shapes=None)
+
+
+def compile_model(model, warmup=400, factor=0.4):
+    """Label smoothing 0.1, Adam, the Transformer's schedule with a peak of 1.25e-3; RNNs clip at 5."""
+    from keraszoo.training.losses import TokenCrossentropy
+    from keraszoo.training.optimizers import make_optimizer
+
+    rnn = type(model).__name__ == "RNNSearch"
+    optimizer = make_optimizer(
+        "transformer", factor=factor, warmup_steps=warmup, d_model=WIDTH, clipnorm=5.0 if rnn else None
+    )
+    model.compile(optimizer=optimizer, loss=TokenCrossentropy(0.1), jit_compile=False)
+
+
+def take_weights(model, path):
+    """Gives the Transformer the shared weights, which have Joey NMT's names."""
+    import numpy as np
+
+    weights = dict(np.load(Path(path)))
+
+    def dense(kernel, bias, name):
+        kernel.assign(weights[f"{name}.weight"].T)
+        bias.assign(weights[f"{name}.bias"])
+
+    def norm(layer, name):
+        layer.gamma.assign(weights[f"{name}.weight"])
+        layer.beta.assign(weights[f"{name}.bias"])
+
+    def attention(layer, name):
+        for ours, theirs in {"q": "q_layer", "k": "k_layer", "v": "v_layer", "o": "output_layer"}.items():
+            dense(getattr(layer, f"W_{ours}"), getattr(layer, f"b_{ours}"), f"{name}.{theirs}")
+
+    def block(layer, name, sublayers):
+        for ours, theirs, theirs_norm in sublayers:
+            attention(getattr(layer, ours), f"{name}.{theirs}")
+            norm(layer.norms[ours], f"{name}.{theirs_norm}")
+        dense(layer.feed_forward.W_1, layer.feed_forward.b_1, f"{name}.feed_forward.pwff_layer.0")
+        dense(layer.feed_forward.W_2, layer.feed_forward.b_2, f"{name}.feed_forward.pwff_layer.3")
+        norm(layer.norms["feed_forward"], f"{name}.feed_forward.layer_norm")
+
+    model.build()
+    model.target_embedding.E.assign(weights["src_embed.lut.weight"])
+    ours, theirs = ("self_attention", "src_src_att", "layer_norm"), None
+    for i, layer in enumerate(model.encoder_layers):
+        block(layer, f"encoder.layers.{i}", [ours])
+    theirs = [
+        ("self_attention", "trg_trg_att", "x_layer_norm"),
+        ("cross_attention", "src_trg_att", "dec_layer_norm"),
+    ]
+    for i, layer in enumerate(model.decoder_layers):
+        block(layer, f"decoder.layers.{i}", theirs)
+    norm(model.encoder_norm, "encoder.layer_norm")
+    norm(model.decoder_norm, "decoder.layer_norm")

@@ -1,0 +1,44 @@
+"""Decoding speed of an exported SavedModel with the weights that all contestants share."""
+
+import common_work
+import kit
+
+arguments = common_work.start("decode-speed")
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+from keraszoo import Translator  # noqa: E402
+from keraszoo.search import SearchOptions  # noqa: E402
+from keraszoo.text.subwords import Subwords  # noqa: E402
+
+model = common_work.make_model("transformer")
+common_work.take_weights(model, arguments.weights)
+subwords = Subwords.load(arguments.prep / "spm.model")
+signatures = {}
+for beam in {beam for beam, _ in kit.decode_settings(arguments)}:
+    options = SearchOptions(beam_width=beam, max_length=60, length_penalty=1.0, normalization="length")
+    place = arguments.work / f"saved_model.b{beam}"
+    Translator(model, subwords, search=options).export(place)
+    signatures[beam] = tf.saved_model.load(str(place / "ids")).signatures["translate"]
+
+
+def translate(rows, beam):
+    """List of id lists to list of id lists."""
+    source = np.full((len(rows), max(map(len, rows)) + 1), common_work.PAD, "int32")
+    for i, row in enumerate(rows):
+        source[i, : len(row)] = row
+        source[i, len(row)] = common_work.END
+    found = signatures[beam](source_ids=tf.constant(source))
+    tokens, lengths = found["tokens"].numpy(), found["lengths"].numpy()
+    return [
+        [token for token in row[:length].tolist() if token != common_work.END]
+        for row, length in zip(tokens, lengths, strict=True)
+    ]
+
+
+for length in (4, 12, 24, 40):  # a single sentence is compiled once for each of a few lengths
+    for beam in signatures:
+        translate([[5] * length], beam)
+version, backend = common_work.versions()
+kit.time_decoding(arguments, "keraszoo", version, translate, extra={"backend": backend, "as": "SavedModel"})

@@ -1,0 +1,70 @@
+"""Dropout at a quarter of the random numbers."""
+
+import keras
+from keras import ops
+
+LEVELS = 256
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class Dropout(keras.layers.Layer):
+    """Sets a share of its inputs to zero in training and scales the rest, so that the mean stays.
+
+        y = x m / (1 - rate),  m ~ Bernoulli(1 - rate)
+
+    Each number is decided by 8 random bits, where `keras.layers.Dropout` spends 32: drawing them is most of
+    the cost on a CPU, and dropout a tenth of a training step. The rate is therefore rounded to a multiple of
+    1/256 (0.1 to 0.1016, 0.3 to 0.3008); the scale is that of the rounded rate, so that the mean is exact.
+
+    Args:
+        rate: the share set to zero, in [0, 1).
+        seed: an integer, for draws that can be had again.
+
+    Call arguments:
+        inputs: a float tensor of any shape.
+        training: drop, or pass the inputs on.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        ValueError: if the rate is not in [0, 1).
+
+    Example:
+
+    >>> import numpy as np
+    >>> dropped = Dropout(0.5, seed=1)(np.ones((1000,)), training=True)
+    >>> sorted(set(ops.convert_to_numpy(dropped).tolist()))
+    [0.0, 2.0]
+
+    Reference: Srivastava et al.: Dropout: A Simple Way to Prevent Neural Networks from Overfitting, 2014,
+    https://jmlr.org/papers/v15/srivastava14a.html.
+    """
+
+    def __init__(self, rate, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(f"rate must be in [0, 1). Received: rate={rate!r}")
+        self.supports_masking = True
+        self.rate = rate
+        self.seed = seed
+        self.dropped_levels = min(round(rate * LEVELS), LEVELS - 1)
+        self.seed_generator = keras.random.SeedGenerator(seed) if self.dropped_levels else None
+        self.built = True
+
+    def call(self, inputs, training=None):
+        if not training or not self.dropped_levels:
+            return inputs
+        count = ops.size(inputs)
+        low, high = -(2**31), 2**31 - 1
+        shape = ((count + 3) // 4, 1)
+        words = keras.random.randint(shape, low, high, dtype="int32", seed=self.seed_generator)
+        levels = ops.reshape(ops.view(words, "uint8"), (-1,))[:count]
+        keep = ops.reshape(levels >= self.dropped_levels, ops.shape(inputs))
+        return inputs * (ops.cast(keep, inputs.dtype) * (LEVELS / (LEVELS - self.dropped_levels)))
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate, "seed": self.seed}

@@ -1,0 +1,103 @@
+"""A training run from a recipe: corpora, vocabularies, model, training, scores, directory."""
+
+import inspect
+import itertools
+import sys
+import time
+
+import keras
+
+from keraszoo import models
+from keraszoo.errors import RecipeError
+from keraszoo.search import SearchOptions
+from keraszoo.tasks.translator import Translator
+from keraszoo.tasks.translator_training import make_corpus
+from keraszoo.text.parallel import read_pairs
+from keraszoo.text.subwords import Subwords
+
+KINDS = {"transformer": models.Transformer, "rnnsearch": models.RNNSearch}
+
+
+def run_recipe(recipe):
+    """Trains a translator as a recipe says and writes its directory.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        The `Translator`, with the figures of the run in `metrics`.
+
+    Raises:
+        KerasZooError: whatever in the recipe or the corpora is not as it should be.
+    """
+    started = time.perf_counter()
+    validation = _pairs(recipe.data.validation)
+    test = _pairs(recipe.data.test)
+    source_subwords, target_subwords = _subwords(recipe)
+    keras.utils.set_random_seed(recipe.training.seed)
+    model = make_model(recipe, source_subwords, target_subwords)
+    search = SearchOptions(**recipe.search.model_dump())
+    translator = Translator(model, source_subwords, target_subwords, search)
+    translator.recipe = recipe.as_dict()
+    corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
+    _say(
+        f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "
+        f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
+    )
+    translator.fit(corpus, validation, recipe.output, **recipe.training.model_dump())
+    translator.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
+    if test:
+        sources, references = map(list, zip(*test, strict=True))
+        scores = translator.evaluate(sources, references)
+        translator.metrics["test"] = scores.as_dict()
+        _say(str(scores))
+    translator.save_to_preset(recipe.output)
+    return translator
+
+
+def make_model(recipe, source_subwords, target_subwords):
+    """The model that a recipe names, untrained.
+
+    Raises:
+        RecipeError: an unknown preset, or an override that the model's constructor does not take.
+    """
+    kind = KINDS[recipe.model.name]
+    allowed = [name for name in inspect.signature(kind).parameters if name != "kwargs"]
+    recipe.check_overrides(allowed)
+    sizes = {
+        "source_vocabulary_size": source_subwords.vocabulary_size,
+        "target_vocabulary_size": target_subwords.vocabulary_size,
+        "source_pad_id": source_subwords.pad_id,
+        "dtype": recipe.training.precision,
+    }
+    try:
+        return kind.preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"model: {error}") from error
+
+
+def _subwords(recipe):
+    section = recipe.subwords
+    if section.model is not None:
+        both = Subwords.load(section.model)
+        return both, both
+    if section.source_model is not None:
+        return Subwords.load(section.source_model), Subwords.load(section.target_model)
+    options = section.vocabulary_size, section.type, section.character_coverage
+    files = _files(recipe.data.train)
+    if section.joint:
+        both = Subwords.train(itertools.chain.from_iterable(read_pairs(*files)), *options)
+        return both, both
+    return tuple(Subwords.train((pair[side] for pair in read_pairs(*files)), *options) for side in (0, 1))
+
+
+def _files(pairs):
+    return (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)
+
+
+def _pairs(section):
+    return None if section is None else list(read_pairs(*_files(section)))
+
+
+def _say(text):
+    print(text, file=sys.stderr, flush=True)

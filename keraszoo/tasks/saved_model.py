@@ -1,0 +1,189 @@
+"""A translator as a SavedModel: strings in, strings out, with nothing but TensorFlow and its text operations.
+
+The directory holds two SavedModels. The one at its root wants `import tensorflow_text` before it is loaded:
+
+    signature                    takes                gives
+    translate (the default)      text (B,)            translation (B,), log_prob (B,)
+    n_best                       text (B,)            translations (B, K), log_prob (B, K), score (B, K)
+    attention                    text (B,)            translation (B,), log_prob (B,), tokens (B, T),
+                                                      source_tokens (B, S), attention_weights (B, T, S)
+
+The one in `ids/` is for servers without text operations:
+
+    translate (the default)      source_ids (B, S)    tokens (B, L), lengths (B,), log_prob (B,)
+
+Texts and tokens are strings, ids and lengths int32, the rest float32. B may be 0. K is the beam width. A
+blank text gives an empty translation of log-probability 0. Each row of `source_ids` ends with `</s>` and is
+padded. Log-probabilities are natural logarithms, `</s>` included.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import keras
+
+from keraszoo import atomic
+from keraszoo.errors import KerasZooError
+from keraszoo.tasks.compiled_search import tensorflow_search
+
+MARK = "keraszoo.json"  # stands in an export, so that it is known as ours
+
+
+def export_translator(translator, directory):
+    """Writes the SavedModel; see the table above.
+
+    Raises:
+        KerasZooError: another backend than TensorFlow, something else in the directory's place, or a disk
+            that refuses.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise KerasZooError(f"a SavedModel is written by TensorFlow; this is {keras.backend.backend()}")
+    import tensorflow as tf
+
+    directory = Path(directory)
+
+    def check():
+        if directory.exists() and any(directory.iterdir()) and not (directory / MARK).exists():
+            raise KerasZooError(
+                f"{directory}: expected a new directory or an earlier export, got something else"
+            )
+
+    best = _search(translator, translator.search.replace(num_hypotheses=translator.search.beam_width))
+    parts = {"": _texts_module(translator, best), "ids": _ids_module(translator, best)}
+    about = {"task": "translation", "signatures": {name: sorted(part[1]) for name, part in parts.items()}}
+    try:
+        with atomic.replacing(directory, check=check) as place:
+            for name, (module, signatures) in parts.items():
+                tf.saved_model.save(module, str(place / name), signatures=signatures)
+            (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
+    except (OSError, tf.errors.OpError) as error:
+        raise KerasZooError(f"{directory}: cannot be written: {error}") from error
+
+
+def _search(translator, options, attention=False):
+    specials = translator.compiled_search.special, translator.compiled_search.source_special
+    return tensorflow_search(translator.model, options, specials[0], specials[1].pad_id, attention)
+
+
+def _new_module(translator):
+    import tensorflow as tf
+
+    module = tf.Module()
+    module.model_variables = [variable.value for variable in translator.model.variables]
+    return module
+
+
+def _ids_module(translator, best):
+    import tensorflow as tf
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="source_ids")], autograph=False)
+    def translate(source_ids):
+        tokens, lengths, log_prob, _ = best(source_ids)
+        return {"tokens": tokens[:, 0], "lengths": lengths[:, 0], "log_prob": log_prob[:, 0]}
+
+    return _new_module(translator), _signatures(translate=translate)
+
+
+def _signatures(**functions):
+    signatures = {name: function.get_concrete_function() for name, function in functions.items()}
+    return {**signatures, "serving_default": signatures["translate"]}
+
+
+def _texts_module(translator, best):
+    import tensorflow as tf
+    import tensorflow_text as tf_text
+
+    special, source_special = translator.compiled_search.special, translator.compiled_search.source_special
+    limit = translator.max_source_tokens
+    looking = _search(translator, translator.search, attention=True)
+    module = _new_module(translator)
+    module.source_text = tf_text.SentencepieceTokenizer(translator.source_subwords.model_bytes)
+    module.target_text = tf_text.SentencepieceTokenizer(translator.target_subwords.model_bytes)
+    texts = [tf.TensorSpec([None], tf.string, name="text")]
+
+    def encode(text):
+        """Ids `(B, S)` ended by `</s>`, and which texts have no token."""
+        ids = module.source_text.tokenize(text)[:, :limit]
+        blank = ids.row_lengths() == 0
+        end = tf.fill([tf.shape(text)[0], 1], source_special.end_id)
+        ids = tf.concat([ids, end], axis=1).to_tensor(source_special.pad_id)
+        return ids, blank
+
+    def decode(tokens, lengths):
+        """`(N, T)` ids to `(N,)` texts, without `</s>`."""
+        rows = tf.RaggedTensor.from_tensor(tokens, lengths=tf.cast(lengths, tf.int64))
+        return module.target_text.detokenize(tf.ragged.boolean_mask(rows, rows != special.end_id))
+
+    @tf.function(input_signature=texts, autograph=False)
+    def n_best(text):
+        ids, blank = encode(text)
+        tokens, lengths, log_prob, score = best(ids)
+        shape = tf.shape(lengths)
+        flat = decode(tf.reshape(tokens, [-1, tf.shape(tokens)[2]]), tf.reshape(lengths, [-1]))
+        blank = blank[:, None]
+        return {
+            "translations": tf.where(blank, "", tf.reshape(flat, shape)),
+            "log_prob": tf.where(blank, 0.0, log_prob),
+            "score": tf.where(blank, 0.0, score),
+        }
+
+    @tf.function(input_signature=texts, autograph=False)
+    def translate(text):
+        found = n_best(text)
+        return {"translation": found["translations"][:, 0], "log_prob": found["log_prob"][:, 0]}
+
+    @tf.function(input_signature=texts, autograph=False)
+    def attention(text):
+        ids, blank = encode(text)
+        tokens, lengths, log_prob, _, weights = looking(ids)
+        tokens, lengths = tokens[:, 0], lengths[:, 0]
+        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+        return {
+            "translation": tf.where(blank, "", decode(tokens, lengths)),
+            "log_prob": tf.where(blank, 0.0, log_prob[:, 0]),
+            "tokens": module.target_text.id_to_string(tokens[:, :longest]),
+            "source_tokens": module.source_text.id_to_string(ids),
+            "attention_weights": weights[:, 0, :longest],
+        }
+
+    return module, _signatures(translate=translate, n_best=n_best, attention=attention)
+
+
+PROGRAM = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+assert "keraszoo" not in sys.modules
+translate = tf.saved_model.load(sys.argv[1]).signatures["translate"]
+texts, size, found = json.load(sys.stdin), 64, []
+for i in range(0, len(texts), size):
+    found += [text.decode() for text in translate(text=tf.constant(texts[i:i + size]))["translation"].numpy()]
+json.dump(found, sys.stdout)
+"""
+
+
+def verify_export(translator, directory, texts):
+    """Translates with the SavedModel in a process of its own and compares; see `Translator.verify_export`."""
+    wanted = translator.translate(texts)
+    with tempfile.TemporaryDirectory() as nowhere:
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(Path(directory).absolute())],
+            input=json.dumps(list(texts)),
+            capture_output=True,
+            text=True,
+            cwd=nowhere,
+        )
+    if run.returncode:
+        last = (run.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KerasZooError(f"{directory}: the SavedModel cannot be run: {last}")
+    found = json.loads(run.stdout)
+    for number, (text, ours, theirs) in enumerate(zip(texts, wanted, found, strict=True), start=1):
+        if ours != theirs:
+            raise KerasZooError(
+                f"{directory}: text {number} ({text!r}) is translated to {theirs!r} by the SavedModel, "
+                f"to {ours!r} here"
+            )
+    return len(found)

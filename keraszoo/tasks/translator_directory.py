@@ -1,0 +1,99 @@
+"""A translator as a directory: what `save_to_preset` writes and `from_preset` reads."""
+
+import keras
+
+import keraszoo
+from keraszoo import models, pretrained
+from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.search import SearchOptions
+from keraszoo.text.subwords import Subwords
+
+TASK = "translation"
+WEIGHTS = "model.weights.h5"
+
+
+def write(translator, directory):
+    """Writes `config.json`, vocabularies, weights, figures and a card; see `pretrained.write_directory`."""
+    model = translator.model
+    joint = translator.source_subwords == translator.target_subwords
+    ignored = ("name", "trainable", "dtype")
+    config = {
+        "task": TASK,
+        "model": {
+            "class": type(model).__name__,
+            "config": {key: value for key, value in model.get_config().items() if key not in ignored},
+        },
+        "search": translator.search.as_dict(),
+        "max_source_tokens": translator.max_source_tokens,
+        "subwords": ["joint.model"] if joint else ["source.model", "target.model"],
+        "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
+    }
+    if translator.recipe is not None:
+        config["recipe"] = translator.recipe
+    sides = (
+        [translator.source_subwords] if joint else [translator.source_subwords, translator.target_subwords]
+    )
+    files = {
+        "config.json": config,
+        **{name: side.model_bytes for name, side in zip(config["subwords"], sides, strict=True)},
+        WEIGHTS: lambda path: pretrained.save_weights(model, path),
+        "metrics.json": translator.metrics,
+        "README.md": _card(translator),
+    }
+    pretrained.write_directory(directory, files)
+
+
+def read(cls, name):
+    """A translator of class `cls` from a directory or the name of a shipped one."""
+    directory = pretrained.read_directory(pretrained.find(name))
+    config = directory.config
+    if config.get("task") != TASK:
+        raise PresetError(
+            f"{directory.path}: expected a directory for {TASK}, got one for {config.get('task')!r}"
+        )
+    try:
+        kind = config["model"]["class"]
+        if kind not in models.__all__ or kind == "TranslationModel":
+            raise PresetError(f"{directory.path}: config.json: there is no model {kind!r}")
+        sides = [Subwords(directory.read_bytes(file)) for file in config["subwords"]]
+        model = getattr(models, kind)(**config["model"]["config"])
+        search = SearchOptions(**config["search"])
+        translator = cls(model, sides[0], sides[-1], search, config["max_source_tokens"])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, KerasZooError):
+            raise
+        raise PresetError(f"{directory.path}: config.json is not one of a translator: {error}") from error
+    directory.load_weights(model)
+    translator.metrics = directory.metrics
+    translator.recipe = config.get("recipe")
+    return translator
+
+
+def _card(translator):
+    """A model card: what it is, what it reached, how to use it."""
+    model = translator.model
+    lines = [
+        "---",
+        "library_name: keraszoo",
+        "pipeline_tag: translation",
+        "---",
+        "",
+        f"# {type(model).__name__}, {model.count_params():,} parameters",
+        "",
+        f"Subwords: {model.source_vocabulary_size:,} source, {model.target_vocabulary_size:,} target.",
+        "",
+        "    from keraszoo import Translator",
+        '    Translator.from_preset("this directory").translate(["..."])',
+        "",
+    ]
+    for split, figures in translator.metrics.items():
+        lines += [f"## {split}", ""]
+        if isinstance(figures, dict):
+            lines += [
+                f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
+                if isinstance(figure, dict) and "signature" in figure
+                else f"- {name}: {figure}"
+                for name, figure in figures.items()
+            ]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,166 @@
+"""Beside the steps: tokens a second, figures of held-out pairs, the best weights, the mean of the last."""
+
+import time
+
+import keras
+import numpy as np
+
+from keraszoo.errors import KerasZooError
+from keraszoo.training.metrics import Perplexity, TokenAccuracy
+
+
+class Throughput(keras.callbacks.Callback):
+    """Adds `tokens_per_s` to the logs: real target tokens a second, evaluation not counted.
+
+    Args:
+        periods: the `Periods` that `fit` is given.
+        stop_at: number of the step after which training stops; `None`: never.
+    """
+
+    def __init__(self, periods, stop_at=None):
+        super().__init__()
+        self.periods = periods
+        self.stop_at = stop_at
+        self.step = 0
+        self.target_tokens = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.started = time.perf_counter()
+        self.tokens = 0
+        self.step = epoch * len(self.periods)
+
+    def on_train_batch_end(self, batch, logs=None):
+        real = self.periods.batches.real_tokens(*self.periods.address(batch))
+        self.tokens += real
+        self.target_tokens += real
+        self.step += 1
+        self.seconds = time.perf_counter() - self.started
+        if logs is not None:
+            logs["tokens_per_s"] = self.tokens / self.seconds
+        if self.stop_at is not None and self.step >= self.stop_at:
+            self.model.stop_training = True
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None and self.tokens:
+            logs["tokens_per_s"] = self.tokens / self.seconds
+
+
+class HeldOut(keras.callbacks.Callback):
+    """Adds figures of held-out pairs to the logs after every epoch.
+
+    `val_loss` (nats a token, without label smoothing), `val_perplexity` and `val_token_accuracy` by teacher
+    forcing, and `val_bleu` by search: sacrebleu's, on text.
+
+    Args:
+        translate: a function that translates a list of str with the model as it is.
+        sources: list of str.
+        references: list of str.
+        batches: `TokenBatches` of the same pairs.
+    """
+
+    def __init__(self, translate, sources, references, batches):
+        super().__init__()
+        self.translate = translate
+        self.sources = sources
+        self.references = references
+        self.batches = batches
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs.update(self.figures(self.model))
+
+    def figures(self, model):
+        """The figures of a model, a dict."""
+        from keraszoo.evaluation.translation import score_translations
+
+        perplexity, accuracy = token_figures(model, self.batches)
+        scores = score_translations(self.translate(self.sources), self.references)
+        return {
+            "val_loss": float(np.log(perplexity)),
+            "val_perplexity": perplexity,
+            "val_token_accuracy": accuracy,
+            "val_bleu": scores.bleu.score,
+        }
+
+
+def token_figures(model, batches):
+    """Perplexity and share of right tokens of a model by teacher forcing, over all batches."""
+    metrics = Perplexity(), TokenAccuracy()
+    for i in range(len(batches)):
+        inputs, target_out, weight = batches.batch(0, i)
+        logits = model.predict_on_batch(inputs)
+        for metric in metrics:
+            metric.update_state(target_out, logits, weight)
+    return tuple(float(metric.result()) for metric in metrics)
+
+
+class Divergence(keras.callbacks.Callback):
+    """Ends a training whose loss is no number any more, before anything of it is kept."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        loss = (logs or {}).get("loss", 0.0)
+        if not np.isfinite(loss):
+            raise KerasZooError(
+                f"training diverged: the loss of period {epoch + 1} is {loss}; "
+                "take a lower learning rate or a clipnorm"
+            )
+
+
+class BestWeights(keras.callbacks.Callback):
+    """Keeps the weights of the best epoch, and stops when it has been the best for too long.
+
+    Args:
+        monitor: the entry of the logs that decides, more is better.
+        tie_breaker: the entry that decides between equals, less is better. BLEU is 0 until four words in a
+            row are right, and always where every text is a single word.
+        patience: epochs without a better value after which training stops; `None`: never.
+        save: a function called with the logs whenever an epoch is the best so far.
+    """
+
+    def __init__(self, monitor="val_bleu", tie_breaker="val_loss", patience=None, save=None):
+        super().__init__()
+        self.monitor = monitor
+        self.tie_breaker = tie_breaker
+        self.patience = patience
+        self.save = save
+        self.best = None
+        self.best_epoch = None
+        self.logs = {}
+        self.weights = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        value = logs[self.monitor], -logs.get(self.tie_breaker, 0.0)
+        if self.best is None or value > self.best:
+            self.best, self.best_epoch, self.logs = value, epoch, dict(logs)
+            self.weights = self.model.get_weights()
+            if self.save is not None:
+                self.save(logs)
+        if self.patience is not None and epoch - self.best_epoch >= self.patience:
+            self.model.stop_training = True
+
+
+class LastWeights(keras.callbacks.Callback):
+    """Keeps the weights of the last k epochs; `mean` is their average, number by number.
+
+    Averaging the last checkpoints is what the Transformer's paper does before it translates (section 6.1).
+
+    Args:
+        count: k.
+    """
+
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+        self.kept = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.kept = [*self.kept, self.model.get_weights()][-self.count :]
+
+    def mean(self):
+        """A list for `model.set_weights`; whole numbers (states of generators) are the last ones."""
+        average = [np.mean(parts, axis=0, dtype="float64") for parts in zip(*self.kept, strict=True)]
+        last = self.kept[-1]
+        return [
+            (mean if np.issubdtype(old.dtype, np.floating) else old).astype(old.dtype)
+            for mean, old in zip(average, last, strict=True)
+        ]

@@ -1,0 +1,79 @@
+"""The loss of a translation model."""
+
+import functools
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class TokenCrossentropy(keras.losses.Loss):
+    """Cross entropy of each target token, with label smoothing on sparse targets.
+
+        l = -sum_v q_v log p_v,  q_v = (1 - eps) [v = y] + eps / V,  p = softmax(logits)
+
+    Nothing of the size of q is ever built from one-hot vectors. Under TensorFlow the loss and its gradient
+    are compiled by XLA into a few passes over the logits, the largest tensor of a step.
+
+    Departures from Keras: the sum over tokens, not the mean over rows. `TokenBatches` gives each real token
+    the weight 1 / (real tokens of the batch) and padding 0: the loss of a batch is then the mean over its
+    real tokens, whatever the number of devices that share it.
+
+    Args:
+        label_smoothing: eps, in [0, 1).
+        name: in the logs.
+        dtype: of the loss, `"float32"` also under mixed precision.
+
+    Call arguments:
+        y_true: int `(B, T)`.
+        y_pred: logits `(B, T, V)`.
+        sample_weight: `(B, T)`.
+
+    Returns:
+        A scalar, in nats.
+
+    Raises:
+        ValueError: if `label_smoothing` is not in [0, 1).
+
+    Example:
+
+    >>> import numpy as np
+    >>> loss = TokenCrossentropy()(np.array([[1]]), np.zeros((1, 1, 4), "float32"), np.ones((1, 1)))
+    >>> round(float(loss), 4)  # ln 4
+    1.3863
+
+    Reference: Szegedy et al.: Rethinking the Inception Architecture for Computer Vision, 2016, section 7,
+    https://arxiv.org/abs/1512.00567.
+    """
+
+    def __init__(self, label_smoothing=0.0, name="token_crossentropy", dtype="float32"):
+        super().__init__(name=name, reduction="sum", dtype=dtype)
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing must be in [0, 1). Received: {label_smoothing!r}")
+        self.label_smoothing = label_smoothing
+
+    def call(self, y_true, y_pred):
+        return _compiled(smoothed_crossentropy)(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
+
+    def get_config(self):
+        return {"name": self.name, "label_smoothing": self.label_smoothing, "dtype": self.dtype}
+
+
+def smoothed_crossentropy(targets, logits, label_smoothing):
+    """Cross entropy of each position: int `(B, T)` and `(B, T, V)` to `(B, T)`, in nats."""
+    logits = ops.cast(logits, "float32")
+    largest = ops.stop_gradient(ops.max(logits, axis=-1, keepdims=True))
+    total = (largest + ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True)))[..., 0]
+    right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], "float32")
+    wanted = (1 - label_smoothing) * right + label_smoothing / logits.shape[-1]
+    return total - ops.sum(wanted * logits, axis=-1)
+
+
+@functools.cache
+def _compiled(function):
+    """The function compiled by XLA where it would not be otherwise: in TensorFlow's graphs."""
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
+    return tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)

@@ -1,0 +1,249 @@
+"""What every exported layer must do, none forgotten: a new one without an entry here fails the first test."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keraszoo.layers
+from keraszoo.layers import (
+    AttentionDecoder,
+    BahdanauAttention,
+    BidirectionalEncoder,
+    Dropout,
+    FeedForward,
+    MultiHeadAttention,
+    PositionalEncoding,
+    ScaledDotProductAttention,
+    TiedEmbedding,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
+
+B, T, S, D = 2, 3, 5, 6
+QUERY, VALUE, IDS = ((T, D),), ((T, D), (S, D)), ((T,),)
+
+# name of the exported layer: (what makes one with nothing left at its default, shapes of its inputs)
+LAYERS = {
+    "AttentionDecoder": (
+        lambda: AttentionDecoder(BahdanauAttention(7, use_bias=True), units=4, cell="lstm"),
+        ((T, D), (S, 3), (4,)),
+    ),
+    "BahdanauAttention": (lambda: BahdanauAttention(7, use_bias=True, dropout=0.1), VALUE),
+    "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
+    "Dropout": (lambda: Dropout(0.3, seed=7), QUERY),
+    "FeedForward": (lambda: FeedForward(7, activation="gelu", dropout=0.1), QUERY),
+    "MultiHeadAttention": (
+        lambda: MultiHeadAttention(2, 3, value_dim=4, output_dim=5, use_bias=True, dropout=0.1),
+        VALUE,
+    ),
+    "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),
+    "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(scale=0.5, dropout=0.1), VALUE),
+    "TiedEmbedding": (lambda: TiedEmbedding(11, D, scale=False, use_bias=True), IDS),
+    "TransformerDecoderLayer": (
+        lambda: TransformerDecoderLayer(2, 7, pre_norm=True, dropout=0.1, activation="gelu", epsilon=1e-5),
+        VALUE,
+    ),
+    "TransformerEncoderLayer": (
+        lambda: TransformerEncoderLayer(3, 7, pre_norm=True, attention_dropout=0.2, hidden_dropout=0.3),
+        QUERY,
+    ),
+}
+ORTHOGONAL = {"AttentionDecoder", "BidirectionalEncoder"}
+# They are no layers, or no layer that can be called; each has a test file of its own.
+OTHERS = {"Attention", "causal_mask", "masked_softmax"}
+
+# A key bias adds the same to all scores of a query: the softmax does not see it.
+WITHOUT_GRADIENT = {"b_k"}
+# The output bias is for `logits`, which a plain call does not run: it has a test of its own.
+WITHOUT_GRADIENT_IN_A_CALL = {"TiedEmbedding": {"b"}}
+
+
+@pytest.fixture(params=sorted(LAYERS))
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def layer(name):
+    return LAYERS[name][0]()
+
+
+@pytest.fixture
+def inputs(name):
+    return make_inputs(name)
+
+
+def make_inputs(name):
+    rng = np.random.default_rng(0)
+    shapes = LAYERS[name][1]
+    if shapes is IDS:
+        return [rng.integers(0, 11, (B, T)).astype("int32")]
+    return [rng.normal(size=(B, *shape)).astype("float32") for shape in shapes]
+
+
+def call(layer, inputs):
+    if isinstance(layer, AttentionDecoder):
+        *inputs, first = inputs
+        inputs = [*inputs, layer.initial_state(first)]
+    return layer(*inputs)
+
+
+def numbers(outputs):
+    return [ops.convert_to_numpy(ops.cast(x, "float32")) for x in keras.tree.flatten(outputs)]
+
+
+def randomize(layer):
+    rng = np.random.default_rng(1)
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.3)
+
+
+def functional(layer, inputs):
+    """A model of this layer alone, for sentences of any length."""
+
+    def symbol(x):
+        is_state = x.ndim == 2 and x.dtype == "float32"  # (B, U), beside (B, T) ids and (B, T, D)
+        return keras.Input(x.shape[1:] if is_state else (None, *x.shape[2:]), dtype=str(x.dtype))
+
+    symbols = [symbol(x) for x in inputs]
+    return keras.Model(symbols, keras.tree.flatten(call(layer, symbols)))
+
+
+def test_no_exported_name_is_forgotten():
+    assert set(LAYERS) | OTHERS == set(keraszoo.layers.__all__)
+
+
+def test_config_round_trip(name, layer, inputs):
+    config = layer.get_config()
+    again = type(layer).from_config(config)
+    assert again.get_config() == config
+    json.dumps(keras.saving.serialize_keras_object(layer))
+    call(layer, inputs)
+    call(again, inputs)
+    randomize(layer)
+    again.set_weights(layer.get_weights())
+    for a, b in zip(numbers(call(layer, inputs)), numbers(call(again, inputs)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    arguments = set(type(layer).__init__.__code__.co_varnames[1 : type(layer).__init__.__code__.co_argcount])
+    assert arguments <= set(config)
+
+
+def test_symbolic_and_compiled_equal_eager(layer, inputs):
+    model = functional(layer, inputs)
+    randomize(layer)
+    eager = numbers(call(layer, inputs))
+    assert [x.ndim for x in eager] == [len(x.shape) for x in model.outputs]
+    for array, symbol in zip(eager, model.outputs, strict=True):
+        for size, known in zip(array.shape, symbol.shape, strict=True):
+            assert known in (None, size)
+    found = model.predict(inputs, verbose=0)
+    for a, b in zip(eager, keras.tree.flatten(found), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_saved_and_loaded(layer, inputs, tmp_path):
+    model = functional(layer, inputs)
+    randomize(layer)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert len(loaded.weights) == len(model.weights)
+    for a, b in zip(numbers(model(inputs)), numbers(loaded(inputs)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_every_weight_gets_a_gradient(name, layer, inputs):
+    model = functional(layer, inputs)
+    randomize(layer)
+    for weight in layer.trainable_variables:
+        weight.trainable = weight.name not in WITHOUT_GRADIENT_IN_A_CALL.get(name, ())
+    model.compile(optimizer=keras.optimizers.SGD(1.0), loss="mse", run_eagerly=True)
+    rng = np.random.default_rng(2)
+    targets = [rng.normal(size=x.shape).astype("float32") for x in numbers(model(inputs))]
+    before = {w.path: ops.convert_to_numpy(w).copy() for w in model.trainable_variables}
+    if before:
+        model.train_on_batch(inputs, targets if len(targets) > 1 else targets[0])
+    for weight in model.trainable_variables:
+        change = np.abs(ops.convert_to_numpy(weight) - before[weight.path]).max()
+        assert np.isfinite(change)
+        assert weight.name in WITHOUT_GRADIENT or change > 1e-6, weight.path
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float16"])
+def test_half_precision_is_finite_and_near(name, inputs, policy):
+    if policy == "float16" and name in ORTHOGONAL and keras.backend.backend() != "tensorflow":
+        pytest.skip(
+            "Keras draws orthogonal weights by a QR decomposition that float16 has on TensorFlow alone"
+        )
+    exact = LAYERS[name][0]()
+    call(exact, inputs)
+    randomize(exact)
+    keras.config.set_dtype_policy(policy)
+    try:
+        layer = LAYERS[name][0]()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    call(layer, inputs)
+    layer.set_weights(exact.get_weights())
+    outputs = keras.tree.flatten(call(layer, inputs))
+    assert {policy.removeprefix("mixed_")} == {keras.backend.standardize_dtype(x.dtype) for x in outputs}
+    for a, b in zip(numbers(outputs), numbers(call(exact, inputs)), strict=True):
+        assert np.isfinite(a).all()
+        np.testing.assert_allclose(a, b, atol=0.05, rtol=0.05)
+
+
+OTHER = {"tensorflow": "jax", "jax": "tensorflow", "torch": "jax"}[keras.backend.backend()]
+SCRIPT = """
+import json, sys
+import keras, numpy as np
+import keraszoo.layers
+assert keras.backend.backend() == sys.argv[2]
+task, results = np.load(sys.argv[1] + "/task.npz"), {}
+for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
+    def part(kind):
+        number = sum(key.startswith(f"{name}/{kind}/") for key in task.files)
+        return [task[f"{name}/{kind}/{i}"] for i in range(number)]
+    layer, inputs = keras.saving.deserialize_keras_object(config), part("input")
+    if name == "AttentionDecoder":
+        inputs[2] = layer.initial_state(keras.ops.convert_to_tensor(inputs[2]))
+    layer(*inputs)
+    layer.set_weights(part("weight"))
+    for i, x in enumerate(keras.tree.flatten(layer(*inputs))):
+        results[f"{name}/{i}"] = keras.ops.convert_to_numpy(x)
+np.savez(sys.argv[1] + "/results.npz", **results)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec(OTHER) is None, reason=f"{OTHER} is not installed")
+def test_another_backend_gives_the_same_numbers(tmp_path):
+    task, configs, expected = {}, {}, {}
+    for name in LAYERS:
+        layer, inputs = LAYERS[name][0](), make_inputs(name)
+        call(layer, inputs)
+        randomize(layer)
+        configs[name] = keras.saving.serialize_keras_object(layer)
+        task |= {f"{name}/input/{i}": x for i, x in enumerate(inputs)}
+        task |= {f"{name}/weight/{i}": x for i, x in enumerate(layer.get_weights())}
+        expected |= {f"{name}/{i}": x for i, x in enumerate(numbers(call(layer, inputs)))}
+    np.savez(tmp_path / "task.npz", **task)
+    (tmp_path / "configs.json").write_text(json.dumps(configs))
+    root = os.path.dirname(os.path.dirname(keraszoo.layers.__file__))
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": OTHER,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(root), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), OTHER]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    results = np.load(tmp_path / "results.npz")
+    assert set(results.files) == set(expected)
+    for key in expected:
+        np.testing.assert_allclose(results[key], expected[key], atol=1e-5, err_msg=key)

@@ -1,0 +1,156 @@
+"""What all attention layers have in common: masks, zero rows, dropout, the two halves of a call."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import Attention, BahdanauAttention, MultiHeadAttention, ScaledDotProductAttention
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D = 2, 3, 5, 7
+
+LAYERS = {
+    "bahdanau": lambda **options: BahdanauAttention(units=11, **options),
+    "dot_product": lambda **options: ScaledDotProductAttention(**options),
+    "multi_head": lambda **options: MultiHeadAttention(num_heads=2, key_dim=3, **options),
+}
+
+
+@pytest.fixture(params=LAYERS)
+def make(request):
+    return LAYERS[request.param]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(B, T, D)).astype("float32"), rng.normal(size=(B, S, D)).astype("float32")
+
+
+def numbers(pair):
+    return [to_numpy(x) for x in pair]
+
+
+class Uniform(Attention):
+    """The least a subclass can be: all scores alike."""
+
+    def scores(self, query, keys):
+        return ops.zeros((ops.shape(query)[0], ops.shape(query)[1], ops.shape(keys)[1]))
+
+
+def test_a_subclass_supplies_scores_alone(data):
+    query, value = data
+    mask = np.arange(S) < np.array([3, 5])[:, None]
+    context, weights = numbers(Uniform()(query, value, value_mask=mask))
+    np.testing.assert_allclose(context[:, 1], [value[0, :3].mean(0), value[1].mean(0)], atol=1e-6)
+    np.testing.assert_allclose(weights[0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-6)
+
+
+def test_the_base_has_no_scores(data):
+    with pytest.raises(TypeError, match=r"Attention is abstract: a subclass supplies scores\(query, keys\)"):
+        Attention().scores(*data)
+
+
+def test_padding_changes_nothing(make, data):
+    query, value = data
+    layer = make()
+    context, weights = numbers(layer(query, value))
+    garbage = np.full((B, 4, D), 1e4, "float32")
+    mask = np.broadcast_to(np.arange(S + 4) < S, (B, S + 4))
+    padded, padded_weights = numbers(layer(query, np.concatenate([value, garbage], 1), value_mask=mask))
+    np.testing.assert_allclose(padded, context, atol=1e-6)
+    np.testing.assert_allclose(padded_weights[..., :S], weights, atol=1e-6)
+    assert (padded_weights[..., S:] == 0).all()
+
+
+def test_nothing_to_attend_to_gives_weights_and_context_of_zero(make, data):
+    query, value = data
+    mask = np.array([[False] * S, [True] * S])
+    layer = make()
+    layer(query, value)
+    if isinstance(layer, MultiHeadAttention):  # its heads are zero, so what comes out is the last bias
+        layer.b_o.assign(np.arange(D))
+    context, weights = numbers(layer(query, value, value_mask=mask))
+    assert (weights[0] == 0).all()
+    expected = np.arange(D) if isinstance(layer, MultiHeadAttention) else np.zeros(D)
+    np.testing.assert_array_equal(context[0], np.broadcast_to(expected, (T, D)))
+    np.testing.assert_allclose(weights[1].sum(-1), 1, atol=1e-6)
+
+
+def test_a_query_that_may_see_nothing_is_zero_while_its_neighbours_are_not(make, data):
+    mask = np.ones((B, T, S), bool)
+    mask[1, 2] = False
+    _, weights = numbers(make()(*data, attention_mask=mask))
+    sums = weights.sum(-1)  # (B, T) or (B, H, T)
+    assert (sums[1, ..., 2] == 0).all()
+    np.testing.assert_allclose(sums[0], 1, atol=1e-6)
+    np.testing.assert_allclose(sums[1, ..., :2], 1, atol=1e-6)
+
+
+def test_the_mask_arrives_by_itself_from_an_embedding(make, data):
+    ids = np.array([[4, 2, 0, 0, 0], [1, 3, 2, 5, 0]])
+    embedding = keras.layers.Embedding(6, D, mask_zero=True)
+    layer = make()
+    arrived = numbers(layer(data[0], embedding(ids)))
+    given = numbers(layer(data[0], to_numpy(embedding(ids)), value_mask=ids != 0))
+    none = numbers(layer(data[0], to_numpy(embedding(ids))))
+    for a, g, n in zip(arrived, given, none, strict=True):
+        np.testing.assert_array_equal(a, g)
+        assert np.abs(a - n).max() > 1e-4
+
+
+def test_masks_of_values_of_pairs_and_of_causality_work_together(make):
+    x = np.random.default_rng(2).normal(size=(B, S, D)).astype("float32")
+    of_values = np.arange(S) < np.array([4, 5])[:, None]
+    of_pairs = np.ones((B, S, S), bool)
+    of_pairs[:, 3, 1] = False
+    allowed = np.zeros((B, S, S), bool)
+    for b, t, s in np.ndindex(B, S, S):
+        allowed[b, t, s] = of_values[b, s] and of_pairs[b, t, s] and s <= t
+    layer = make()
+    together = numbers(layer(x, x, value_mask=of_values, attention_mask=of_pairs, use_causal_mask=True))
+    one = numbers(layer(x, x, attention_mask=allowed))
+    for a, b in zip(together, one, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    weights = together[1] if together[1].ndim == 3 else together[1].max(1)
+    np.testing.assert_array_equal(weights > 0, allowed)
+
+
+def test_a_call_is_prepare_and_attend(make, data):
+    query, value = data
+    mask = np.arange(S) < np.array([3, 5])[:, None]
+    key = np.random.default_rng(3).normal(size=(B, S, D)).astype("float32")
+    layer = make()
+    called = numbers(layer(query, value, key=key, value_mask=mask))
+    keys, values = layer.prepare(value, key)
+    for t in range(T):  # one query at a time, as a decoder that steps has them
+        context, weights = numbers(layer.attend(query[:, t : t + 1], keys, values, mask))
+        np.testing.assert_allclose(context[:, 0], called[0][:, t], atol=1e-5)
+        np.testing.assert_allclose(weights[..., 0, :], called[1][..., t, :], atol=1e-6)
+
+
+def test_dropout_works_in_training_alone_and_the_weights_returned_are_whole(make, data):
+    layer = make(dropout=0.5)
+    silent, weights = numbers(layer(*data, training=False))
+    again, _ = numbers(layer(*data))
+    noisy, weights_in_training = numbers(layer(*data, training=True))
+    np.testing.assert_array_equal(silent, again)
+    assert np.abs(noisy - silent).max() > 1e-3
+    np.testing.assert_array_equal(weights, weights_in_training)
+
+
+def test_lengths_of_one_and_of_zero(make):
+    query, value = np.ones((B, 1, D), "float32"), np.ones((B, 1, D), "float32")
+    layer = make()
+    context, weights = numbers(layer(query, value))
+    assert (weights == 1).all()
+    context, weights = numbers(layer(query[:, :0], value))
+    assert context.shape == (B, 0, D)
+    assert weights.shape[-2:] == (0, 1)
+
+
+def test_the_mask_of_the_queries_goes_on_with_the_context(make):
+    layer = make()
+    mask = np.array([[True, False]])
+    assert layer.compute_mask(None, None, mask, None) == (mask, None)

@@ -1,0 +1,152 @@
+"""The attention decoder against the paper's equations, one sentence and one word at a time."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import AttentionDecoder, BahdanauAttention, ScaledDotProductAttention
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D, E, U, A = 2, 3, 5, 7, 11, 13, 17
+LENGTHS = (5, 3)
+
+
+def sigmoid(a):
+    return 1 / (1 + np.exp(-a))
+
+
+def gru(x, state, kernel, recurrent, bias):
+    """A.1.1: s~ = tanh(W x + U [r s]), s' = (1 - z) s + z s~. Keras keeps 1 - z as its z."""
+    (s,) = state
+    keep, r = sigmoid(x @ kernel[:, : 2 * U] + s @ recurrent[:, : 2 * U] + bias[: 2 * U]).reshape(2, U)
+    candidate = np.tanh(x @ kernel[:, 2 * U :] + (r * s) @ recurrent[:, 2 * U :] + bias[2 * U :])
+    return (keep * s + (1 - keep) * candidate,)
+
+
+def lstm(x, state, kernel, recurrent, bias):
+    h, c = state
+    i, f, candidate, o = (x @ kernel + h @ recurrent + bias).reshape(4, U)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(candidate)
+    return sigmoid(o) * np.tanh(c), c
+
+
+CELLS = {"gru": gru, "lstm": lstm}
+
+
+def loop(cell, inputs, memory, first, W_q, W_k, v, *weights):
+    """c_i = attention(s_{i-1}, memory), s_i = f(s_{i-1}, y_{i-1}, c_i), over the words alone."""
+    queries, states, contexts = np.zeros((B, T, U)), np.zeros((B, T, U)), np.zeros((B, T, D))
+    alphas = np.zeros((B, T, S))
+    for b, length in enumerate(LENGTHS):
+        state = (first[b],) if cell == "gru" else (first[b], np.zeros(U))
+        for i in range(T):
+            queries[b, i] = state[0]
+            scores = [
+                float((v.T @ np.tanh(W_q.T @ state[0] + W_k.T @ memory[b, j]))[0]) for j in range(length)
+            ]
+            alphas[b, i, :length] = np.exp(scores) / np.sum(np.exp(scores))
+            contexts[b, i] = sum(alphas[b, i, j] * memory[b, j] for j in range(length))
+            state = CELLS[cell](np.concatenate([inputs[b, i], contexts[b, i]]), state, *weights)
+            states[b, i] = state[0]
+    return queries, states, contexts, alphas
+
+
+@pytest.fixture(params=CELLS)
+def decoder(request):
+    layer = AttentionDecoder(BahdanauAttention(A), U, cell=request.param)
+    layer(np.zeros((B, T, E)), np.zeros((B, S, D)), layer.initial_state(ops.zeros((B, U))))
+    rng = np.random.default_rng(0)
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return layer
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    inputs, memory, first = (rng.normal(size=s).astype("float32") for s in [(B, T, E), (B, S, D), (B, U)])
+    return inputs, memory, first, np.arange(S) < np.array(LENGTHS)[:, None]
+
+
+def expected_of(decoder, inputs, memory, first):
+    attention, cell = decoder.attention, decoder.one_step.cell
+    weights = (attention.W_q, attention.W_k, attention.v, cell.kernel, cell.recurrent_kernel, cell.bias)
+    return loop(decoder.cell, inputs, memory, first, *(to_numpy(w) for w in weights))
+
+
+def test_equals_a_loop_over_words(decoder, data):
+    inputs, memory, first, mask = data
+    found = decoder(inputs, memory, decoder.initial_state(ops.convert_to_tensor(first)), memory_mask=mask)
+    for mine, expected in zip(found, expected_of(decoder, inputs, memory, first)[:3], strict=True):
+        np.testing.assert_allclose(to_numpy(mine), expected, atol=1e-5)
+
+
+def test_stepping_gives_the_same_and_the_attention_weights(decoder, data):
+    inputs, memory, first, mask = data
+    _, states, contexts, alphas = expected_of(decoder, inputs, memory, first)
+    state, prepared = decoder.initial_state(ops.convert_to_tensor(first)), decoder.prepare(memory)
+    for i in range(T):
+        context, weights, state = decoder.step(inputs[:, i], state, prepared, mask)
+        np.testing.assert_allclose(to_numpy(context), contexts[:, i], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(weights), alphas[:, i], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(state[0]), states[:, i], atol=1e-5)
+
+
+def test_rows_of_one_sentence_share_its_memory(decoder, data):
+    _, memory, _, mask = data
+    rng = np.random.default_rng(2)
+    rows = 3
+    inputs, first = (rng.normal(size=s).astype("float32") for s in [(B * rows, E), (B * rows, U)])
+    start = decoder.initial_state(ops.convert_to_tensor(first))
+    together = decoder.step(inputs, start, decoder.prepare(memory), mask)
+    repeated = decoder.prepare(np.repeat(memory, rows, 0))
+    apart = decoder.step(inputs, start, repeated, np.repeat(mask, rows, 0))
+    for one, other in zip(keras.tree.flatten(together), keras.tree.flatten(apart), strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
+
+
+def test_padding_of_the_memory_changes_nothing(decoder, data):
+    inputs, memory, first, mask = data
+    start = decoder.initial_state(ops.convert_to_tensor(first))
+    plain = decoder(inputs, memory, start, memory_mask=mask)
+    longer = np.concatenate([memory, np.full((B, 4, D), 1e3, "float32")], 1)
+    padded = decoder(inputs, longer, start, memory_mask=np.pad(mask, ((0, 0), (0, 4))))
+    for one, other in zip(plain, padded, strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
+
+
+def test_a_sentence_without_words_has_contexts_of_zero(decoder, data):
+    inputs, memory, first, mask = data
+    start = decoder.initial_state(ops.convert_to_tensor(first))
+    _, states, contexts = decoder(inputs, memory, start, memory_mask=mask & [[True], [False]])
+    assert (to_numpy(contexts)[1] == 0).all()
+    assert np.isfinite(to_numpy(states)).all()
+
+
+def test_the_mask_of_the_memory_arrives_by_itself(decoder, data):
+    inputs, _, first, _ = data
+    ids = np.array([[4, 2, 0, 0], [1, 3, 2, 5]])
+    embedding = keras.layers.Embedding(6, D, mask_zero=True)
+    start = decoder.initial_state(ops.convert_to_tensor(first))
+    arrived = decoder(inputs, embedding(ids), start)
+    given = decoder(inputs, to_numpy(embedding(ids)), start, memory_mask=ids != 0)
+    for one, other in zip(arrived, given, strict=True):
+        np.testing.assert_array_equal(to_numpy(one), to_numpy(other))
+
+
+def test_any_attention_whose_weights_are_of_one_head_will_do(data):
+    inputs, memory, _, mask = data
+    decoder = AttentionDecoder(ScaledDotProductAttention(), units=D)
+    first = ops.convert_to_tensor(memory[:, 0])
+    queries, _, contexts = decoder(inputs, memory, decoder.initial_state(first), memory_mask=mask)
+    scores = np.einsum("bd,bsd->bs", memory[:, 0], memory) / np.sqrt(D)
+    weights = np.where(mask, np.exp(scores), 0)
+    expected = np.einsum("bs,bsd->bd", weights / weights.sum(-1, keepdims=True), memory)
+    np.testing.assert_allclose(to_numpy(contexts)[:, 0], expected, atol=1e-5)
+    np.testing.assert_array_equal(to_numpy(queries)[:, 0], memory[:, 0])
+
+
+def test_a_cell_that_nobody_knows_is_an_error():
+    with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'lstm'\]. Received: cell='rnn'"):
+        AttentionDecoder(BahdanauAttention(2), 3, cell="rnn")

@@ -1,0 +1,60 @@
+"""The position-wise network against loops over single numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import FeedForward
+
+to_numpy = ops.convert_to_numpy
+NONLINEAR = {
+    "relu": lambda a: max(0.0, a),
+    "gelu": lambda a: a * (1 + math.erf(a / math.sqrt(2))) / 2,
+    "tanh": math.tanh,
+}
+
+
+@pytest.mark.parametrize("activation", NONLINEAR)
+def test_equals_loops_at_prime_sizes(activation):
+    B, T, D, F = 2, 3, 5, 7
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(B, T, D)).astype("float32")
+    layer = FeedForward(F, activation)
+    layer(x)
+    for weight in layer.weights:
+        weight.assign(rng.normal(size=weight.shape))
+    W_1, b_1, W_2, b_2 = (to_numpy(w) for w in (layer.W_1, layer.b_1, layer.W_2, layer.b_2))
+    expected = np.zeros((B, T, D))
+    for b, t in np.ndindex(B, T):
+        hidden = [
+            NONLINEAR[activation](sum(x[b, t, d] * W_1[d, f] for d in range(D)) + b_1[f]) for f in range(F)
+        ]
+        for d in range(D):
+            expected[b, t, d] = sum(hidden[f] * W_2[f, d] for f in range(F)) + b_2[d]
+    tolerance = 5e-3 if activation == "gelu" else 1e-5  # Keras approximates the error function by a tanh
+    np.testing.assert_allclose(to_numpy(layer(x)), expected, atol=tolerance)
+
+
+def test_two_units_by_eye():
+    # One unit passes what is above zero, the other what is below: 3 x+ + 5 x- + 1.
+    layer = FeedForward(hidden_dim=2)
+    x = np.array([[[2.0], [-2.0]]], "float32")
+    layer(x)
+    layer.W_1.assign([[1.0, -1.0]])
+    layer.W_2.assign([[3.0], [5.0]])
+    layer.b_2.assign([1.0])
+    np.testing.assert_allclose(to_numpy(layer(x)), [[[7.0], [11.0]]])
+
+
+def test_dropout_takes_its_share_of_the_hidden_units_in_training_alone():
+    layer = FeedForward(hidden_dim=1000, activation="linear", dropout=0.25)
+    x = np.ones((1, 1, 1), "float32")
+    layer(x)
+    layer.W_1.assign(np.ones((1, 1000)))
+    layer.W_2.assign(np.full((1000, 1), 0.75))  # what is kept is divided by 0.75: the output counts the kept
+    assert float(to_numpy(layer(x)).item()) == pytest.approx(750)
+    kept = to_numpy(layer(x, training=True)).item()
+    assert 700 < kept < 800
+    assert kept == pytest.approx(round(kept), abs=1e-2)

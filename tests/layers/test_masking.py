@@ -1,0 +1,73 @@
+"""The masked softmax against a loop, and the masks against their definitions."""
+
+import math
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
+
+to_numpy = ops.convert_to_numpy
+
+
+def test_softmax_equals_a_loop_over_what_is_kept():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(3, 5, 7)).astype("float32") * 4
+    mask = rng.random((3, 5, 7)) < 0.5
+    mask[1, 2] = False
+    expected = np.zeros(scores.shape)
+    for b, t in np.ndindex(3, 5):
+        total = sum(math.exp(scores[b, t, j]) for j in range(7) if mask[b, t, j])
+        for j in range(7):
+            if mask[b, t, j]:
+                expected[b, t, j] = math.exp(scores[b, t, j]) / total
+    weights = to_numpy(masked_softmax(ops.convert_to_tensor(scores), mask))
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    assert (weights[~mask] == 0).all()  # exactly zero, not merely small
+
+
+def test_a_row_with_nothing_to_attend_to_is_zero_and_others_sum_to_one():
+    weights = to_numpy(masked_softmax(ops.ones((2, 3)), np.array([[False] * 3, [False, True, True]])))
+    np.testing.assert_allclose(weights, [[0, 0, 0], [0, 0.5, 0.5]])
+
+
+def test_a_kept_score_loses_to_no_masked_one_however_low_it_is():
+    scores = ops.convert_to_tensor(np.array([[-1e6, 50.0]], "float32"))
+    np.testing.assert_allclose(to_numpy(masked_softmax(scores, np.array([[True, False]]))), [[1, 0]])
+
+
+def test_a_mask_broadcasts_over_queries_and_heads():
+    scores = np.random.default_rng(0).normal(size=(2, 3, 5, 7)).astype("float32")
+    mask = np.arange(7) < np.array([3, 6])[:, None]
+    broad = masked_softmax(ops.convert_to_tensor(scores), mask[:, None, None])
+    full = masked_softmax(ops.convert_to_tensor(scores), np.broadcast_to(mask[:, None, None], scores.shape))
+    np.testing.assert_array_equal(to_numpy(broad), to_numpy(full))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_keeps_its_type_and_has_no_nan(dtype):
+    # -1e9 is beyond float16: the softmax must not be taken in it
+    scores = ops.cast(ops.convert_to_tensor([[60000.0, -60000.0, 0.0], [1.0, 1.0, 1.0]]), dtype)
+    weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
+    assert dtype in str(weights.dtype)
+    np.testing.assert_allclose(to_numpy(ops.cast(weights, "float32")), [[1, 0, 0], [0, 0, 0]])
+
+
+def test_causal_mask_is_the_lower_triangle():
+    np.testing.assert_array_equal(
+        to_numpy(causal_mask(3)), [[[True, False, False], [True, True, False], [True, True, True]]]
+    )
+    assert tuple(causal_mask(0).shape) == (1, 0, 0)
+
+
+def test_masks_combine_by_and_and_none_masks_nothing():
+    rng = np.random.default_rng(0)
+    of_values, of_pairs = rng.random((2, 5)) < 0.6, rng.random((2, 3, 5)) < 0.6
+    expected = np.zeros((2, 3, 5), bool)
+    for b, t, s in np.ndindex(2, 3, 5):
+        expected[b, t, s] = of_values[b, s] and of_pairs[b, t, s]
+    np.testing.assert_array_equal(to_numpy(combine_masks(of_values, None, of_pairs)), expected)
+    assert combine_masks() is None
+    assert combine_masks(None, None) is None
+    assert tuple(combine_masks(of_values).shape) == (2, 1, 5)

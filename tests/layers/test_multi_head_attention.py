@@ -1,0 +1,166 @@
+"""Multi-head attention against loops, against Keras' own layer, and step by step against itself."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import MultiHeadAttention
+
+to_numpy = ops.convert_to_numpy
+
+
+def randomize(layer, rng, scale=0.4):
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * scale)
+
+
+def test_equals_loops_at_prime_sizes():
+    B, T, S, H, d_k, d_v, Q, D, K, O = 2, 3, 5, 7, 11, 13, 17, 19, 23, 29  # noqa: E741
+    rng = np.random.default_rng(0)
+    query, value, key = (rng.normal(size=s).astype("float32") for s in [(B, T, Q), (B, S, D), (B, S, K)])
+    mask = rng.random((B, T, S)) < 0.8
+    layer = MultiHeadAttention(H, d_k, value_dim=d_v, output_dim=O)
+    layer(query, value, key)
+    randomize(layer, rng)
+    W = {name: to_numpy(getattr(layer, name)).astype("float64") for name in ("W_q", "W_k", "W_v", "W_o")}
+    b = {name: to_numpy(getattr(layer, name)).astype("float64") for name in ("b_q", "b_k", "b_v", "b_o")}
+    expected_context, expected_weights = np.zeros((B, T, O)), np.zeros((B, H, T, S))
+    for n in range(B):
+        for t in range(T):
+            heads = []
+            for h in range(H):
+                of_head, of_value = slice(h * d_k, (h + 1) * d_k), slice(h * d_v, (h + 1) * d_v)
+                q = query[n, t] @ W["W_q"][:, of_head] + b["b_q"][of_head]
+                scores = [
+                    q @ (key[n, s] @ W["W_k"][:, of_head] + b["b_k"][of_head]) / math.sqrt(d_k)
+                    for s in range(S)
+                ]
+                total = sum(math.exp(scores[s]) for s in range(S) if mask[n, t, s])
+                head = np.zeros(d_v)
+                for s in range(S):
+                    if mask[n, t, s]:
+                        expected_weights[n, h, t, s] = math.exp(scores[s]) / total
+                        projected = value[n, s] @ W["W_v"][:, of_value] + b["b_v"][of_value]
+                        head += expected_weights[n, h, t, s] * projected
+                heads.append(head)
+            expected_context[n, t] = np.concatenate(heads) @ W["W_o"] + b["b_o"]
+    context, weights = layer(query, value, key, attention_mask=mask)
+    np.testing.assert_allclose(to_numpy(weights), expected_weights, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(context), expected_context, atol=1e-4)
+
+
+def test_two_heads_by_eye():
+    # Each head sees one of two coordinates; W_o lets both through. Head 1 is sure of the first value, head 2
+    # does not care.
+    layer = MultiHeadAttention(num_heads=2, key_dim=1, use_bias=False)
+    query, value = np.array([[[math.log(3), 0.0]]], "float32"), np.eye(2, dtype="float32")[None]
+    layer(query, value)
+    for weight in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
+        weight.assign(np.eye(2))
+    context, weights = layer(query, value)
+    np.testing.assert_allclose(to_numpy(weights), [[[[3 / 4, 1 / 4]], [[1 / 2, 1 / 2]]]], atol=1e-6)
+    np.testing.assert_allclose(to_numpy(context), [[[3 / 4, 1 / 2]]], atol=1e-6)
+
+
+CASES = {
+    "self": ({}, {}, True, {}),
+    "causal": ({}, {}, True, {"use_causal_mask": True}),
+    "cross": ({}, {}, False, {}),
+    "value mask": ({}, {}, False, {"value_mask": np.arange(5) < np.array([3, 5])[:, None]}),
+    "pair mask": ({}, {}, False, {"attention_mask": np.tri(3, 5, 1, dtype=bool)[None].repeat(2, 0)}),
+    "all masks": (
+        {},
+        {},
+        True,
+        {
+            "use_causal_mask": True,
+            "value_mask": np.arange(3) < np.array([2, 3])[:, None],
+            "attention_mask": np.eye(3, dtype=bool)[None].repeat(2, 0) | (np.arange(3) == 0),
+        },
+    ),
+    "value_dim": ({"value_dim": 5}, {"value_dim": 5}, False, {}),
+    "output_dim": ({"output_dim": 13}, {"output_shape": 13}, False, {}),
+    "no bias": ({"use_bias": False}, {"use_bias": False}, False, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(case):
+    ours, theirs, to_itself, arguments = CASES[case]
+    rng = np.random.default_rng(0)
+    query = rng.normal(size=(2, 3, 12)).astype("float32")
+    value = query if to_itself else rng.normal(size=(2, 5, 7)).astype("float32")
+    reference = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4, **theirs)
+    layer = MultiHeadAttention(num_heads=3, key_dim=4, **ours)
+    reference.build(query.shape, value.shape)
+    layer(query, value)
+    randomize(reference, rng)
+    layer.set_keras_weights(reference)
+    expected = reference(query, value, return_attention_scores=True, **arguments)
+    for mine, others in zip(layer(query, value, **arguments), expected, strict=True):
+        np.testing.assert_allclose(to_numpy(mine), to_numpy(others), atol=1e-5)
+
+
+def test_separate_keys_as_in_keras():
+    rng = np.random.default_rng(0)
+    query, value, key = (rng.normal(size=s).astype("float32") for s in [(2, 3, 6), (2, 5, 7), (2, 5, 11)])
+    reference, layer = keras.layers.MultiHeadAttention(2, 3), MultiHeadAttention(2, 3)
+    expected = reference(query, value, key=key)
+    layer(query, value, key=key)
+    layer.set_keras_weights(reference)
+    np.testing.assert_allclose(to_numpy(layer(query, value, key=key)[0]), to_numpy(expected), atol=1e-5)
+
+
+def test_stepping_with_a_cache_equals_the_causal_pass():
+    rng = np.random.default_rng(0)
+    B, T, D = 2, 5, 7
+    x = rng.normal(size=(B, T, D)).astype("float32")
+    layer = MultiHeadAttention(num_heads=3, key_dim=2, value_dim=4)
+    layer(x, x)
+    randomize(layer, rng)
+    context, weights = (to_numpy(y) for y in layer(x, x, use_causal_mask=True))
+    # a cache of fixed size whose free places hold garbage
+    keys, values = np.full((B, 3, T, 2), 99.0, "float32"), np.full((B, 3, T, 4), 99.0, "float32")
+    for t in range(T):
+        new_keys, new_values = layer.prepare(x[:, t : t + 1])
+        keys[:, :, t], values[:, :, t] = to_numpy(new_keys)[:, :, 0], to_numpy(new_values)[:, :, 0]
+        seen = np.broadcast_to(np.arange(T) <= t, (B, T))
+        now, where = (to_numpy(y) for y in layer.attend(x[:, t : t + 1], keys, values, seen))
+        np.testing.assert_allclose(now[:, 0], context[:, t], atol=1e-5)
+        np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [{"num_heads": 0, "key_dim": 3}, {"num_heads": 2, "key_dim": 1.5}])
+def test_sizes_must_be_positive_integers(sizes):
+    with pytest.raises(ValueError, match="must be a positive integer. Received: (num_heads=0|key_dim=1.5)"):
+        MultiHeadAttention(**sizes)
+
+
+def test_weights_want_a_built_layer():
+    with pytest.raises(ValueError, match="Build the layer"):
+        MultiHeadAttention(2, 3).set_keras_weights(keras.layers.MultiHeadAttention(2, 3))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"num_heads": 2, "key_dim": 5},
+        {"num_heads": 3, "key_dim": 4},  # as many numbers in each kernel, but other heads
+        {"num_heads": 2, "key_dim": 6, "value_dim": 3},
+        {"num_heads": 2, "key_dim": 6, "output_shape": 3},
+        {"num_heads": 2, "key_dim": 6, "use_bias": False},
+    ],
+)
+def test_weights_of_other_sizes_are_refused_and_nothing_is_taken(sizes):
+    x = np.ones((1, 2, 5), "float32")
+    layer, reference = MultiHeadAttention(2, 6), keras.layers.MultiHeadAttention(**sizes)
+    layer(x, x)
+    reference.build(x.shape, x.shape)
+    before = [to_numpy(w).copy() for w in layer.weights]
+    with pytest.raises(ValueError, match="other layer"):
+        layer.set_keras_weights(reference)
+    for weight, old in zip(layer.weights, before, strict=True):
+        np.testing.assert_array_equal(to_numpy(weight), old)

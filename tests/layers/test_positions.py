@@ -1,0 +1,93 @@
+"""Sinusoidal positions against the paper's formula, and the rotation that a shift is."""
+
+import math
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import PositionalEncoding
+
+to_numpy = ops.convert_to_numpy
+
+
+def formula(positions, d_model, max_wavelength=10_000):
+    """PE(pos, 2i) = sin(pos / w^(2i / d)), PE(pos, 2i + 1) = cos(the same), one number at a time."""
+    table = np.zeros((len(positions), d_model))
+    for t, position in enumerate(positions):
+        for i in range(d_model // 2):
+            angle = position / max_wavelength ** (2 * i / d_model)
+            table[t, 2 * i], table[t, 2 * i + 1] = math.sin(angle), math.cos(angle)
+    return table
+
+
+def encoding(length, d_model, start=0, **options):
+    return to_numpy(PositionalEncoding(**options)(np.zeros((1, length, d_model), "float32"), start=start))[0]
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(1, 2), (7, 10), (50, 64)])
+def test_values_of_the_paper(length, d_model):
+    np.testing.assert_allclose(encoding(length, d_model), formula(range(length), d_model), atol=1e-5)
+
+
+def test_first_rows_by_eye():
+    # At position 0 all sines are 0 and all cosines 1; the second pair of four turns 100 times slower.
+    rows = [[0, 1, 0, 1], [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]]
+    np.testing.assert_allclose(encoding(2, 4), rows, atol=1e-6)
+
+
+def test_any_length_and_another_wavelength():
+    # an angle of 5,000 has a step of 5e-4 in float32
+    np.testing.assert_allclose(encoding(5_001, 6)[-3:], formula([4998, 4999, 5000], 6), atol=1e-3)
+    np.testing.assert_allclose(encoding(9, 6, max_wavelength=50), formula(range(9), 6, 50), atol=1e-5)
+    assert encoding(0, 6).shape == (0, 6)
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_a_shift_is_one_rotation_wherever_it_starts(layout):
+    # section 3.5: PE(t + k) is a linear function of PE(t), the same for every t: each pair (sin, cos) is
+    # turned by k times its rate
+    d_model, length = 16, 40
+    table = encoding(length, d_model, layout=layout).astype("float64")
+    half = d_model // 2
+    for k in (1, 5, 17):
+        rotation = np.zeros((d_model, d_model))
+        for i in range(half):
+            angle = k / 10_000 ** (2 * i / d_model)
+            sine, cosine = (2 * i, 2 * i + 1) if layout == "interleaved" else (i, half + i)
+            rotation[sine, [sine, cosine]] = math.cos(angle), math.sin(angle)
+            rotation[cosine, [sine, cosine]] = -math.sin(angle), math.cos(angle)
+        np.testing.assert_allclose(rotation @ rotation.T, np.eye(d_model), atol=1e-12)
+        for t in range(length - k):
+            np.testing.assert_allclose(rotation @ table[t], table[t + k], atol=1e-5)
+
+
+def test_layouts_are_permutations_of_each_other():
+    interleaved, halves = encoding(11, 14), encoding(11, 14, layout="halves")
+    np.testing.assert_array_equal(np.concatenate([interleaved[:, 0::2], interleaved[:, 1::2]], -1), halves)
+
+
+@pytest.mark.parametrize("start", [3, np.int32(3)])
+def test_a_step_at_its_position_equals_the_row_of_the_whole(start):
+    np.testing.assert_allclose(encoding(4, 10, start=start), encoding(7, 10)[3:], atol=1e-6)
+
+
+def test_a_start_that_only_the_loop_knows():
+    layer = PositionalEncoding()
+    start = ops.convert_to_tensor(5, "int32")
+    row = to_numpy(layer(np.zeros((1, 1, 6), "float32"), start=start))[0]
+    np.testing.assert_allclose(row, formula([5], 6), atol=1e-5)
+
+
+def test_it_is_added_to_what_comes_in():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    np.testing.assert_allclose(to_numpy(PositionalEncoding()(x)), x + formula(range(3), 4), atol=1e-5)
+
+
+def test_errors():
+    with pytest.raises(
+        ValueError, match='layout must be "interleaved" or "halves". Received: layout=\'odd\''
+    ):
+        PositionalEncoding(layout="odd")
+    with pytest.raises(ValueError, match=r"d_model must be even. Received: inputs of shape \(1, 2, 5\)"):
+        PositionalEncoding()(np.zeros((1, 2, 5)))

@@ -1,0 +1,109 @@
+"""RNNsearch's sizes, its equations around the layers, tied weights and errors."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import RNNSearch
+
+to_numpy = ops.convert_to_numpy
+
+
+def parameters(source, target, m, n, attention, readout):
+    """Appendix A, counted by hand: m embedding_dim, n units; a GRU has three pairs of matrices and biases."""
+
+    def gru(inputs):
+        return 3 * (inputs * n + n * n + n)
+
+    embeddings = (source + target) * m
+    encoder = 2 * gru(m)
+    initial = n * n + n
+    alignment = n * attention + 2 * n * attention + attention
+    decoder = gru(m + 2 * n)
+    maxout = (n + m + 2 * n) * 2 * readout + 2 * readout
+    output = readout * target + target
+    return embeddings + encoder + initial + alignment + decoder + maxout + output
+
+
+def test_the_count_by_hand_is_the_count_of_a_model():
+    model = RNNSearch(11, 13, embedding_dim=5, units=8, attention_units=7, readout_dim=3)
+    model.build()
+    assert model.count_params() == parameters(11, 13, 5, 8, 7, 3)
+
+
+def test_the_preset_has_the_sizes_of_the_paper():
+    # n = 1000, m = 620, l = 500, n' = 1000 (appendix A.2.3), with its vocabularies of 30,000 words
+    config = RNNSearch.preset("paper", source_vocabulary_size=30_000).get_config()
+    n, m, readout = config["units"], config["embedding_dim"], config["readout_dim"]
+    assert (n, m, readout, config["attention_units"] or n) == (1000, 620, 500, 1000)
+    assert (config["cell"], config["encoder_layers"], config["dropout"]) == ("gru", 1, 0.0)
+    assert not config["share_embeddings"]
+    assert not config["tie_output"]
+    assert parameters(30_000, 30_000, m, n, n, readout) == 80_442_000
+
+
+def test_first_state_and_readout_are_those_of_the_appendix():
+    # s_0 = tanh(W_s h<-_1); t~ = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i; t = max of pairs; logits = W_o t
+    rng = np.random.default_rng(0)
+    model = RNNSearch(11, embedding_dim=5, units=6, readout_dim=3)
+    model.build()
+    for weight in model.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    source, token = np.array([[4, 7, 3]]), 9
+    memory = model.encode(source)
+    _, first_backward = model.encoder(model.source_embedding(source), inputs_mask=source != 0)
+    kernel, bias = (to_numpy(w) for w in model.initial.weights)
+    s_0 = np.tanh(to_numpy(first_backward)[0] @ kernel + bias)
+    np.testing.assert_allclose(to_numpy(memory["first"])[0], s_0, atol=1e-6)
+
+    logits, state = model.step(np.array([token]), model.initial_state(memory))
+    alpha, annotations = to_numpy(state["attention_weights"])[0], to_numpy(memory["memory"])[0]
+    context = sum(alpha[j] * annotations[j] for j in range(3))
+    embedded = to_numpy(model.target_embedding.embeddings)[token]
+    kernel, bias = (to_numpy(w) for w in model.readout.weights)
+    before_max = np.concatenate([s_0, embedded, context]) @ kernel + bias
+    t = [max(before_max[2 * k], before_max[2 * k + 1]) for k in range(3)]
+    expected = t @ to_numpy(model.output_kernel) + to_numpy(model.output_bias)
+    np.testing.assert_allclose(to_numpy(logits)[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("share", "tie", "tables"), [(False, False, 2), (True, False, 1), (False, True, 2), (True, True, 1)]
+)
+def test_tied_weights_are_one_variable(share, tie, tables):
+    model = RNNSearch(23, embedding_dim=5, units=8, share_embeddings=share, tie_output=tie)
+    model.build()
+    assert len([w for w in model.trainable_variables if tuple(w.shape) == (23, 5)]) == tables
+    outputs = [w for w in model.trainable_variables if w.shape[-1] == 23 and len(w.shape) == 2]
+    assert len(outputs) == (0 if tie else 1)
+    if (
+        tie
+    ):  # the logit of a word is its embedding times the readout: make one word's longer, and it alone moves
+        pair = (np.array([[4, 5, 3]]), np.array([[1, 6]]))
+        before = to_numpy(model(pair))
+        E = to_numpy(model.target_embedding.embeddings).copy()
+        E[9] *= 2
+        model.target_embedding.embeddings.assign(E)
+        after = to_numpy(model(pair))
+        np.testing.assert_allclose(after[..., 9], 2 * before[..., 9], atol=1e-5)
+        np.testing.assert_allclose(np.delete(after, 9, -1), np.delete(before, 9, -1), atol=1e-6)
+
+
+def test_two_vocabularies():
+    model = RNNSearch(11, 23, embedding_dim=5, units=6)
+    assert tuple(model((np.array([[10, 3]]), np.array([[1, 22, 5]]))).shape) == (1, 3, 23)
+    with pytest.raises(ValueError, match="one joint vocabulary. Received: 11 source and 23 target"):
+        RNNSearch(11, 23, share_embeddings=True)
+
+
+def test_a_cell_that_nobody_knows_is_an_error():
+    with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'lstm'\]. Received: cell='rnn'"):
+        RNNSearch(11, cell="rnn")
+
+
+def test_dropout_works_in_training_alone():
+    model = RNNSearch(11, embedding_dim=5, units=6, dropout=0.5)
+    pair = (np.array([[10, 3]]), np.array([[1, 8, 5]]))
+    plain = to_numpy(model(pair))
+    np.testing.assert_array_equal(to_numpy(model(pair, training=False)), plain)
+    assert np.abs(to_numpy(model(pair, training=True)) - plain).max() > 1e-4

@@ -1,0 +1,92 @@
+"""The Transformer's sizes, tied weights and errors; what all models share is in test_all_models.py."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import Transformer
+
+to_numpy = ops.convert_to_numpy
+
+
+def parameters(vocabulary, d_model, num_layers, hidden_dim, pre_norm=False):
+    """Sections 3.1 to 3.4, counted by hand: all matrices, their biases, and two vectors a LayerNorm."""
+    attention = 4 * (d_model * d_model + d_model)
+    feed_forward = d_model * hidden_dim + hidden_dim + hidden_dim * d_model + d_model
+    norm = 2 * d_model
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    last_norms = 2 * norm if pre_norm else 0
+    return vocabulary * d_model + num_layers * (encoder_layer + decoder_layer) + last_norms
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_the_count_by_hand_is_the_count_of_a_model(pre_norm):
+    model = Transformer(
+        23, d_model=10, num_layers=2, num_heads=5, hidden_dim=14, pre_norm=pre_norm, dropout=0.1
+    )
+    model.build()
+    assert model.count_params() == parameters(23, 10, 2, 14, pre_norm)
+
+
+@pytest.mark.parametrize(
+    ("name", "in_paper", "exactly"), [("base", 65e6, 63_082_496), ("big", 213e6, 214_245_376)]
+)
+def test_presets_have_the_sizes_of_table_3(name, in_paper, exactly):
+    # The paper's vocabulary is "about 37000", and its two counts do not agree on it: beside layers of 44.1 M
+    # and 176.4 M parameters, 65 M leave room for 40,700 rows of 512, but 213 M for 35,800 rows of 1024. With
+    # 37,000 rows both are within 3 %.
+    config = Transformer.preset(name, source_vocabulary_size=37_000).get_config()
+    count = parameters(37_000, config["d_model"], config["num_layers"], config["hidden_dim"])
+    assert count == exactly
+    assert count == pytest.approx(in_paper, rel=0.03)
+    heads = {"base": 8, "big": 16}[name]
+    assert (config["num_heads"], config["d_model"] // config["num_heads"]) == (heads, 64)
+    assert (config["pre_norm"], config["tie_embeddings"]) == (False, "all")
+    assert config["dropout"] == {"base": 0.1, "big": 0.3}[name]
+
+
+@pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("target", 2)])
+def test_tied_weights_are_one_variable(tie, tables):
+    model = Transformer(23, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, tie_embeddings=tie)
+    model.build()
+    found = [w for w in model.trainable_variables if tuple(w.shape) == (23, 8)]
+    assert len(found) == tables
+    assert (model.source_embedding is model.target_embedding) == (tie == "all")
+
+
+def test_two_vocabularies_want_two_tables():
+    model = Transformer(11, 23, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, tie_embeddings="target")
+    logits = model((np.array([[10, 3]]), np.array([[1, 22, 5]])))
+    assert tuple(logits.shape) == (1, 3, 23)
+    with pytest.raises(
+        ValueError, match='"all" wants one joint vocabulary. Received: 11 source and 23 target'
+    ):
+        Transformer(11, 23)
+
+
+def test_an_unknown_tie_is_an_error():
+    with pytest.raises(ValueError, match='tie_embeddings must be "all" or "target". Received: \'none\''):
+        Transformer(11, tie_embeddings="none")
+
+
+def test_embeddings_are_scaled_and_get_positions():
+    # One word, no layers: the memory is sqrt(D) E[word] + PE(position).
+    model = Transformer(7, d_model=4, num_layers=0, num_heads=2, hidden_dim=5)
+    memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])[0]
+    E = to_numpy(model.target_embedding.E)
+    np.testing.assert_allclose(memory[0], 2 * E[5] + [0, 1, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        memory[1] - memory[0], [np.sin(1), np.cos(1) - 1, np.sin(0.01), np.cos(0.01) - 1], atol=1e-6
+    )
+
+
+def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
+    keras.utils.set_random_seed(0)
+    model = Transformer(7, d_model=64, num_layers=0, num_heads=2, hidden_dim=5, dropout=0.5)
+    source = np.full((4, 32), 5)
+    assert (to_numpy(model.encode(source)["memory"]) != 0).mean() > 0.99
+    assert (to_numpy(model.encode(source, training=True)["memory"]) == 0).mean() == pytest.approx(
+        0.5, abs=0.03
+    )

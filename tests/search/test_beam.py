@@ -1,0 +1,259 @@
+"""Beam search against all hypotheses there are, against a beam in plain Python, and against greedy search."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.search import SearchOptions, beam_search, greedy_search, search
+
+to_numpy = ops.convert_to_numpy
+START, END = 1, 3
+ALL = 341  # hypotheses of at most 4 words out of 5: 1 + 4 + 16 + 64 that end, 256 that are cut
+
+
+def exhaustive(model, **options):
+    options = SearchOptions(beam_width=400, num_hypotheses=400, max_length=4, **options)
+    return options, model.state(400)
+
+
+def check_n_best(model, hypotheses, expected_of):
+    """All of them, in order, each with its own log-probability."""
+    for sentence, mine in enumerate(hypotheses):
+        expected = expected_of(sentence)
+        assert len(mine) == len(expected)
+        np.testing.assert_allclose([h[0] for h in mine], [e[0] for e in expected], atol=1e-4)
+        assert len({h[1] for h in mine}) == len(mine)
+        scores = {words: score for score, words in expected}
+        for score, words, log_prob in mine:
+            assert score == pytest.approx(scores[words], abs=1e-4)
+            assert log_prob == pytest.approx(model.log_prob(sentence, words), abs=1e-4)
+
+
+SCORES = {
+    "log-probability": {"length_penalty": 0.0},
+    "length": {"length_penalty": 1.0},
+    "high length penalty": {"length_penalty": 2.0},
+    "gnmt": {"length_penalty": 0.6, "normalization": "gnmt"},
+    "coverage": {"length_penalty": 0.5, "normalization": "gnmt", "coverage_penalty": 0.7},
+}
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, found, kind):
+    model = tables()
+    options, state = exhaustive(model, **SCORES[kind])
+    hypotheses = found(beam_search(model.step, state, options, START, END))
+    assert len(hypotheses[0]) == ALL
+    check_n_best(model, hypotheses, lambda sentence: model.all_hypotheses(sentence, options))
+
+
+def repeats(words, n):
+    grams = [words[i : i + n] for i in range(len(words) - n + 1)]
+    return len(grams) != len(set(grams))
+
+
+CONSTRAINTS = {
+    "min_length": ({"min_length": 2}, {}, lambda b, h: END not in h[:2]),
+    "no word twice": ({"no_repeat_ngram": 1}, {}, lambda b, h: not repeats(h, 1)),
+    "no pair twice": ({"no_repeat_ngram": 2}, {}, lambda b, h: not repeats(h, 2)),
+    "never": ({}, {"never": (0, START)}, lambda b, h: not {0, START} & set(h)),
+    "prefix": (
+        {},
+        {"prefix": np.array([[4, 2], [0, -1]], "int32")},
+        lambda b, h: h[: 2 - b] == ((4, 2), (0,))[b],
+    ),
+    "a free place in the prefix": (
+        {},
+        {"prefix": np.array([[-1, 2], [-1, -1]], "int32")},
+        lambda b, h: b == 1 or h[1:2] == (2,),
+    ),
+    "all at once": (
+        {"min_length": 2, "no_repeat_ngram": 1, "coverage_penalty": 0.3},
+        {"never": (0,), "prefix": np.array([[4], [-1]], "int32")},
+        lambda b, h: END not in h[:2] and not repeats(h, 1) and 0 not in h and (b == 1 or h[0] == 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTRAINTS)
+def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, found, kind):
+    changes, arguments, allowed = CONSTRAINTS[kind]
+    model = tables(seed=1)
+    options, state = exhaustive(model, **changes)
+    hypotheses = found(beam_search(model.step, state, options, START, END, **arguments))
+    check_n_best(
+        model,
+        hypotheses,
+        lambda b: model.all_hypotheses(b, options, lambda words: allowed(b, words)),
+    )
+
+
+def test_a_forced_prefix_does_not_use_up_the_beam(tables, found):
+    # While it is forced there is one hypothesis: nothing else may be finished in the beam's free places.
+    model = tables(length=8, vocabulary=5, seed=2)
+    options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=8)
+    prefix = np.array([[4, 4, 2, 4], [2, 2, 4, 2]], "int32")
+    for b, mine in enumerate(
+        found(beam_search(model.step, model.state(5), options, START, END, prefix=prefix))
+    ):
+        assert len(mine) == 5
+        for _, words, log_prob in mine:
+            assert words[:4] == tuple(prefix[b])
+            assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
+
+
+def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, found):
+    model = tables(seed=2)
+    options = SearchOptions(beam_width=2, max_length=4, min_length=1, no_repeat_ngram=1)
+    prefix = np.array([[2, 2], [0, 0]], "int32")
+    for width in (1, 2):
+        options = options.replace(beam_width=width)
+        out = search(
+            model.step, model.state(width), options, start_id=START, end_id=END, never=(0,), prefix=prefix
+        )
+        assert [mine[0][1][:2] for mine in found(out)] == [(2, 2), (0, 0)]
+
+
+def beam_in_python(model, sentence, options):
+    """The docstring of `beam_search`, in lists."""
+    W, live, finished = options.beam_width, [(0.0, ())], []
+    for _ in range(options.max_length):
+        following = [
+            (log_prob + model.log_softmax(sentence, words)[word], (*words, word))
+            for log_prob, words in live
+            for word in range(model.vocabulary)
+        ]
+        following = sorted(following, reverse=True)[: 2 * W]
+        finished += [words for _, words in following[:W] if words[-1] == END]
+        live = [(log_prob, words) for log_prob, words in following if words[-1] != END][:W]
+        if len(finished) >= W:
+            break
+    finished = sorted(((model.score(sentence, words, options), words) for words in finished), reverse=True)
+    cut = sorted(((model.score(sentence, words, options), words) for _, words in live), reverse=True)
+    return (finished[:W] + (cut if len(finished) < W else []))[: options.num_hypotheses]
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_a_narrow_beam_equals_a_beam_in_python(tables, found, width, kind):
+    model = tables(sentences=7, length=6, seed=3)
+    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=6, **SCORES[kind])
+    out = found(beam_search(model.step, model.state(width), options, START, END))
+    for sentence, mine in enumerate(out):
+        expected = beam_in_python(model, sentence, options)
+        assert [h[1] for h in mine] == [words for _, words in expected]
+        np.testing.assert_allclose([h[0] for h in mine], [score for score, _ in expected], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_a_beam_of_one_is_greedy_search(tables, same, kind):
+    model = tables(sentences=11, length=9, seed=4)
+    options = SearchOptions(beam_width=1, max_length=9, **SCORES[kind])
+    for arguments in ({}, {"attention": True}, {"never": (0,), "prefix": np.full((11, 2), 4, "int32")}):
+        greedy = greedy_search(model.step, model.state(), options, START, END, **arguments)
+        beam = beam_search(model.step, model.state(), options, START, END, **arguments)
+        same(greedy, beam)
+        same(search(model.step, model.state(), options, start_id=START, end_id=END, **arguments), greedy)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, width):
+    model = tables(sentences=6, length=8, seed=5)
+    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=8, coverage_penalty=0.2)
+    arguments = {"start_id": START, "end_id": END, "attention": True}
+    together = search(model.step, model.state(width), options, **arguments)
+    assert len(set(to_numpy(together.lengths)[:, 0])) > 1  # some end early and wait for the others
+    for sentences in ([0], [3], [5, 1], [4, 4, 2]):
+        some = model.some(sentences)
+        same(search(some.step, some.state(width), options, **arguments), pick(together, sentences))
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_after_the_end_nothing_changes(tables, same, width):
+    # the same model with a longer limit, once every sentence has been done
+    model = tables(sentences=5, length=30, seed=6)
+    arguments = {"start_id": START, "end_id": END, "attention": True}
+    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=30)
+    long = search(model.step, model.state(width), options, **arguments)
+    longest = int(to_numpy(long.lengths).max())
+    assert longest < 25
+    tokens, lengths = to_numpy(long.tokens), to_numpy(long.lengths)
+    for b, k in np.ndindex(5, width):
+        n = lengths[b, k]
+        assert (tokens[b, k, n - 1 :] == END).all()
+        assert (tokens[b, k, : n - 1] != END).all()
+        assert (to_numpy(long.attention_weights)[b, k, n:] == 0).all()
+    again = search(model.step, model.state(width), options.replace(max_length=25), **arguments)
+    np.testing.assert_array_equal(to_numpy(again.tokens), tokens[..., :25])
+    np.testing.assert_allclose(to_numpy(again.log_prob), to_numpy(long.log_prob), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_attention_belongs_to_the_words_of_the_hypothesis(tables, found, width):
+    model = tables(sentences=5, length=7, source=4, seed=7)
+    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=7)
+    out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
+    weights = to_numpy(out.attention_weights)
+    for b, mine in enumerate(found(out)):
+        for k, (_, words, _) in enumerate(mine):
+            np.testing.assert_allclose(weights[b, k, : len(words)].sum(-1), 1, atol=1e-5)
+            np.testing.assert_allclose(weights[b, k, : len(words)], model.attention(b, words), atol=1e-6)
+
+
+def test_attention_comes_when_asked_for_alone(tables):
+    model = tables()
+    for width in (1, 2):
+        for coverage in (0.0, 0.5):
+            options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=coverage)
+            for asked in (True, False):
+                out = search(
+                    model.step, model.state(width), options, start_id=START, end_id=END, attention=asked
+                )
+                assert (out.attention_weights is not None) == asked
+
+
+def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, found):
+    model = tables(length=3, seed=8)
+    model.logits[0, ..., END] = -30.0  # the first sentence hardly ever ends
+    options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=3)
+    cut, mixed = found(beam_search(model.step, model.state(4), options, START, END))
+    assert all(len(words) == 3 and END not in words for _, words, _ in cut)
+    ends = [END in words for _, words, _ in mixed]
+    assert ends == sorted(ends, reverse=True)
+    (greedy, *_) = found(greedy_search(model.step, model.state(), options.replace(beam_width=1), START, END))
+    assert len(greedy[0][1]) == 3
+
+
+def test_fewer_hypotheses_than_asked_for(tables):
+    # one word at most, of five: </s> or one of four that are cut
+    model = tables()
+    options = SearchOptions(beam_width=7, num_hypotheses=7, max_length=1)
+    out = beam_search(model.step, model.state(7), options, START, END, attention=True)
+    np.testing.assert_array_equal(to_numpy(out.lengths), [[1] * 5 + [0] * 2] * 2)
+    assert (to_numpy(out.log_prob)[:, 5:] == -np.inf).all()
+    assert (to_numpy(out.score)[:, 5:] == -np.inf).all()
+    assert np.isfinite(to_numpy(out.log_prob)[:, :5]).all()
+    np.testing.assert_allclose(np.exp(to_numpy(out.log_prob)).sum(-1), 1, atol=1e-5)
+    assert (to_numpy(out.tokens)[:, 5:] == END).all()
+    assert (to_numpy(out.attention_weights)[:, 5:] == 0).all()
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_as_many_hypotheses_as_asked_for_the_best_first(tables, found, number):
+    model = tables(length=6)
+    options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=6)
+    five = beam_search(model.step, model.state(5), options, START, END)
+    some = beam_search(model.step, model.state(5), options.replace(num_hypotheses=number), START, END)
+    assert tuple(some.tokens.shape) == (2, number, 6)
+    np.testing.assert_array_equal(to_numpy(some.tokens), to_numpy(five.tokens)[:, :number])
+    for mine in found(five):  # those that end in order, then those that are cut in order
+        ranks = [(END not in words, -score) for score, words, _ in mine]
+        assert ranks == sorted(ranks)
+
+
+def test_no_sentences_give_no_hypotheses(tables):
+    model = tables().some([])
+    for width in (1, 3):
+        options = SearchOptions(beam_width=width, max_length=4)
+        out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
+        assert tuple(out.tokens.shape) == (0, 1, 4)

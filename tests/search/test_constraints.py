@@ -1,0 +1,104 @@
+"""What may not be written, against plain Python."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.search import SearchOptions, greedy_search
+from keraszoo.search.constraints import constrain
+
+to_numpy = ops.convert_to_numpy
+START, END, V = 1, 3, 6
+
+
+def forbidden(tokens, position, prefix=None, never=(), **options):
+    """The words that may not follow, by row."""
+    logits = np.random.default_rng(0).normal(size=(len(tokens), V)).astype("float32")
+    options = SearchOptions(max_length=50, **options)
+    constrained = to_numpy(
+        constrain(ops.convert_to_tensor(logits), np.array(tokens), position, options, END, never, prefix)
+    )
+    barred = constrained < -1e8
+    np.testing.assert_array_equal(constrained[~barred], logits[~barred])  # the rest is as it was
+    return [set(np.flatnonzero(row).tolist()) for row in barred]
+
+
+def test_nothing_is_forbidden_unasked():
+    assert forbidden([[4, 4, 4, 4]], 4) == [set()]
+
+
+def test_never():
+    assert forbidden([[4, 5]] * 2, 1, never=(0, START)) == [{0, START}] * 2
+
+
+@pytest.mark.parametrize(("position", "barred"), [(0, {END}), (2, {END}), (3, set()), (4, set())])
+def test_no_end_before_the_minimum_length(position, barred):
+    assert forbidden([[4, 5, 4, 5, 4]], position, min_length=3) == [barred]
+
+
+@pytest.mark.parametrize(
+    ("n", "words", "barred"),
+    [
+        (1, [4, 2, 4], {4, 2}),
+        (2, [4, 2, 5, 4], {2}),  # 4 2 was there
+        (2, [4, 4], {4}),  # 4 4 was there
+        (2, [4], set()),
+        (2, [], set()),
+        (3, [4, 2, 5, 0, 4, 2], {5}),
+        (3, [4, 2, 5, 4, 2, 0, 4, 2], {5, 0}),
+        (3, [4, 4], set()),
+        (3, [4, 4, 4], {4}),
+        (9, [4, 4, 4], set()),
+    ],
+)
+def test_no_ngram_twice_by_eye(n, words, barred):
+    # what stands behind the position is not looked at, whatever it is
+    for rest in (END, 4, 2):
+        assert forbidden([words + [rest] * (9 - len(words))], len(words), no_repeat_ngram=n) == [barred]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_no_ngram_twice_against_python(n):
+    rng = np.random.default_rng(n)
+    tokens = rng.integers(0, V, (40, 13))
+    for position in range(14):
+        expected = []
+        for row in tokens.tolist():
+            words = row[:position]
+            grams = {tuple(words[i : i + n]) for i in range(position - n + 1)}
+            last = tuple(words[position - n + 1 :]) if n > 1 else ()
+            expected.append({w for w in range(V) if len(last) == n - 1 and (*last, w) in grams})
+        assert forbidden(tokens, position, no_repeat_ngram=n) == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_long_outputs_hold_no_ngram_twice(tables, found, n):
+    model = tables(sentences=20, length=40, vocabulary=V + 3, sharpness=0.5)
+    model.logits[..., END] -= 3
+    options = SearchOptions(beam_width=1, sampling=True, max_length=40, no_repeat_ngram=n)
+    longest = 0
+    for ((_, words, _),) in found(greedy_search(model.step, model.state(), options, START, END)):
+        grams = [words[i : i + n] for i in range(len(words) - n + 1)]
+        assert len(grams) == len(set(grams))
+        longest = max(longest, len(words))
+    assert longest > (5 if n == 1 else 20)
+
+
+def test_prefixes_of_differing_lengths():
+    prefix = np.array([[4, 5], [2, -1], [-1, -1]])
+    others = set(range(V))
+    assert forbidden([[0, 0, 0]] * 3, 0, prefix) == [others - {4}, others - {2}, set()]
+    assert forbidden([[0, 0, 0]] * 3, 1, prefix) == [others - {5}, set(), set()]
+    assert forbidden([[0, 0, 0]] * 3, 2, prefix) == [set()] * 3
+
+
+def test_no_end_at_a_free_place_before_a_forced_one():
+    prefix = np.array([[-1, 5, -1], [-1, -1, 2]])
+    assert forbidden([[0, 0, 0]] * 2, 0, prefix) == [{END}] * 2
+    assert forbidden([[0, 0, 0]] * 2, 1, prefix) == [set(range(V)) - {5}, {END}]
+
+
+def test_a_forced_word_is_allowed_whatever_else_forbids_it():
+    prefix = np.array([[4], [END], [0]])
+    row = forbidden([[4, 4]] * 3, 0, prefix, never=(0,), min_length=1, no_repeat_ngram=1)
+    assert row == [set(range(V)) - {word} for word in (4, END, 0)]

@@ -1,0 +1,53 @@
+"""The real models under a beam as wide as the space: the n best of all hypotheses, by teacher forcing."""
+
+import itertools
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.search import SearchOptions, beam_search
+
+to_numpy = ops.convert_to_numpy
+START, END, V, L = 1, 3, 5, 4
+MODELS = {
+    "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16),
+    "RNNSearch": lambda: RNNSearch(V, embedding_dim=7, units=6, cell="lstm"),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def model(request):
+    model, rng = MODELS[request.param](), np.random.default_rng(4)
+    model.build()
+    for weight in model.trainable_variables:
+        weight.assign(3 * to_numpy(weight) + 0.1 * rng.normal(size=weight.shape))
+    return model
+
+
+@pytest.mark.parametrize(("normalization", "penalty"), [("length", 0.0), ("length", 1.0), ("gnmt", 0.8)])
+def test_the_n_best_of_all(model, found, normalization, penalty):
+    source = np.array([[4, 3, 0], [3, 4, 3]], "int32")
+    options = SearchOptions(
+        beam_width=330, num_hypotheses=50, max_length=L, length_penalty=penalty, normalization=normalization
+    )
+    state = model.initial_state(model.encode(source), 330, 2)
+    out = found(beam_search(model.step, state, options, START, END, lengths=[2, 4]))
+    words = [(*h, END) for n in range(L) for h in itertools.product((0, 1, 2, 4), repeat=n)]
+    target_in = np.array([[START, *h[:-1], *[0] * (L - len(h))] for h in words], "int32")
+    for b in range(2):
+        logits = model((np.repeat(source[b : b + 1], len(words), 0), target_in))
+        every = to_numpy(ops.log_softmax(logits)).astype("float64")
+        log_probs = [sum(every[i, t, word] for t, word in enumerate(h)) for i, h in enumerate(words)]
+
+        def score(i, log_probs=log_probs):
+            n = len(words[i])
+            return log_probs[i] / (n**penalty if normalization == "length" else ((5 + n) / 6) ** penalty)
+
+        best = sorted(range(len(words)), key=score, reverse=True)[:50]
+        np.testing.assert_allclose([h[0] for h in out[b]], [score(i) for i in best], atol=1e-4)
+        of_words = dict(zip(words, log_probs, strict=True))
+        assert len({h[1] for h in out[b]}) == 50
+        for _, h, log_prob in out[b]:
+            assert log_prob == pytest.approx(of_words[h], abs=1e-4)

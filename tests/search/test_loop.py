@@ -1,0 +1,183 @@
+"""Stages of the cache, sentences that leave and compiled graphs: none of them changes a result.
+
+Real models, since these have a cache that grows.
+"""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.search import SearchOptions, cache_lengths, search
+from keraszoo.search.loop import run
+
+to_numpy = ops.convert_to_numpy
+START, END, V, L = 1, 3, 7, 12
+MODELS = {
+    "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16), 1),
+    "RNNSearch": (lambda: RNNSearch(V, embedding_dim=7, units=6), 5),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def model(request):
+    make, seed = MODELS[request.param]  # a seed whose hypotheses are of many lengths
+    model, rng = make(), np.random.default_rng(seed)
+    model.build()
+    for weight in model.trainable_variables:
+        scale = 0.6 if len(weight.shape) > 1 else 0.3
+        weight.assign(rng.normal(size=weight.shape) * scale + (weight.name == "gamma"))
+    return model
+
+
+@pytest.fixture(scope="module")
+def source():
+    source = np.random.default_rng(0).integers(4, V, (9, 6)).astype("int32")
+    for b in range(9):
+        source[b, 6 - b % 4 :] = 0
+    return source
+
+
+def options_of(width, **changes):
+    return SearchOptions(beam_width=width, num_hypotheses=width, max_length=L, **changes)
+
+
+def find(model, source, options, lengths=(L,), attention=True, **arguments):
+    state = model.initial_state(model.encode(source), options.beam_width, lengths[0])
+    return search(
+        model.step,
+        state,
+        options,
+        start_id=START,
+        end_id=END,
+        attention=attention,
+        lengths=list(lengths),
+        **arguments,
+    )
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("lengths", [(3, 5, 8, 12), (1, 2, 12), (11, 12)])
+def test_stages_equal_one_stage(model, source, same, width, lengths):
+    options = options_of(width)
+    one = find(model, source, options)
+    assert len(np.unique(to_numpy(one.lengths))) >= 3
+    same(find(model, source, options, lengths), one)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_batch_equals_its_sentences_one_by_one_without_their_padding(model, source, same, pick, width):
+    options = options_of(width)
+    together = find(model, source, options, (3, 12), attention=False)
+    for b in (0, 1, 3):
+        alone = find(model, source[b : b + 1, : (source[b] != 0).sum()], options, (3, 12), attention=False)
+        same(alone, pick(together, [b]), atol=1e-4)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_log_probabilities_and_attention_are_those_of_the_very_words(model, source, width):
+    out = find(model, source, options_of(width), (3, 5, 12))
+    tokens, lengths, log_prob = (to_numpy(x) for x in (out.tokens, out.lengths, out.log_prob))
+    for k in range(width):
+        target_in = np.concatenate([np.full((9, 1), START), tokens[:, k, :-1]], 1).astype("int32")
+        logits = to_numpy(ops.log_softmax(model((source, target_in))))
+        state, weights = model.initial_state(model.encode(source), 1, L), []
+        for t in range(L):  # the weights that the model has when it is told these words
+            _, state = model.step(ops.convert_to_tensor(target_in[:, t]), state)
+            weights.append(to_numpy(state["attention_weights"]))
+        for b in range(9):
+            n = lengths[b, k]
+            assert log_prob[b, k] == pytest.approx(
+                sum(logits[b, t, tokens[b, k, t]] for t in range(n)), abs=1e-4
+            )
+            mine = to_numpy(out.attention_weights)[b, k]
+            np.testing.assert_allclose(mine[:n], np.array(weights)[:n, b], atol=1e-5)
+            np.testing.assert_allclose(mine[:n].sum(-1), 1, atol=1e-5)
+            assert (mine[n:] == 0).all()
+            assert (mine[:, source[b] == 0] == 0).all()
+
+
+needs_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="shapes that a running graph alone knows are TensorFlow's"
+)
+KINDS = {
+    "greedy": (1, {}),
+    "beam": (3, {"coverage_penalty": 0.2}),
+    "sampling": (1, {"sampling": True, "seed": 3}),
+}
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, same, kind):
+    import tensorflow as tf
+
+    width, changes = KINDS[kind]
+    options = options_of(width, **changes)
+    prefix = np.full((9, 2), -1, "int32")
+    prefix[2], prefix[5, 0] = (4, 5), 6
+    eager = find(model, source, options, prefix=prefix)
+    for compact, jit, lengths in ((True, False, (3, 5, 8, 12)), (False, True, (3, 12))):
+        any_size = tf.TensorSpec((None, None), "int32")
+
+        @tf.function(autograph=False, jit_compile=jit, input_signature=None if jit else [any_size, any_size])
+        def graph(source, prefix, compact=compact, lengths=lengths):
+            out = find(model, source, options, lengths, prefix=prefix, compact=compact)
+            return {name: part for name, part in vars(out).items() if part is not None}
+
+        out = graph(tf.constant(source), tf.constant(prefix))
+        same(type(eager)(**out), eager)
+
+
+@needs_tensorflow
+def test_a_graph_takes_an_empty_batch(model):
+    import tensorflow as tf
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, None), "int32")])
+    def graph(source):
+        return find(model, source, options_of(2), (3, 12), compact=True).tokens
+
+    assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_half_precision_searches_too(source, policy, width):
+    for cls, sizes in (
+        (Transformer, {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}),
+        (RNNSearch, {"embedding_dim": 4, "units": 6}),
+    ):
+        model = cls(V, **sizes, dtype=policy)
+        model.build()
+        out = find(model, source, options_of(width), (3, 12))
+        assert np.isfinite(to_numpy(out.log_prob)).all()
+        assert keras.backend.standardize_dtype(out.log_prob.dtype) == "float32"
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 100, 1000])
+def test_cache_lengths_rise_to_the_last(length):
+    lengths = cache_lengths(length)
+    assert lengths[-1] == length
+    assert lengths == sorted(set(lengths))
+    assert all(b <= 2 * a for a, b in zip(lengths, lengths[1:], strict=False))
+
+
+def test_cache_lengths_by_eye():
+    assert cache_lengths(100) == [16, 32, 64, 100]
+    assert cache_lengths(12, first=3, factor=1.6) == [3, 4, 6, 9, 12]
+    assert cache_lengths(5, first=1, factor=1.0) == [1, 2, 3, 4, 5]
+
+
+def test_the_loop_stops_when_all_are_done():
+    # sentence b is done after b + 1 steps; the counter says how many there were
+    def advance(found, state, constants):
+        steps = found["steps"] + ops.cast(found["live"], "int32")
+        return {"steps": steps, "live": steps < constants["wanted"]}, {"position": state["position"] + 1}
+
+    wanted = ops.convert_to_tensor(np.array([1, 5, 3], "int32"))
+    found = {"steps": ops.zeros((3,), "int32"), "live": ops.ones((3,), "bool")}
+    state = {"position": ops.zeros((), "int32")}
+    for lengths, expected in (([9], [1, 5, 3]), ([2, 9], [1, 5, 3]), ([2, 4], [1, 4, 3])):
+        out = run(advance, found, state, {"wanted": wanted}, lengths)
+        np.testing.assert_array_equal(to_numpy(out["steps"]), expected)

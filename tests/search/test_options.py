@@ -1,0 +1,84 @@
+"""Search options: every value out of its range is one clear error."""
+
+import json
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.search import SearchOptions
+
+BAD = [
+    ({"beam_width": 0}, "beam_width must be at least 1. Received: 0"),
+    ({"beam_width": 2.0}, "beam_width must be a whole number. Received: 2.0"),
+    ({"beam_width": True}, "beam_width must be a whole number"),
+    ({"beam_width": "5"}, "beam_width must be a whole number.*Received: '5'"),
+    ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5. Received: 0"),
+    ({"num_hypotheses": 6}, "num_hypotheses must be from 1 to 5. Received: 6"),
+    ({"max_length": 0}, "max_length must be at least 1"),
+    ({"min_length": -1}, "min_length must be from 0 to 99"),
+    ({"min_length": 100}, "min_length must be from 0 to 99"),
+    ({"length_penalty": -0.1}, "length_penalty must be at least 0. Received: -0.1"),
+    ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
+    ({"length_penalty": "high"}, "length_penalty must be a number.*Received: 'high'"),
+    ({"coverage_penalty": -1}, "coverage_penalty must be at least 0"),
+    ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
+    ({"normalization": "none"}, 'normalization must be "length" or "gnmt". Received: \'none\''),
+    ({"temperature": 0}, "temperature must be above 0. Received: 0"),
+    ({"temperature": float("nan")}, "temperature must be above 0"),
+    ({"temperature": "hot"}, "temperature must be a number.*Received: 'hot'"),
+    ({"top_k": -1}, "top_k must be at least 0"),
+    ({"top_p": 0}, "top_p must be above 0 and at most 1. Received: 0"),
+    ({"top_p": 1.1}, "top_p must be above 0 and at most 1. Received: 1.1"),
+    ({"top_p": None}, "top_p must be a number.*Received: None"),
+    ({"max_length": "100"}, "max_length must be a whole number"),
+    ({"normalization": None}, "normalization must be a string. Received: None"),
+    ({"sampling": 1}, "sampling must be True or False. Received: 1"),
+    ({"seed": 1.5}, "seed must be a whole number. Received: 1.5"),
+    ({"sampling": True}, "Sampling keeps one hypothesis. Received: beam_width=5"),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), BAD, ids=lambda x: str(x)[:40])
+def test_a_value_out_of_range_is_an_error(values, message):
+    with pytest.raises(KerasZooError, match=message):
+        SearchOptions(**values)
+
+
+def test_replace_changes_some_and_leaves_the_rest():
+    options = SearchOptions(beam_width=4, num_hypotheses=3, length_penalty=0.5)
+    changed = options.replace(max_length=7, length_penalty=None)
+    assert changed == SearchOptions(beam_width=4, num_hypotheses=3, length_penalty=0.5, max_length=7)
+    assert options.max_length == 100
+
+
+def test_replace_by_a_narrower_beam_asks_for_fewer():
+    options = SearchOptions(beam_width=5, num_hypotheses=5)
+    assert options.replace(beam_width=2).num_hypotheses == 2
+    assert options.replace(beam_width=8).num_hypotheses == 5
+    assert options.replace(sampling=True).beam_width == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beam_size": 3}, "There is no search option 'beam_size'."),
+        ({"num_hypotheses": 9}, "num_hypotheses must be from 1 to 5"),
+        ({"beam_width": 0}, "beam_width must be at least 1. Received: 0"),
+        ({"beam_width": "3"}, "beam_width must be a whole number"),
+        ({"sampling": True, "beam_width": 3}, "Sampling keeps one hypothesis"),
+        ({"max_length": 5, "min_length": 5}, "min_length must be from 0 to 4"),
+    ],
+)
+def test_replace_checks_as_well(changes, message):
+    with pytest.raises(KerasZooError, match=message):
+        SearchOptions().replace(**changes)
+
+
+def test_as_a_dict_and_back():
+    options = SearchOptions(beam_width=1, sampling=True, top_p=0.9, seed=7)
+    assert SearchOptions(**json.loads(json.dumps(options.as_dict()))) == options
+
+
+def test_options_cannot_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        SearchOptions().beam_width = 3

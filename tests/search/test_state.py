@@ -1,0 +1,64 @@
+"""Moving hypotheses about: which parts move, and where to."""
+
+import numpy as np
+from keras import ops
+
+from keraszoo.search.state import lengthen, select_rows, select_sentences
+
+to_numpy = ops.convert_to_numpy
+B, W, H, L, D = 3, 2, 2, 4, 5
+
+
+def state():
+    rng = np.random.default_rng(0)
+    cache = [[rng.normal(size=(B, H, W * L, D)).astype("float32") for _ in range(2)] for _ in range(2)]
+    parts = {
+        "memory": {"memory_mask": np.arange(B * 3).reshape(B, 3) % 2 == 0},
+        "cache": cache,
+        "position": np.array(2, "int32"),
+        "history": np.arange(B * W * L, dtype="int32").reshape(B * W, L),
+        "recurrent": [rng.normal(size=(B * W, 7)).astype("float32")],
+    }
+    return parts
+
+
+def test_rows_move_and_what_belongs_to_a_sentence_stays():
+    before, rows = state(), np.array([1, 1, 2, 3, 5, 4])
+    after = select_rows(before, rows)
+    assert after.keys() == before.keys()
+    for shared in ("memory", "cache", "position"):
+        assert after[shared] is before[shared]
+    for n, origin in enumerate(rows):
+        np.testing.assert_array_equal(to_numpy(after["history"])[n], before["history"][origin])
+        np.testing.assert_array_equal(to_numpy(after["recurrent"][0])[n], before["recurrent"][0][origin])
+
+
+def test_sentences_take_all_their_rows_with_them():
+    before = state()
+    after = select_sentences(before, np.array([2, 0], "int32"), W)
+    for new, old in enumerate([2, 0]):
+        np.testing.assert_array_equal(
+            to_numpy(after["memory"]["memory_mask"])[new], before["memory"]["memory_mask"][old]
+        )
+        np.testing.assert_array_equal(to_numpy(after["cache"][1][0])[new], before["cache"][1][0][old])
+        for row in range(W):
+            np.testing.assert_array_equal(
+                to_numpy(after["history"])[new * W + row], before["history"][old * W + row]
+            )
+    assert after["position"] is before["position"]
+
+
+def test_a_longer_cache_holds_the_old_and_room_that_nobody_sees():
+    before = state()
+    after = lengthen(before, 3, W)
+    for old, new in zip(sum(before["cache"], []), sum(after["cache"], []), strict=True):
+        assert tuple(new.shape) == (B, H, W * (L + 3), D)
+        np.testing.assert_array_equal(to_numpy(new)[:, :, : W * L], old)
+    np.testing.assert_array_equal(to_numpy(after["history"])[:, :L], before["history"])
+    assert (to_numpy(after["history"])[:, L:] == -1).all()
+    assert after["recurrent"] is before["recurrent"]
+
+
+def test_a_state_without_a_cache_needs_no_room():
+    before = {key: part for key, part in state().items() if key not in ("cache", "history")}
+    assert lengthen(before, 3, W) is before
