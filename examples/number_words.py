@@ -2,8 +2,8 @@
 
     make demo      # or: pip install 'keraszoo[demo]' and python examples/number_words.py
 
-"twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The data
-is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by.
+"twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The
+data is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by.
 """
 
 import subprocess
@@ -45,10 +45,12 @@ def main():
     train, validation, test = map(number_pairs, (train, held_out[:300], held_out[300:]))
     print(f"{len(train):,} numbers to train on, such as {' = '.join(train[0])}")
 
-    # 2. Subwords of each language, a model, and both joined. So few German subwords are parts of words: ein, und, zwan.
+    # 2. Subwords of each language, a model, and both joined. So few German ones are ein, und, zwan, zig.
     english = Subwords.train([source for source, _ in train], vocabulary_size=100)
     german = Subwords.train([target for _, target in train], vocabulary_size=68)
-    model = RNNSearch(english.vocabulary_size, german.vocabulary_size, embedding_dim=64, units=128, dropout=0.1)
+    model = RNNSearch(
+        english.vocabulary_size, german.vocabulary_size, embedding_dim=64, units=128, dropout=0.1
+    )
     translator = Translator(model, english, german)
 
     # 3. Training.
@@ -76,7 +78,9 @@ def main():
     subprocess.run(server, check=True, stderr=subprocess.DEVNULL)
 
     # 6. Where the model looked when it wrote each subword.
-    (found,) = translator.translate_details(["four hundred and twenty-one thousand, seven hundred and thirty-five"])
+    (found,) = translator.translate_details(
+        ["four hundred and twenty-one thousand, seven hundred and thirty-five"]
+    )
     picture = FOLDER / "attention.png"
     attention_heatmap(found.source_tokens, found.tokens, found.attention_weights, picture, title=found.text)
     print(f"{picture} shows the attention of one translation")

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -234,7 +235,9 @@ def main(arguments=None):
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
+        with warnings.catch_warnings():
+            warnings.showwarning = console.show_warning
+            sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except (KerasZooError, OSError) as error:

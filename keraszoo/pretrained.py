@@ -112,7 +112,7 @@ def write_directory(path, files):
     path = Path(path)
     manifests.check_names(path, files)
     try:
-        with atomic.replacing(path, check=lambda: _check_replaceable(path)) as directory:
+        with atomic.replacing(path, check=lambda: check_replaceable(path)) as directory:
             _fill(directory, files, path)
     except OSError as error:
         raise PresetError(f"{path}: cannot be written: {error.strerror or error}") from error
@@ -259,8 +259,12 @@ def _parse(place, manifest):
     return Directory(place, config, metrics, manifest)
 
 
-def _check_replaceable(path):
-    """Nobody's files are deleted: only an empty folder or a model directory with nothing else is replaced."""
+def check_replaceable(path):
+    """Raises PresetError if a model directory cannot be written to `path` because of what stands there.
+
+    Nobody's files are deleted: only an empty folder or a model directory with nothing else is replaced.
+    """
+    path = Path(path)
     if not path.exists():
         return
     if not path.is_dir():

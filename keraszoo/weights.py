@@ -36,6 +36,7 @@ def save_weights(model, path):
         raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
     _check_finite(model, path)
     try:
+        _check_room(model, path)
         with _without_optimizer(model):
             model.save_weights(path)
     except (OSError, RuntimeError, ValueError) as error:  # HDF5 reports a full disk as any of these
@@ -78,6 +79,18 @@ def load_weights(model, path, check=None):
         if isinstance(error, PresetError) or not isinstance(error, Exception):
             raise
         raise PresetError(f"{path}: does not fit model '{model.name}': {_in_short(error)}") from error
+
+
+def _check_room(model, path):
+    """Raises OSError where the disk has no room for the weights.
+
+    HDF5 would find that out, too, but with many lines on stderr, and kill the process when it ends.
+    """
+    size = sum(int(np.prod(v.shape)) * np.dtype(v.numpy().dtype).itemsize for v in model.weights)
+    size += 4096 * (len(model.weights) + 16)  # names, groups and rounding
+    if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _check_finite(model, path):

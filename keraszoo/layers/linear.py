@@ -22,8 +22,8 @@ def linear(x, kernel, bias=None):
     rows = ops.reshape(x, (-1, x.shape[-1]))
     if bias is None:
         rows = ops.matmul(rows, kernel)
-    else:  # as tensors: a custom gradient takes no variables
-        rows = _affine(rows, ops.copy(kernel), ops.copy(bias))
+    else:
+        rows = _affine(rows, kernel, ops.cast(ops.copy(bias), x.dtype))
     return ops.reshape(rows, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 

@@ -193,8 +193,7 @@ class TransformerDecoderLayer(TransformerLayer):
 
     def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
         seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
-        outputs, weights, _ = self.step(inputs, self.prepare(memory), memory_mask, None, seen, training)
-        return outputs, weights
+        return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training)
 
     def step(self, inputs, memory, memory_mask, write, mask, training=None):
         """The sublayers over new positions, with whatever came before them in a cache.
@@ -203,20 +202,18 @@ class TransformerDecoderLayer(TransformerLayer):
             inputs: `(B, T, D)`, the new positions.
             memory: what `prepare` returned.
             memory_mask: bool `(B, S)`.
-            write: a function that takes the new keys and values and returns all there are so far; `None`: the
-                new ones alone.
-            mask: bool, which of all the keys each new position may see.
+            write: a function that takes the keys and values of the new positions, keeps them, and gives those
+                of all positions so far; `None`: the new ones are all.
+            mask: bool, which of these each new position may see.
 
         Returns:
-            `(outputs, attention_weights, (keys, values))`: the last is what `write` returned, to be kept as
-            the cache.
+            `(outputs, attention_weights)`, as `call`.
         """
 
         def self_attention(x):
             new = self.self_attention.prepare(x)
             keys, values = new if write is None else write(*new)
-            context, _ = self.self_attention.attend(x, keys, values, mask, training=training)
-            return context, (keys, values)
+            return self.self_attention.attend(x, keys, values, mask, training=training)
 
         def cross_attention(x):
             return self.cross_attention.attend(x, *memory, memory_mask, training=training)
@@ -224,10 +221,10 @@ class TransformerDecoderLayer(TransformerLayer):
         def feed_forward(x):
             return (self.feed_forward(x, training=training),)
 
-        x, cache = self.residual("self_attention", inputs, self_attention, training)
+        x, _ = self.residual("self_attention", inputs, self_attention, training)
         x, weights = self.residual("cross_attention", x, cross_attention, training)
         (x,) = self.residual("feed_forward", x, feed_forward, training)
-        return x, weights, cache
+        return x, weights
 
     def compute_output_shape(self, inputs_shape, memory_shape):
         return inputs_shape, (inputs_shape[0], self.num_heads, inputs_shape[1], memory_shape[1])

@@ -172,7 +172,7 @@ class Transformer(TranslationModel):
         mask = memory["memory_mask"]
         sentences, length = ops.shape(mask)[0], length or 1
         heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
-        empty = ops.zeros((sentences, heads, beam_width * length, width), dtype=self.compute_dtype)
+        empty = ops.zeros((sentences, heads, length, beam_width * width), dtype=self.compute_dtype)
         rows = sentences * beam_width
         numbers = ops.broadcast_to(ops.arange(beam_width, dtype="int32"), (sentences, beam_width))
         memory = {"memory_mask": mask, "layers": [list(pair) for pair in layers], "row_numbers": numbers}
@@ -194,11 +194,18 @@ class Transformer(TranslationModel):
         slots = ops.reshape(history, (-1, beam_width, length, 1)) == mine[:, None, None, :]  # (B, W, L, W)
         seen = ops.reshape(slots, (-1, beam_width, length * beam_width))
 
+        here = (ops.arange(length) == position)[:, None]  # (L, 1)
+        heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
+
         def write_to(cache):
-            return lambda *new: [
-                ops.slice_update(old, (0, 0, position * beam_width, 0), part)
-                for old, part in zip(cache, new, strict=True)
-            ]
+            """The keys (or values) of a position's rows lie side by side, and come out one by one."""
+
+            def write(*new):
+                new = [ops.reshape(part, (-1, heads, 1, beam_width * width)) for part in new]
+                cache[:] = [ops.where(here, part, old) for part, old in zip(new, cache, strict=True)]
+                return [ops.reshape(part, (-1, heads, length * beam_width, width)) for part in cache]
+
+            return write
 
         x = ops.reshape(tokens, (-1, beam_width))  # the rows of a sentence stand where positions do: (B, W)
         embedded = self.target_embedding(x)
@@ -206,8 +213,8 @@ class Transformer(TranslationModel):
         x = embedded + ops.cast(code, embedded.dtype)  # (B, W, D)
         caches = []
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
-            x, weights, cache = layer.step(x, prepared, mask, write_to(cache), seen)
             caches.append(list(cache))
+            x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen)
         weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, W, S)
         logits = ops.reshape(self._logits(x), (-1, self.target_vocabulary_size))  # (N, V)
         return logits, {

@@ -17,7 +17,8 @@ class TranslationModel(keras.Model):
     state is a dict:
 
     * `"memory"`, of a sentence: what the decoder reads, tensors `(B, ...)`, shared by the rows of a sentence;
-    * `"cache"`, of a sentence, optional: tensors `(B, H, beam_width * L, d)` for L positions;
+    * `"cache"`, of a sentence, optional: tensors `(B, H, L, beam_width * d)` for L positions, with
+      `"history"` `(N, L)`: which row of the sentence wrote each position of this row, -1 where none did;
     * `"position"`, of the search: scalar int32, how many positions have been stepped;
     * `"attention_weights"`, of a row: `(N, S)`, where the last step looked;
     * any other key, of a row: tensors `(N, ...)`.

@@ -6,7 +6,7 @@ from keraszoo.search.constraints import FORBIDDEN, constrain
 from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.scoring import score_of
-from keraszoo.search.state import select_rows
+from keraszoo.search.state import select_rows, written
 
 NEVER = -1e30  # the log-probability of a hypothesis that does not exist
 
@@ -102,11 +102,11 @@ def beam_search(
 
         # their tokens, and where they looked
         history = _take(found["tokens"], parent)  # (B, 2 W, L)
-        history = ops.slice_update(history, (0, 0, position), word[:, :, None])
+        history = written(history, position, word[:, :, None], axis=2)
         seen = None
         if track:
             here = ops.reshape(state["attention_weights"], (-1, width, 1, source))
-            seen = ops.slice_update(found["attention"], (0, 0, position, 0), here)
+            seen = written(found["attention"], position, here, axis=2)
             seen = _take(seen, parent)  # (B, 2 W, L, S)
 
         # those that end among the first W are finished, unless the sentence was done before

@@ -7,6 +7,7 @@ from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
 from keraszoo.search.scoring import score_of
+from keraszoo.search.state import written
 
 
 def greedy_search(
@@ -83,7 +84,7 @@ def greedy_search(
         last = ops.where(live, last, end_id)
         chosen = ops.take_along_axis(logits, last[:, None], axis=-1)[:, 0] - ops.logsumexp(logits, axis=-1)
         after = {
-            "tokens": ops.slice_update(found["tokens"], (0, position), last[:, None]),
+            "tokens": written(found["tokens"], position, last[:, None]),
             "last": last,
             "length": found["length"] + ops.cast(live, "int32"),
             "log_prob": found["log_prob"] + ops.where(live, chosen, 0.0),
@@ -91,7 +92,7 @@ def greedy_search(
         }
         if track:
             weights = ops.where(live[:, None], state["attention_weights"], 0.0)[:, None]
-            after["attention"] = ops.slice_update(found["attention"], (0, position, 0), weights)
+            after["attention"] = written(found["attention"], position, weights)
         return after, {key: part for key, part in state.items() if key != "memory"}
 
     lengths = lengths or cache_lengths(limit)

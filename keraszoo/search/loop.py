@@ -52,7 +52,7 @@ def run(advance, found, state, constants, lengths, beam_width=1, compact=False):
         extra = lengths[index + 1] - lengths[index]
 
         def continue_all():
-            return stage(index + 1, found, lengthen(state, extra, beam_width), constants)
+            return stage(index + 1, found, lengthen(state, extra), constants)
 
         def continue_some():
             (live,) = ops.nonzero(found["live"])
@@ -64,7 +64,7 @@ def run(advance, found, state, constants, lengths, beam_width=1, compact=False):
             def put(whole, part):
                 return ops.scatter_update(whole, live[:, None], part)
 
-            some = lengthen(select_sentences(state, live, beam_width), extra, beam_width)
+            some = lengthen(select_sentences(state, live, beam_width), extra)
             done = stage(index + 1, take(found), some, take(constants))
             return keras.tree.map_structure(put, found, done)
 

@@ -47,20 +47,37 @@ def select_sentences(state, sentences, beam_width=1):
     return {key: take(key, part) for key, part in state.items()}
 
 
-def lengthen(state, extra, beam_width=1):
+def written(x, position, values, axis=1):
+    """`x` with `values` at one position of an axis.
+
+    Made of a comparison: TensorFlow compiles its own operation for this anew for every shape it meets.
+
+    Args:
+        x: `(..., L, ...)`.
+        position: scalar int, where along `axis`.
+        values: `(..., 1, ...)`.
+        axis: of `x`, at least 0.
+
+    Returns:
+        A tensor like `x`.
+    """
+    here = ops.arange(ops.shape(x)[axis]) == position
+    return ops.where(ops.reshape(here, (-1, *[1] * (len(x.shape) - axis - 1))), values, x)
+
+
+def lengthen(state, extra):
     """The state with room for `extra` more positions in its cache, where the model keeps one.
 
     Args:
         state: a model's state.
         extra: how many positions, a Python integer.
-        beam_width: W, rows of a sentence.
 
     Returns:
         A state with a longer `"cache"` and `"history"`.
     """
     if "cache" not in state or extra < 1:
         return state
-    room = ((0, 0), (0, 0), (0, extra * beam_width), (0, 0))
+    room = ((0, 0), (0, 0), (0, extra), (0, 0))
     cache = keras.tree.map_structure(lambda x: ops.pad(x, room), state["cache"])
     history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
     return {**state, "cache": cache, "history": history}

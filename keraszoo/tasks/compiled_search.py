@@ -6,10 +6,10 @@ from keras import ops
 
 from keraszoo.search import Hypotheses, cache_lengths, search
 
-COLUMNS = (8, 16, 32, 64, 128, 256, 512, 1024)  # lengths that a source is padded to where shapes are compiled
+COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # source lengths of compiled programs
 
 
-def search_ids(model, options, special, source, prefix=None, attention=False, compact=False, lengths=None):
+def search_ids(model, options, special, source, prefix=None, attention=False, lengths=None, **loop):
     """Encodes sources and searches for their translations.
 
     Args:
@@ -19,8 +19,8 @@ def search_ids(model, options, special, source, prefix=None, attention=False, co
         source: int `(B, S)`, each row ended by `</s>` and padded.
         prefix: int `(B, P)`, see `greedy_search`.
         attention: return attention weights.
-        compact: see `keraszoo.search.loop.run`.
         lengths: stages of the cache.
+        **loop: `compact` of `keraszoo.search.loop.run`.
 
     Returns:
         `Hypotheses`.
@@ -40,7 +40,7 @@ def search_ids(model, options, special, source, prefix=None, attention=False, co
         prefix=prefix,
         attention=attention,
         lengths=lengths,
-        compact=compact,
+        **loop,
     )
 
 
@@ -74,18 +74,21 @@ def traced_once(step, state):
     return once
 
 
-def tensorflow_search(model, options, special, source_pad_id, attention=False, prefixed=False):
+def tensorflow_search(
+    model, options, special, source_pad_id, attention=False, prefixed=False, jit_compile=True
+):
     """The search as a TensorFlow graph, for any number of sentences, also none.
 
-    A single sentence goes through a program that XLA compiled for its length rounded up to one of `COLUMNS`:
-    at one row the cost of a step is that of launching operations, which XLA saves. Several sentences go
-    through the plain graph, where those that are done leave the batch.
+    The cost of a step of one row is that of launching operations, which XLA saves: a sentence that comes
+    alone goes through a program that is compiled when it is first needed, once for each of the lengths
+    `COLUMNS`. Several sentences go through the plain graph, where those that are done leave the batch.
 
     Args:
         model, options, special: as for `search_ids`.
         source_pad_id: id of padding in the source.
         attention: return attention weights.
         prefixed: the function takes prefixes as a second argument.
+        jit_compile: `False` uses the plain graph throughout.
 
     Returns:
         A `tf.function` of int32 `(B, S)` (and int32 `(B, P)`) that gives a tuple of the tensors of
@@ -97,47 +100,36 @@ def tensorflow_search(model, options, special, source_pad_id, attention=False, p
     if prefixed:
         specs.append(tf.TensorSpec([None, None], tf.int32, name="prefix_ids"))
 
-    def tensors(found):
+    def find(source, *prefix, **loop):
+        found = search_ids(model, options, special, source, *prefix, attention=attention, **loop)
         some = (found.tokens, found.lengths, found.log_prob, found.score)
         return (*some, found.attention_weights) if attention else some
 
-    def many(source, *prefix):
-        fine = cache_lengths(options.max_length, first=8, factor=1.5)
-        return tensors(
-            search_ids(
-                model, options, special, source, *prefix, attention=attention, compact=True, lengths=fine
-            )
-        )
+    def find_many(source, *prefix):
+        lengths = cache_lengths(options.max_length, first=8, factor=1.5)
+        return find(source, *prefix, lengths=lengths, compact=True)
 
-    @tf.function(jit_compile=True, autograph=False)
-    def compiled(source, *prefix):
-        return tensors(search_ids(model, options, special, source, *prefix, attention=attention))
-
-    def single(source, *prefix):
-        length = tf.shape(source)[1]
-        columns = tf.constant(COLUMNS)
-        fitting = tf.boolean_mask(columns, columns >= length)
-        room = tf.cond(tf.size(fitting) > 0, lambda: fitting[0], lambda: length) - length
-        padded = tf.pad(source, [[0, 0], [0, room]], constant_values=source_pad_id)
-        results = compiled(padded, *prefix)
-        return (*results[:4], results[4][..., :length]) if attention else results
+    find_one = tf.function(find, jit_compile=True, autograph=False)
 
     @tf.function(input_signature=specs, autograph=False)
     def run(source, *prefix):
-        sentences = tf.shape(source)[0]
-        # no sentence at all becomes one of padding, whose result is cut off again
-        some = tf.pad(
-            source,
-            [[0, tf.maximum(1 - sentences, 0)], [0, tf.maximum(1 - tf.shape(source)[1], 0)]],
-            constant_values=source_pad_id,
-        )
-        prefix = [
-            tf.pad(part, [[0, tf.maximum(1 - sentences, 0)], [0, 0]], constant_values=-1) for part in prefix
-        ]
-        results = tf.cond(
-            tf.equal(tf.shape(some)[0], 1), lambda: single(some, *prefix), lambda: many(some, *prefix)
-        )
-        return tuple(part[:sentences] for part in results)
+        sentences, length = tf.unstack(tf.shape(source))
+        missing = tf.maximum(
+            1 - sentences, 0
+        )  # no sentence becomes one of padding, which is cut off in the end
+        fitting = tf.boolean_mask(tf.constant(COLUMNS), tf.constant(COLUMNS) >= tf.maximum(length, 1))
+        columns = tf.cond(tf.size(fitting) > 0, lambda: fitting[0], lambda: length)
+        columns = tf.where(sentences < 2, columns, length) if jit_compile else length
+        padding = [[0, missing], [0, tf.maximum(columns, 1) - length]]
+        source = tf.pad(source, padding, constant_values=source_pad_id)
+        prefix = [tf.pad(part, [[0, missing], [0, 0]], constant_values=-1) for part in prefix]
+        if jit_compile:
+            one = tf.equal(tf.shape(source)[0], 1)
+            found = tf.cond(one, lambda: find_one(source, *prefix), lambda: find_many(source, *prefix))
+        else:
+            found = find_many(source, *prefix)
+        found = [part[:sentences] for part in found]
+        return (*found[:4], found[4][..., :length]) if attention else tuple(found)
 
     return run
 

@@ -17,6 +17,7 @@ blank text gives an empty translation of log-probability 0. Each row of `source_
 padded. Log-probabilities are natural logarithms, `</s>` included.
 """
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -59,8 +60,11 @@ def export_translator(translator, directory):
             for name, (module, signatures) in parts.items():
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
             (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
-    except (OSError, tf.errors.OpError) as error:
-        raise KerasZooError(f"{directory}: cannot be written: {error}") from error
+    except OSError as error:
+        raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
+    except tf.errors.OpError as error:  # of its message, the last part is what the system said
+        reason = error.message.splitlines()[0].rsplit("; ")[-1]
+        raise KerasZooError(f"{directory}: cannot be written: {reason}") from error
 
 
 def _search(translator, options, attention=False):
@@ -94,14 +98,13 @@ def _signatures(**functions):
 
 def _texts_module(translator, best):
     import tensorflow as tf
-    import tensorflow_text as tf_text
 
     special, source_special = translator.compiled_search.special, translator.compiled_search.source_special
     limit = translator.max_source_tokens
     looking = _search(translator, translator.search, attention=True)
     module = _new_module(translator)
-    module.source_text = tf_text.SentencepieceTokenizer(translator.source_subwords.model_bytes)
-    module.target_text = tf_text.SentencepieceTokenizer(translator.target_subwords.model_bytes)
+    module.source_text = _tokenizer(translator.source_subwords)
+    module.target_text = _tokenizer(translator.target_subwords)
     texts = [tf.TensorSpec([None], tf.string, name="text")]
 
     def encode(text):
@@ -150,6 +153,18 @@ def _texts_module(translator, best):
         }
 
     return module, _signatures(translate=translate, n_best=n_best, attention=attention)
+
+
+def _tokenizer(subwords):
+    """The vocabulary as a resource of the graph, named by its content.
+
+    In a loaded SavedModel, tokenizers of one name are one resource: without names, the text of the target
+    would be made of the source's subwords.
+    """
+    import tensorflow_text as tf_text
+
+    content = hashlib.sha256(subwords.model_bytes).hexdigest()
+    return tf_text.SentencepieceTokenizer(subwords.model_bytes, name=f"subwords_{content[:16]}")
 
 
 PROGRAM = """

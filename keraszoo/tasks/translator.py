@@ -239,9 +239,12 @@ class Translator:
     # --- in between
 
     def _options(self, search):
-        if search.get("num_hypotheses", 1) > search.get("beam_width", self.search.beam_width):
-            search = {**search, "beam_width": search["num_hypotheses"]}
-        return self.search.replace(**search)
+        """The options of a call; more hypotheses than the beam holds widen it."""
+        options = self.search.replace(**{**search, "num_hypotheses": None})
+        count = search.get("num_hypotheses")
+        if isinstance(count, int) and search.get("beam_width") is None:
+            return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
+        return options.replace(num_hypotheses=count)
 
     def _cut(self, row):
         if len(row) <= self.max_source_tokens:

@@ -5,7 +5,8 @@ import sys
 import keras
 from pydantic import ValidationError
 
-from keraszoo.errors import RecipeError
+from keraszoo.errors import DataError, RecipeError
+from keraszoo.pretrained import check_replaceable
 from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.text.corpus import ParallelCorpus
@@ -27,6 +28,8 @@ def train_translator(translator, train, validation=None, directory=None, setting
         A `keras.callbacks.History`.
     """
     settings = checked_settings(settings or {})
+    if directory is not None:
+        check_replaceable(directory)  # now, not when the first epoch is over
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     keras.utils.set_random_seed(settings.seed)
     jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
@@ -103,6 +106,8 @@ def compile_model(model, settings, jit_compile=False):
 
 def _held_out(translator, validation, settings):
     validation = list(validation)
+    if not validation:
+        raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))
     corpus = make_corpus(translator, validation)
     longest = 1 + int(max(corpus.source_lengths.max(), corpus.target_lengths.max()))

@@ -53,7 +53,8 @@ class TokenCrossentropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):
-        return _compiled(smoothed_crossentropy)(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
+        compiled = _compiled(smoothed_crossentropy, y_pred.shape[-1])
+        return compiled(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
 
     def get_config(self):
         return {"name": self.name, "label_smoothing": self.label_smoothing, "dtype": self.dtype}
@@ -70,8 +71,11 @@ def smoothed_crossentropy(targets, logits, label_smoothing):
 
 
 @functools.cache
-def _compiled(function):
-    """The function compiled by XLA where it would not be otherwise: in TensorFlow's graphs."""
+def _compiled(function, classes):
+    """The function compiled by XLA where it would not be otherwise: in TensorFlow's graphs.
+
+    One program for each number of classes, which so is known to it; the other lengths vary.
+    """
     if keras.backend.backend() != "tensorflow":
         return function
     import tensorflow as tf

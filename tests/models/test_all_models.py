@@ -160,11 +160,10 @@ def test_rows_of_a_sentence_keep_to_themselves(random_model):
     source, _ = random_batch(rng)
     hypotheses = rng.integers(START_OF_WORDS, V, (3, 3, 5)).astype("int32")
     state = model.initial_state(model.encode(source), 3, 5)
+    forced = to_numpy(model((np.repeat(source, 3, 0), hypotheses.reshape(9, 5))))
     for t in range(5):
         step, state = model.step(ops.convert_to_tensor(hypotheses[:, :, t].reshape(-1)), state)
-        for k in range(3):
-            forced = to_numpy(model((source, hypotheses[:, k])))[:, t]
-            np.testing.assert_allclose(to_numpy(step).reshape(3, 3, V)[:, k], forced, atol=1e-5)
+        np.testing.assert_allclose(to_numpy(step), forced[:, t], atol=1e-5)
 
 
 def test_a_batch_equals_its_sentences_one_by_one(random_model):
@@ -229,10 +228,9 @@ def test_saved_and_loaded(name, random_model, tmp_path):
     np.testing.assert_array_equal(to_numpy(again(batch)), expected)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision_is_finite_near_and_steps_alike(name, random_model, policy):
+def test_half_precision_is_finite_near_and_steps_alike(name, random_model):
     source, target_in = random_batch(np.random.default_rng(0))
-    model = make(name, dtype=policy)
+    model = make(name, dtype="mixed_bfloat16")
     for half, exact in zip(model.weights, random_model.weights, strict=True):
         half.assign(0.5 * to_numpy(exact))
     exact_model = make(name)

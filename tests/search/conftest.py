@@ -50,7 +50,7 @@ class Tables:
         memory, vocabulary = state["memory"], self.vocabulary
         tokens = ops.cast(tokens, "int32")
         rows, sentences = ops.shape(tokens)[0], ops.shape(memory["logits"])[0]
-        sentence = ops.arange(rows, dtype="int32") // (rows // sentences)
+        sentence = ops.arange(rows, dtype="int32") // max(1, rows // max(1, sentences))
         logits = ops.reshape(ops.take(memory["logits"], state["position"], axis=1), (-1, vocabulary))
         looks = ops.reshape(ops.take(memory["looks"], state["position"], axis=1), (-1, self.source))
         pair = (sentence * vocabulary + state["before"]) * vocabulary + tokens

@@ -133,8 +133,10 @@ def beam_in_python(model, sentence, options):
     return (finished[:W] + (cut if len(finished) < W else []))[: options.num_hypotheses]
 
 
-@pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize("width", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("width", "kind"),
+    [(1, "length"), (2, "coverage"), (2, "gnmt"), (3, "log-probability"), (5, "coverage"), (5, "length")],
+)
 def test_a_narrow_beam_equals_a_beam_in_python(tables, found, width, kind):
     model = tables(sentences=7, length=6, seed=3)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=6, **SCORES[kind])
@@ -145,15 +147,19 @@ def test_a_narrow_beam_equals_a_beam_in_python(tables, found, width, kind):
         np.testing.assert_allclose([h[0] for h in mine], [score for score, _ in expected], atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", SCORES)
-def test_a_beam_of_one_is_greedy_search(tables, same, kind):
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("gnmt", {}),
+        ("coverage", {"attention": True}),
+        ("length", {"attention": True, "never": (0,), "prefix": np.full((11, 2), 4, "int32")}),
+    ],
+)
+def test_a_beam_of_one_is_greedy_search(tables, same, kind, arguments):
     model = tables(sentences=11, length=9, seed=4)
     options = SearchOptions(beam_width=1, max_length=9, **SCORES[kind])
-    for arguments in ({}, {"attention": True}, {"never": (0,), "prefix": np.full((11, 2), 4, "int32")}):
-        greedy = greedy_search(model.step, model.state(), options, START, END, **arguments)
-        beam = beam_search(model.step, model.state(), options, START, END, **arguments)
-        same(greedy, beam)
-        same(search(model.step, model.state(), options, start_id=START, end_id=END, **arguments), greedy)
+    greedy = greedy_search(model.step, model.state(), options, START, END, **arguments)
+    same(beam_search(model.step, model.state(), options, START, END, **arguments), greedy)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -163,7 +169,7 @@ def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, wid
     arguments = {"start_id": START, "end_id": END, "attention": True}
     together = search(model.step, model.state(width), options, **arguments)
     assert len(set(to_numpy(together.lengths)[:, 0])) > 1  # some end early and wait for the others
-    for sentences in ([0], [3], [5, 1], [4, 4, 2]):
+    for sentences in ([3], [5, 1, 1]):
         some = model.some(sentences)
         same(search(some.step, some.state(width), options, **arguments), pick(together, sentences))
 
@@ -200,16 +206,12 @@ def test_attention_belongs_to_the_words_of_the_hypothesis(tables, found, width):
             np.testing.assert_allclose(weights[b, k, : len(words)], model.attention(b, words), atol=1e-6)
 
 
-def test_attention_comes_when_asked_for_alone(tables):
-    model = tables()
-    for width in (1, 2):
-        for coverage in (0.0, 0.5):
-            options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=coverage)
-            for asked in (True, False):
-                out = search(
-                    model.step, model.state(width), options, start_id=START, end_id=END, attention=asked
-                )
-                assert (out.attention_weights is not None) == asked
+@pytest.mark.parametrize("width", [1, 2])
+def test_attention_comes_when_asked_for_alone(tables, width):
+    model, options = tables(), SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.5)
+    for asked in (True, False):
+        out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=asked)
+        assert (out.attention_weights is not None) == asked
 
 
 def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, found):
@@ -238,14 +240,13 @@ def test_fewer_hypotheses_than_asked_for(tables):
     assert (to_numpy(out.attention_weights)[:, 5:] == 0).all()
 
 
-@pytest.mark.parametrize("number", [1, 2, 5])
-def test_as_many_hypotheses_as_asked_for_the_best_first(tables, found, number):
+def test_as_many_hypotheses_as_asked_for_the_best_first(tables, found):
     model = tables(length=6)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=6)
     five = beam_search(model.step, model.state(5), options, START, END)
-    some = beam_search(model.step, model.state(5), options.replace(num_hypotheses=number), START, END)
-    assert tuple(some.tokens.shape) == (2, number, 6)
-    np.testing.assert_array_equal(to_numpy(some.tokens), to_numpy(five.tokens)[:, :number])
+    two = beam_search(model.step, model.state(5), options.replace(num_hypotheses=2), START, END)
+    assert tuple(two.tokens.shape) == (2, 2, 6)
+    np.testing.assert_array_equal(to_numpy(two.tokens), to_numpy(five.tokens)[:, :2])
     for mine in found(five):  # those that end in order, then those that are cut in order
         ranks = [(END not in words, -score) for score, words, _ in mine]
         assert ranks == sorted(ranks)

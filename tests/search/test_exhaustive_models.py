@@ -26,7 +26,7 @@ def model(request):
     return model
 
 
-@pytest.mark.parametrize(("normalization", "penalty"), [("length", 0.0), ("length", 1.0), ("gnmt", 0.8)])
+@pytest.mark.parametrize(("normalization", "penalty"), [("length", 1.0), ("gnmt", 0.8)])
 def test_the_n_best_of_all(model, found, normalization, penalty):
     source = np.array([[4, 3, 0], [3, 4, 3]], "int32")
     options = SearchOptions(

@@ -1,9 +1,10 @@
 """Moving hypotheses about: which parts move, and where to."""
 
 import numpy as np
+import pytest
 from keras import ops
 
-from keraszoo.search.state import lengthen, select_rows, select_sentences
+from keraszoo.search.state import lengthen, select_rows, select_sentences, written
 
 to_numpy = ops.convert_to_numpy
 B, W, H, L, D = 3, 2, 2, 4, 5
@@ -11,7 +12,7 @@ B, W, H, L, D = 3, 2, 2, 4, 5
 
 def state():
     rng = np.random.default_rng(0)
-    cache = [[rng.normal(size=(B, H, W * L, D)).astype("float32") for _ in range(2)] for _ in range(2)]
+    cache = [[rng.normal(size=(B, H, L, W * D)).astype("float32") for _ in range(2)] for _ in range(2)]
     parts = {
         "memory": {"memory_mask": np.arange(B * 3).reshape(B, 3) % 2 == 0},
         "cache": cache,
@@ -50,10 +51,10 @@ def test_sentences_take_all_their_rows_with_them():
 
 def test_a_longer_cache_holds_the_old_and_room_that_nobody_sees():
     before = state()
-    after = lengthen(before, 3, W)
+    after = lengthen(before, 3)
     for old, new in zip(sum(before["cache"], []), sum(after["cache"], []), strict=True):
-        assert tuple(new.shape) == (B, H, W * (L + 3), D)
-        np.testing.assert_array_equal(to_numpy(new)[:, :, : W * L], old)
+        assert tuple(new.shape) == (B, H, L + 3, W * D)
+        np.testing.assert_array_equal(to_numpy(new)[:, :, :L], old)
     np.testing.assert_array_equal(to_numpy(after["history"])[:, :L], before["history"])
     assert (to_numpy(after["history"])[:, L:] == -1).all()
     assert after["recurrent"] is before["recurrent"]
@@ -61,4 +62,15 @@ def test_a_longer_cache_holds_the_old_and_room_that_nobody_sees():
 
 def test_a_state_without_a_cache_needs_no_room():
     before = {key: part for key, part in state().items() if key not in ("cache", "history")}
-    assert lengthen(before, 3, W) is before
+    assert lengthen(before, 3) is before
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_values_are_written_at_one_position(axis):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 5, 7, 2)).astype("float32")
+    values = rng.normal(size=[1 if i == axis else size for i, size in enumerate(x.shape)]).astype("float32")
+    for position in (0, 3, x.shape[axis] - 1):
+        expected = x.copy()
+        expected[(slice(None),) * axis + (position,)] = np.take(values, 0, axis=axis)
+        np.testing.assert_array_equal(to_numpy(written(x, position, values, axis)), expected)

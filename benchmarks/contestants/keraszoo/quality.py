@@ -1,4 +1,4 @@
-"""Quality against training time: stock `fit` for some minutes, then BLEU of every checkpoint by our own search."""
+"""Quality against time: stock `fit` for some minutes, then BLEU of every checkpoint by our own search."""
 
 import time
 

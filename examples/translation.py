@@ -1,0 +1,61 @@
+"""From two text files, line by line translations of each other, to a SavedModel that translates.
+
+    python examples/translation.py train.en train.de val.en val.de runs/english_german [epochs=20 ...]
+
+The files may be gzipped. What stands last are settings of the training, listed in
+`keraszoo.tasks.recipe.TrainingSection`. `keraszoo train` does the same from a recipe, such as
+examples/recipes/multi30k_transformer.yaml.
+"""
+
+import itertools
+import sys
+
+import keras
+import yaml
+
+from keraszoo import Translator
+from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.parallel import read_pairs
+from keraszoo.text.subwords import Subwords
+
+
+def main(train_source, train_target, validation_source, validation_target, output, *settings):
+    """Trains a small Transformer, saves it, exports it and translates a few sentences."""
+    keras.utils.set_random_seed(1)
+
+    # Subwords of both languages in one vocabulary, so that source, target and output share their embeddings.
+    both_languages = itertools.chain.from_iterable(read_pairs(train_source, train_target))
+    subwords = Subwords.train(both_languages, vocabulary_size=6000)
+    corpus = ParallelCorpus.from_pairs(
+        read_pairs(train_source, train_target), subwords, subwords, max_length=100
+    )
+    validation = list(read_pairs(validation_source, validation_target))
+
+    model = Transformer.preset("tiny", source_vocabulary_size=subwords.vocabulary_size)
+    translator = Translator(model, subwords, search=SearchOptions(beam_width=5, max_length=100))
+    print(
+        f"{model.count_params():,} parameters, {len(corpus):,} pairs to train on, left out: {corpus.dropped}"
+    )
+
+    # The translator is saved whenever its BLEU on the validation pairs is the best so far.
+    optimizer = {"schedule": "inverse_sqrt", "learning_rate": 0.004, "warmup_steps": 1500}
+    given = dict(setting.split("=", 1) for setting in settings)
+    given = {name: yaml.safe_load(value) for name, value in given.items()}
+    translator.fit(corpus, validation, f"{output}/model", **{"epochs": 30, "optimizer": optimizer, **given})
+
+    sources, references = map(list, zip(*validation, strict=True))
+    print(translator.evaluate(sources, references))
+    for found in translator.translate_details(sources[:3]):
+        print(f"{found.log_prob:8.3f}  {found.text}")
+
+    translator.export(f"{output}/saved_model")
+    count = translator.verify_export(f"{output}/saved_model", sources[:100])
+    print(f"{output}/saved_model: {count} of its translations were compared and are the same")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 6:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,178 @@
+"""The SavedModel says what the translator says, in a process that has neither Keras nor keraszoo."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions
+
+# Loads the text operation itself, as a server written in C++ would: `import tensorflow_text` imports Keras.
+PROGRAM = """
+import importlib.util, json, sys
+from pathlib import Path
+
+assert not any(map(importlib.util.find_spec, ("keras", "keraszoo", "sentencepiece")))
+import tensorflow as tf
+
+folder = Path(importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]) / "python/ops"
+tf.load_op_library(str(folder / "_sentencepiece_tokenizer.so"))
+batches = json.load(sys.stdin)
+translate = tf.saved_model.load(sys.argv[1]).signatures["translate"]
+answers = [translate(text=tf.constant(texts, tf.string)) for texts in batches]
+texts = [[text.decode() for text in answer["translation"].numpy()] for answer in answers]
+json.dump([texts, [answer["log_prob"].numpy().tolist() for answer in answers]], sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("exported") / "saved_model"
+    trained.export(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def loaded(exported):
+    import tensorflow_text  # noqa: F401
+
+    return tf.saved_model.load(str(exported))
+
+
+@pytest.fixture(scope="module")
+def sources(test_pairs):
+    return [source for source, _ in test_pairs]
+
+
+@pytest.fixture(scope="module")
+def details(trained, sources):
+    return trained.translate_details(sources)
+
+
+def text(*texts):
+    return tf.constant(texts, tf.string)
+
+
+def decoded(tensor):
+    return [value.decode() for value in tensor.numpy().ravel()]
+
+
+def test_the_same_without_keras_and_keraszoo(exported, sources, details, trained, tmp_path):
+    installed = Path(sysconfig.get_path("purelib"))
+    for entry in installed.iterdir():
+        if not entry.name.lower().startswith(("keras", "sentencepiece")) and entry.suffix != ".pth":
+            (tmp_path / entry.name).symlink_to(entry)
+    strange = ["", "  ", "one\x00two", "Ünïcödé 😀", "one\ttwo\x1b\u200bthree", "<s> one </s>", "one " * 30]
+    batches = [sources, [], strange, *([source] for source in [*sources[:3], ""])]
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", PROGRAM, str(exported)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        input=json.dumps(batches),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    texts, log_probs = json.loads(ran.stdout)
+    assert texts[0] == [found.text for found in details]
+    np.testing.assert_allclose(log_probs[0], [found.log_prob for found in details], atol=1e-4)
+    assert texts[1] == log_probs[1] == []
+    assert texts[2] == trained.translate(strange) and texts[2][:2] == ["", ""] and log_probs[2][:2] == [0, 0]
+    assert texts[3:] == [[found.text] for found in details[:3]] + [[""]]
+    np.testing.assert_allclose(np.ravel(log_probs[3:6]), [found.log_prob for found in details[:3]], atol=1e-4)
+
+
+def test_signatures(loaded, exported):
+    signatures = {name: set(s.structured_outputs) for name, s in loaded.signatures.items()}
+    best = {"translation", "log_prob"}
+    assert signatures == {
+        "serving_default": best,
+        "translate": best,
+        "n_best": {"translations", "log_prob", "score"},
+        "attention": best | {"tokens", "source_tokens", "attention_weights"},
+    }
+    ids = tf.saved_model.load(str(exported / "ids"))
+    assert set(ids.signatures) == {"serving_default", "translate"}
+
+
+def test_n_best(loaded, trained, sources):
+    found = loaded.signatures["n_best"](text=text(*sources[:4], ""))
+    wanted = trained.n_best(sources[:4], num_hypotheses=3)
+    assert found["translations"].shape == found["log_prob"].shape == found["score"].shape == (5, 3)
+    assert decoded(found["translations"][:4]) == [h.text for hypotheses in wanted for h in hypotheses]
+    scores = [[hypothesis.score for hypothesis in hypotheses] for hypotheses in wanted]
+    np.testing.assert_allclose(found["score"][:4], scores, atol=1e-4)
+    assert decoded(found["translations"][4]) == ["", "", ""]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_attention(loaded, sources, details, count):
+    found = loaded.signatures["attention"](text=text(*sources[:count]))
+    weights = found["attention_weights"].numpy()
+    for i, wanted in enumerate(details[:count]):
+        rows, columns = wanted.attention_weights.shape
+        assert decoded(found["tokens"][i, :rows]) == wanted.tokens
+        assert decoded(found["source_tokens"][i, :columns]) == wanted.source_tokens
+        np.testing.assert_allclose(weights[i, :rows].sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(weights[i, :rows, :columns], wanted.attention_weights, atol=1e-5)
+    assert decoded(found["translation"]) == [wanted.text for wanted in details[:count]]
+    assert weights.shape == (count, *found["tokens"].shape[1:], *found["source_tokens"].shape[1:])
+
+
+def test_no_text(loaded):
+    assert loaded.signatures["n_best"](text=text())["translations"].shape == (0, 3)
+    assert loaded.signatures["attention"](text=text())["attention_weights"].shape[0] == 0
+
+
+def test_ids_alone(exported, trained, sources, details):
+    translate = tf.saved_model.load(str(exported / "ids")).signatures["translate"]
+    padded = trained.compiled_search.pad(trained.source_subwords.encode(sources[:5]))
+    found = {name: value.numpy() for name, value in translate(source_ids=tf.constant(padded)).items()}
+    rows = [row[: length - 1].tolist() for row, length in zip(found["tokens"], found["lengths"], strict=True)]
+    assert trained.target_subwords.decode(rows) == [wanted.text for wanted in details[:5]]
+    np.testing.assert_allclose(found["log_prob"], [wanted.log_prob for wanted in details[:5]], atol=1e-4)
+
+
+def test_two_exports_in_one_process_keep_their_vocabularies(
+    loaded, trained, both_subwords, sources, details, tmp_path
+):
+    model = Transformer.preset("tiny", source_vocabulary_size=44, target_vocabulary_size=44)
+    other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
+    other.export(tmp_path / "other")
+    again = tf.saved_model.load(str(tmp_path / "other"))
+    german = ["eins zwei drei", "vier fünf", ""]
+    assert decoded(again.signatures["translate"](text=text(*german))["translation"]) == other.translate(
+        german
+    )
+    found = loaded.signatures["translate"](text=text(*sources[:3]))["translation"]
+    assert decoded(found) == [wanted.text for wanted in details[:3]]
+
+
+def test_verification_finds_a_difference(exported, trained, sources, monkeypatch):
+    assert trained.verify_export(exported, sources[:3]) == 3
+    monkeypatch.setattr(Translator, "translate", lambda self, texts: ["etwas", "anderes"])
+    with pytest.raises(
+        KerasZooError, match="text 1 .* is translated to '.*' by the SavedModel, to 'etwas' here"
+    ):
+        trained.verify_export(exported, sources[:2])
+
+
+def test_verification_of_something_else(trained, tmp_path):
+    with pytest.raises(KerasZooError, match="the SavedModel cannot be run"):
+        trained.verify_export(tmp_path, ["one"])
+
+
+def test_only_an_earlier_export_is_overwritten(trained, exported, tmp_path, monkeypatch):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
+        trained.export(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

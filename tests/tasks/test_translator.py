@@ -1,0 +1,145 @@
+"""Text in, text out."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+
+
+@pytest.fixture(scope="module")
+def sources(test_pairs):
+    return [source for source, _ in test_pairs]
+
+
+@pytest.fixture(scope="module")
+def translations(trained, sources):
+    return trained.translate(sources)
+
+
+def test_it_learnt_to_turn_sentences_round(trained, test_pairs, translations):
+    right = sum(
+        translation == target for translation, (_, target) in zip(translations, test_pairs, strict=True)
+    )
+    assert right > 0.8 * len(test_pairs)
+    assert trained.evaluate(*map(list, zip(*test_pairs, strict=True))).bleu.score > 80
+
+
+def test_blank_texts_keep_their_places(trained, sources, translations):
+    texts = ["", sources[0], " \t", sources[1], "\u3000"]
+    assert trained.translate(texts) == ["", translations[0], "", translations[1], ""]
+    assert [len(found) for found in trained.n_best(texts)] == [0, 1, 0, 1, 0]
+    details = trained.translate_details(texts)
+    assert (details[0].text, details[0].log_prob, details[0].attention_weights.shape) == ("", 0.0, (0, 0))
+    assert details[3].text == translations[1]
+
+
+def test_nothing_in_nothing_out(trained):
+    assert (
+        trained.translate([])
+        == trained.translate_details([])
+        == trained.n_best([])
+        == trained.score([], [])
+        == []
+    )
+    assert trained.translate(["", " "]) == ["", ""]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_the_size_of_batches_changes_nothing(trained, sources, translations, batch_size):
+    assert trained.translate(sources[:9], batch_size=batch_size) == translations[:9]
+    assert trained.translate(sources[8::-1], batch_size=batch_size) == translations[8::-1]
+
+
+def test_several_hypotheses_the_best_first(trained, sources, translations):
+    found = trained.n_best(sources[:5], num_hypotheses=4)  # more than the beam's 3: it is widened
+    for hypotheses, best in zip(found, translations, strict=False):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True) and len(scores) == 4
+        assert best in [hypothesis.text for hypothesis in hypotheses]
+    with pytest.raises(KerasZooError, match="num_hypotheses must be from 1 to 2"):
+        trained.n_best(sources[:1], num_hypotheses=4, beam_width=2)
+
+
+def test_details_fit_each_other(trained, sources, translations):
+    for source, found, text in zip(
+        sources, trained.translate_details(sources[:6]), translations, strict=False
+    ):
+        weights = found.attention_weights
+        assert found.text == text == found.hypotheses[0].text and not found.truncated
+        assert (
+            "".join(found.tokens[:-1]).replace("\u2581", " ").strip() == text and found.tokens[-1] == "</s>"
+        )
+        assert "".join(found.source_tokens[:-1]).replace("\u2581", " ").strip() == source
+        assert weights.shape == (len(found.tokens), len(found.source_tokens))
+        np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+
+
+def test_attention_runs_backwards(trained):
+    found, _ = trained.translate_details(["one two three four five six", "one two three four"])
+    assert found.text == "sechs fünf vier drei zwei eins"
+    # Where it looks moves from the end of the source to its beginning.
+    places = found.attention_weights @ np.arange(len(found.source_tokens))
+    assert np.corrcoef(places[:-1], np.arange(len(places) - 1))[0, 1] < -0.9
+
+
+@pytest.mark.parametrize("beam_width", [1, 3])
+def test_score_is_the_log_probability_of_the_translation(trained, sources, beam_width):
+    found = trained.translate_details(sources[:8], beam_width=beam_width)
+    scores = trained.score(sources[:8], [translation.text for translation in found])
+    np.testing.assert_allclose(scores, [translation.log_prob for translation in found], atol=1e-4)
+
+
+def test_the_right_translation_is_likelier_than_a_wrong_one(trained):
+    right, wrong = trained.score(["one two three four"] * 2, ["vier drei zwei eins", "eins zwei drei vier"])
+    assert wrong < right <= 0
+
+
+def test_a_length_limit_is_kept(trained, sources):
+    assert len(trained.translate_details(sources[:1], max_length=3)[0].tokens) == 3
+
+
+def test_a_text_that_is_too_long_is_cut_with_a_warning(trained):
+    short = Translator(trained.model, trained.source_subwords, trained.target_subwords, trained.search, 6)
+    with pytest.warns(
+        UserWarning, match="1 of 2 sentences are cut to 6 subwords; the first is number 2 with 15"
+    ):
+        found = short.translate_details(["one two three four", "one two three four five " * 3], max_length=8)
+    assert [translation.truncated for translation in found] == [False, True]
+    assert len(found[1].source_tokens) == 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert short.translate(["one two three four"]) == [found[0].text]
+
+
+def test_control_characters_are_as_good_as_blanks(trained):
+    assert trained.translate(["one\ttwo \x07three\u200b four\x1b"]) == [
+        trained.translate(["one two three four"])[0]
+    ]
+
+
+@pytest.mark.parametrize("texts", ["one two", ["one", 3], [None], [b"one"]])
+def test_something_else_than_a_list_of_texts(trained, texts):
+    for method in (trained.translate, trained.translate_details, trained.n_best):
+        with pytest.raises(KerasZooError, match="expected a list of str"):
+            method(texts)
+
+
+def test_unequal_numbers_of_texts(trained):
+    with pytest.raises(KerasZooError, match="2 sources, but 1 targets"):
+        trained.score(["one", "two"], ["eins"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"beam_width": 0}, "beam_width"), ({"bean": 3}, "no search option 'bean'")]
+)
+def test_bad_search_options(trained, options, said):
+    with pytest.raises(KerasZooError, match=said):
+        trained.translate(["one"], **options)
+
+
+def test_a_vocabulary_of_another_model(trained):
+    with pytest.raises(KerasZooError, match="the source vocabulary has 44 subwords, but the model 40"):
+        Translator(trained.model, trained.target_subwords)

@@ -1,0 +1,110 @@
+"""A translator as a directory: the same after reading, and nothing else is read."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator, pretrained
+from keraszoo.errors import PresetError
+from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    trained.save_to_preset(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_what_is_read_translates_like_what_was_written(trained, saved, test_pairs):
+    again = Translator.from_preset(saved)
+    sources = [source for source, _ in test_pairs[:10]]
+    assert again.translate(sources) == trained.translate(sources)
+    assert again.search == trained.search and again.metrics == trained.metrics
+    for ours, theirs in zip(trained.model.weights, again.model.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_files(saved):
+    directory = pretrained.read_directory(saved)
+    names = ["README.md", "config.json", "metrics.json", "model.weights.h5", "source.model", "target.model"]
+    assert directory.names == names
+    card = (saved / "README.md").read_text()
+    assert "# RNNSearch" in card and "40 source, 44 target" in card and "val_bleu" in card
+    assert str(saved.parent) not in "".join(
+        p.read_text() for p in saved.iterdir() if p.suffix in (".md", ".json")
+    )
+
+
+def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_path):
+    model = Transformer.preset("tiny", source_vocabulary_size=40, target_vocabulary_size=40)
+    search = SearchOptions(beam_width=2, max_length=12, length_penalty=0.6, normalization="gnmt")
+    translator = Translator(model, both_subwords[0], search=search, max_source_tokens=9)
+    translator.recipe = {"some": "recipe"}
+    translator.save_to_preset(tmp_path / "model")
+    again = Translator.from_preset(str(tmp_path / "model"))
+    assert (tmp_path / "model" / "joint.model").exists()
+    assert again.source_subwords == again.target_subwords == both_subwords[0]
+    assert (again.search, again.max_source_tokens, again.recipe) == (search, 9, {"some": "recipe"})
+    assert again.translate(["one two"]) == translator.translate(["one two"])
+
+
+def test_a_changed_weight_is_refused(saved):
+    content = bytearray((saved / "model.weights.h5").read_bytes())
+    content[len(content) // 2] ^= 1
+    (saved / "model.weights.h5").write_bytes(content)
+    with pytest.raises(PresetError, match=r"model.weights.h5"):
+        Translator.from_preset(saved)
+
+
+def changed(saved, change):
+    """Another directory, whole and with its manifest, whose configuration was changed."""
+    config = json.loads((saved / "config.json").read_text())
+    change(config)
+    read = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
+    pretrained.write_directory(saved.parent / "changed", {**read, "config.json": config})
+    return saved.parent / "changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c.update(task="tagging"), "expected a directory for translation, got one for 'tagging'"),
+        (lambda c: c.pop("task"), "expected a directory for translation, got one for None"),
+        (lambda c: c["model"].update({"class": "GPT"}), "there is no model 'GPT'"),
+        (lambda c: c["model"].update({"class": "TranslationModel"}), "there is no model 'TranslationModel'"),
+        (lambda c: c["model"].update({"class": ["RNNSearch"]}), "there is no model"),
+        (lambda c: c.pop("model"), "not one of a translator"),
+        (lambda c: c.update(model="RNNSearch"), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(cell="rnn"), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(colour="red"), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(units="many"), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(units=-1), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(units=47), "model.weights.h5"),
+        (lambda c: c["model"]["config"].update(source_vocabulary_size=41), "vocabulary has 40"),
+        (lambda c: c["search"].update(beam_width=0), "beam_width"),
+        (lambda c: c["search"].update(bean=0), "not one of a translator"),
+        (lambda c: c.update(subwords=[]), "not one of a translator"),
+        (lambda c: c.update(subwords=["../../etc/passwd"]), "has no file"),
+        (lambda c: c.update(subwords=["config.json"]), "not a sentencepiece model"),
+        (lambda c: c.update(max_source_tokens="all"), "max_source_tokens"),
+    ],
+)
+def test_a_configuration_that_is_not_one_of_a_translator(saved, change, said):
+    place = changed(saved, change)
+    with pytest.raises(PresetError, match=said) as error:
+        Translator.from_preset(place)
+    assert str(place) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_no_such_directory(tmp_path):
+    with pytest.raises(PresetError, match="no such directory, and no shipped model"):
+        Translator.from_preset(tmp_path / "nowhere")
+
+
+def test_somebody_elses_directory_is_not_overwritten(trained, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(PresetError, match="not overwritten"):
+        trained.save_to_preset(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -1,0 +1,163 @@
+"""The commands with a real translator: what they print, and the one line of everything that is wrong."""
+
+import io
+import json
+import os
+import shutil
+import sys
+
+import pytest
+
+from keraszoo import cli
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """Runs the command line in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path, test_pairs, monkeypatch):
+    """A folder to work in, with a few files good and bad."""
+    monkeypatch.chdir(tmp_path)
+    sources, targets = zip(*test_pairs, strict=True)
+    (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in sources))
+    (tmp_path / "a.de").write_text("".join(f"{line}\n" for line in targets))
+    (tmp_path / "short.de").write_text("eins\n")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "binary").write_bytes(bytes(range(256)) * 4)
+    return tmp_path
+
+
+def recipe(**sections):
+    values = {
+        "data": {"train": {"source": "a.en", "target": "a.de"}},
+        "subwords": {"vocabulary_size": 60},
+        "model": {"name": "rnnsearch", "preset": "tiny", "overrides": {"units": 16, "embedding_dim": 16}},
+        "training": {"epochs": 1},
+        "output": "out/model",
+    }
+    return json.dumps({**values, **sections})
+
+
+def test_translate_keeps_lines_and_blanks(run, trained_directory, trained, test_pairs):
+    (first, _), (second, _) = test_pairs[:2]
+    wanted = trained.translate([first, second])
+    code, out, _ = run("translate", trained_directory, stdin=f"{first}\n\n{second}".encode())
+    assert (code, out.split("\n")) == (0, [wanted[0], "", wanted[1], ""])
+
+
+def test_score_evaluate_and_export(run, files, trained_directory, trained, test_pairs):
+    code, out, _ = run("score", trained_directory, "--source", "a.en", "--target", "a.de")
+    wanted = trained.score(*map(list, zip(*test_pairs, strict=True)))
+    assert code == 0 and [float(line) for line in out.split()] == pytest.approx(wanted, abs=1e-4)
+    code, out, _ = run("evaluate", trained_directory, "--source", "a.en", "--references", "a.de", "--json")
+    assert code == 0 and json.loads(out)["bleu"]["score"] > 80
+    code, out, err = run("export", trained_directory, "saved", "--verify", "a.en")
+    assert (code, out) == (0, f"saved\n{len(test_pairs)} translations are the same\n"), err
+
+
+def test_train_writes_a_directory_that_translates(run, files):
+    (files / "recipe.yaml").write_text(recipe())
+    code, out, err = run("train", "recipe.yaml", "--set", "training.steps=1", "--output", "elsewhere")
+    assert code == 0 and out == f"{files / 'elsewhere'}\n" and "40 pairs" in err, err
+    assert run("translate", "elsewhere", "--max-length", "3", "--beam-width", "1", stdin=b"one\n")[0] == 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_ten_thousand_words_are_cut_with_a_line_that_says_so(run, trained_directory):
+    code, out, err = run("translate", trained_directory, stdin=b"one " * 10_000)
+    assert code == 0 and len(out.splitlines()) == 1
+    assert err.splitlines()[-1] == (
+        "keraszoo: warning: 1 of 1 sentences are cut to 512 subwords; the first is number 1 with 10000"
+    )
+
+
+def test_control_characters_go_in_and_do_not_come_out(run, trained_directory):
+    code, out, _ = run("translate", trained_directory, stdin=b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n")
+    assert code == 0 and len(out.splitlines()) == 1 and out.strip().isprintable()
+
+
+def bad(*arguments, said, id):
+    return pytest.param(arguments, said, id=id)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        bad("translate", "MODEL", "none.en", said="none.en: cannot read: No such file", id="missing file"),
+        bad("translate", "MODEL", "binary", said="binary:1: a NUL byte: a binary file", id="binary file"),
+        bad("translate", "none", "a.en", said="none: no such directory", id="missing model"),
+        bad("translate", ".", "a.en", said="is not a model directory", id="wrong directory"),
+        bad("translate", "a.en", "a.en", said="a.en", id="a file for a model"),
+        bad("translate", "damaged", "a.en", said="damaged or changed", id="tampered weights"),
+        bad(
+            "score", "MODEL", "--source", "a.en", "--target", "short.de", said="unequal numbers", id="unequal"
+        ),
+        bad(
+            "evaluate", "MODEL", "--source", "empty", "--references", "empty", said="empty corpus", id="empty"
+        ),
+        bad("export", "MODEL", "full", said="something else", id="export over other files"),
+        bad("export", "MODEL", "/dev/null/x", said="/dev/null", id="export to nowhere"),
+        bad("train", "unequal.yaml", said="a.en:2: unequal numbers of lines", id="train unequal files"),
+        bad("train", "binary.yaml", said="binary:1: a NUL byte", id="train on a binary file"),
+        bad("train", "empty.yaml", said="empty: an empty corpus", id="train on an empty file"),
+        bad("train", "none.yaml", said="none: cannot read: No such file", id="train on a missing file"),
+        bad("train", "key.yaml", said="key.yaml:1: training.epoch: unknown key", id="unknown key"),
+        bad("train", "good.yaml", "--output", "full", said="not overwritten", id="train over other files"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(run, files, trained_directory, arguments, said):
+    (files / "full").mkdir()
+    (files / "full" / "thesis.tex").write_text("years of work")
+    if "damaged" in arguments:
+        shutil.copytree(trained_directory, "damaged")
+        with open("damaged/model.weights.h5", "r+b") as file:
+            file.seek(20_000)
+            file.write(b"x")
+    for name, source, target in (
+        ("good", "a.en", "a.de"),
+        ("unequal", "a.en", "short.de"),
+        ("binary", "binary", "a.de"),
+        ("empty", "empty", "empty"),
+        ("none", "none", "a.de"),
+    ):
+        (files / f"{name}.yaml").write_text(recipe(data={"train": {"source": source, "target": target}}))
+    (files / "key.yaml").write_text(recipe(training={"epoch": 1}))
+    before = sorted(files.rglob("*"))
+    code, out, err = run(*(trained_directory if part == "MODEL" else part for part in arguments))
+    last = err.splitlines()[-1]
+    assert (code, out) == (2, "") and last.startswith("keraszoo: error: ") and said in last
+    assert err.count("\n") == (2 if "good.yaml" in arguments else 1)  # there is a line about the model, too
+    assert sorted(files.rglob("*")) == before
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond 16 KiB, as if the disk were full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, request):
+    (files / "recipe.yaml").write_text(recipe())
+    request.getfixturevalue("full_disk")
+    for arguments in (["train", "recipe.yaml"], ["export", trained_directory, "out/saved"]):
+        code, out, err = run(*arguments)
+        last = err.splitlines()[-1]
+        assert (
+            (code, out) == (2, "") and last.startswith("keraszoo: error: out/") and "File too large" in last
+        ), err
+        assert os.listdir("out") == []

@@ -1,0 +1,143 @@
+"""What stands beside the steps: figures of held-out pairs, the best weights, the mean of the last."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.callbacks import (
+    BestWeights,
+    Divergence,
+    HeldOut,
+    LastWeights,
+    Throughput,
+    token_figures,
+)
+from keraszoo.training.periods import Periods
+
+
+class Model:
+    """Stands in for a model: its one weight is the number of epochs it was trained."""
+
+    stop_training = False
+
+    def __init__(self):
+        self.weight = 0
+
+    def get_weights(self):
+        return [np.array([self.weight], "float32"), np.array([10 * self.weight], "int64")]
+
+
+def run(callback, logs):
+    """Epochs that give these logs, until training is stopped; returns how many there were."""
+    model = Model()
+    callback.set_model(model)
+    for epoch, entry in enumerate(logs):
+        model.weight = epoch
+        callback.on_epoch_end(epoch, entry)
+        if model.stop_training:
+            return epoch + 1
+    return len(logs)
+
+
+def bleus(*values):
+    return [{"val_bleu": value, "val_loss": 1.0} for value in values]
+
+
+def test_the_best_weights_are_kept_and_saved():
+    saved = []
+    best = BestWeights(save=saved.append)
+    assert run(best, bleus(1.0, 3.0, 2.0, 3.0)) == 4
+    assert best.weights[0] == 1 and best.best_epoch == 1
+    assert saved == bleus(1.0, 3.0)
+
+
+def test_of_equal_bleus_the_lower_loss_is_better():
+    best = BestWeights()
+    run(best, [{"val_bleu": 0.0, "val_loss": loss} for loss in (3.0, 1.0, 2.0)])
+    assert best.best_epoch == 1
+
+
+def test_patience_counts_epochs_without_a_better_value():
+    assert run(BestWeights(patience=2), bleus(1, 2, 1, 1, 5)) == 4
+    assert run(BestWeights(patience=3), bleus(1, 2, 1, 1, 5)) == 5
+    assert run(BestWeights(), bleus(1, *[0] * 50)) == 51
+
+
+def test_the_mean_of_the_last_weights():
+    last = LastWeights(3)
+    run(last, bleus(0, 0, 0, 0, 0))
+    mean, whole = last.mean()
+    assert mean.tolist() == [3.0] and mean.dtype == "float32"  # of 2, 3, 4
+    assert whole.tolist() == [40] and whole.dtype == "int64"
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_training_that_diverged_is_an_error(loss):
+    with pytest.raises(KerasZooError, match="diverged: the loss of period 2"):
+        run(Divergence(), [{"loss": 1.0}, {"loss": loss}])
+
+
+@pytest.fixture
+def corpus(both_subwords, test_pairs):
+    return ParallelCorpus.from_pairs(test_pairs, *both_subwords)
+
+
+def test_throughput_counts_real_tokens_and_stops(corpus):
+    batches = TokenBatches(corpus, 64)
+    periods = Periods(batches, 3)
+    throughput = Throughput(periods, stop_at=5)
+    model = Model()
+    throughput.set_model(model)
+    steps = 0
+    for epoch in range(9):
+        periods.period = epoch
+        throughput.on_epoch_begin(epoch)
+        for i in range(3):
+            logs = {}
+            throughput.on_train_batch_end(i, logs)
+            steps += 1
+            assert logs["tokens_per_s"] > 0
+            if model.stop_training:
+                break
+        throughput.on_epoch_end(epoch, {})
+        if model.stop_training:
+            break
+    real = sum((batches.batch(*divmod(step, len(batches)))[2] > 0).sum() for step in range(5))
+    assert steps == throughput.step == 5 and throughput.target_tokens == real
+
+
+def test_figures_of_held_out_pairs_do_not_depend_on_the_batches(both_subwords, test_pairs, new_translator):
+    model = new_translator().model
+    corpus = ParallelCorpus.from_pairs(test_pairs[:9], *both_subwords)
+    losses, right = [], []
+    for i in range(len(corpus)):  # each pair alone, without padding, token by token
+        special = corpus.target_special
+        source = np.array([[*corpus.source(i), corpus.source_special.end_id]])
+        target = corpus.target(i)
+        logits = np.asarray(model((source, np.array([[special.start_id, *target]]))))[0].astype("float64")
+        for word, scores in zip([*target, special.end_id], logits, strict=True):
+            losses.append(np.log(np.exp(scores).sum()) - scores[word])
+            right.append(scores.argmax() == word)
+    perplexity, accuracy = token_figures(model, TokenBatches(corpus, 64, shuffle=False, shapes=None))
+    assert perplexity == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
+    assert accuracy == pytest.approx(np.mean(right), abs=1e-6)
+
+
+def test_held_out_adds_its_figures_to_the_logs(corpus, test_pairs, new_translator):
+    sources, references = map(list, zip(*test_pairs, strict=True))
+    answers = [*references[:20], *[""] * 20]
+    held_out = HeldOut(lambda texts: answers, sources, references, TokenBatches(corpus, 200, shuffle=False))
+    held_out.set_model(new_translator().model)
+    logs = {"loss": 1.0}
+    held_out.on_epoch_end(0, logs)
+    assert logs["val_loss"] == pytest.approx(np.log(logs["val_perplexity"]))
+    assert 0 < logs["val_bleu"] < 100 and logs["loss"] == 1.0 and 0 <= logs["val_token_accuracy"] <= 1
+
+
+def test_model_without_logs_is_no_error():
+    Divergence().on_epoch_end(0, None)
+    Throughput(SimpleNamespace()).on_epoch_end(0, None)

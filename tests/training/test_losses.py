@@ -1,0 +1,86 @@
+"""The loss against a loop, and its gradient against Keras' own on one-hot targets."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from keraszoo.training.losses import TokenCrossentropy
+
+
+@pytest.fixture
+def example():
+    """Targets (2, 3), logits (2, 3, 5), weights (2, 3) with padding."""
+    generator = np.random.default_rng(0)
+    logits = generator.normal(size=(2, 3, 5), scale=3).astype("float32")
+    weights = np.array([[0.25, 0.25, 0.25], [0.25, 0, 0]], "float32")
+    return generator.integers(0, 5, (2, 3)).astype("int32"), logits, weights
+
+
+def by_hand(targets, logits, weights, smoothing):
+    loss = 0.0
+    for row, column in np.ndindex(targets.shape):
+        scores = logits[row, column].astype("float64")
+        log_p = scores - np.log(np.exp(scores).sum())
+        for word in range(len(scores)):
+            wanted = (1 - smoothing) * (word == targets[row, column]) + smoothing / len(scores)
+            loss -= weights[row, column] * wanted * log_p[word]
+    return loss
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+def test_equals_a_loop(example, smoothing):
+    assert float(TokenCrossentropy(smoothing)(*example)) == pytest.approx(
+        by_hand(*example, smoothing), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_value_and_gradient_are_those_of_keras_on_one_hot_targets(example, smoothing):
+    targets, logits, weights = example
+    theirs = keras.losses.CategoricalCrossentropy(True, label_smoothing=smoothing, reduction="sum")
+    results = []
+    for loss, wanted in (TokenCrossentropy(smoothing), targets), (theirs, ops.one_hot(targets, 5)):
+        with tf.GradientTape() as tape:
+            variable = tf.Variable(logits)
+            value = loss(wanted, variable, weights)
+        results.append((value, tape.gradient(value, variable)))
+    for ours, others in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, others, rtol=1e-5, atol=1e-7)
+
+
+def test_padding_has_no_gradient(example):
+    targets, logits, weights = example
+    with tf.GradientTape() as tape:
+        variable = tf.Variable(logits)
+        value = TokenCrossentropy(0.1)(targets, variable, weights)
+    gradient = tape.gradient(value, variable).numpy()
+    assert not gradient[weights == 0].any() and gradient[weights > 0].any(axis=-1).all()
+
+
+def test_logits_of_half_precision_are_summed_in_float32(example):
+    targets, logits, weights = example
+    rounded = ops.cast(logits, "bfloat16")
+    value = TokenCrossentropy(0.1)(targets, rounded, weights)
+    assert keras.backend.standardize_dtype(value.dtype) == "float32"
+    exact = by_hand(targets, ops.convert_to_numpy(ops.cast(rounded, "float32")), weights, 0.1)
+    assert float(value) == pytest.approx(exact, rel=1e-5)
+
+
+def test_large_logits_overflow_nowhere():
+    logits = np.array([[[1e4, -1e4, 0.0]]], "float32")
+    assert float(TokenCrossentropy()(np.array([[0]]), logits, np.ones((1, 1)))) == 0
+    assert float(TokenCrossentropy()(np.array([[1]]), logits, np.ones((1, 1)))) == 2e4
+
+
+def test_config_round_trip():
+    loss = TokenCrossentropy(0.2, name="xent")
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert (again.label_smoothing, again.name, again.reduction) == (0.2, "xent", "sum")
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0])
+def test_smoothing_out_of_range(smoothing):
+    with pytest.raises(ValueError, match=r"label_smoothing must be in \[0, 1\)"):
+        TokenCrossentropy(smoothing)
