@@ -46,6 +46,8 @@ class Translator:
         self.source_subwords = source_subwords
         self.target_subwords = target_subwords or source_subwords
         self.search = search or SearchOptions()
+        if not isinstance(max_source_tokens, int) or max_source_tokens < 1:
+            raise KerasZooError(f"max_source_tokens must be at least 1. Received: {max_source_tokens!r}")
         self.max_source_tokens = max_source_tokens
         self.metrics = {}
         self.recipe = None

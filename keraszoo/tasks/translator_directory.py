@@ -4,7 +4,7 @@ import keras
 
 import keraszoo
 from keraszoo import models, pretrained
-from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.errors import PresetError
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
 
@@ -59,10 +59,11 @@ def read(cls, name):
         model = getattr(models, kind)(**config["model"]["config"])
         search = SearchOptions(**config["search"])
         translator = cls(model, sides[0], sides[-1], search, config["max_source_tokens"])
+    except PresetError:
+        raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, KerasZooError):
-            raise
-        raise PresetError(f"{directory.path}: config.json is not one of a translator: {error}") from error
+        said = f"{directory.path}: config.json is not one of a translator: {error}"
+        raise PresetError(" ".join(said.split())) from error
     directory.load_weights(model)
     translator.metrics = directory.metrics
     translator.recipe = config.get("recipe")

@@ -1,5 +1,6 @@
 """Beam search against all hypotheses there are, against a beam in plain Python, and against greedy search."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -252,6 +253,7 @@ def test_as_many_hypotheses_as_asked_for_the_best_first(tables, found):
         assert ranks == sorted(ranks)
 
 
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX takes nothing from an axis of length 0")
 def test_no_sentences_give_no_hypotheses(tables):
     model = tables().some([])
     for width in (1, 3):
