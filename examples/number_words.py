@@ -3,8 +3,8 @@
     make demo      # or: pip install 'keraszoo[demo]' and python examples/number_words.py
 
 "twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The
-data is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by, of which 99.0 %
-came out exactly right (99.4 % with the seed 2), after four minutes on 2 busy cores.
+data is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by. Of these
+99.0 % were exactly right after four minutes on 2 busy cores (99.4 % with the seed 2).
 """
 
 import subprocess

@@ -47,7 +47,8 @@ def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_p
     assert (tmp_path / "model" / "joint.model").exists()
     assert again.source_subwords == again.target_subwords == both_subwords[0]
     assert (again.search, again.max_source_tokens, again.recipe) == (search, 9, {"some": "recipe"})
-    assert again.translate(["one two"]) == translator.translate(["one two"])
+    pair = ["one two"], ["two one one"]
+    assert again.score(*pair) == translator.score(*pair)
 
 
 def test_a_changed_weight_is_refused(saved):
