@@ -47,7 +47,7 @@ def train_translator(translator, train, validation=None, directory=None, setting
     held_out, best, last = None, None, LastWeights(settings.average_last)
     if validation is not None:
         held_out = _held_out(translator, validation, settings)
-        save = None if directory is None else lambda logs: _save(translator, directory, "validation", logs)
+        save = None if directory is None else lambda logs: _save(translator, directory, logs)
         best = BestWeights(patience=settings.patience, save=save)
         callbacks += [held_out, best]
     if settings.average_last > 1:
@@ -68,7 +68,7 @@ def train_translator(translator, train, validation=None, directory=None, setting
     translator.metrics["training"] = figures
     chosen = _choose_weights(translator, held_out, best, last)
     if directory is not None:
-        _save(translator, directory, "validation", chosen)
+        _save(translator, directory, chosen)
     return history
 
 
@@ -134,6 +134,7 @@ def _choose_weights(translator, held_out, best, last):
     return final
 
 
-def _save(translator, directory, name, logs):
-    translator.metrics[name] = {key: float(value) for key, value in (logs or {}).items()}
+def _save(translator, directory, figures):
+    if figures:
+        translator.metrics["validation"] = {key: float(value) for key, value in figures.items()}
     translator.save_to_preset(directory)
