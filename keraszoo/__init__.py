@@ -9,7 +9,11 @@ import importlib
 __version__ = "0.1.0"
 
 _ROOMS = ("errors", "evaluation", "layers", "models", "pretrained", "search", "tasks", "text", "training")
-_NAMES = {"Translator": "keraszoo.tasks.translator", "KerasZooError": "keraszoo.errors"}
+_NAMES = {
+    "Translator": "keraszoo.tasks.translator",
+    "QuestionAnswerer": "keraszoo.tasks.question_answerer",
+    "KerasZooError": "keraszoo.errors",
+}
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

@@ -96,6 +96,8 @@ def translate(
     )
     with console.results() as write:
         translator = _translator(model)
+        if attention:
+            translator.require_attention()
         if as_json or attention or n_best:
             search |= _given(num_hypotheses=n_best)
             answers = describe_lines(translator, lines, chunk, attention=attention, **search)
@@ -152,6 +154,9 @@ def export(
     verify: Annotated[
         str | None, Option("--verify", metavar="FILE", help="Sentences that both must translate alike.")
     ] = None,
+    jit_compile: Annotated[
+        str, Option("--jit-compile", metavar="single|all|never", help="What XLA compiles when it is met.")
+    ] = "single",
 ):
     """Export a SavedModel that turns strings into strings."""
     from keraszoo.text.parallel import read_lines
@@ -159,7 +164,7 @@ def export(
     lines = None if verify is None else list(read_lines(verify))
     with console.results() as write:
         translator = _translator(model)
-        translator.export(directory)
+        translator.export(directory, jit_compile)
         write([directory])
         if lines is not None:
             count = translator.verify_export(directory, lines)
@@ -177,7 +182,9 @@ def plot(
     if not sentence.strip():
         raise KerasZooError("expected a sentence to translate, got a blank one")
     with console.results() as write:
-        translation = _translator(model).translate_details([sentence])[0]
+        translator = _translator(model)
+        translator.require_attention()
+        translation = translator.translate_details([sentence])[0]
         from keraszoo.plots import attention_heatmap
         from keraszoo.text.words import merge_subwords
 

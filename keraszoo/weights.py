@@ -12,16 +12,21 @@ import numpy as np
 
 from keraszoo.errors import PresetError
 
+HALF_LARGEST = float(np.finfo("float16").max)
 
-def save_weights(model, path):
+
+def save_weights(model, path, dtype=None):
     """Writes the weights of a model to `path`, in place: into a directory that `write_directory` is filling.
 
     Args:
         model: a built Keras model.
         path: the file to write; its name ends in `.weights.h5`.
+        dtype: `"float16"` rounds floating-point weights to half precision, at half the size; they are loaded
+            into the dtype that the model has. `None`: each in its own.
 
     Raises:
-        PresetError: the model is not built, a weight is NaN or infinite, or the file cannot be written.
+        PresetError: the model is not built, a weight is NaN or infinite or too large for `dtype`, another
+            `dtype`, or the file cannot be written.
 
     Example:
 
@@ -32,13 +37,17 @@ def save_weights(model, path):
     >>> load_weights(model, path)
     """
     path = Path(path)
+    if dtype not in (None, "float16"):
+        raise PresetError(f"{path}: weights are stored as they are or as float16, not as {dtype!r}")
     if not model.built:
         raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
-    _check_finite(model, path)
+    _check_finite(model, path, HALF_LARGEST if dtype else np.inf)
     try:
         _check_room(model, path)
         with _without_optimizer(model):
             model.save_weights(path)
+        if dtype:
+            _round_to_half(path)
     except (OSError, RuntimeError, ValueError) as error:  # HDF5 reports a full disk as any of these
         raise PresetError(f"{path}: cannot be written: {_in_short(error)}") from error
 
@@ -93,11 +102,39 @@ def _check_room(model, path):
             os.posix_fallocate(file.fileno(), 0, size)
 
 
-def _check_finite(model, path):
+def _check_finite(model, path, largest=np.inf):
     for variable in model.weights:
-        if _is_float(variable) and not np.isfinite(variable.numpy().astype("float32")).all():
+        if not _is_float(variable):
+            continue
+        value = np.abs(variable.numpy().astype("float32"))
+        if not np.isfinite(value).all():
             shape = tuple(variable.shape)
             raise PresetError(f"{path}: weight '{variable.path}' {shape} is missing, NaN or infinite")
+        if value.size and value.max() > largest:
+            raise PresetError(
+                f"{path}: weight '{variable.path}' has {value.max():.3g}, too large for float16"
+            )
+
+
+def _round_to_half(path):
+    """Rewrites a weight file with every floating-point array in float16."""
+    import h5py
+
+    rounded = path.with_name(f"half.{path.name}")
+    with h5py.File(path, "r") as old, h5py.File(rounded, "w") as new:
+
+        def copy(name, item):
+            if isinstance(item, h5py.Group):
+                copied = new.require_group(name)
+            else:
+                value = item[()]
+                value = value.astype("float16") if value.dtype.kind == "f" else value
+                copied = new.create_dataset(name, data=value)
+            copied.attrs.update(item.attrs)
+
+        old.visititems(copy)
+        new.attrs.update(old.attrs)
+    os.replace(rounded, path)
 
 
 def _stored_weights(path):

@@ -48,6 +48,9 @@ class Upper:
             for source, text in zip(sources, self.translate(sources, **options), strict=True)
         ]
 
+    def require_attention(self, wanted=None):
+        """It has attention weights."""
+
     def score(self, sources, targets):
         return np.array([-len(target) / 3 for target in targets], "float32")
 

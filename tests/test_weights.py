@@ -45,6 +45,46 @@ def test_a_round_trip_gives_every_weight(tmp_path, dtype):
     assert same(values(model), values(other))
 
 
+def test_in_half_precision_weights_are_rounded_once_and_take_half_the_room(tmp_path):
+    model, other = small_model(units=99), small_model(units=99)
+    model.layers[-1].moving_mean.assign(np.linspace(-1e-4, 6e4, 99))
+    paths = tmp_path / "full.weights.h5", tmp_path / "half.weights.h5", tmp_path / "again.weights.h5"
+    save_weights(model, paths[0])
+    save_weights(model, paths[1], "float16")
+    load_weights(other, paths[1])
+    assert all(variable.dtype == "float32" for variable in other.weights)
+    assert same(values(other), [value.astype("float16").astype("float32") for value in values(model)])
+    save_weights(other, paths[2], "float16")
+    load_weights(model, paths[2])
+    assert same(values(model), values(other))
+    full, half, _ = (path.stat().st_size for path in paths)
+    assert full - half > 1.98 * model.count_params()  # bytes
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "said"),
+    [
+        (65520.0, "float16", "has 6.55e+04, too large for float16"),
+        (1.0, "int8", "as they are or as float16, not as 'int8'"),
+        (np.nan, "float16", "NaN"),
+    ],
+)
+def test_what_half_precision_does_not_hold(tmp_path, value, dtype, said):
+    model = small_model()
+    model.layers[0].bias.assign([value, *[0.0] * 4])
+    with pytest.raises(PresetError, match=said.replace("+", r"\+")):
+        save_weights(model, tmp_path / "m.weights.h5", dtype)
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_are_no_decimal_numbers_stay_what_they_are(tmp_path):
+    model, other = small_model(dtype="bfloat16"), small_model(dtype="bfloat16")
+    save_weights(model, tmp_path / "m.weights.h5", "float16")
+    load_weights(other, tmp_path / "m.weights.h5")
+    assert same(values(model), values(other))
+
+
 def test_the_optimizer_stays_out_of_the_file_and_in_the_model(tmp_path):
     model = small_model()
     save_weights(model, tmp_path / "plain.weights.h5")

@@ -7,10 +7,18 @@ from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.feed_forward import FeedForward
+from keraszoo.layers.feed_forward_attention import FeedForwardAttention
+from keraszoo.layers.kernel_attention import KernelAttention
+from keraszoo.layers.layer_norm import LayerNorm
+from keraszoo.layers.luong_attention import LuongAttention
+from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.masking import causal_mask, masked_softmax
+from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
-from keraszoo.layers.positions import PositionalEncoding
+from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
+from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
@@ -20,9 +28,18 @@ __all__ = [
     "BidirectionalEncoder",
     "Dropout",
     "FeedForward",
+    "FeedForwardAttention",
+    "KernelAttention",
+    "LayerNorm",
+    "LearnedPositions",
+    "LuongAttention",
+    "LuongDecoder",
+    "MemoryHop",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "RecurrentStack",
     "ScaledDotProductAttention",
+    "SentenceEncoder",
     "TiedEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",

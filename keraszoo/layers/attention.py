@@ -15,8 +15,9 @@ class Attention(keras.layers.Layer):
         value_j
 
     with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes `scores(query,
-    keys)`, and `prepare(value, key)` if something of the score depends on the memory alone. A decoder that
-    steps calls `prepare` once a sentence and `attend` at every step; `call` is the two together.
+    keys)`, and `prepare(value, key)` if something of the score depends on the memory alone, and `focus` if
+    queries see a part of the memory alone. A decoder that steps calls `prepare` once a sentence and `attend`
+    at every step, with the position of its queries; `call` is the two together.
 
     Shapes: B batch, T queries, S values, D width of a value, U width of what `prepare` makes.
 
@@ -31,6 +32,8 @@ class Attention(keras.layers.Layer):
         value_mask: bool `(B, S)`, `True` = attend; arrives by itself from `Embedding(mask_zero=True)`.
         attention_mask: bool `(B, T, S)`, which query may see which value.
         use_causal_mask: query t sees values up to t alone.
+        positions: int `(T,)`, where each query stands, or `(1,)` where all stand at one place; `None`: 0 to
+            T - 1. Layers whose scores or windows know of positions read it.
         training: whether dropout is on.
 
     Returns:
@@ -52,18 +55,36 @@ class Attention(keras.layers.Layer):
         """`(B, T, S)` scores of the queries against what `prepare` made of the memory."""
         raise TypeError(f"{type(self).__name__} is abstract: a subclass supplies scores(query, keys).")
 
-    def attend(self, query, keys, values, mask=None, training=None):
+    def focus(self, query, mask, positions, length):
+        """Narrows what each query sees, before the softmax and after it; the base narrows nothing.
+
+        Args:
+            query: `(B, T, ...)`.
+            mask: bool `(B, T or 1, S)`, or `None`.
+            positions: as for `call`.
+            length: S.
+
+        Returns:
+            `(mask, factor)`: the mask, or a narrower one; and what the attention weights are multiplied by,
+            `(B, T, S)`, or `None`.
+        """
+        return mask, None
+
+    def attend(self, query, keys, values, mask=None, positions=None, training=None):
         """Context and attention weights of queries over a prepared memory.
 
         Args:
             query: `(B, T, ...)`.
             keys, values: what `prepare` returned.
             mask: bool `(B, S)` or `(B, T, S)`, `True` = attend.
+            positions: as for `call`.
 
         Returns:
             `(context, attention_weights)`, `(B, T, D)` and `(B, T, S)`.
         """
-        weights = masked_softmax(self.scores(query, keys), combine_masks(mask))  # (B, T, S)
+        mask, factor = self.focus(query, combine_masks(mask), positions, ops.shape(values)[1])
+        weights = masked_softmax(self.scores(query, keys), mask)  # (B, T, S)
+        weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
         dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
         return ops.matmul(dropped, values), weights  # (B, T, D)
 
@@ -76,12 +97,13 @@ class Attention(keras.layers.Layer):
         value_mask=None,
         attention_mask=None,
         use_causal_mask=False,
+        positions=None,
         training=None,
     ):
         keys, values = self.prepare(value, key)
         causal = causal_mask(ops.shape(query)[1]) if use_causal_mask else None
         mask = combine_masks(value_mask, attention_mask, causal)
-        return self.attend(query, keys, values, mask, training=training)
+        return self.attend(query, keys, values, mask, positions, training=training)
 
     def compute_mask(self, query, value=None, query_mask=None, value_mask=None):
         return query_mask, None

@@ -3,45 +3,9 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.recurrent_encoder import check_cell
-
-
-class _AttentionCell(keras.layers.Layer):
-    """One step of the decoder in the form that `keras.layers.RNN` loops over: the memory travels in the
-    state, unchanged.
-    """
-
-    def __init__(self, attention, units, cell, **kwargs):
-        super().__init__(**kwargs)
-        self.attention = attention
-        self.units = units
-        self.cell = (
-            keras.layers.GRUCell(units, reset_after=False, dtype=self.dtype_policy, name="cell")
-            if cell == "gru"
-            else keras.layers.LSTMCell(units, dtype=self.dtype_policy, name="cell")
-        )
-        self.num_states = 1 if cell == "gru" else 2
-        self.state_size = [units] * self.num_states + [(None, None), (None, None), (None,)]
-
-    def build(self, inputs_shape, memory_shape):
-        if not self.attention.built:  # a saved one comes with its weights
-            self.attention.build((inputs_shape[0], None, self.units), memory_shape)
-        self.cell.build((inputs_shape[0], inputs_shape[-1] + memory_shape[-1]))
-        self.output_size = 2 * self.units + memory_shape[-1]
-
-    def step(self, inputs, state, memory, memory_mask=None, training=None):
-        keys, values = memory
-        query = ops.reshape(state[0], (ops.shape(values)[0], -1, self.units))  # (B, N / B, U)
-        context, weights = self.attention.attend(query, keys, values, memory_mask, training=training)
-        context = ops.reshape(context, (-1, values.shape[-1]))  # (N, D)
-        weights = ops.reshape(weights, (-1, ops.shape(values)[1]))  # (N, S)
-        _, state = self.cell(ops.concatenate([inputs, context], axis=-1), state, training=training)
-        return context, weights, state
-
-    def call(self, inputs, states, training=None):
-        state, (keys, values, mask) = states[: self.num_states], states[self.num_states :]
-        context, _, after = self.step(inputs, state, (keys, values), mask, training=training)
-        return ops.concatenate([state[0], after[0], context], axis=-1), [*after, keys, values, mask]
+from keraszoo.layers.linear import linear
+from keraszoo.layers.recurrent_cell import RecurrentCell
+from keraszoo.layers.time_loop import over_time
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -50,16 +14,17 @@ class AttentionDecoder(keras.layers.Layer):
 
         c_i = attention(s_{i-1}, memory)        s_i = f(s_{i-1}, y_{i-1}, c_i)        (section 3.1, A.1.2)
 
-    f is a GRU as in the paper (the context enters both gates and the candidate, by reading `[y_{i-1}; c_i]`)
-    or an LSTM. The
-    layer owns its cell: `step` is one position, `call` runs the same step over all positions.
+    f is a GRU as in the paper, an LSTM or a plain tanh, with matrices W of y (in `cell`), U of s (in `cell`)
+    and C of c, for each gate. W y is computed for all positions at once, in front of the loop.
+
+    The layer owns its cell: `step` is one position, `call` runs the same step over all positions.
 
     Shapes: B batch, T target, S source, D width of the memory, E width of the inputs, U `units`.
 
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
         units: U, the width of s.
-        cell: `"gru"` or `"lstm"`.
+        cell: a kind of `RecurrentCell`.
 
     Call arguments:
         inputs: `(B, T, E)`, embeddings of y_{i-1}.
@@ -92,51 +57,66 @@ class AttentionDecoder(keras.layers.Layer):
         self.supports_masking = True
         self.attention = attention
         self.units = units
-        self.cell = check_cell(cell)
-        self.one_step = _AttentionCell(attention, units, cell, dtype=self.dtype_policy, name="step")
-        self.loop = keras.layers.RNN(
-            self.one_step, return_sequences=True, dtype=self.dtype_policy, name="loop"
-        )
+        self.cell = RecurrentCell(units, cell, dtype=self.dtype_policy, name="cell")
 
     def build(self, inputs_shape, memory_shape, initial_state_shape=None):
-        self.one_step.build(inputs_shape, memory_shape)
-        self.loop.built = True  # it has no weights but those of the step
+        if not self.attention.built:  # a saved one comes with its weights
+            self.attention.build((inputs_shape[0], None, self.units), memory_shape)
+        self.cell.build((inputs_shape[0], inputs_shape[-1]))
+        shape = (memory_shape[-1], self.cell.width)
+        self.C = self.add_weight(name="C", shape=shape, initializer="glorot_uniform")
 
     def initial_state(self, first):
         """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; an LSTM's c_0 is zero."""
-        return [first] if self.cell == "gru" else [first, ops.zeros_like(first)]
+        return self.cell.first_state(first)
 
     def prepare(self, memory):
         """What the attention can know of the memory before any step: `(keys, values)`."""
         return self.attention.prepare(memory)
 
-    def step(self, inputs, state, memory, memory_mask=None, training=None):
+    def step(self, inputs, state, memory, position, memory_mask=None, training=None):
         """One position of every row; a sentence's rows stand side by side and share its memory.
 
         Args:
             inputs: `(N, E)`, N = B * rows of a sentence.
             state: the cell's, a list of `(N, U)`.
             memory: what `prepare` returned, B sentences.
+            position: scalar int, how many positions came before, which an attention may want to know.
             memory_mask: bool `(B, S)`.
 
         Returns:
             `(context, attention_weights, state)`: `(N, D)`, `(N, S)` and the cell's next state.
         """
-        return self.one_step.step(inputs, state, memory, memory_mask, training=training)
+        return self._step(self.cell.project(inputs), state, memory, memory_mask, position, training)
+
+    def _step(self, projected, state, memory, memory_mask, position, training):
+        keys, values = memory
+        query = ops.reshape(state[0], (ops.shape(values)[0], -1, self.units))  # (B, N / B, U)
+        positions = ops.reshape(position, (1,))
+        context, weights = self.attention.attend(
+            query, keys, values, memory_mask, positions, training=training
+        )
+        context = ops.reshape(context, (-1, values.shape[-1]))  # (N, D)
+        weights = ops.reshape(weights, (-1, ops.shape(values)[1]))  # (N, S)
+        return context, weights, self.cell.advance(projected + linear(context, self.C), state)
 
     def call(self, inputs, memory, initial_state, inputs_mask=None, memory_mask=None, training=None):
-        keys, values = self.prepare(memory)
-        if memory_mask is None:
-            memory_mask = ops.ones(ops.shape(memory)[:2], dtype="bool")
-        states = [*initial_state, keys, values, ops.cast(memory_mask, self.compute_dtype)]
-        outputs = self.loop(inputs, initial_state=states, training=training)  # (B, T, 2 U + D)
+        prepared = self.prepare(memory)
+
+        def step(projected, state):
+            *state, position = state
+            context, _, after = self._step(projected, state, prepared, memory_mask, position, training)
+            return ops.concatenate([state[0], after[0], context], axis=-1), [*after, position + 1]
+
+        start = [*initial_state, ops.zeros((), dtype="int32")]
+        outputs, _ = over_time(step, self.cell.project(inputs), start)  # (B, T, 2 U + D)
         return tuple(ops.split(outputs, [self.units, 2 * self.units], axis=-1))
 
     def get_config(self):
         own = {
             "attention": keras.saving.serialize_keras_object(self.attention),
             "units": self.units,
-            "cell": self.cell,
+            "cell": self.cell.cell,
         }
         return {**super().get_config(), **own}
 

@@ -7,6 +7,20 @@ from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
 
 
+def additive_scores(queries, keys, v):
+    """`v^T tanh(q_i + k_j)` of all pairs, over a `(B, T, S, U)` tensor.
+
+    Args:
+        queries: `(B, T, U)`, projected.
+        keys: `(B, S, U)`, projected.
+        v: `(U, 1)`.
+
+    Returns:
+        `(B, T, S)`.
+    """
+    return linear(ops.tanh(queries[:, :, None] + keys[:, None]), v)[..., 0]
+
+
 @keras.saving.register_keras_serializable(package="keraszoo")
 class BahdanauAttention(Attention):
     """Additive attention as in the paper's appendix A.1.2: a small feed-forward net scores each pair.
@@ -66,9 +80,7 @@ class BahdanauAttention(Attention):
         return linear(value if key is None else key, self.W_k, self.b), value  # (B, S, U)
 
     def scores(self, query, keys):
-        queries = linear(query, self.W_q)  # (B, T, U)
-        hidden = ops.tanh(queries[:, :, None] + keys[:, None])  # (B, T, S, U)
-        return linear(hidden, self.v)[..., 0]  # (B, T, S)
+        return additive_scores(linear(query, self.W_q), keys, self.v)  # (B, T, S)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}

@@ -8,6 +8,7 @@ from keras import ops
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import combine_masks, masked_softmax
+from keraszoo.layers.rotary_positions import rotate
 
 
 def _batch(x):
@@ -30,6 +31,8 @@ class MultiHeadAttention(Attention):
     writes what `prepare` makes of each new position into a cache of fixed size and calls `attend` with a mask
     over the cache.
 
+    With `rotary`, queries and keys are turned by the position they stand at, see `rotate`.
+
     Shapes: B batch, T queries, S values, H heads, d_k `key_dim`, d_v `value_dim`.
 
     Args:
@@ -38,16 +41,18 @@ class MultiHeadAttention(Attention):
         value_dim: d_v, the width of a value in one head; `None`: d_k.
         output_dim: width of the context; `None`: the width of the query.
         use_bias: add biases b_q, b_k, b_v, b_o (Keras does, the paper's equations do not).
+        rotary: rotary positions (Su et al., 2021); then `key_dim` is even.
         dropout: share of the attention weights dropped in training.
 
-    Call arguments: as for `Attention`. Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
+    Call arguments: as for `Attention`; `positions` are read with `rotary`. Self-attention is `layer(x, x)`,
+    causal with `use_causal_mask=True`.
 
     Returns:
         `(context, attention_weights)`: `(B, T, output_dim)` and `(B, H, T, S)`. A query that may see nothing
         has attention weights of zero and, as its heads are zero, the context b_o.
 
     Raises:
-        ValueError: if `num_heads` or `key_dim` is not a positive integer.
+        ValueError: if `num_heads` or `key_dim` is not a positive integer, or `key_dim` is odd with `rotary`.
 
     Example:
 
@@ -61,17 +66,28 @@ class MultiHeadAttention(Attention):
     """
 
     def __init__(
-        self, num_heads, key_dim, value_dim=None, output_dim=None, use_bias=True, dropout=0.0, **kwargs
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        output_dim=None,
+        use_bias=True,
+        rotary=False,
+        dropout=0.0,
+        **kwargs,
     ):
         super().__init__(dropout=dropout, **kwargs)
         for name, number in {"num_heads": num_heads, "key_dim": key_dim}.items():
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a positive integer. Received: {name}={number!r}")
+        if rotary and key_dim % 2:
+            raise ValueError(f"rotary positions turn pairs: key_dim must be even. Received: {key_dim}")
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
         self.output_dim = output_dim
         self.use_bias = use_bias
+        self.rotary = rotary
 
     def build(self, query_shape, value_shape, key_shape=None):
         key_shape = value_shape if key_shape is None else key_shape
@@ -94,20 +110,30 @@ class MultiHeadAttention(Attention):
         x = ops.reshape(x, (_batch(x), ops.shape(x)[1], self.num_heads, width))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, width)
 
-    def prepare(self, value, key=None):
-        """Keys `(B, H, S, d_k)` and values `(B, H, S, d_v)` of a memory."""
+    def _placed(self, x, positions):
+        """Heads `(B, H, T, d_k)` turned by their positions, if they are to be."""
+        if not self.rotary:
+            return x
+        return rotate(x, ops.arange(ops.shape(x)[2]) if positions is None else positions)
+
+    def prepare(self, value, key=None, positions=None):
+        """Keys `(B, H, S, d_k)` and values `(B, H, S, d_v)` of a memory; with `rotary`, `positions` `(S,)` or
+        `(1,)` are where they stand, 0 to S - 1 by default.
+        """
         keys = linear(value if key is None else key, self.W_k, self.b_k)
         values = linear(value, self.W_v, self.b_v)
-        return self._split_heads(keys, self.key_dim), self._split_heads(values, self.value_dim)
+        keys = self._placed(self._split_heads(keys, self.key_dim), positions)
+        return keys, self._split_heads(values, self.value_dim)
 
-    def scores(self, query, keys):
+    def scores(self, query, keys, positions=None):
         queries = self._split_heads(linear(query, self.W_q, self.b_q), self.key_dim)
+        queries = self._placed(queries, positions)
         return ops.matmul(queries * (1 / math.sqrt(self.key_dim)), ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
 
-    def attend(self, query, keys, values, mask=None, training=None):
+    def attend(self, query, keys, values, mask=None, positions=None, training=None):
         mask = combine_masks(mask)
         mask = None if mask is None else mask[:, None]  # (B, 1, T or 1, S)
-        weights = masked_softmax(self.scores(query, keys), mask)  # (B, H, T, S)
+        weights = masked_softmax(self.scores(query, keys, positions), mask)  # (B, H, T, S)
         dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
         heads = ops.transpose(ops.matmul(dropped, values), (0, 2, 1, 3))  # (B, T, H, d_v)
         heads = ops.reshape(heads, (_batch(heads), ops.shape(heads)[1], self.num_heads * self.value_dim))
@@ -158,5 +184,6 @@ class MultiHeadAttention(Attention):
             "value_dim": self.value_dim,
             "output_dim": self.output_dim,
             "use_bias": self.use_bias,
+            "rotary": self.rotary,
         }
         return {**super().get_config(), **own}

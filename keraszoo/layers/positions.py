@@ -1,7 +1,14 @@
-"""Where a word stands: sinusoidal positions (Vaswani et al., 2017, section 3.5)."""
+"""Where a word stands, added to what it is: sinusoidal (Vaswani et al., 2017, section 3.5) or learned."""
 
 import keras
 from keras import ops
+
+
+def angles_of(positions, width, max_wavelength=10_000):
+    """`pos / max_wavelength^(2i / width)`, float32: int `(T,)` to `(T, width / 2)`."""
+    exponents = ops.arange(0, width, 2, dtype="float32") / width
+    rates = ops.power(float(max_wavelength), -exponents)  # (width / 2,)
+    return ops.cast(positions, "float32")[:, None] * rates
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -54,9 +61,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def encoding(self, positions, d_model):
         """PE of the given positions, float32: `(T,)` to `(T, d_model)`."""
-        exponents = ops.arange(0, d_model, 2, dtype="float32") / d_model
-        rates = ops.power(float(self.max_wavelength), -exponents)  # (d_model / 2,)
-        angles = ops.cast(positions, "float32")[:, None] * rates  # (T, d_model / 2)
+        angles = angles_of(positions, d_model, self.max_wavelength)
         sines, cosines = ops.sin(angles), ops.cos(angles)
         if self.layout == "halves":
             return ops.concatenate([sines, cosines], axis=-1)
@@ -71,3 +76,61 @@ class PositionalEncoding(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "layout": self.layout, "max_wavelength": self.max_wavelength}
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class LearnedPositions(keras.layers.Layer):
+    """Adds to each position a vector of its own, which is learned (Gehring et al., 2017).
+
+        y_t = x_t + P[t]        P -> `P`
+
+    A position that training never reached has a vector that nothing has taught; one beyond the table gets the
+    table's last.
+
+    Args:
+        max_positions: rows of the table.
+
+    Call arguments:
+        inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
+        start: position of the first row of `inputs`: an integer or a scalar tensor. A decoder that steps
+            passes its position.
+
+    Returns:
+        `(B, T, d_model)`: inputs + P.
+
+    Example:
+
+    >>> import numpy as np
+    >>> tuple(LearnedPositions(max_positions=7)(np.zeros((1, 2, 4))).shape)
+    (1, 2, 4)
+
+    Reference: Gehring et al.: Convolutional Sequence to Sequence Learning, 2017,
+    https://arxiv.org/abs/1705.03122.
+    """
+
+    def __init__(self, max_positions, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(max_positions, int) or max_positions < 1:
+            raise ValueError(f"max_positions must be a positive integer. Received: {max_positions!r}")
+        self.supports_masking = True
+        self.max_positions = max_positions
+
+    def build(self, inputs_shape):
+        initializer = keras.initializers.RandomNormal(stddev=0.02)
+        self.P = self.add_weight(
+            name="P", shape=(self.max_positions, inputs_shape[-1]), initializer=initializer
+        )
+
+    def encoding(self, positions, d_model=None):
+        """P of the given positions: `(T,)` to `(T, d_model)`."""
+        return ops.take(self.P, ops.minimum(positions, self.max_positions - 1), axis=0)
+
+    def call(self, inputs, start=0):
+        positions = ops.arange(ops.shape(inputs)[1]) + start
+        return inputs + ops.cast(self.encoding(positions), inputs.dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "max_positions": self.max_positions}

@@ -1,17 +1,10 @@
 """Reading a sentence in both directions (Schuster and Paliwal, 1997; Bahdanau et al., 2015, section 3.2)."""
 
 import keras
+from keras import ops
 
 from keraszoo.layers.dropout import Dropout
-
-CELLS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
-
-
-def check_cell(cell):
-    """The name of a recurrent cell, or an error that lists them."""
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {sorted(CELLS)}. Received: cell={cell!r}")
-    return cell
+from keraszoo.layers.recurrent_stack import RecurrentStack
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -20,14 +13,13 @@ class BidirectionalEncoder(keras.layers.Layer):
 
         h_j = [h->_j ; h<-_j]        h->_j = f(x_j, h->_{j-1})        h<-_j = f(x_j, h<-_{j+1})
 
-    The GRU is the one of Cho et al. (2014), with the reset gate before the matrix product; the LSTM that of
-    Hochreiter and Schmidhuber with forget gates. Padding stands at the end and is skipped by both directions.
+    Padding stands at the end and is skipped by both directions.
 
     Shapes: B batch, S source, D width of the inputs, U `units`.
 
     Args:
         units: U, of one direction.
-        cell: `"gru"` or `"lstm"`.
+        cell: a kind of `RecurrentCell`.
         num_layers: how many bidirectional layers stand on each other.
         dropout: share of the inputs of each layer after the first that is dropped in training.
 
@@ -57,37 +49,32 @@ class BidirectionalEncoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.units = units
-        self.cell = check_cell(cell)
+        self.cell = cell
         self.num_layers = num_layers
         self.dropout = dropout
         self.between = Dropout(dropout, dtype=self.dtype_policy)
-        options = {"reset_after": False} if cell == "gru" else {}
-        self.layers = [
-            keras.layers.Bidirectional(
-                CELLS[cell](
-                    units,
-                    return_sequences=True,
-                    use_cudnn=False,
-                    dtype=self.dtype_policy,
-                    zero_output_for_mask=True,
-                    **options,
-                ),
-                dtype=self.dtype_policy,
-                name=f"layer_{i}",
-            )
-            for i in range(num_layers)
-        ]
+
+        def direction(backward):
+            name = "backward" if backward else "forward"
+            return [
+                RecurrentStack(units, cell, backward=backward, dtype=self.dtype_policy, name=f"{name}_{i}")
+                for i in range(num_layers)
+            ]
+
+        self.forward, self.backward = direction(False), direction(True)
 
     def build(self, inputs_shape):
-        for layer in self.layers:
-            layer.build(inputs_shape)
+        for forward, backward in zip(self.forward, self.backward, strict=True):
+            forward.build(inputs_shape)
+            backward.build(inputs_shape)
             inputs_shape = (*inputs_shape[:-1], 2 * self.units)
 
     def call(self, inputs, inputs_mask=None, mask=None, training=None):
         x, inputs_mask = inputs, mask if inputs_mask is None else inputs_mask
-        for i, layer in enumerate(self.layers):
+        for i, layers in enumerate(zip(self.forward, self.backward, strict=True)):
             x = self.between(x, training=training) if i else x
-            x = layer(x, mask=inputs_mask, training=training)  # (B, S, 2 U)
+            directions = [layer(x, inputs_mask=inputs_mask)[0] for layer in layers]
+            x = ops.concatenate(directions, axis=-1)  # (B, S, 2 U)
         return x, x[:, 0, self.units :]
 
     def compute_mask(self, inputs, inputs_mask=None):

@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
+from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.masking import causal_mask
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 
@@ -26,6 +27,7 @@ class TransformerLayer(keras.layers.Layer):
         hidden_dropout: dropout inside the feed-forward sublayer; `None`: as `dropout`.
         activation: of the feed-forward sublayer.
         use_bias: biases in the attention projections.
+        rotary: rotary positions in self-attention, see `MultiHeadAttention`.
         epsilon: of the layer normalisation.
     """
 
@@ -41,6 +43,7 @@ class TransformerLayer(keras.layers.Layer):
         hidden_dropout=None,
         activation="relu",
         use_bias=True,
+        rotary=False,
         epsilon=1e-6,
         **kwargs,
     ):
@@ -54,19 +57,17 @@ class TransformerLayer(keras.layers.Layer):
         self.hidden_dropout = dropout if hidden_dropout is None else hidden_dropout
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
+        self.rotary = rotary
         self.epsilon = epsilon
         self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
-            name: keras.layers.LayerNormalization(
-                epsilon=epsilon, dtype=self.dtype_policy, name=f"{name}_norm"
-            )
-            for name in self.sublayers
+            name: LayerNorm(epsilon, dtype=self.dtype_policy, name=f"{name}_norm") for name in self.sublayers
         }
         self.feed_forward = FeedForward(
             hidden_dim, activation, self.hidden_dropout, dtype=self.dtype_policy, name="feed_forward"
         )
 
-    def _make_attention(self, width, name):
+    def _make_attention(self, width, name, rotary=False):
         if width % self.num_heads:
             raise ValueError(
                 "The width of the inputs must be a multiple of num_heads. "
@@ -76,6 +77,7 @@ class TransformerLayer(keras.layers.Layer):
             self.num_heads,
             width // self.num_heads,
             use_bias=self.use_bias,
+            rotary=rotary,
             dropout=self.attention_dropout,
             dtype=self.dtype_policy,
             name=name,
@@ -98,6 +100,7 @@ class TransformerLayer(keras.layers.Layer):
             "hidden_dropout": self.hidden_dropout,
             "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
+            "rotary": self.rotary,
             "epsilon": self.epsilon,
         }
         return {**super().get_config(), **own}
@@ -125,7 +128,7 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape):
-        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention")
+        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention", self.rotary)
         self.self_attention.build(inputs_shape, inputs_shape)
         self.feed_forward.build(inputs_shape)
         for norm in self.norms.values():
@@ -179,7 +182,7 @@ class TransformerDecoderLayer(TransformerLayer):
     sublayers = ("self_attention", "cross_attention", "feed_forward")
 
     def build(self, inputs_shape, memory_shape):
-        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention")
+        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention", self.rotary)
         self.cross_attention = self._make_attention(inputs_shape[-1], "cross_attention")
         self.self_attention.build(inputs_shape, inputs_shape)
         self.cross_attention.build(inputs_shape, memory_shape)
@@ -193,9 +196,9 @@ class TransformerDecoderLayer(TransformerLayer):
 
     def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
         seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
-        return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training)
+        return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training=training)
 
-    def step(self, inputs, memory, memory_mask, write, mask, training=None):
+    def step(self, inputs, memory, memory_mask, write, mask, positions=None, training=None):
         """The sublayers over new positions, with whatever came before them in a cache.
 
         Args:
@@ -205,15 +208,17 @@ class TransformerDecoderLayer(TransformerLayer):
             write: a function that takes the keys and values of the new positions, keeps them, and gives those
                 of all positions so far; `None`: the new ones are all.
             mask: bool, which of these each new position may see.
+            positions: int `(T,)`, where the new ones stand, or `(1,)` if all at one place; `None`: 0 to T -
+                1.
 
         Returns:
             `(outputs, attention_weights)`, as `call`.
         """
 
         def self_attention(x):
-            new = self.self_attention.prepare(x)
+            new = self.self_attention.prepare(x, positions=positions)
             keys, values = new if write is None else write(*new)
-            return self.self_attention.attend(x, keys, values, mask, training=training)
+            return self.self_attention.attend(x, keys, values, mask, positions, training=training)
 
         def cross_attention(x):
             return self.cross_attention.attend(x, *memory, memory_mask, training=training)

@@ -5,19 +5,19 @@ from keras import ops
 
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
-from keraszoo.layers.dropout import Dropout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
-from keraszoo.models.translation_model import TranslationModel
+from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RNNSearch(TranslationModel):
+class RNNSearch(RecurrentModel):
     """A bidirectional encoder and a decoder that searches the source for what the next word needs.
 
         h_j = [h->_j ; h<-_j]                                       annotations                   (A.2.1)
         s_0 = tanh(W_s h<-_1)                                       `initial`                     (A.2.2)
         c_i = sum_j alpha_ij h_j, e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)                        (A.1.2)
-        s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`, GRU or LSTM
+        s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`
         t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i                `readout`
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
         p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
@@ -38,7 +38,7 @@ class RNNSearch(TranslationModel):
         decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
         readout_dim: l, the width after maxout; `None`: half of U.
-        cell: `"gru"` as in the paper, or `"lstm"`.
+        cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
         dropout: on embeddings, between encoder layers and on the readout.
         share_embeddings: one embedding for source and target, which wants one joint vocabulary.
@@ -95,14 +95,7 @@ class RNNSearch(TranslationModel):
         source_pad_id=0,
         **kwargs,
     ):
-        target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
-        super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
-        if share_embeddings and source_vocabulary_size != target_vocabulary_size:
-            raise ValueError(
-                "share_embeddings wants one joint vocabulary. Received: "
-                f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
-            )
-        self.sizes = {
+        sizes = {
             "embedding_dim": embedding_dim,
             "units": units,
             "decoder_units": decoder_units,
@@ -114,88 +107,52 @@ class RNNSearch(TranslationModel):
             "share_embeddings": share_embeddings,
             "tie_output": tie_output,
         }
-        dtype = self.dtype_policy
         decoder_units = decoder_units or units
         readout_dim = embedding_dim if tie_output else readout_dim or decoder_units // 2
-        embedding = keras.layers.Embedding
-        self.target_embedding = embedding(
-            target_vocabulary_size, embedding_dim, dtype=dtype, name="target_embedding"
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
         )
-        self.source_embedding = (
-            self.target_embedding
-            if share_embeddings
-            else embedding(source_vocabulary_size, embedding_dim, dtype=dtype, name="source_embedding")
-        )
-        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
-        self.readout_dropout = Dropout(dropout, dtype=dtype, name="readout_dropout")
+        dtype = self.dtype_policy
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
         self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
         attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")
         self.decoder = AttentionDecoder(attention, decoder_units, cell, dtype=dtype, name="decoder")
         self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
-        self.output_bias = self.add_weight(
-            name="output_bias", shape=(target_vocabulary_size,), initializer="zeros"
-        )
-        self.output_kernel = None
-        if not tie_output:
-            self.output_kernel = self.add_weight(
-                name="output_kernel",
-                shape=(readout_dim, target_vocabulary_size),
-                initializer="glorot_uniform",
-            )
 
     def encode(self, source, training=None):
         mask = self.memory_mask(source)
-        x = self.embedding_dropout(self.source_embedding(source), training=training)  # (B, S, E)
+        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
         annotations, first_backward = self.encoder(x, inputs_mask=mask, training=training)
         return {"memory": annotations, "memory_mask": mask, "first": self.initial(first_backward)}
 
     def call(self, inputs, training=None):
         source, target_in = inputs
         memory = self.encode(source, training=training)
-        embedded = self.embedding_dropout(self.target_embedding(target_in), training=training)  # (B, T, E)
+        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
         start = self.decoder.initial_state(memory["first"])
         queries, _, contexts = self.decoder(
             embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
         )
-        return self._logits(queries, embedded, contexts, training)
+        return self._read(queries, embedded, contexts, training)
 
-    def _logits(self, queries, embedded, contexts, training=None):
+    def _read(self, queries, embedded, contexts, training=None):
         readout = self.readout(ops.concatenate([queries, embedded, contexts], axis=-1))  # (..., 2 l)
-        pairs = ops.reshape(readout, (*ops.shape(readout)[:-1], -1, 2))
-        readout = self.readout_dropout(ops.max(pairs, axis=-1), training=training)  # (..., l)
-        kernel = self.output_kernel
-        if kernel is None:
-            kernel = ops.transpose(ops.cast(self.target_embedding.embeddings, readout.dtype))
-        return ops.matmul(readout, ops.cast(kernel, readout.dtype)) + ops.cast(
-            self.output_bias, readout.dtype
-        )
+        return self.logits(maxout(readout), training)
 
     def initial_state(self, memory, beam_width=1, length=None):
-        keys, values = self.decoder.prepare(memory["memory"])
-        start = self.decoder.initial_state(ops.repeat(memory["first"], beam_width, axis=0))
-        mask = memory["memory_mask"]
-        rows = ops.shape(mask)[0] * beam_width
-        return {
-            "memory": {"memory_mask": mask, "keys": keys, "values": values},
-            "position": ops.zeros((), dtype="int32"),
-            "recurrent": start,
-            "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
-        }
+        first = ops.repeat(memory["first"], beam_width, axis=0)  # (N, U)
+        prepared = self.decoder.prepare(memory["memory"])
+        return attending_state(memory, prepared, self.decoder.initial_state(first))
 
     def step(self, tokens, state):
         memory = state["memory"]
         embedded = self.target_embedding(tokens)  # (N, E)
-        queries = state["recurrent"][0]
         context, weights, recurrent = self.decoder.step(
-            embedded, state["recurrent"], (memory["keys"], memory["values"]), memory["memory_mask"]
+            embedded,
+            state["recurrent"],
+            (memory["keys"], memory["values"]),
+            state["position"],
+            memory["memory_mask"],
         )
-        return self._logits(queries, embedded, context), {
-            **state,
-            "position": state["position"] + 1,
-            "recurrent": list(recurrent),
-            "attention_weights": ops.cast(weights, "float32"),
-        }
-
-    def get_config(self):
-        return {**super().get_config(), **self.sizes}
+        logits = self._read(state["recurrent"][0], embedded, context)
+        return logits, attended(state, recurrent, weights)

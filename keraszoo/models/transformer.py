@@ -5,7 +5,8 @@ from keras import ops
 
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
-from keraszoo.layers.positions import PositionalEncoding
+from keraszoo.layers.layer_norm import LayerNorm
+from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
 
@@ -14,7 +15,7 @@ from keraszoo.models.translation_model import TranslationModel
 class Transformer(TranslationModel):
     """Encoder and decoder of stacked self-attention (figure 1 of the paper).
 
-    Source and target words are embedded, multiplied by sqrt(d_model) and given sinusoidal positions; the
+    Source and target words are embedded, multiplied by sqrt(d_model) and given positions; the
     output matrix before the softmax is the transpose of the target embedding, and by default also of the
     source embedding ("three-way" tied, section 3.4), which wants one joint vocabulary.
 
@@ -37,6 +38,9 @@ class Transformer(TranslationModel):
         tie_embeddings: `"all"` (source, target and output share one matrix), `"target"` (target and output
             do).
         use_bias: biases in the attention projections.
+        positions: `"sinusoidal"` (the paper), `"learned"` (a vector for each, for source and target alike) or
+            `"rotary"` (self-attention turns its queries and keys).
+        max_positions: rows of the table of learned positions; words beyond it share the last.
         source_pad_id: id of padding in the source.
 
     Call arguments:
@@ -47,7 +51,8 @@ class Transformer(TranslationModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `tie_embeddings` is unknown, or is `"all"` with two vocabulary sizes.
+        ValueError: if `positions` or `tie_embeddings` is unknown, or the latter is `"all"` with two
+            vocabulary sizes.
 
     Example:
 
@@ -80,6 +85,8 @@ class Transformer(TranslationModel):
         pre_norm=False,
         tie_embeddings="all",
         use_bias=True,
+        positions="sinusoidal",
+        max_positions=1024,
         source_pad_id=0,
         **kwargs,
     ):
@@ -92,6 +99,10 @@ class Transformer(TranslationModel):
                 'tie_embeddings="all" wants one joint vocabulary. Received: '
                 f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
             )
+        if positions not in ("sinusoidal", "learned", "rotary"):
+            raise ValueError(
+                f'positions must be "sinusoidal", "learned" or "rotary". Received: {positions!r}'
+            )
         self.sizes = {
             "d_model": d_model,
             "num_layers": num_layers,
@@ -103,6 +114,8 @@ class Transformer(TranslationModel):
             "pre_norm": pre_norm,
             "tie_embeddings": tie_embeddings,
             "use_bias": use_bias,
+            "positions": positions,
+            "max_positions": max_positions,
         }
         dtype = self.dtype_policy
         self.target_embedding = TiedEmbedding(
@@ -113,7 +126,11 @@ class Transformer(TranslationModel):
             if tie_embeddings == "all"
             else TiedEmbedding(source_vocabulary_size, d_model, dtype=dtype, name="source_embedding")
         )
-        self.positions = PositionalEncoding(dtype=dtype, name="positions")
+        self.positions = {
+            "sinusoidal": lambda: PositionalEncoding(dtype=dtype, name="positions"),
+            "learned": lambda: LearnedPositions(max_positions, dtype=dtype, name="positions"),
+            "rotary": lambda: keras.layers.Identity(dtype=dtype, name="positions"),
+        }[positions]()
         self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,
@@ -123,6 +140,7 @@ class Transformer(TranslationModel):
             "attention_dropout": attention_dropout,
             "hidden_dropout": hidden_dropout,
             "use_bias": use_bias,
+            "rotary": positions == "rotary",
             "dtype": dtype,
         }
         self.encoder_layers = [
@@ -133,12 +151,8 @@ class Transformer(TranslationModel):
         ]
         self.encoder_norm = self.decoder_norm = None
         if pre_norm:
-            self.encoder_norm = keras.layers.LayerNormalization(
-                epsilon=1e-6, dtype=dtype, name="encoder_norm"
-            )
-            self.decoder_norm = keras.layers.LayerNormalization(
-                epsilon=1e-6, dtype=dtype, name="decoder_norm"
-            )
+            self.encoder_norm = LayerNorm(dtype=dtype, name="encoder_norm")
+            self.decoder_norm = LayerNorm(dtype=dtype, name="decoder_norm")
 
     def encode(self, source, training=None):
         mask = self.memory_mask(source)
@@ -208,13 +222,13 @@ class Transformer(TranslationModel):
             return write
 
         x = ops.reshape(tokens, (-1, beam_width))  # the rows of a sentence stand where positions do: (B, W)
-        embedded = self.target_embedding(x)
-        code = self.positions.encoding(ops.reshape(position, (1,)), embedded.shape[-1])
-        x = embedded + ops.cast(code, embedded.dtype)  # (B, W, D)
+        x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
+        if self.sizes["positions"] != "rotary":
+            x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
         caches = []
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
             caches.append(list(cache))
-            x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen)
+            x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen, place)
         weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, W, S)
         logits = ops.reshape(self._logits(x), (-1, self.target_vocabulary_size))  # (N, V)
         return logits, {

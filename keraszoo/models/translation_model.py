@@ -20,7 +20,8 @@ class TranslationModel(keras.Model):
     * `"cache"`, of a sentence, optional: tensors `(B, H, L, beam_width * d)` for L positions, with
       `"history"` `(N, L)`: which row of the sentence wrote each position of this row, -1 where none did;
     * `"position"`, of the search: scalar int32, how many positions have been stepped;
-    * `"attention_weights"`, of a row: `(N, S)`, where the last step looked;
+    * `"attention_weights"`, of a row: `(N, S)`, where the last step looked; a model that attends to nothing
+      has none and says so: `attends` is `False`;
     * any other key, of a row: tensors `(N, ...)`.
 
     `keraszoo.search.state` knows how to pick rows or sentences out of a state and how to lengthen its cache.
@@ -31,7 +32,14 @@ class TranslationModel(keras.Model):
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: number of target ids.
         source_pad_id: id of padding in the source; masked everywhere.
+
+    Attributes:
+        attends: whether states have attention weights.
+        presets: dict of named sizes.
     """
+
+    attends = True
+    presets = {}
 
     def __init__(self, source_vocabulary_size, target_vocabulary_size, source_pad_id=0, **kwargs):
         super().__init__(**kwargs)
@@ -55,7 +63,9 @@ class TranslationModel(keras.Model):
         return ops.not_equal(source, self.source_pad_id)
 
     def encode(self, source, training=None):
-        """What the decoder reads: tensors `(B, ...)`, among them `"memory"` and `"memory_mask"` `(B, S)`."""
+        """What the decoder reads: a dict of tensors `(B, ...)`; `"memory_mask"` is `(B, S)`, `"memory"` is
+        `(B, S, D)` where the decoder attends to it, else what it is given of the source.
+        """
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies encode.")
 
     def initial_state(self, memory, beam_width=1, length=None):

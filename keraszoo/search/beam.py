@@ -6,7 +6,7 @@ from keraszoo.search.constraints import FORBIDDEN, constrain
 from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.scoring import score_of
-from keraszoo.search.state import select_rows, written
+from keraszoo.search.state import attention_width, count_rows, select_rows, written
 
 NEVER = -1e30  # the log-probability of a hypothesis that does not exist
 
@@ -21,7 +21,7 @@ def beam_search(
     prefix=None,
     attention=False,
     lengths=None,
-    compact=False,
+    loop=run,
 ):
     """The `options.num_hypotheses` best hypotheses of each sentence, by a beam of W = `options.beam_width`.
 
@@ -32,9 +32,9 @@ def beam_search(
     log-probability (they are of one length), finished ones by score. Where fewer than K have been finished,
     the best live ones follow, cut at the maximum length.
 
-    Args, Returns: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows a sentence.
-    With one row the result is greedy search's; a beam as wide as the space finds the best hypothesis there
-    is.
+    Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows a
+    sentence. With one row the result is greedy search's; a beam as wide as the space finds the best
+    hypothesis there is.
 
     Example:
 
@@ -48,9 +48,9 @@ def beam_search(
     [2, 3, 4]
     """
     width, limit = options.beam_width, options.max_length
-    rows, source = ops.shape(state["attention_weights"])
-    sentences = rows // width
+    sentences = count_rows(state) // width
     track = attention or options.coverage_penalty > 0
+    source = attention_width(state) if track else None
 
     def full(shape, value, dtype="float32"):
         return ops.full((sentences, width, *shape), value, dtype=dtype)
@@ -145,7 +145,7 @@ def beam_search(
         state = select_rows({key: part for key, part in state.items() if key != "memory"}, origin)
         return after, state
 
-    found = run(advance, found, state, constants, lengths or cache_lengths(limit), width, compact)
+    found = loop(advance, found, state, constants, lengths or cache_lengths(limit), width)
     cut = rank(found["log_prob"], limit, found.get("attention"), constants["memory"])
     return _best(found, cut, options, end_id, attention)
 

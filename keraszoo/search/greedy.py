@@ -7,7 +7,7 @@ from keraszoo.search.hypotheses import Hypotheses
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
 from keraszoo.search.scoring import score_of
-from keraszoo.search.state import written
+from keraszoo.search.state import attention_width, count_rows, written
 
 
 def greedy_search(
@@ -20,7 +20,7 @@ def greedy_search(
     prefix=None,
     attention=False,
     lengths=None,
-    compact=False,
+    loop=run,
 ):
     """Greedy search, or sampling where `options.sampling` is set, until every sentence has written `</s>`.
 
@@ -37,10 +37,14 @@ def greedy_search(
         prefix: int `(B, P)`, tokens that each hypothesis must begin with; -1 leaves a position free.
         attention: return the attention weights too.
         lengths: stages of the cache, see `cache_lengths`.
-        compact: sentences that are done leave the batch, see `run`.
+        loop: what goes through the steps: `keraszoo.search.loop.run`, or a function with its arguments.
 
     Returns:
         `Hypotheses` with K = 1.
+
+    Raises:
+        KerasZooError: if attention weights or a coverage penalty are asked of a model that attends to
+            nothing.
 
     Example:
 
@@ -53,8 +57,7 @@ def greedy_search(
     >>> ops.convert_to_numpy(found.tokens)[0, 0, :3].tolist()
     [2, 3, 4]
     """
-    sentences, source = ops.shape(state["attention_weights"])
-    limit = options.max_length
+    sentences, limit = count_rows(state), options.max_length
     track = attention or options.coverage_penalty > 0
     found = {
         "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
@@ -64,7 +67,7 @@ def greedy_search(
         "live": ops.ones((sentences,), dtype="bool"),
     }
     if track:
-        found["attention"] = ops.zeros((sentences, limit, source), dtype="float32")
+        found["attention"] = ops.zeros((sentences, limit, attention_width(state)), dtype="float32")
     constants = {"memory": state["memory"], "number": ops.arange(sentences)}
     if prefix is not None:
         constants["prefix"] = prefix
@@ -96,7 +99,7 @@ def greedy_search(
         return after, {key: part for key, part in state.items() if key != "memory"}
 
     lengths = lengths or cache_lengths(limit)
-    found = run(advance, found, state, constants, lengths, compact=compact)
+    found = loop(advance, found, state, constants, lengths)
     mask = constants["memory"].get("memory_mask")
     score = score_of(found["log_prob"], found["length"], options, found.get("attention"), mask)
 

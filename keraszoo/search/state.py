@@ -3,7 +3,28 @@
 import keras
 from keras import ops
 
+from keraszoo.errors import KerasZooError
+
 SHARED = ("memory", "cache", "position")
+
+
+def count_rows(state):
+    """N, how many rows a state has: an integer, or a scalar tensor where only the running graph knows."""
+    part = next(part for key, part in sorted(state.items()) if key not in SHARED)
+    return ops.shape(keras.tree.flatten(part)[0])[0]
+
+
+def attention_width(state):
+    """S, how many words the rows of a state attend to.
+
+    Raises:
+        KerasZooError: if the state is of a model that attends to nothing.
+    """
+    if "attention_weights" not in state:
+        raise KerasZooError(
+            "the model attends to nothing: it has no attention weights and no coverage penalty"
+        )
+    return ops.shape(state["attention_weights"])[1]
 
 
 def select_rows(state, rows):

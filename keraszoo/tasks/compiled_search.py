@@ -1,15 +1,21 @@
 """Search over batches of ids, compiled: what `Translator` runs and what it exports."""
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.errors import KerasZooError
 from keraszoo.search import Hypotheses, cache_lengths, search
+from keraszoo.search.loop import run as run_stages
+from keraszoo.tasks.staged_loop import ROWS, at_least, staged_loop
+from keraszoo.training.jitted import jitted_on_jax
 
 COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # source lengths of compiled programs
 
 
-def search_ids(model, options, special, source, prefix=None, attention=False, lengths=None, **loop):
+def search_ids(model, options, special, source, prefix=None, attention=False, lengths=None, **ways):
     """Encodes sources and searches for their translations.
 
     Args:
@@ -20,7 +26,7 @@ def search_ids(model, options, special, source, prefix=None, attention=False, le
         prefix: int `(B, P)`, see `greedy_search`.
         attention: return attention weights.
         lengths: stages of the cache.
-        **loop: `compact` of `keraszoo.search.loop.run`.
+        **ways: `loop` of `greedy_search`.
 
     Returns:
         `Hypotheses`.
@@ -40,7 +46,7 @@ def search_ids(model, options, special, source, prefix=None, attention=False, le
         prefix=prefix,
         attention=attention,
         lengths=lengths,
-        **loop,
+        **ways,
     )
 
 
@@ -75,59 +81,75 @@ def traced_once(step, state):
 
 
 def tensorflow_search(
-    model, options, special, source_pad_id, attention=False, prefixed=False, jit_compile=True
+    model, options, special, source_pad_id, attention=False, prefixed=False, jit_compile="single"
 ):
     """The search as a TensorFlow graph, for any number of sentences, also none.
 
-    The cost of a step of one row is that of launching operations, which XLA saves: a sentence that comes
-    alone goes through a program that is compiled when it is first needed, once for each of the lengths
-    `COLUMNS`. Several sentences go through the plain graph, where those that are done leave the batch.
+    Launching operations is what a step of few rows costs, and XLA saves it, for a program that is compiled
+    when sizes come for the first time. `"single"`: a sentence that comes alone goes through such a program,
+    one for each of the source lengths `COLUMNS`; several go through the plain graph, where those that are
+    done leave the batch. `"all"`: the steps of every batch, see `staged_loop`; about twice as fast once some
+    dozen programs are compiled. `"never"`: none.
 
     Args:
         model, options, special: as for `search_ids`.
         source_pad_id: id of padding in the source.
         attention: return attention weights.
         prefixed: the function takes prefixes as a second argument.
-        jit_compile: `False` uses the plain graph throughout.
+        jit_compile: `"single"`, `"all"` or `"never"`.
 
     Returns:
         A `tf.function` of int32 `(B, S)` (and int32 `(B, P)`) that gives a tuple of the tensors of
         `Hypotheses`.
+
+    Raises:
+        KerasZooError: for another `jit_compile`.
     """
     import tensorflow as tf
 
+    if jit_compile not in ("single", "all", "never"):
+        raise KerasZooError(f"jit_compile must be single, all or never, got {jit_compile!r}")
     specs = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
     if prefixed:
         specs.append(tf.TensorSpec([None, None], tf.int32, name="prefix_ids"))
 
-    def find(source, *prefix, **loop):
-        found = search_ids(model, options, special, source, *prefix, attention=attention, **loop)
+    def find(source, *prefix, **ways):
+        found = search_ids(model, options, special, source, *prefix, attention=attention, **ways)
         some = (found.tokens, found.lengths, found.log_prob, found.score)
         return (*some, found.attention_weights) if attention else some
 
+    find_one = tf.function(find, jit_compile=True, autograph=False)
+
     def find_many(source, *prefix):
         lengths = cache_lengths(options.max_length, first=8, factor=1.5)
-        return find(source, *prefix, lengths=lengths, compact=True)
+        return find(source, *prefix, lengths=lengths, loop=partial(run_stages, compact=True))
 
-    find_one = tf.function(find, jit_compile=True, autograph=False)
+    def find_compiled(sentences, source, *prefix):
+        lengths = cache_lengths(options.max_length, first=16, factor=4)
+        return find(source, *prefix, lengths=lengths, loop=staged_loop(sentences))
+
+    def fill_up(source, prefix, rows, columns):
+        """Sentences of padding and columns of it, to the sizes of a program."""
+        sentences, length = tf.unstack(tf.shape(source))
+        rows, columns = rows - sentences, columns - length
+        source = tf.pad(source, [[0, rows], [0, columns]], constant_values=source_pad_id)
+        return source, *(tf.pad(part, [[0, rows], [0, 0]], constant_values=-1) for part in prefix)
 
     @tf.function(input_signature=specs, autograph=False)
     def run(source, *prefix):
         sentences, length = tf.unstack(tf.shape(source))
-        missing = tf.maximum(
-            1 - sentences, 0
-        )  # no sentence becomes one of padding, which is cut off in the end
-        fitting = tf.boolean_mask(tf.constant(COLUMNS), tf.constant(COLUMNS) >= tf.maximum(length, 1))
-        columns = tf.cond(tf.size(fitting) > 0, lambda: fitting[0], lambda: length)
-        columns = tf.where(sentences < 2, columns, length) if jit_compile else length
-        padding = [[0, missing], [0, tf.maximum(columns, 1) - length]]
-        source = tf.pad(source, padding, constant_values=source_pad_id)
-        prefix = [tf.pad(part, [[0, missing], [0, 0]], constant_values=-1) for part in prefix]
-        if jit_compile:
-            one = tf.equal(tf.shape(source)[0], 1)
-            found = tf.cond(one, lambda: find_one(source, *prefix), lambda: find_many(source, *prefix))
+        some, columns = tf.maximum(sentences, 1), tf.maximum(length, 1)
+        if jit_compile == "all":
+            rows, columns = at_least(ROWS, some), at_least(COLUMNS, columns)
+            found = find_compiled(sentences, *fill_up(source, prefix, rows, columns))
+        elif jit_compile == "single":
+            found = tf.cond(
+                sentences < 2,
+                lambda: find_one(*fill_up(source, prefix, some, at_least(COLUMNS, columns))),
+                lambda: find_many(*fill_up(source, prefix, some, columns)),
+            )
         else:
-            found = find_many(source, *prefix)
+            found = find_many(*fill_up(source, prefix, some, columns))
         found = [part[:sentences] for part in found]
         return (*found[:4], found[4][..., :length]) if attention else tuple(found)
 
@@ -165,12 +187,27 @@ class CompiledSearch:
             inputs = [source] if prefix is None else [source, prefix]
             found = Hypotheses(*(part.numpy() for part in self._compiled[key](*inputs)))
         else:
-            found = search_ids(
-                self.model, options, self.special, ops.convert_to_tensor(source), prefix, attention
-            )
-            parts = (found.tokens, found.lengths, found.log_prob, found.score, found.attention_weights)
-            found = Hypotheses(*(None if part is None else ops.convert_to_numpy(part) for part in parts))
+            found = self._found_elsewhere(source, options, attention, prefix)
         return found
+
+    def _found_elsewhere(self, source, options, attention, prefix):
+        """The same on other backends; JAX compiles it, for numbers of sentences that are powers of two."""
+        key = (options, attention)
+        if key not in self._compiled:
+
+            def find(*inputs):
+                found = search_ids(self.model, options, self.special, *inputs, attention=attention)
+                parts = (found.tokens, found.lengths, found.log_prob, found.score, found.attention_weights)
+                return [part for part in parts if part is not None]
+
+            self._compiled[key] = jitted_on_jax(find, self.model)
+        sentences = rows = len(source)
+        if sentences and keras.backend.backend() == "jax":
+            rows = 1 << (sentences - 1).bit_length()
+        rows = np.minimum(np.arange(rows), sentences - 1)
+        inputs = [ops.convert_to_tensor(part[rows]) for part in (source, prefix) if part is not None]
+        found = self._compiled[key](*inputs)  # the last sentence comes several times, and is cut off here
+        return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in found))
 
     def pad(self, rows):
         """Rows of ids to int32 `(B, S)`, each ended by `</s>`.

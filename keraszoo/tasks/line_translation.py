@@ -37,7 +37,8 @@ def describe_lines(translator, lines, chunk=512, attention=False, **options):
         translator: anything with `translate_details(list of str, **options)`.
         lines: an iterable of strings.
         chunk: how many lines are read before the first of them is answered.
-        attention: with the subwords of both sides and the attention weights, target by source.
+        attention: with the subwords of both sides and the attention weights, target by source, of a model
+            that has some.
         **options: passed on to `translate_details`.
 
     Returns:

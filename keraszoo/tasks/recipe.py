@@ -95,9 +95,13 @@ class SubwordsSection(Section):
 
 
 class ModelSection(Section):
-    """The model: a preset of sizes, and `overrides` for single arguments of its constructor."""
+    """The model: a preset of sizes, and `overrides` for single arguments of its constructor.
 
-    name: Literal["transformer", "rnnsearch"] = "transformer"
+    From the oldest: `rnnencdec` (Cho 2014), `deeplstm` (Sutskever 2014), `simplified` (RNNsearch without
+    gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `transformer` (Vaswani 2017).
+    """
+
+    name: Literal["transformer", "luong", "rnnsearch", "simplified", "deeplstm", "rnnencdec"] = "transformer"
     preset: str = "small"
     overrides: dict[str, JsonValue] = {}
 
@@ -150,9 +154,13 @@ class TrainingSection(Section):
     """How `fit` runs.
 
     `steps` ends training early, in the middle of an epoch if need be. Validation is once an epoch, or every
-    `steps_per_evaluation` updates; `patience` counts evaluations without a better BLEU. `average_last` is the
-    number of checkpoints whose weights are averaged in the end; 1 averages nothing. `jit_compile: null`
-    leaves the choice to the model.
+    `steps_per_evaluation` updates. `monitor` says what picks the weights that are kept: the BLEU of the
+    held-out pairs, or their loss, which is had without any search; `patience` counts evaluations in which it
+    was not better. `average_last` is the number of checkpoints whose weights are averaged in the end; 1
+    averages nothing. `jit_compile: null` has the steps compiled by XLA where the backend always does that,
+    on JAX. XLA compiles a program for each shape of a batch: `shapes` is how many pairs of lengths batches
+    are padded to, fewer for less to compile, more for less padding; `null` is 16 under XLA, and without it no
+    limit, each batch being as long as its longest sentence.
     """
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -164,6 +172,8 @@ class TrainingSection(Section):
     label_smoothing: Fraction = 0.1
     precision: Literal["float32", "mixed_bfloat16"] = "float32"
     jit_compile: bool | None = None
+    shapes: Count | None = None
+    monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
     patience: Count | None = None
     average_last: Count = 1
     tensorboard: bool = False
@@ -215,8 +225,8 @@ class Recipe(Section):
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):
         if self.data.validation is None:
-            for key in ("patience", "steps_per_evaluation"):
-                if getattr(self.training, key) is not None:
+            for key in ("patience", "steps_per_evaluation", "monitor"):
+                if getattr(self.training, key) != TrainingSection.model_fields[key].default:
                     raise ValueError(f"`training.{key}` needs `data.validation`, which is missing")
         if self.model.name != "transformer" and self.training.optimizer.schedule == "transformer":
             raise ValueError(

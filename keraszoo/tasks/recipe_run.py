@@ -15,7 +15,14 @@ from keraszoo.tasks.translator_training import make_corpus
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subwords import Subwords
 
-KINDS = {"transformer": models.Transformer, "rnnsearch": models.RNNSearch}
+KINDS = {
+    "transformer": models.Transformer,
+    "luong": models.LuongNMT,
+    "rnnsearch": models.RNNSearch,
+    "simplified": models.SimplifiedRNNSearch,
+    "deeplstm": models.DeepLSTM,
+    "rnnencdec": models.RNNEncDec,
+}
 
 
 def run_recipe(recipe):

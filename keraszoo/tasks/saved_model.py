@@ -8,7 +8,8 @@ The directory holds two SavedModels. The one at its root wants `import tensorflo
     attention                    text (B,)            translation (B,), log_prob (B,), tokens (B, T),
                                                       source_tokens (B, S), attention_weights (B, T, S)
 
-The one in `ids/` is for servers without text operations:
+A model that attends to nothing has no signature `attention`. The one in `ids/` is for servers without text
+operations:
 
     translate (the default)      source_ids (B, S)    tokens (B, L), lengths (B,), log_prob (B,)
 
@@ -22,6 +23,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -33,7 +35,7 @@ from keraszoo.tasks.compiled_search import tensorflow_search
 MARK = "keraszoo.json"  # stands in an export, so that it is known as ours
 
 
-def export_translator(translator, directory):
+def export_translator(translator, directory, jit_compile="single"):
     """Writes the SavedModel; see the table above.
 
     Raises:
@@ -52,8 +54,9 @@ def export_translator(translator, directory):
                 f"{directory}: expected a new directory or an earlier export, got something else"
             )
 
-    best = _search(translator, translator.search.replace(num_hypotheses=translator.search.beam_width))
-    parts = {"": _texts_module(translator, best), "ids": _ids_module(translator, best)}
+    search = partial(_search, translator, jit_compile=jit_compile)
+    best = search(translator.search.replace(num_hypotheses=translator.search.beam_width))
+    parts = {"": _texts_module(translator, best, search), "ids": _ids_module(translator, best)}
     about = {"task": "translation", "signatures": {name: sorted(part[1]) for name, part in parts.items()}}
     try:
         with atomic.replacing(directory, check=check) as place:
@@ -67,9 +70,11 @@ def export_translator(translator, directory):
         raise KerasZooError(f"{directory}: cannot be written: {reason}") from error
 
 
-def _search(translator, options, attention=False):
-    specials = translator.compiled_search.special, translator.compiled_search.source_special
-    return tensorflow_search(translator.model, options, specials[0], specials[1].pad_id, attention)
+def _search(translator, options, attention=False, jit_compile="single"):
+    special, source = translator.compiled_search.special, translator.compiled_search.source_special
+    return tensorflow_search(
+        translator.model, options, special, source.pad_id, attention, jit_compile=jit_compile
+    )
 
 
 def _new_module(translator):
@@ -96,12 +101,12 @@ def _signatures(**functions):
     return {**signatures, "serving_default": signatures["translate"]}
 
 
-def _texts_module(translator, best):
+def _texts_module(translator, best, search):
     import tensorflow as tf
 
     special, source_special = translator.compiled_search.special, translator.compiled_search.source_special
-    limit = translator.max_source_tokens
-    looking = _search(translator, translator.search, attention=True)
+    limit, attends = translator.max_source_tokens, translator.model.attends
+    looking = search(translator.search, attention=True) if attends else None
     module = _new_module(translator)
     module.source_text = _tokenizer(translator.source_subwords)
     module.target_text = _tokenizer(translator.target_subwords)
@@ -152,7 +157,8 @@ def _texts_module(translator, best):
             "attention_weights": weights[:, 0, :longest],
         }
 
-    return module, _signatures(translate=translate, n_best=n_best, attention=attention)
+    signatures = {"translate": translate, "n_best": n_best, **({"attention": attention} if attends else {})}
+    return module, _signatures(**signatures)
 
 
 def _tokenizer(subwords):

@@ -23,7 +23,8 @@ class Translation:
         log_prob: natural logarithm of its probability, the sum over `tokens`.
         tokens: its T subword pieces, `</s>` the last (unless it was cut at the maximum length).
         source_tokens: the S pieces of the source, `</s>` the last.
-        attention_weights: float32 `(T, S)`, row t: where the model looked when it wrote token t.
+        attention_weights: float32 `(T, S)`, row t: where the model looked when it wrote token t; `None` if it
+            attends to nothing.
         hypotheses: all that were asked for, the best first.
         truncated: whether the source was longer than the model takes, and its rest left out.
     """
@@ -32,6 +33,6 @@ class Translation:
     log_prob: float
     tokens: list
     source_tokens: list
-    attention_weights: np.ndarray
+    attention_weights: np.ndarray | None
     hypotheses: list
     truncated: bool = False

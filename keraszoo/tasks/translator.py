@@ -26,7 +26,8 @@ class Translator:
         max_source_tokens: longer sources are cut, with a warning.
 
     Raises:
-        KerasZooError: if vocabulary and model do not fit each other.
+        KerasZooError: if vocabulary and model do not fit each other, or a coverage penalty is asked of a
+            model that attends to nothing.
 
     Example:
 
@@ -45,7 +46,7 @@ class Translator:
         self.model = model
         self.source_subwords = source_subwords
         self.target_subwords = target_subwords or source_subwords
-        self.search = search or SearchOptions()
+        self.search = self._checked(search or SearchOptions())
         if not isinstance(max_source_tokens, int) or max_source_tokens < 1:
             raise KerasZooError(f"max_source_tokens must be at least 1. Received: {max_source_tokens!r}")
         self.max_source_tokens = max_source_tokens
@@ -112,11 +113,12 @@ class Translator:
         Args: as for `translate`.
 
         Returns:
-            List of `Translation`.
+            List of `Translation`; their `attention_weights` are `None` if the model attends to nothing.
         """
-        options = self._options(search)
-        results = [Translation("", 0.0, [], [], np.zeros((0, 0), "float32"), []) for _ in texts]
-        for indices, found, rows, cut in self._found(texts, batch_size, options, attention=True):
+        options, attends = self._options(search), self.model.attends
+        nothing = np.zeros((0, 0), "float32") if attends else None
+        results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
+        for indices, found, rows, cut in self._found(texts, batch_size, options, attends):
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(found), strict=True):
                 length = found.lengths[k, 0]
                 results[i] = Translation(
@@ -124,7 +126,9 @@ class Translator:
                     log_prob=hypotheses[0].log_prob,
                     tokens=self.target_subwords.pieces(found.tokens[k, 0, :length].tolist()),
                     source_tokens=[*self.source_subwords.pieces(rows[k]), "</s>"],
-                    attention_weights=found.attention_weights[k, 0, :length, : len(rows[k]) + 1],
+                    attention_weights=(
+                        found.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
+                    ),
                     hypotheses=hypotheses,
                     truncated=cut[k],
                 )
@@ -166,6 +170,11 @@ class Translator:
 
         return score_translations(self.translate(sources, batch_size, **search), references)
 
+    def require_attention(self, wanted="attention weights"):
+        """Raises KerasZooError if the model attends to nothing, and so has not what is wanted."""
+        if not self.model.attends:
+            raise KerasZooError(f"{type(self.model).__name__} attends to nothing: it has no {wanted}")
+
     # --- training
 
     def fit(self, train, validation=None, directory=None, **settings):
@@ -201,25 +210,36 @@ class Translator:
         """
         return translator_directory.read(cls, name)
 
-    def save_to_preset(self, directory):
+    def save_to_preset(self, directory, dtype=None):
         """Writes the translator to a directory, whole or not at all.
+
+        Args:
+            directory: a new one, or one of an earlier model, which is replaced.
+            dtype: `"float16"` stores the weights in half precision, at half the size; `None`: as they are.
+                They are loaded as float32 in either case.
 
         Raises:
             PresetError: what stands there is not a model directory, or the disk refuses.
         """
-        translator_directory.write(self, directory)
+        translator_directory.write(self, directory, dtype)
 
-    def export(self, directory):
+    def export(self, directory, jit_compile="single"):
         """Writes a SavedModel that turns strings into strings and needs neither Keras nor keraszoo.
 
         Its signatures are listed in `keraszoo.tasks.saved_model`.
+
+        Args:
+            directory: a new one, or an earlier export, which is replaced.
+            jit_compile: what XLA compiles when it is first met: `"single"`, sentences that come alone;
+                `"all"`, the steps of every batch, which are twice as fast then, for a server that is warmed
+                up with the sizes it will meet; `"never"`.
 
         Raises:
             KerasZooError: another backend than TensorFlow, or a disk that refuses.
         """
         from keraszoo.tasks.saved_model import export_translator
 
-        export_translator(self, directory)
+        export_translator(self, directory, jit_compile)
 
     def verify_export(self, directory, texts):
         """Translates with an exported SavedModel in a process of its own and compares.
@@ -240,9 +260,14 @@ class Translator:
 
     # --- in between
 
+    def _checked(self, options):
+        if options.coverage_penalty:
+            self.require_attention("coverage penalty")
+        return options
+
     def _options(self, search):
         """The options of a call; more hypotheses than the beam holds widen it."""
-        options = self.search.replace(**{**search, "num_hypotheses": None})
+        options = self._checked(self.search.replace(**{**search, "num_hypotheses": None}))
         count = search.get("num_hypotheses")
         if isinstance(count, int) and search.get("beam_width") is None:
             return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))

@@ -5,15 +5,27 @@ import keras
 import keraszoo
 from keraszoo import models, pretrained
 from keraszoo.errors import PresetError
+from keraszoo.model_card import model_card
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
 
 TASK = "translation"
 WEIGHTS = "model.weights.h5"
+_KINDS = {
+    name: kind
+    for name, kind in vars(models).items()
+    if isinstance(kind, type) and issubclass(kind, models.TranslationModel) and kind.presets
+}
 
 
-def write(translator, directory):
-    """Writes `config.json`, vocabularies, weights, figures and a card; see `pretrained.write_directory`."""
+def write(translator, directory, dtype=None):
+    """Writes `config.json`, vocabularies, weights, figures and a card; see `pretrained.write_directory`.
+
+    Args:
+        translator: a `Translator`.
+        directory: where to.
+        dtype: of the stored weights, see `save_weights`; it stands in `config.json` too.
+    """
     model = translator.model
     joint = translator.source_subwords == translator.target_subwords
     ignored = ("name", "trainable", "dtype")
@@ -28,6 +40,8 @@ def write(translator, directory):
         "subwords": ["joint.model"] if joint else ["source.model", "target.model"],
         "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
     }
+    if dtype is not None:
+        config["weights_dtype"] = dtype
     if translator.recipe is not None:
         config["recipe"] = translator.recipe
     sides = (
@@ -36,7 +50,7 @@ def write(translator, directory):
     files = {
         "config.json": config,
         **{name: side.model_bytes for name, side in zip(config["subwords"], sides, strict=True)},
-        WEIGHTS: lambda path: pretrained.save_weights(model, path),
+        WEIGHTS: lambda path: pretrained.save_weights(model, path, dtype),
         "metrics.json": translator.metrics,
         "README.md": _card(translator),
     }
@@ -53,10 +67,10 @@ def read(cls, name):
         )
     try:
         kind = config["model"]["class"]
-        if kind not in models.__all__ or kind == "TranslationModel":
+        if kind not in [*_KINDS]:  # it may be anything that JSON has
             raise PresetError(f"{directory.path}: config.json: there is no model {kind!r}")
         sides = [Subwords(directory.read_bytes(file)) for file in config["subwords"]]
-        model = getattr(models, kind)(**config["model"]["config"])
+        model = _KINDS[kind](**config["model"]["config"])
         search = SearchOptions(**config["search"])
         translator = cls(model, sides[0], sides[-1], search, config["max_source_tokens"])
     except PresetError:
@@ -71,30 +85,14 @@ def read(cls, name):
 
 
 def _card(translator):
-    """A model card: what it is, what it reached, how to use it."""
     model = translator.model
-    lines = [
-        "---",
-        "library_name: keraszoo",
-        "pipeline_tag: translation",
-        "---",
-        "",
-        f"# {type(model).__name__}, {model.count_params():,} parameters",
-        "",
+    return model_card(
+        f"{type(model).__name__}, {model.count_params():,} parameters",
+        "translation",
         f"Subwords: {model.source_vocabulary_size:,} source, {model.target_vocabulary_size:,} target.",
-        "",
-        "    from keraszoo import Translator",
-        '    Translator.from_preset("this directory").translate(["..."])',
-        "",
-    ]
-    for split, figures in translator.metrics.items():
-        lines += [f"## {split}", ""]
-        if isinstance(figures, dict):
-            lines += [
-                f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
-                if isinstance(figure, dict) and "signature" in figure
-                else f"- {name}: {figure}"
-                for name, figure in figures.items()
-            ]
-        lines.append("")
-    return "\n".join(lines)
+        [
+            "from keraszoo import Translator",
+            'Translator.from_preset("this directory").translate(["..."])',
+        ],
+        translator.metrics,
+    )

@@ -20,9 +20,9 @@ from keraszoo.training.periods import Periods
 def train_translator(translator, train, validation=None, directory=None, settings=None):
     """Trains a translator in place; see `Translator.fit`.
 
-    In the end it has the weights that translate the held-out pairs best: those of the best epoch, or the mean
-    of the last `average_last` epochs where that is better. Without held-out pairs it has the mean, or the
-    last.
+    In the end it has the weights that are best on the held-out pairs, by BLEU or by loss as the settings say:
+    those of the best epoch, or the mean of the last `average_last` epochs where that is better. Without
+    held-out pairs it has the mean, or the last.
 
     Returns:
         A `keras.callbacks.History`.
@@ -33,7 +33,7 @@ def train_translator(translator, train, validation=None, directory=None, setting
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     keras.utils.set_random_seed(settings.seed)
     jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
-    shapes = 16 if jit_compile else None
+    shapes = 16 if settings.shapes is None and jit_compile else settings.shapes
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, shapes=shapes)
     periods = Periods(batches, settings.steps_per_evaluation)
     if settings.precision != translator.model.dtype_policy.name:
@@ -48,7 +48,7 @@ def train_translator(translator, train, validation=None, directory=None, setting
     if validation is not None:
         held_out = _held_out(translator, validation, settings)
         save = None if directory is None else lambda logs: _save(translator, directory, logs)
-        best = BestWeights(patience=settings.patience, save=save)
+        best = BestWeights(settings.monitor, settings.patience, save)
         callbacks += [held_out, best]
     if settings.average_last > 1:
         callbacks.append(last)
@@ -111,8 +111,10 @@ def _held_out(translator, validation, settings):
     sources, references = map(list, zip(*validation, strict=True))
     corpus = make_corpus(translator, validation)
     longest = 1 + int(max(corpus.source_lengths.max(), corpus.target_lengths.max()))
-    batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=None)
-    return HeldOut(translator.translate, sources, references, batches)
+    shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
+    batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)
+    translate = translator.translate if settings.monitor == "val_bleu" else None
+    return HeldOut(translate, sources, references, batches)
 
 
 def _choose_weights(translator, held_out, best, last):
@@ -128,7 +130,7 @@ def _choose_weights(translator, held_out, best, last):
     if last.kept:
         model.set_weights(last.mean())
         averaged = held_out.figures(model)
-        if averaged["val_bleu"] > final["val_bleu"]:
+        if best.is_better(averaged):
             return {**averaged, "averaged": len(last.kept)}
         model.set_weights(best.weights)
     return final
@@ -136,5 +138,6 @@ def _choose_weights(translator, held_out, best, last):
 
 def _save(translator, directory, figures):
     if figures:
-        translator.metrics["validation"] = {key: float(value) for key, value in figures.items()}
+        held_out = {key: float(figures[key]) for key in figures if key.startswith(("val_", "averaged"))}
+        translator.metrics["validation"] = held_out
     translator.save_to_preset(directory)

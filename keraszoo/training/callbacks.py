@@ -7,16 +7,23 @@ import keras
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.training.jitted import jitted_on_jax
 from keraszoo.training.metrics import Perplexity, TokenAccuracy
 
 
 class Throughput(keras.callbacks.Callback):
     """Adds `tokens_per_s` to the logs: real target tokens a second, evaluation not counted.
 
+    What must keep pace with the steps is counted where a step begins, and where it ends the logs alone are
+    written. So Keras need not wait for each step on backends that compute while the next batch is made: on
+    JAX it then reads the loss in a thread of its own.
+
     Args:
         periods: the `Periods` that `fit` is given.
         stop_at: number of the step after which training stops; `None`: never.
     """
+
+    async_safe = True
 
     def __init__(self, periods, stop_at=None):
         super().__init__()
@@ -27,23 +34,24 @@ class Throughput(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self.started = time.perf_counter()
-        self.tokens = 0
+        self.tokens = [0]  # after so many steps of the period
         self.step = epoch * len(self.periods)
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_begin(self, batch, logs=None):
         real = self.periods.batches.real_tokens(*self.periods.address(batch))
-        self.tokens += real
+        self.tokens.append(self.tokens[-1] + real)
         self.target_tokens += real
         self.step += 1
-        self.seconds = time.perf_counter() - self.started
-        if logs is not None:
-            logs["tokens_per_s"] = self.tokens / self.seconds
         if self.stop_at is not None and self.step >= self.stop_at:
-            self.model.stop_training = True
+            self.model.stop_training = True  # which `fit` reads when the step is made
+
+    def on_train_batch_end(self, batch, logs=None):
+        if logs is not None:
+            logs["tokens_per_s"] = self.tokens[batch + 1] / (time.perf_counter() - self.started)
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None and self.tokens:
-            logs["tokens_per_s"] = self.tokens / self.seconds
+        if logs is not None and self.tokens[-1]:
+            logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
 
 
 class HeldOut(keras.callbacks.Callback):
@@ -53,7 +61,8 @@ class HeldOut(keras.callbacks.Callback):
     forcing, and `val_bleu` by search: sacrebleu's, on text.
 
     Args:
-        translate: a function that translates a list of str with the model as it is.
+        translate: a function that translates a list of str with the model as it is; `None`: no search, and no
+            `val_bleu`.
         sources: list of str.
         references: list of str.
         batches: `TokenBatches` of the same pairs.
@@ -75,13 +84,15 @@ class HeldOut(keras.callbacks.Callback):
         from keraszoo.evaluation.translation import score_translations
 
         perplexity, accuracy = token_figures(model, self.batches)
-        scores = score_translations(self.translate(self.sources), self.references)
-        return {
+        figures = {
             "val_loss": float(np.log(perplexity)),
             "val_perplexity": perplexity,
             "val_token_accuracy": accuracy,
-            "val_bleu": scores.bleu.score,
         }
+        if self.translate is not None:
+            scores = score_translations(self.translate(self.sources), self.references)
+            figures["val_bleu"] = scores.bleu.score
+        return figures
 
 
 def token_figures(model, batches):
@@ -97,13 +108,13 @@ def token_figures(model, batches):
 
 @functools.lru_cache(maxsize=2)
 def _forward(model):
-    """The model by teacher forcing as a function that is traced once for all lengths."""
+    """The model by teacher forcing as a function that is traced once for all lengths (by JAX, for each)."""
 
     def logits(source, target_in):
         return model((source, target_in), training=False)
 
     if keras.backend.backend() != "tensorflow":
-        return logits
+        return jitted_on_jax(logits, model)
     import tensorflow as tf
 
     return tf.function(logits, input_signature=[tf.TensorSpec([None, None], "int32")] * 2, autograph=False)
@@ -125,28 +136,33 @@ class BestWeights(keras.callbacks.Callback):
     """Keeps the weights of the best epoch, and stops when it has been the best for too long.
 
     Args:
-        monitor: the entry of the logs that decides, more is better.
-        tie_breaker: the entry that decides between equals, less is better. BLEU is 0 until four words in a
-            row are right, and always where every text is a single word.
+        monitor: `"val_bleu"`, more is better, or `"val_loss"`, less is. Between equal BLEUs the loss decides:
+            BLEU is 0 until four words in a row are right, and always where every text is a single word.
         patience: epochs without a better value after which training stops; `None`: never.
         save: a function called with the logs whenever an epoch is the best so far.
     """
 
-    def __init__(self, monitor="val_bleu", tie_breaker="val_loss", patience=None, save=None):
+    def __init__(self, monitor="val_bleu", patience=None, save=None):
         super().__init__()
         self.monitor = monitor
-        self.tie_breaker = tie_breaker
         self.patience = patience
         self.save = save
-        self.best = None
         self.best_epoch = None
-        self.logs = {}
+        self.logs = None
         self.weights = None
 
+    def is_better(self, logs):
+        """Whether these figures are better than the best so far."""
+
+        def value(figures):
+            loss = -figures.get("val_loss", 0.0)
+            return (loss,) if self.monitor == "val_loss" else (figures[self.monitor], loss)
+
+        return self.logs is None or value(logs) > value(self.logs)
+
     def on_epoch_end(self, epoch, logs=None):
-        value = logs[self.monitor], -logs.get(self.tie_breaker, 0.0)
-        if self.best is None or value > self.best:
-            self.best, self.best_epoch, self.logs = value, epoch, dict(logs)
+        if self.is_better(logs):
+            self.best_epoch, self.logs = epoch, dict(logs)
             self.weights = self.model.get_weights()
             if self.save is not None:
                 self.save(logs)

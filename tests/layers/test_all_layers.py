@@ -18,9 +18,18 @@ from keraszoo.layers import (
     BidirectionalEncoder,
     Dropout,
     FeedForward,
+    FeedForwardAttention,
+    KernelAttention,
+    LayerNorm,
+    LearnedPositions,
+    LuongAttention,
+    LuongDecoder,
+    MemoryHop,
     MultiHeadAttention,
     PositionalEncoding,
+    RecurrentStack,
     ScaledDotProductAttention,
+    SentenceEncoder,
     TiedEmbedding,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
@@ -39,12 +48,32 @@ LAYERS = {
     "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
     "Dropout": (lambda: Dropout(0.3, seed=7), QUERY),
     "FeedForward": (lambda: FeedForward(7, activation="gelu", dropout=0.1), QUERY),
+    "FeedForwardAttention": (lambda: FeedForwardAttention(7, use_bias=True, dropout=0.1), QUERY),
+    "KernelAttention": (lambda: KernelAttention(1.5, learn_bandwidth=True, dropout=0.1), VALUE),
+    "LearnedPositions": (lambda: LearnedPositions(7), QUERY),
+    "LuongAttention": (
+        lambda: LuongAttention("concat", "predictive", half_width=3, units=7, dropout=0.1),
+        VALUE,
+    ),
+    "LuongDecoder": (
+        lambda: LuongDecoder(
+            LuongAttention("general", "predictive", half_width=3), 4, "gru", 2, 5, dropout=0.1
+        ),
+        ((T, D), (S, 3), (4,)),
+    ),
+    "MemoryHop": (lambda: MemoryHop(use_map=True, dropout=0.1), VALUE),
+    "LayerNorm": (lambda: LayerNorm(epsilon=1e-3), QUERY),
     "MultiHeadAttention": (
-        lambda: MultiHeadAttention(2, 3, value_dim=4, output_dim=5, use_bias=True, dropout=0.1),
+        lambda: MultiHeadAttention(2, 4, value_dim=3, output_dim=5, use_bias=True, rotary=True, dropout=0.1),
         VALUE,
     ),
     "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),
+    "RecurrentStack": (
+        lambda: RecurrentStack(4, "gru_reset_after", num_layers=2, dropout=0.1, backward=True),
+        QUERY,
+    ),
     "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(scale=0.5, dropout=0.1), VALUE),
+    "SentenceEncoder": (lambda: SentenceEncoder(11, D, encoding="bag", pad_id=2), IDS),
     "TiedEmbedding": (lambda: TiedEmbedding(11, D, scale=False, use_bias=True), IDS),
     "TransformerDecoderLayer": (
         lambda: TransformerDecoderLayer(2, 7, pre_norm=True, dropout=0.1, activation="gelu", epsilon=1e-5),
@@ -55,7 +84,7 @@ LAYERS = {
         QUERY,
     ),
 }
-ORTHOGONAL = {"AttentionDecoder", "BidirectionalEncoder"}
+ORTHOGONAL = {"AttentionDecoder", "BidirectionalEncoder", "LuongDecoder", "RecurrentStack"}
 # They are no layers, or no layer that can be called; each has a test file of its own.
 OTHERS = {"Attention", "causal_mask", "masked_softmax"}
 
@@ -89,9 +118,11 @@ def make_inputs(name):
 
 
 def call(layer, inputs):
+    *others, first = inputs
     if isinstance(layer, AttentionDecoder):
-        *inputs, first = inputs
-        inputs = [*inputs, layer.initial_state(first)]
+        inputs = [*others, layer.initial_state(first)]
+    if isinstance(layer, LuongDecoder):
+        inputs = [*others, [cell.first_state(first) for cell in layer.stack.cells]]
     return layer(*inputs)
 
 
@@ -210,8 +241,10 @@ for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
         number = sum(key.startswith(f"{name}/{kind}/") for key in task.files)
         return [task[f"{name}/{kind}/{i}"] for i in range(number)]
     layer, inputs = keras.saving.deserialize_keras_object(config), part("input")
-    if name == "AttentionDecoder":
-        inputs[2] = layer.initial_state(keras.ops.convert_to_tensor(inputs[2]))
+    if name.endswith("Decoder"):
+        first = keras.ops.convert_to_tensor(inputs[2])
+        layers = layer.stack.cells if name == "LuongDecoder" else None
+        inputs[2] = [cell.first_state(first) for cell in layers] if layers else layer.initial_state(first)
     layer(*inputs)
     layer.set_weights(part("weight"))
     for i, x in enumerate(keras.tree.flatten(layer(*inputs))):

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import Attention, BahdanauAttention, MultiHeadAttention, ScaledDotProductAttention
+from keraszoo.layers import (
+    Attention,
+    BahdanauAttention,
+    KernelAttention,
+    LuongAttention,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+)
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D = 2, 3, 5, 7
@@ -13,6 +20,8 @@ B, T, S, D = 2, 3, 5, 7
 LAYERS = {
     "bahdanau": lambda **options: BahdanauAttention(units=11, **options),
     "dot_product": lambda **options: ScaledDotProductAttention(**options),
+    "kernel": lambda **options: KernelAttention(2.0, **options),
+    "luong": lambda **options: LuongAttention("general", **options),
     "multi_head": lambda **options: MultiHeadAttention(num_heads=2, key_dim=3, **options),
 }
 

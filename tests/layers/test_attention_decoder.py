@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import AttentionDecoder, BahdanauAttention, ScaledDotProductAttention
+from keraszoo.layers import AttentionDecoder, BahdanauAttention, LuongAttention, ScaledDotProductAttention
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D, E, U, A = 2, 3, 5, 7, 11, 13, 17
@@ -16,17 +16,18 @@ def sigmoid(a):
     return 1 / (1 + np.exp(-a))
 
 
-def gru(x, state, kernel, recurrent, bias):
-    """A.1.1: s~ = tanh(W x + U [r s]), s' = (1 - z) s + z s~. Keras keeps 1 - z as its z."""
+def gru(y, c, state, W, C, b, recurrent, U_s):
+    """A.1.1: s~ = tanh(W y + U [r s] + C c), s' = (1 - z) s + z s~. Cho, and Keras, keep 1 - z as their z."""
     (s,) = state
-    keep, r = sigmoid(x @ kernel[:, : 2 * U] + s @ recurrent[:, : 2 * U] + bias[: 2 * U]).reshape(2, U)
-    candidate = np.tanh(x @ kernel[:, 2 * U :] + (r * s) @ recurrent[:, 2 * U :] + bias[2 * U :])
+    x = y @ W + c @ C + b
+    keep, r = sigmoid(x[: 2 * U] + s @ recurrent).reshape(2, U)
+    candidate = np.tanh(x[2 * U :] + (r * s) @ U_s)
     return (keep * s + (1 - keep) * candidate,)
 
 
-def lstm(x, state, kernel, recurrent, bias):
+def lstm(y, context, state, W, C, b, recurrent):
     h, c = state
-    i, f, candidate, o = (x @ kernel + h @ recurrent + bias).reshape(4, U)
+    i, f, candidate, o = (y @ W + context @ C + h @ recurrent + b).reshape(4, U)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(candidate)
     return sigmoid(o) * np.tanh(c), c
 
@@ -47,7 +48,7 @@ def loop(cell, inputs, memory, first, W_q, W_k, v, *weights):
             ]
             alphas[b, i, :length] = np.exp(scores) / np.sum(np.exp(scores))
             contexts[b, i] = sum(alphas[b, i, j] * memory[b, j] for j in range(length))
-            state = CELLS[cell](np.concatenate([inputs[b, i], contexts[b, i]]), state, *weights)
+            state = CELLS[cell](inputs[b, i], contexts[b, i], state, *weights)
             states[b, i] = state[0]
     return queries, states, contexts, alphas
 
@@ -70,9 +71,10 @@ def data():
 
 
 def expected_of(decoder, inputs, memory, first):
-    attention, cell = decoder.attention, decoder.one_step.cell
-    weights = (attention.W_q, attention.W_k, attention.v, cell.kernel, cell.recurrent_kernel, cell.bias)
-    return loop(decoder.cell, inputs, memory, first, *(to_numpy(w) for w in weights))
+    attention, cell = decoder.attention, decoder.cell
+    weights = [attention.W_q, attention.W_k, attention.v, cell.W, decoder.C, cell.b, cell.U]
+    weights += [cell.U_s] if cell.cell == "gru" else []
+    return loop(cell.cell, inputs, memory, first, *(to_numpy(w) for w in weights))
 
 
 def test_equals_a_loop_over_words(decoder, data):
@@ -87,7 +89,7 @@ def test_stepping_gives_the_same_and_the_attention_weights(decoder, data):
     _, states, contexts, alphas = expected_of(decoder, inputs, memory, first)
     state, prepared = decoder.initial_state(ops.convert_to_tensor(first)), decoder.prepare(memory)
     for i in range(T):
-        context, weights, state = decoder.step(inputs[:, i], state, prepared, mask)
+        context, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
         np.testing.assert_allclose(to_numpy(context), contexts[:, i], atol=1e-5)
         np.testing.assert_allclose(to_numpy(weights), alphas[:, i], atol=1e-5)
         np.testing.assert_allclose(to_numpy(state[0]), states[:, i], atol=1e-5)
@@ -99,9 +101,9 @@ def test_rows_of_one_sentence_share_its_memory(decoder, data):
     rows = 3
     inputs, first = (rng.normal(size=s).astype("float32") for s in [(B * rows, E), (B * rows, U)])
     start = decoder.initial_state(ops.convert_to_tensor(first))
-    together = decoder.step(inputs, start, decoder.prepare(memory), mask)
+    together = decoder.step(inputs, start, decoder.prepare(memory), 0, mask)
     repeated = decoder.prepare(np.repeat(memory, rows, 0))
-    apart = decoder.step(inputs, start, repeated, np.repeat(mask, rows, 0))
+    apart = decoder.step(inputs, start, repeated, 0, np.repeat(mask, rows, 0))
     for one, other in zip(keras.tree.flatten(together), keras.tree.flatten(apart), strict=True):
         np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
 
@@ -147,6 +149,21 @@ def test_any_attention_whose_weights_are_of_one_head_will_do(data):
     np.testing.assert_array_equal(to_numpy(queries)[:, 0], memory[:, 0])
 
 
+@pytest.mark.parametrize("window", ["monotonic", "predictive"])
+def test_the_position_reaches_an_attention_with_a_window(data, window):
+    inputs, memory, first, mask = data
+    decoder = AttentionDecoder(LuongAttention("general", window, half_width=1), units=U, cell="rnn")
+    start = decoder.initial_state(ops.convert_to_tensor(first))
+    _, _, contexts = decoder(inputs, memory, start, memory_mask=mask)
+    state, prepared = start, decoder.prepare(memory)
+    for i in range(T):
+        context, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
+        np.testing.assert_allclose(to_numpy(context), to_numpy(contexts)[:, i], atol=1e-5)
+        if window == "monotonic":
+            near = np.abs(np.arange(S) - i) <= 1
+            np.testing.assert_array_equal(to_numpy(weights) > 0, near & mask)
+
+
 def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'lstm'\]. Received: cell='rnn'"):
-        AttentionDecoder(BahdanauAttention(2), 3, cell="rnn")
+    with pytest.raises(ValueError, match=r"cell must be one of \['gru', .*Received: cell='gro'"):
+        AttentionDecoder(BahdanauAttention(2), 3, cell="gro")

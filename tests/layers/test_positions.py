@@ -1,4 +1,4 @@
-"""Sinusoidal positions against the paper's formula, and the rotation that a shift is."""
+"""Sinusoidal and learned positions: against the paper's formula, and the rotation that a shift is."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import PositionalEncoding
+from keraszoo.layers import LearnedPositions, PositionalEncoding
 
 to_numpy = ops.convert_to_numpy
 
@@ -91,3 +91,30 @@ def test_errors():
         PositionalEncoding(layout="odd")
     with pytest.raises(ValueError, match=r"d_model must be even. Received: inputs of shape \(1, 2, 5\)"):
         PositionalEncoding()(np.zeros((1, 2, 5)))
+
+
+def table_of(max_positions, d_model):
+    layer = LearnedPositions(max_positions)
+    layer.build((None, None, d_model))
+    table = np.random.default_rng(0).normal(size=(max_positions, d_model)).astype("float32")
+    layer.P.assign(table)
+    return layer, table
+
+
+def test_learned_positions_are_rows_of_a_table():
+    layer, table = table_of(7, 5)
+    x = np.random.default_rng(1).normal(size=(2, 3, 5)).astype("float32")
+    np.testing.assert_allclose(to_numpy(layer(x)), x + table[:3], atol=1e-6)
+    start = ops.convert_to_tensor(2, "int32")
+    np.testing.assert_allclose(to_numpy(layer(x, start=start)), x + table[2:5], atol=1e-6)
+
+
+def test_beyond_the_table_stands_its_last_row():
+    layer, table = table_of(3, 5)
+    found = to_numpy(layer(np.zeros((1, 5, 5), "float32")))[0]
+    np.testing.assert_array_equal(found, table[[0, 1, 2, 2, 2]])
+
+
+def test_a_table_has_rows():
+    with pytest.raises(ValueError, match="max_positions must be a positive integer. Received: 0"):
+        LearnedPositions(0)

@@ -97,8 +97,8 @@ def test_two_vocabularies():
 
 
 def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'lstm'\]. Received: cell='rnn'"):
-        RNNSearch(11, cell="rnn")
+    with pytest.raises(ValueError, match=r"cell must be one of .*Received: cell='gro'"):
+        RNNSearch(11, cell="gro")
 
 
 def test_dropout_works_in_training_alone():

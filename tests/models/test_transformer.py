@@ -90,3 +90,30 @@ def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
     assert (to_numpy(model.encode(source, training=True)["memory"]) == 0).mean() == pytest.approx(
         0.5, abs=0.03
     )
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_words_know_their_order_by_each_kind_of_positions(positions):
+    keras.utils.set_random_seed(0)
+    model = Transformer(
+        11, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, dropout=0.0, positions=positions
+    )
+    model.build()
+    for weight in model.trainable_variables:
+        weight.assign(to_numpy(weight) * 3)
+    one, other = (to_numpy(model.encode(np.array([row]))["memory"])[0] for row in ([4, 5, 6], [6, 5, 4]))
+    assert np.abs(one - other[::-1]).max() > 1e-2
+
+
+def test_rotary_positions_leave_the_embeddings_alone_and_learned_ones_are_a_table():
+    sizes = {"d_model": 4, "num_layers": 0, "num_heads": 2, "hidden_dim": 5}
+    memory = to_numpy(Transformer(7, **sizes, positions="rotary").encode(np.array([[5, 5]]))["memory"])[0]
+    np.testing.assert_array_equal(memory[0], memory[1])
+    learned = Transformer(7, **sizes, positions="learned", max_positions=3)
+    learned.build()
+    assert learned.count_params() == 7 * 4 + 3 * 4
+
+
+def test_unknown_positions_are_an_error():
+    with pytest.raises(ValueError, match='"sinusoidal", "learned" or "rotary". Received: \'alibi\''):
+        Transformer(11, positions="alibi")

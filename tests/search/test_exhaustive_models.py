@@ -6,12 +6,24 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import RNNSearch, Transformer
+from keraszoo.models import DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch, Transformer
 from keraszoo.search import SearchOptions, beam_search
 
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 5, 4
 MODELS = {
+    "DeepLSTM": lambda: DeepLSTM(V, embedding_dim=7, units=6, num_layers=2),
+    "LuongNMT": lambda: LuongNMT(
+        V, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2
+    ),
+    "RNNEncDec": lambda: RNNEncDec(V, embedding_dim=7, units=6),
+    "SimplifiedRNNSearch": lambda: SimplifiedRNNSearch(V, embedding_dim=7, units=6),
+    "Transformer, rotary": lambda: Transformer(
+        V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="rotary"
+    ),
+    "Transformer, learned": lambda: Transformer(
+        V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="learned", max_positions=9
+    ),
     "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16),
     "RNNSearch": lambda: RNNSearch(V, embedding_dim=7, units=6, cell="lstm"),
 }

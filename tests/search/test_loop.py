@@ -4,13 +4,14 @@ Real models, since these have a cache that grows.
 """
 
 import dataclasses
+from functools import partial
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import RNNSearch, Transformer
+from keraszoo.models import LuongNMT, RNNSearch, Transformer
 from keraszoo.search import SearchOptions, cache_lengths, search
 from keraszoo.search.loop import run
 
@@ -18,6 +19,11 @@ to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 7, 12
 MODELS = {
     "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16), 1),
+    "Transformer, rotary": (
+        lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="rotary"),
+        1,
+    ),
+    "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 6),
     "RNNSearch": (lambda: RNNSearch(V, embedding_dim=7, units=6), 5),
 }
 
@@ -131,7 +137,7 @@ def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, 
 
         @tf.function(autograph=False, jit_compile=jit, input_signature=None if jit else [any_size, any_size])
         def graph(source, prefix, compact=compact, lengths=lengths):
-            out = find(model, source, options, lengths, prefix=prefix, compact=compact)
+            out = find(model, source, options, lengths, prefix=prefix, loop=partial(run, compact=compact))
             return {name: part for name, part in vars(out).items() if part is not None}
 
         out = graph(tf.constant(source), tf.constant(prefix))
@@ -144,7 +150,7 @@ def test_a_graph_takes_an_empty_batch(model):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, None), "int32")])
     def graph(source):
-        return find(model, source, options_of(2), (3, 12), compact=True).tokens
+        return find(model, source, options_of(2), (3, 12), loop=partial(run, compact=True)).tokens
 
     assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
 

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search.state import lengthen, select_rows, select_sentences, written
+from keraszoo.errors import KerasZooError
+from keraszoo.search import SearchOptions, search
+from keraszoo.search.state import (
+    attention_width,
+    count_rows,
+    lengthen,
+    select_rows,
+    select_sentences,
+    written,
+)
 
 to_numpy = ops.convert_to_numpy
 B, W, H, L, D = 3, 2, 2, 4, 5
@@ -21,6 +30,21 @@ def state():
         "recurrent": [rng.normal(size=(B * W, 7)).astype("float32")],
     }
     return parts
+
+
+def test_rows_are_counted_where_rows_are():
+    assert int(count_rows(state())) == B * W
+    assert int(count_rows({"memory": {}, "position": np.array(0), "recurrent": [[np.zeros((5, 2))]]})) == 5
+
+
+@pytest.mark.parametrize("beam_width", [1, 3])
+@pytest.mark.parametrize(("penalty", "attention"), [(0.2, False), (0.0, True)])
+def test_a_model_that_attends_to_nothing_has_no_weights_to_give(beam_width, penalty, attention):
+    with_weights = {**state(), "attention_weights": np.zeros((B * W, 3))}
+    assert int(attention_width(with_weights)) == 3
+    options = SearchOptions(beam_width=beam_width, coverage_penalty=penalty)
+    with pytest.raises(KerasZooError, match="the model attends to nothing"):
+        search(None, state(), options, start_id=1, end_id=3, attention=attention)
 
 
 def test_rows_move_and_what_belongs_to_a_sentence_stays():

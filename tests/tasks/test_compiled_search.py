@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from keraszoo.search import SearchOptions
+from keraszoo.errors import KerasZooError
+from keraszoo.models import RNNSearch
+from keraszoo.search import Hypotheses, SearchOptions
 from keraszoo.tasks.compiled_search import COLUMNS, search_ids, tensorflow_search
+from keraszoo.tasks.staged_loop import ROWS, at_least
+from keraszoo.text.corpus import SpecialIds
 
 OPTIONS = SearchOptions(beam_width=3, num_hypotheses=2, max_length=18)
 
@@ -55,14 +59,42 @@ def test_a_single_sentence_goes_another_way_and_comes_to_the_same(search, source
         same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0, len(eager[i][4][0, 0]))
 
 
-def test_without_xla(search, source, eager):
-    run = tensorflow_search(
-        search.model, OPTIONS, search.special, search.source_special.pad_id, jit_compile=False
-    )
-    tokens, lengths, *_ = (part.numpy() for part in run(source))
-    for i, (theirs, counts, *_) in enumerate(eager):
-        assert lengths[i].tolist() == counts.tolist()
-        assert tokens[i, 0, : counts[0]].tolist() == theirs[0, : counts[0]].tolist()
+@pytest.mark.parametrize("jit_compile", ["never", "all"])
+def test_whatever_is_compiled(search, source, eager, jit_compile):
+    pad_id = search.source_special.pad_id
+    run = tensorflow_search(search.model, OPTIONS, search.special, pad_id, True, jit_compile=jit_compile)
+    found = Hypotheses(*(part.numpy() for part in run(source)))
+    for i, wanted in enumerate(eager):
+        same(found, wanted, i, int((source[i] != pad_id).sum()))
+    for count in (0, 1, 3):
+        some = run(source[:count])
+        np.testing.assert_array_equal(some[1], found.lengths[:count])
+        assert some[4].shape[-1] == source.shape[1]
+
+
+def test_stages_of_a_search_without_a_cache(source):
+    model = RNNSearch(40, embedding_dim=7, units=6)
+    model.build()
+    special = SpecialIds(pad_id=0, start_id=2, end_id=3)
+    for beam_width in (1, 3):
+        options = SearchOptions(beam_width=beam_width, max_length=18)
+        ids = np.where(source > 3, source % 40, source)
+        ways = {
+            way: tensorflow_search(model, options, special, 0, jit_compile=way)(ids)
+            for way in ("all", "never")
+        }
+        for ours, theirs in zip(ways["all"], ways["never"], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_an_unknown_way_is_refused(search):
+    with pytest.raises(KerasZooError, match="single, all or never, got True"):
+        tensorflow_search(search.model, OPTIONS, search.special, 0, jit_compile=True)
+
+
+@pytest.mark.parametrize("count,rows", [(1, 1), (5, 8), (64, 64), (250, 256), (257, 257)])
+def test_a_batch_is_filled_up_to_a_few_sizes(count, rows):
+    assert int(at_least(ROWS, count)) == rows
 
 
 def test_no_sentence(search, source):

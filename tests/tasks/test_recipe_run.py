@@ -86,7 +86,7 @@ def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
     [
         ({"preset": "huge"}, "has the presets"),
         ({"overrides": {"dropuot": 0.1}}, "model.overrides.dropuot: unknown key, did you mean dropout?"),
-        ({"name": "rnnsearch", "overrides": {"cell": "rnn"}}, "model: "),
+        ({"name": "rnnsearch", "overrides": {"cell": "gro"}}, "model: "),
         ({"overrides": {"dropout": "much"}}, "model: "),
         ({"overrides": {"dropout": 1.5}}, "model: "),
     ],

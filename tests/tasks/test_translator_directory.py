@@ -51,6 +51,20 @@ def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_p
     assert again.score(*pair) == translator.score(*pair)
 
 
+def test_in_half_precision_it_is_half_as_large_and_hardly_another(trained, saved, test_pairs, tmp_path):
+    trained.save_to_preset(tmp_path / "half", dtype="float16")
+    sizes = [(path / "model.weights.h5").stat().st_size for path in (saved, tmp_path / "half")]
+    assert sizes[1] < 0.7 * sizes[0]
+    assert json.loads((tmp_path / "half" / "config.json").read_text())["weights_dtype"] == "float16"
+    again = Translator.from_preset(tmp_path / "half")
+    for ours, theirs in zip(trained.model.get_weights(), again.model.get_weights(), strict=True):
+        assert theirs.dtype == ours.dtype
+        np.testing.assert_array_equal(ours.astype("float16"), theirs)
+    sources, references = map(list, zip(*test_pairs, strict=True))
+    scores = [translator.evaluate(sources, references).bleu.score for translator in (trained, again)]
+    assert abs(scores[0] - scores[1]) < 0.1
+
+
 def test_a_changed_weight_is_refused(saved):
     content = bytearray((saved / "model.weights.h5").read_bytes())
     content[len(content) // 2] ^= 1
@@ -78,7 +92,7 @@ def changed(saved, change):
         (lambda c: c["model"].update({"class": ["RNNSearch"]}), "there is no model"),
         (lambda c: c.pop("model"), "not one of a translator"),
         (lambda c: c.update(model="RNNSearch"), "not one of a translator"),
-        (lambda c: c["model"]["config"].update(cell="rnn"), "not one of a translator"),
+        (lambda c: c["model"]["config"].update(cell="gro"), "not one of a translator"),
         (lambda c: c["model"]["config"].update(colour="red"), "not one of a translator"),
         (lambda c: c["model"]["config"].update(units="many"), "not one of a translator"),
         (lambda c: c["model"]["config"].update(units=-1), "not one of a translator"),

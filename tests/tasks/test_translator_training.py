@@ -79,6 +79,36 @@ def test_the_mean_of_the_last_is_taken_where_it_is_better(
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
 
 
+def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_pairs, monkeypatch):
+    translator = new_translator()
+    monkeypatch.setattr(translator, "translate", None)
+    settings = {**SHORT, "epochs": 3, "monitor": "val_loss", "average_last": 2}
+    history = translator.fit(train_pairs[:90], test_pairs[:4], **settings).history
+    assert "val_bleu" not in history and len(history["val_loss"]) == 3
+    held_out = translator_training._held_out(
+        translator, test_pairs[:4], translator_training.checked_settings(settings)
+    )
+    kept = held_out.figures(translator.model)["val_loss"]
+    assert kept <= min(history["val_loss"]) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("settings", "shapes"),
+    [({}, None), ({"shapes": 2}, 2), ({"jit_compile": True}, 16), ({"jit_compile": True, "shapes": 3}, 3)],
+)
+def test_how_many_shapes_batches_have(new_translator, train_pairs, monkeypatch, settings, shapes):
+    class Stop(Exception):
+        pass
+
+    def batches(corpus, tokens, seed, shapes):
+        raise Stop(shapes)
+
+    monkeypatch.setattr(translator_training, "TokenBatches", batches)
+    with pytest.raises(Stop) as stopped:
+        new_translator().fit(train_pairs[:9], **settings)
+    assert stopped.value.args == (shapes,)
+
+
 def test_steps_end_training_in_the_middle_of_an_epoch(new_translator, train_pairs):
     translator = new_translator()
     corpus = ParallelCorpus.from_pairs(

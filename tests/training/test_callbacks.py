@@ -61,6 +61,13 @@ def test_of_equal_bleus_the_lower_loss_is_better():
     assert best.best_epoch == 1
 
 
+def test_by_loss_the_least_is_the_best_and_no_bleu_is_asked_for():
+    best = BestWeights("val_loss", patience=2)
+    assert run(best, [{"val_loss": loss} for loss in (3.0, 1.0, 2.0, 1.5, 0.5)]) == 4
+    assert best.best_epoch == 1
+    assert best.is_better({"val_loss": 0.9}) and not best.is_better({"val_loss": 1.0})
+
+
 def test_patience_counts_epochs_without_a_better_value():
     assert run(BestWeights(patience=2), bleus(1, 2, 1, 1, 5)) == 4
     assert run(BestWeights(patience=3), bleus(1, 2, 1, 1, 5)) == 5
@@ -98,6 +105,7 @@ def test_throughput_counts_real_tokens_and_stops(corpus):
         throughput.on_epoch_begin(epoch)
         for i in range(3):
             logs = {}
+            throughput.on_train_batch_begin(i)
             throughput.on_train_batch_end(i, logs)
             steps += 1
             assert logs["tokens_per_s"] > 0
@@ -136,6 +144,11 @@ def test_held_out_adds_its_figures_to_the_logs(corpus, test_pairs, new_translato
     held_out.on_epoch_end(0, logs)
     assert logs["val_loss"] == pytest.approx(np.log(logs["val_perplexity"]))
     assert 0 < logs["val_bleu"] < 100 and logs["loss"] == 1.0 and 0 <= logs["val_token_accuracy"] <= 1
+
+
+def test_without_a_search_there_is_no_bleu(corpus, new_translator):
+    figures = HeldOut(None, [], [], TokenBatches(corpus, 200, shuffle=False)).figures(new_translator().model)
+    assert sorted(figures) == ["val_loss", "val_perplexity", "val_token_accuracy"]
 
 
 def test_model_without_logs_is_no_error():

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.optimizers import Adam, make_optimizer
 
 
 def rate(optimizer, step):
@@ -44,3 +44,34 @@ def test_the_gradient_is_clipped_over_all_weights_together():
 def test_an_unknown_schedule():
     with pytest.raises(ValueError, match="Unknown schedule: 'cosine'"):
         make_optimizer("cosine")
+
+
+@pytest.mark.parametrize("clipnorm", [None, 0.5])
+def test_the_updates_are_those_of_keras(clipnorm):
+    rng = np.random.default_rng(0)
+    shapes = (3, 5), (7,)
+    start = [rng.normal(size=shape).astype("float32") for shape in shapes]
+    gradients = [[rng.normal(size=shape).astype("float32") for shape in shapes] for _ in range(4)]
+    found = []
+    for kind in (Adam, keras.optimizers.Adam):
+        weights = [keras.Variable(value) for value in start]
+        optimizer = kind(0.1, 0.9, 0.98, 1e-9, global_clipnorm=clipnorm)
+        for some in gradients:
+            optimizer.apply(list(map(keras.ops.convert_to_tensor, some)), weights)
+        found.append([keras.ops.convert_to_numpy(part) for part in (*weights, *optimizer.variables)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_an_embedding_that_were_not_looked_up_still_move_by_their_momentum():
+    found = []
+    for kind in (Adam, keras.optimizers.Adam):
+        keras.utils.set_random_seed(1)
+        dense = keras.layers.Dense(1)
+        model = keras.Sequential([keras.layers.Embedding(5, 2), keras.layers.Flatten(), dense])
+        model.compile(kind(0.1), "mse", jit_compile=False)
+        for ids in ([[0, 1]], [[3, 1]]):
+            model.train_on_batch(np.array(ids), np.ones((1, 1)))
+        found.append([keras.ops.convert_to_numpy(weight) for weight in model.trainable_variables])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)

@@ -1,0 +1,89 @@
+"""The Tatoeba corpus of everyday sentences: cleaned and split by English sentence, and models scored on it.
+
+    python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
+    python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
+
+Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
+https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and says what it
+did: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that stand
+nowhere else; and `test_references.tsv` with all translations of those of the test, for a second BLEU with
+several references.
+"""
+
+import sys
+from pathlib import Path
+
+from keraszoo.atomic import replacing
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.evaluation.translation import score_translations
+from keraszoo.text.cleaning import clean_pairs, one_of_each, split_pairs, words_of
+from keraszoo.text.parallel import read_pairs
+
+HELD_OUT = 2000
+FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
+
+
+def prepare(corpus, directory, held_out=HELD_OUT):
+    """Cleans and splits a corpus; writes the four files, all or none."""
+    pairs, counts = clean_pairs(read_pairs(corpus))
+    print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
+    try:
+        test, validation, train = split_pairs(pairs, held_out, held_out)
+    except ValueError as error:
+        raise DataError(str(error), corpus) from None
+    parts = dict(zip(FILES, (train, one_of_each(validation), one_of_each(test), test), strict=True))
+    with replacing(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
+        for name, lines in parts.items():
+            text = "".join(f"{source}\t{target}\n" for source, target in lines)
+            (folder / name).write_text(text, encoding="utf-8")
+            sentences = len({words_of(source) for source, _ in lines})
+            print(f"{name}: {len(lines):,} pairs, {sentences:,} English sentences")
+
+
+def score(model, directory):
+    """Scores a model on the held-out sentences, against one reference each and against all there are."""
+    sources, references = map(list, zip(*read_pairs(f"{directory}/test.tsv"), strict=True))
+    every = {}
+    for source, target in read_pairs(f"{directory}/test_references.tsv"):
+        every.setdefault(words_of(source), []).append(target)
+    from keraszoo import Translator  # it loads the backend, which `prepare` has no use for
+
+    translations = Translator.from_preset(model).translate(sources)
+    print(score_translations(translations, references))
+    print(f"\nthe same with up to {max(map(len, every.values()))} references each:")
+    print(score_translations(translations, reference_streams(sources, references, every)).bleu.score)
+
+
+def reference_streams(sources, references, every):
+    """Lists of whole references: the first is `references`, the others hold what more there is.
+
+    A sentence that has fewer references than others has its first again: BLEU is the same as without it.
+    """
+    more = [
+        [target for target in every[words_of(source)] if target != first]
+        for source, first in zip(sources, references, strict=True)
+    ]
+    count = max(map(len, more))
+    rest = [
+        [targets[k] if k < len(targets) else first for targets, first in zip(more, references, strict=True)]
+        for k in range(count)
+    ]
+    return [references, *rest]
+
+
+def _check_replaceable(directory):
+    """Only an empty folder, or one with nothing but such files, is replaced."""
+    others = {path.name for path in directory.iterdir()} - set(FILES) if directory.is_dir() else set()
+    if others or directory.is_file():
+        raise DataError(f"holds {min(others, default='a file')}, which is not overwritten", directory)
+
+
+if __name__ == "__main__":
+    commands = {"prepare": prepare, "score": score}
+    if len(sys.argv) != 4 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
+    try:
+        commands[sys.argv[1]](*sys.argv[2:])
+    except KerasZooError as error:
+        sys.exit(str(error))

@@ -1,0 +1,89 @@
+"""Attention before neural networks: kernel regression (Nadaraya, 1964; Watson, 1964)."""
+
+import math
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention import Attention
+
+LOWEST = -6e4  # of a score: above what a masked one is set to, and within half precision
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class KernelAttention(Attention):
+    """The Nadaraya-Watson estimate with a Gaussian kernel: near examples count more.
+
+        f(x) = sum_i K(x - x_i) y_i / sum_j K(x - x_j),  K(u) = exp(-|u|^2 / 2 h^2)
+
+    with x the query, x_i the keys, y_i the values and h the `bandwidth`. That is attention with the scores
+    -|x - x_i|^2 / 2 h^2: their softmax is the kernel, normalised. Since a softmax is taken of differences,
+    a query far from all keys gets the value of the nearest, where the formula as it stands is 0 / 0.
+
+    A learned bandwidth is trained as its logarithm, so that it stays positive. To fit it, predict each
+    example from the others (`attention_mask` with a diagonal of `False`): if an example may look at itself,
+    the error is least at h = 0, where nothing is learned.
+
+    The differences take a `(B, T, S, width of the keys)` tensor.
+
+    Shapes: B batch, T queries, S examples, D width of a value.
+
+    Args:
+        bandwidth: h, or where learning starts, above 0.
+        learn_bandwidth: whether h is a weight.
+        dropout: share of the attention weights dropped in training.
+
+    Call arguments: as for `Attention`; queries and keys have one width.
+
+    Returns:
+        `(context, attention_weights)`: `(B, T, D)`, the estimates, and `(B, T, S)`.
+
+    Raises:
+        ValueError: if `bandwidth` is not above 0, or queries and keys differ in width.
+
+    Example:
+
+    >>> import numpy as np
+    >>> x = np.array([[[0.0], [1.0], [2.0]]])
+    >>> y = np.array([[[5.0], [6.0], [7.0]]])
+    >>> estimate, _ = KernelAttention(bandwidth=0.1)(np.array([[[1.0], [1.5]]]), y, key=x)
+    >>> np.round(ops.convert_to_numpy(estimate)[0, :, 0], 3).tolist()
+    [6.0, 6.5]
+
+    Reference: Nadaraya: On Estimating Regression, 1964, https://doi.org/10.1137/1109020; Watson: Smooth
+    Regression Analysis, 1964, https://www.jstor.org/stable/25049340.
+    """
+
+    def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, **kwargs):
+        super().__init__(dropout=dropout, **kwargs)
+        if not (isinstance(bandwidth, (int, float)) and 0 < bandwidth < math.inf):
+            raise ValueError(f"bandwidth must be a number above 0. Received: bandwidth={bandwidth!r}")
+        self.bandwidth = bandwidth
+        self.learn_bandwidth = learn_bandwidth
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        key_shape = value_shape if key_shape is None else key_shape
+        if query_shape[-1] != key_shape[-1]:
+            raise ValueError(
+                "A distance needs queries and keys of one width. "
+                f"Received: query of shape {tuple(query_shape)}, key of shape {tuple(key_shape)}"
+            )
+        self.log_bandwidth = None
+        if self.learn_bandwidth:
+            initializer = keras.initializers.Constant(math.log(self.bandwidth))
+            self.log_bandwidth = self.add_weight(name="log_bandwidth", shape=(), initializer=initializer)
+
+    def scores(self, query, keys):
+        query, keys = ops.convert_to_tensor(query), ops.convert_to_tensor(keys)
+        differences = ops.cast(query, "float32")[:, :, None] - ops.cast(keys, "float32")[:, None]
+        log_bandwidth = math.log(self.bandwidth)
+        if self.log_bandwidth is not None:
+            log_bandwidth = ops.cast(self.log_bandwidth, "float32")
+        squares = ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
+        scores = -0.5 * squares * ops.exp(-2.0 * log_bandwidth)
+        # A softmax does not see what is added to a row: now the nearest is near 0, whatever the bandwidth.
+        return ops.cast(ops.maximum(ops.log_softmax(scores), LOWEST), self.compute_dtype)
+
+    def get_config(self):
+        own = {"bandwidth": self.bandwidth, "learn_bandwidth": self.learn_bandwidth}
+        return {**super().get_config(), **own}

@@ -1,0 +1,141 @@
+"""The attentions of Luong, Pham and Manning (2015): three scores, and windows on a part of the source."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention import Attention
+from keraszoo.layers.bahdanau_attention import additive_scores
+from keraszoo.layers.linear import linear
+
+SCORES = ("dot", "general", "concat")
+WINDOWS = (None, "monotonic", "predictive")
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class LuongAttention(Attention):
+    """Global and local attention with the scores of the paper.
+
+        score(h_t, h_s) = h_t^T h_s                         `dot`         (eq. 8)
+                          h_t^T W_a h_s                     `general`     W_a -> `W_a`
+                          v_a^T tanh(W_a [h_t; h_s])        `concat`      W_a -> `W_q` and `W_k`, v_a -> `v`
+        a_t(s) = softmax over s of score(h_t, h_s)                        (eq. 7)
+
+    Without a window the softmax is over all of the source ("global"). With one it is over the words at most D
+    places away from p_t ("local", section 3.2):
+
+        local-m, "monotonic":   p_t = t
+        local-p, "predictive":  p_t = S sigmoid(v_p^T tanh(W_p h_t))                            (eq. 9)
+                                a_t(s) times exp(-(s - p_t)^2 / (2 sigma^2)), sigma = D / 2       (eq. 10)
+
+    with S the number of real words of the sentence, t and s counted from 0. As in the paper, the weights of
+    local-p sum to less than 1 and are not normalised again; p_t gets its gradient through the Gaussian alone.
+    A target position that lies beyond the source by more than D sees nothing in local-m: weights and context
+    are zero.
+
+    `W_a h_s`, or `W_k h_s`, is computed once a sentence, by `prepare`. The window is a mask: all scores are
+    computed, and the cost is that of global attention.
+
+    Shapes: B batch, T queries, S values, D width of a value; D in the equations is `half_width`.
+
+    Args:
+        score: `"dot"`, `"general"` or `"concat"`.
+        window: `None`, `"monotonic"` or `"predictive"`.
+        half_width: D of the equations, in words; 10 in the paper.
+        units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
+        dropout: share of the attention weights dropped in training.
+
+    Call arguments: as for `Attention`; local-m reads `positions`.
+
+    Returns:
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
+
+    Raises:
+        ValueError: if score or window is unknown, `half_width` is not positive, or queries and keys of `dot`
+            differ in width.
+
+    Example:
+
+    >>> import numpy as np
+    >>> attention = LuongAttention("dot", window="monotonic", half_width=1)
+    >>> _, attention_weights = attention(np.ones((1, 3, 4), "float32"), np.ones((1, 5, 4), "float32"))
+    >>> [round(weight, 2) for weight in ops.convert_to_numpy(attention_weights)[0, 2].tolist()]
+    [0.0, 0.33, 0.33, 0.33, 0.0]
+
+    Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
+    https://arxiv.org/abs/1508.04025.
+    """
+
+    def __init__(self, score="general", window=None, half_width=10, units=None, dropout=0.0, **kwargs):
+        super().__init__(dropout=dropout, **kwargs)
+        if score not in SCORES:
+            raise ValueError(f"score must be one of {SCORES}. Received: score={score!r}")
+        if window not in WINDOWS:
+            raise ValueError(f"window must be one of {WINDOWS}. Received: window={window!r}")
+        if not half_width > 0:
+            raise ValueError(f"half_width must be above 0. Received: half_width={half_width!r}")
+        self.score = score
+        self.window = window
+        self.half_width = half_width
+        self.units = units
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        query, key = query_shape[-1], (value_shape if key_shape is None else key_shape)[-1]
+        units = self.units or query
+        if self.score == "dot" and query != key:
+            raise ValueError(
+                f'The score "dot" needs queries and keys of one width. Received: query {query}, key {key}'
+            )
+
+        def matrix(name, inputs, outputs):
+            return self.add_weight(name=name, shape=(inputs, outputs), initializer="glorot_uniform")
+
+        if self.score == "general":
+            self.W_a = matrix("W_a", key, query)
+        if self.score == "concat":
+            self.W_q, self.W_k, self.v = (
+                matrix("W_q", query, units),
+                matrix("W_k", key, units),
+                matrix("v", units, 1),
+            )
+        if self.window == "predictive":
+            self.W_p, self.v_p = matrix("W_p", query, units), matrix("v_p", units, 1)
+
+    def prepare(self, value, key=None):
+        key = value if key is None else key
+        kernel = {"dot": None, "general": "W_a", "concat": "W_k"}[self.score]
+        return (key if kernel is None else linear(key, getattr(self, kernel))), value
+
+    def scores(self, query, keys):
+        if self.score == "concat":
+            return additive_scores(linear(query, self.W_q), keys, self.v)
+        return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+
+    def centers(self, query, mask, positions, length):
+        """p_t of each query, float32 `(B or 1, T or 1)`; the arguments are those of `focus`."""
+        if self.window == "monotonic":
+            positions = ops.arange(ops.shape(query)[1]) if positions is None else positions
+            return ops.cast(positions, "float32")[None]
+        words = length if mask is None else ops.sum(ops.cast(mask, "float32"), axis=-1)  # S, (B, T or 1)
+        share = linear(ops.tanh(linear(query, self.W_p)), self.v_p)[..., 0]
+        return ops.sigmoid(ops.cast(share, "float32")) * ops.cast(words, "float32")
+
+    def focus(self, query, mask, positions, length):
+        if self.window is None:
+            return mask, None
+        centers = self.centers(query, mask, positions, length)[..., None]
+        distance = ops.cast(ops.arange(length), "float32") - centers  # (B or 1, T or 1, S)
+        near = ops.abs(distance) <= self.half_width
+        mask = near if mask is None else ops.logical_and(mask, near)
+        if self.window == "monotonic":
+            return mask, None
+        sigma = self.half_width / 2
+        return mask, ops.exp(-ops.square(distance) / (2 * sigma**2))
+
+    def get_config(self):
+        own = {
+            "score": self.score,
+            "window": self.window,
+            "half_width": self.half_width,
+            "units": self.units,
+        }
+        return {**super().get_config(), **own}

@@ -1,0 +1,18 @@
+"""Maxout (Goodfellow et al., 2013), the nonlinearity of the early decoders."""
+
+from keras import ops
+
+
+def maxout(x):
+    """The greater of each two neighbours: `(..., 2 K)` to `(..., K)`.
+
+        t_k = max(x_{2k-1}, x_{2k})
+
+    Example:
+
+    >>> ops.convert_to_numpy(maxout(ops.array([[1, 3, 2, 0]]))).tolist()
+    [[3, 2]]
+
+    Reference: Goodfellow et al.: Maxout Networks, 2013, https://arxiv.org/abs/1302.4389.
+    """
+    return ops.max(ops.reshape(x, (*ops.shape(x)[:-1], x.shape[-1] // 2, 2)), axis=-1)

@@ -1,0 +1,121 @@
+"""Recurrent layers on each other (Sutskever, Vinyals and Le, 2014)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.dropout import Dropout
+from keraszoo.layers.recurrent_cell import RecurrentCell
+from keraszoo.layers.time_loop import over_time
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class RecurrentStack(keras.layers.Layer):
+    """Recurrent layers of one direction, each reading what the one below has written.
+
+        s^1_t = f(x_t, s^1_{t-1})        s^l_t = f(s^{l-1}_t, s^l_{t-1})
+
+    A whole sequence goes through layer by layer, so that the inputs of a layer are projected for all
+    positions at once; `step` is one position through all layers. Padding is skipped, wherever it stands: a
+    sentence that is read backward is read from its last word, and what is written stays beside its word.
+
+    Shapes: B batch, T positions, E width of the inputs, U `units`.
+
+    Args:
+        units: U, of each layer.
+        cell: a kind of `RecurrentCell`.
+        num_layers: how many layers.
+        dropout: share of the inputs of each layer after the first that is dropped in training.
+        backward: from the last word to the first.
+
+    Call arguments:
+        inputs: `(B, T, E)`.
+        initial_state: list of the layers' states; `None`: zeros.
+        inputs_mask: bool `(B, T)`, `True` = a word; arrives by itself from an embedding that masks.
+        mask: the same: Keras fills it in under this name where a layer has one input.
+
+    Returns:
+        `(outputs, state)`: the last layer's s, `(B, T, U)`, zero at padding; and the layers' states after the
+        last word that was read, a list of lists of `(B, U)`.
+
+    Raises:
+        ValueError: if `cell` is unknown.
+
+    Example:
+
+    >>> import numpy as np
+    >>> stack = RecurrentStack(units=3, cell="lstm", num_layers=2)
+    >>> outputs, state = stack(np.ones((2, 5, 4), "float32"))
+    >>> tuple(outputs.shape), [len(layer) for layer in state]
+    ((2, 5, 3), [2, 2])
+
+    Reference: Sutskever, Vinyals, Le: Sequence to Sequence Learning with Neural Networks, 2014,
+    https://arxiv.org/abs/1409.3215.
+    """
+
+    def __init__(self, units, cell="lstm", num_layers=1, dropout=0.0, backward=False, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.units = units
+        self.cell = cell
+        self.num_layers = num_layers
+        self.dropout = dropout
+        self.backward = backward
+        self.between = Dropout(dropout, dtype=self.dtype_policy)
+        self.cells = [
+            RecurrentCell(units, cell, dtype=self.dtype_policy, name=f"layer_{i}") for i in range(num_layers)
+        ]
+
+    def build(self, inputs_shape, initial_state_shape=None):
+        for cell in self.cells:
+            cell.build((inputs_shape[0], inputs_shape[-1]))
+            inputs_shape = (*inputs_shape[:-1], self.units)
+
+    def zero_state(self, rows):
+        """States of zero for so many rows: a list with each layer's."""
+        zeros = ops.zeros((rows, self.units), dtype=self.compute_dtype)
+        return [cell.first_state(zeros) for cell in self.cells]
+
+    def call(self, inputs, initial_state=None, inputs_mask=None, mask=None, training=None):
+        inputs_mask = mask if inputs_mask is None else inputs_mask
+        state, x = [], inputs
+        initial_state = self.zero_state(ops.shape(inputs)[0]) if initial_state is None else initial_state
+        for i, (cell, first) in enumerate(zip(self.cells, initial_state, strict=True)):
+
+            def step(projected, before, cell=cell):
+                after = cell.advance(projected, before)
+                return after[0], after
+
+            x = self.between(x, training=training) if i else x
+            x, last = over_time(step, cell.project(x), first, inputs_mask, self.backward)  # (B, T, U)
+            state.append(last)
+        return x, state
+
+    def step(self, projected, state, dropped=None):
+        """One position through all layers.
+
+        Args:
+            projected: `(N, G U)`, what the first layer's `project` made of the inputs.
+            state: list of the layers' states.
+            dropped: list with a factor `(N, U)` on the inputs of each layer after the first, or `None`.
+
+        Returns:
+            `(outputs, state)`: `(N, U)` and the layers' next states.
+        """
+        after = [self.cells[0].advance(projected, state[0])]
+        for i, cell in enumerate(self.cells[1:]):
+            x = after[-1][0] if dropped is None else after[-1][0] * dropped[i]
+            after.append(cell.advance(cell.project(x), state[i + 1]))
+        return after[-1][0], after
+
+    def compute_mask(self, inputs, inputs_mask=None):
+        return inputs_mask, None
+
+    def get_config(self):
+        own = {
+            "units": self.units,
+            "cell": self.cell,
+            "num_layers": self.num_layers,
+            "dropout": self.dropout,
+            "backward": self.backward,
+        }
+        return {**super().get_config(), **own}

@@ -1,0 +1,184 @@
+"""Attention after the recurrence, global and local (Luong, Pham and Manning, 2015)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.luong_attention import LuongAttention
+from keraszoo.layers.luong_decoder import LuongDecoder
+from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class LuongNMT(RecurrentModel):
+    """Stacked LSTMs whose last layers meet in an attention.
+
+        h_s = LSTM(E x_s)                              `encoder`, whose last states the decoder begins with
+        h_t = LSTM'([E' y_{t-1}; h~_{t-1}])            `decoder`, h~ with input feeding
+        a_t(s) = align(h_t, h_s)                       `decoder.attention`, see `LuongAttention`
+        h~_t = tanh(W_c [c_t; h_t])                    the readout (eq. 5)
+        p(y_t) ~ exp(W_s h~_t)                         `output_kernel`, or the target embedding (eq. 6)
+
+    With `reverse_source` the encoder reads from the last word to the first; what it writes stays beside its
+    word, so that attention weights and the places of local attention are those of the sentence as it was
+    given.
+
+    Departure: an output bias. Dropout is the paper's: on embeddings, between layers and on the readout.
+
+    Presets: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, source reversed, input feeding,
+    local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with global
+    attention.
+
+    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V; `None`: as the source.
+        embedding_dim: width of the embeddings of both sides.
+        units: U, of each layer.
+        num_layers: layers of the encoder and of the decoder.
+        readout_dim: width of h~; `None`: U.
+        score: `"dot"`, `"general"` or `"concat"`.
+        window: `None` (global), `"monotonic"` (local-m) or `"predictive"` (local-p).
+        half_width: D, of a window.
+        input_feeding: feed the readout to the next step. Without it training runs the recurrence once and
+            attends over all steps at once.
+        cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
+        reverse_source: read the source backward.
+        dropout: on embeddings, between layers and on the readout.
+        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
+        tie_output: use the target embedding as W_s; then `readout_dim` is `embedding_dim`.
+        source_pad_id: id of padding in the source.
+
+    Call arguments:
+        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
+            `<s>`.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Raises:
+        ValueError: if `cell`, `score` or `window` is unknown, or shared embeddings meet two vocabulary sizes.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = LuongNMT(11, embedding_dim=4, units=6, num_layers=1)
+    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    (1, 2, 11)
+
+    Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
+    https://arxiv.org/abs/1508.04025.
+    """
+
+    presets = {
+        "paper": {
+            "embedding_dim": 1000,
+            "units": 1000,
+            "num_layers": 4,
+            "window": "predictive",
+            "half_width": 10,
+            "reverse_source": True,
+            "dropout": 0.2,
+        },
+        "small": {
+            "embedding_dim": 256,
+            "units": 256,
+            "num_layers": 2,
+            "dropout": 0.2,
+            "share_embeddings": True,
+            "tie_output": True,
+        },
+        "tiny": {"embedding_dim": 64, "units": 64, "num_layers": 1, "dropout": 0.1},
+    }
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        embedding_dim=1000,
+        units=1000,
+        num_layers=4,
+        readout_dim=None,
+        score="general",
+        window=None,
+        half_width=10,
+        input_feeding=True,
+        cell="lstm",
+        reverse_source=False,
+        dropout=0.0,
+        share_embeddings=False,
+        tie_output=False,
+        source_pad_id=0,
+        **kwargs,
+    ):
+        sizes = {
+            "embedding_dim": embedding_dim,
+            "units": units,
+            "num_layers": num_layers,
+            "readout_dim": readout_dim,
+            "score": score,
+            "window": window,
+            "half_width": half_width,
+            "input_feeding": input_feeding,
+            "cell": cell,
+            "reverse_source": reverse_source,
+            "dropout": dropout,
+            "share_embeddings": share_embeddings,
+            "tie_output": tie_output,
+        }
+        readout_dim = embedding_dim if tie_output else readout_dim or units
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
+        )
+        dtype = self.dtype_policy
+        self.encoder = RecurrentStack(
+            units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
+        )
+        attention = LuongAttention(score, window, half_width, dtype=dtype, name="attention")
+        self.decoder = LuongDecoder(
+            attention,
+            units,
+            cell,
+            num_layers,
+            readout_dim,
+            input_feeding,
+            dropout,
+            dtype=dtype,
+            name="decoder",
+        )
+
+    def encode(self, source, training=None):
+        mask = self.memory_mask(source)
+        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
+        annotations, state = self.encoder(x, inputs_mask=mask, training=training)
+        return {"memory": annotations, "memory_mask": mask, "layers": state}
+
+    def call(self, inputs, training=None):
+        source, target_in = inputs
+        memory = self.encode(source, training=training)
+        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
+        readout = self.decoder(
+            embedded,
+            memory["memory"],
+            memory["layers"],
+            memory_mask=memory["memory_mask"],
+            training=training,
+        )
+        return self.logits(readout, training)
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        layers = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["layers"])
+        prepared = self.decoder.prepare(memory["memory"])
+        return attending_state(memory, prepared, self.decoder.initial_state(layers))
+
+    def step(self, tokens, state):
+        memory = state["memory"]
+        readout, weights, recurrent = self.decoder.step(
+            self.target_embedding(tokens),
+            state["recurrent"],
+            (memory["keys"], memory["values"]),
+            state["position"],
+            memory["memory_mask"],
+        )
+        return self.logits(readout), attended(state, recurrent, weights)

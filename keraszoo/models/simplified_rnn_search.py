@@ -1,0 +1,130 @@
+"""Attention at its plainest: RNNsearch with tanh recurrences and nothing that could be left out."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.attention_decoder import AttentionDecoder
+from keraszoo.layers.bahdanau_attention import BahdanauAttention
+from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class SimplifiedRNNSearch(RecurrentModel):
+    """The search for what the next word needs, on two plain recurrent nets: RNNsearch as one would teach it.
+
+        h_j = tanh(W_h x_j + U_h h_{j-1})                        `encoder`, j = 1, ..., T_x
+        s_0 = h_{T_x}
+        e_tj = V_a^T tanh(W_a s_{t-1} + U_a h_j)                 `decoder.attention`
+        alpha_tj = exp(e_tj) / sum_k exp(e_tk)        c_t = sum_j alpha_tj h_j
+        s_t = tanh(W_s y_{t-1} + U_s s_{t-1} + C_s c_t)          `decoder`
+        y_t = softmax(W_y y_{t-1} + U_y s_t + C_y c_t)           `output_kernel`: W_y over U_y over C_y
+
+    with x_j and y_{t-1} embeddings. Beside `RNNSearch` there are no gates, no second direction, no net for
+    s_0 and no maxout: every matrix of the equations is there once, and nothing else but biases and dropout.
+    The output matrix is thereby the largest part: (E + 2 U) V.
+
+    Presets: `small` and `tiny` for small data; there is no paper of it.
+
+    Shapes: B batch, S source, T target, E `embedding_dim`, U `units`, V target vocabulary.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V; `None`: as the source.
+        embedding_dim: E, of both sides.
+        units: U, of both nets.
+        attention_units: width of the hidden layer of the score; `None`: U.
+        cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
+        dropout: on embeddings and on what the output matrix reads.
+        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
+        source_pad_id: id of padding in the source.
+
+    Call arguments:
+        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
+            `<s>`.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Raises:
+        ValueError: if `cell` is unknown, or shared embeddings meet two vocabulary sizes.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = SimplifiedRNNSearch(11, embedding_dim=4, units=6)
+    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    (1, 2, 11)
+
+    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
+    2015, https://arxiv.org/abs/1409.0473, of which it is a simplification.
+    """
+
+    presets = {
+        "small": {"embedding_dim": 128, "units": 192, "dropout": 0.2, "share_embeddings": True},
+        "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
+    }
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        embedding_dim=128,
+        units=192,
+        attention_units=None,
+        cell="rnn",
+        dropout=0.0,
+        share_embeddings=False,
+        source_pad_id=0,
+        **kwargs,
+    ):
+        sizes = {
+            "embedding_dim": embedding_dim,
+            "units": units,
+            "attention_units": attention_units,
+            "cell": cell,
+            "dropout": dropout,
+            "share_embeddings": share_embeddings,
+        }
+        readout_dim = embedding_dim + 2 * units
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
+        )
+        dtype = self.dtype_policy
+        self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
+        attention = BahdanauAttention(attention_units or units, dtype=dtype, name="attention")
+        self.decoder = AttentionDecoder(attention, units, cell, dtype=dtype, name="decoder")
+
+    def encode(self, source, training=None):
+        mask = self.memory_mask(source)
+        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
+        annotations, state = self.encoder(x, inputs_mask=mask)
+        return {"memory": annotations, "memory_mask": mask, "first": state[0][0]}
+
+    def call(self, inputs, training=None):
+        source, target_in = inputs
+        memory = self.encode(source, training=training)
+        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
+        start = self.decoder.initial_state(memory["first"])
+        _, states, contexts = self.decoder(
+            embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
+        )
+        return self.logits(ops.concatenate([embedded, states, contexts], axis=-1), training)
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        first = ops.repeat(memory["first"], beam_width, axis=0)  # (N, U)
+        prepared = self.decoder.prepare(memory["memory"])
+        return attending_state(memory, prepared, self.decoder.initial_state(first))
+
+    def step(self, tokens, state):
+        memory = state["memory"]
+        embedded = self.target_embedding(tokens)  # (N, E)
+        context, weights, recurrent = self.decoder.step(
+            embedded,
+            state["recurrent"],
+            (memory["keys"], memory["values"]),
+            state["position"],
+            memory["memory_mask"],
+        )
+        logits = self.logits(ops.concatenate([embedded, recurrent[0], context], axis=-1))
+        return logits, attended(state, recurrent, weights)

@@ -1,0 +1,138 @@
+"""Kernel regression against the formula of 1964, other libraries, and the closed form of leaving one out."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import KernelAttention
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D, K = 2, 3, 5, 7, 11
+
+
+def test_equals_loops_at_prime_sizes():
+    rng = np.random.default_rng(0)
+    query, value, key = (rng.normal(size=s).astype("float32") for s in [(B, T, K), (B, S, D), (B, S, K)])
+    mask = np.arange(S) < np.array([5, 3])[:, None]
+    h = 1.7
+    context, weights = map(to_numpy, KernelAttention(h)(query, value, key, value_mask=mask))
+    for b, t in np.ndindex(B, T):
+        kernel = [
+            math.exp(-sum((query[b, t, k] - key[b, j, k]) ** 2 for k in range(K)) / (2 * h * h)) * mask[b, j]
+            for j in range(S)
+        ]
+        for j in range(S):
+            assert weights[b, t, j] == pytest.approx(kernel[j] / sum(kernel), abs=1e-5)
+        for d in range(D):
+            expected = sum(kernel[j] * value[b, j, d] for j in range(S)) / sum(kernel)
+            assert context[b, t, d] == pytest.approx(expected, abs=1e-5)
+
+
+def test_two_by_two_by_eye():
+    # At 0 the other example is sqrt(2 ln 3) away: its kernel is a third of the near one's. At the middle of
+    # the two both count the same.
+    far = math.sqrt(2 * math.log(3))
+    x, y = np.array([[[0.0], [far]]], "float32"), np.array([[[4.0], [8.0]]], "float32")
+    query = np.array([[[0.0], [far / 2]]], "float32")
+    context, weights = KernelAttention()(query, y, key=x)
+    np.testing.assert_allclose(weights, [[[3 / 4, 1 / 4], [1 / 2, 1 / 2]]], atol=1e-6)
+    np.testing.assert_allclose(context, [[[5.0], [6.0]]], atol=1e-5)
+
+
+def test_equals_scikit_learn():
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    rng = np.random.default_rng(1)
+    x, y, queries, h = rng.normal(size=(31, 3)), rng.normal(size=(31, 1)), rng.normal(size=(17, 3)), 0.6
+    kernel = pairwise.rbf_kernel(queries, x, gamma=1 / (2 * h * h))
+    context, weights = KernelAttention(h)(queries[None], y[None], key=x[None])
+    np.testing.assert_allclose(weights[0], kernel / kernel.sum(1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(context[0], kernel @ y / kernel.sum(1, keepdims=True), atol=1e-5)
+
+
+def test_a_query_far_from_all_gets_the_value_of_the_nearest():
+    # the formula as it stands is 0 / 0 here
+    x, y = np.array([[[0.0], [1.0], [2.0]]], "float32"), np.array([[[5.0], [6.0], [7.0]]], "float32")
+    query = np.array([[[1e4], [-1e4]]], "float32")
+    context, weights = KernelAttention(0.01)(query, y, key=x)
+    np.testing.assert_allclose(to_numpy(context)[0, :, 0], [7.0, 5.0], atol=1e-5)
+    np.testing.assert_allclose(to_numpy(weights).sum(-1), 1, atol=1e-6)
+
+
+def test_a_masked_neighbour_takes_no_weight_from_the_others():
+    # the nearest is masked, and the rest are so far that their scores are at the floor
+    x, y = np.array([[[0.0], [9.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
+    mask = np.array([[False, True, True]])
+    context, weights = KernelAttention(1e-5)(np.zeros((1, 1, 1), "float32"), y, key=x, value_mask=mask)
+    np.testing.assert_allclose(to_numpy(weights)[0, 0], [0, 0.5, 0.5], atol=1e-6)
+    np.testing.assert_allclose(to_numpy(context)[0, 0], [7.0], atol=1e-5)
+
+
+def leave_one_out(x, y, h):
+    """By a loop, in float64: the mean squared error of predicting each example from the others."""
+    total = 0.0
+    for i in range(len(x)):
+        kernel = [math.exp(-((x[i] - x[j]) ** 2) / (2 * h * h)) * (j != i) for j in range(len(x))]
+        total += (y[i] - sum(k * v for k, v in zip(kernel, y, strict=True)) / sum(kernel)) ** 2
+    return total / len(x)
+
+
+def leave_one_out_model(x, bandwidth):
+    layer = KernelAttention(bandwidth, learn_bandwidth=True)
+    query, value, key = (keras.Input((len(x), 1)) for _ in range(3))
+    others = ~np.eye(len(x), dtype=bool)[None]
+    context, _ = layer(query, value, key=key, attention_mask=others)
+    return layer, keras.Model((query, value, key), context)
+
+
+@pytest.fixture
+def examples():
+    rng = np.random.default_rng(2)
+    x = np.sort(rng.uniform(0, 5, 29))
+    return x, np.sin(2 * x) + rng.normal(0, 0.3, 29)
+
+
+def test_the_gradient_of_the_bandwidth_is_that_of_finite_differences(examples):
+    x, y = examples
+    layer, model = leave_one_out_model(x, 0.5)
+    rate = 1e-3
+    model.compile(keras.optimizers.SGD(rate), loss="mse")
+    columns = x[None, :, None], y[None, :, None]
+    loss = model.train_on_batch((columns[0], columns[1], columns[0]), columns[1])
+    assert loss == pytest.approx(leave_one_out(x, y, 0.5), rel=1e-5)
+    gradient = (math.log(0.5) - float(to_numpy(layer.log_bandwidth))) / rate
+    step = 1e-5
+    rise = leave_one_out(x, y, 0.5 * math.exp(step)) - leave_one_out(x, y, 0.5 * math.exp(-step))
+    assert gradient == pytest.approx(rise / (2 * step), rel=1e-2)
+
+
+def test_the_learned_bandwidth_is_the_best_one(examples):
+    optimize = pytest.importorskip("scipy.optimize")
+    x, y = examples
+    layer, model = leave_one_out_model(x, 1.0)
+    model.compile(keras.optimizers.Adam(0.1), loss="mse")
+    columns = x[None, :, None], y[None, :, None]
+    repeated = tuple(np.repeat(c, 120, axis=0) for c in (columns[0], columns[1], columns[0]))
+    model.fit(repeated, repeated[1], batch_size=1, epochs=1, verbose=0)
+    learned = math.exp(float(to_numpy(layer.log_bandwidth)))
+    best = optimize.minimize_scalar(lambda h: leave_one_out(x, y, h), bounds=(0.05, 1), method="bounded").x
+    assert learned == pytest.approx(best, rel=0.01)
+
+
+def test_a_fixed_bandwidth_is_no_weight():
+    layer = KernelAttention(0.5)
+    layer(np.ones((1, 2, 3), "float32"), np.ones((1, 2, 3), "float32"))
+    assert layer.weights == []
+
+
+@pytest.mark.parametrize("bandwidth", [0, -1.0, math.inf, math.nan, "1", None])
+def test_the_bandwidth_must_be_above_zero(bandwidth):
+    with pytest.raises(ValueError, match="bandwidth must be a number above 0. Received: bandwidth="):
+        KernelAttention(bandwidth)
+
+
+def test_widths_must_be_the_same():
+    with pytest.raises(ValueError, match="A distance needs queries and keys of one width"):
+        KernelAttention()(np.ones((1, 2, 3)), np.ones((1, 2, 4)))

@@ -1,0 +1,170 @@
+"""The scores and windows of Luong et al. against loops over their equations."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import LuongAttention
+
+to_numpy = ops.convert_to_numpy
+B, T, S, U = 2, 5, 11, 7
+D = {"dot": 7, "general": 3, "concat": 3}  # width of the memory
+LENGTHS = (11, 6)
+MASK = np.arange(S) < np.array(LENGTHS)[:, None]
+SCORES, WINDOWS = ("dot", "general", "concat"), (None, "monotonic", "predictive")
+
+
+def loop(layer, query, value, positions=range(T)):
+    """One pair of words after the other, over the real words alone."""
+    w = {weight.name: to_numpy(weight).astype("float64") for weight in layer.weights}
+    half = layer.half_width
+    context, weights, centers = np.zeros((B, T, value.shape[-1])), np.zeros((B, T, S)), np.zeros((B, T))
+    for b, length in enumerate(LENGTHS):
+        for i in range(T):
+            h_t = query[b, i].astype("float64")
+            if layer.window == "predictive":
+                a = (np.tanh(h_t @ w["W_p"]) @ w["v_p"])[0]
+                centers[b, i] = length / (1 + math.exp(-a))
+            else:
+                centers[b, i] = positions[i]
+            seen = [s for s in range(length) if layer.window is None or abs(s - centers[b, i]) <= half]
+            e = {}
+            for s in seen:
+                h_s = value[b, s].astype("float64")
+                if layer.score == "dot":
+                    e[s] = math.exp(h_t @ h_s)
+                elif layer.score == "general":
+                    e[s] = math.exp(h_t @ w["W_a"].T @ h_s)
+                else:
+                    joined = np.concatenate([h_t, h_s]) @ np.concatenate([w["W_q"], w["W_k"]])
+                    e[s] = math.exp((np.tanh(joined) @ w["v"])[0])
+            for s in seen:
+                weights[b, i, s] = e[s] / sum(e.values())
+                if layer.window == "predictive":
+                    weights[b, i, s] *= math.exp(-((s - centers[b, i]) ** 2) / (2 * (half / 2) ** 2))
+                context[b, i] += weights[b, i, s] * value[b, s]
+    return context, weights, centers
+
+
+def random_layer(score, window, half_width=2):
+    rng = np.random.default_rng(0)
+    query = rng.normal(size=(B, T, U)).astype("float32")
+    value = rng.normal(size=(B, S, D[score])).astype("float32")
+    layer = LuongAttention(score, window, half_width)
+    layer(query, value)
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape))
+    return layer, query, value
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("score", SCORES)
+def test_equals_loops_at_prime_sizes(score, window):
+    layer, query, value = random_layer(score, window)
+    found = layer(query, value, value_mask=MASK)
+    for a, b in zip(found, loop(layer, query, value)[:2], strict=True):
+        np.testing.assert_allclose(to_numpy(a), b, atol=1e-5)
+
+
+@pytest.mark.parametrize("window", WINDOWS[1:])
+def test_nothing_outside_the_window_is_seen(window):
+    layer, query, value = random_layer("general", window, half_width=1.5)
+    weights = to_numpy(layer(query, value, value_mask=MASK)[1])
+    centers = loop(layer, query, value)[2]
+    far = np.abs(np.arange(S) - centers[..., None]) > 1.5
+    assert (weights[far] == 0).all()
+    assert ((weights > 0) == (~far & MASK[:, None])).all()
+
+
+def test_the_predicted_places():
+    layer, query, value = random_layer("dot", "predictive")
+    mask = ops.convert_to_tensor(MASK[:, None])
+    centers = to_numpy(layer.centers(ops.convert_to_tensor(query), mask, None, S))
+    np.testing.assert_allclose(centers, loop(layer, query, value)[2], atol=1e-5)
+    assert ((centers > 0) & (centers < np.array(LENGTHS)[:, None])).all()
+    # without padding, S is the number of values
+    unmasked = to_numpy(layer.centers(ops.convert_to_tensor(query), None, None, S))
+    np.testing.assert_allclose(unmasked[0], centers[0], atol=1e-5)
+    np.testing.assert_allclose(unmasked[1] / S, centers[1] / LENGTHS[1], atol=1e-5)
+
+
+def test_local_p_by_eye():
+    # W_p of zero puts p_t into the middle of 4 words, at 2. With D = 2 sigma is 1: the words 0 to 3 are seen,
+    # evenly by a dot with zero, and get 1/4 of exp(-4/2), exp(-1/2), 1, exp(-1/2).
+    layer = LuongAttention("dot", "predictive", half_width=2)
+    query, value = np.zeros((1, 1, 3), "float32"), np.ones((1, 4, 3), "float32")
+    _, weights = layer(query, value)
+    expected = [math.exp(-2) / 4, math.exp(-0.5) / 4, 1 / 4, math.exp(-0.5) / 4]
+    np.testing.assert_allclose(to_numpy(weights)[0, 0], expected, atol=1e-6)
+
+
+def test_local_m_by_eye():
+    weights = to_numpy(
+        LuongAttention("dot", "monotonic", 1)(np.zeros((1, 5, 2), "float32"), np.ones((1, 3, 2), "float32"))[
+            1
+        ]
+    )
+    third, half = 1 / 3, 1 / 2
+    rows = [[half, half, 0], [third, third, third], [0, half, half], [0, 0, 1], [0, 0, 0]]
+    np.testing.assert_allclose(weights[0], rows, atol=1e-6)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_step_at_its_position_is_the_row_of_the_whole(window):
+    layer, query, value = random_layer("general", window)
+    context, weights = layer(query, value, value_mask=MASK)
+    keys, values = layer.prepare(value)
+    for t in range(T):
+        here = layer.attend(query[:, t : t + 1], keys, values, MASK, ops.convert_to_tensor([t]))
+        np.testing.assert_allclose(to_numpy(here[0])[:, 0], to_numpy(context)[:, t], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(here[1])[:, 0], to_numpy(weights)[:, t], atol=1e-5)
+
+
+def test_given_positions_move_the_window():
+    layer, query, value = random_layer("general", "monotonic")
+    positions = [7, 0, 3, 3, 10]
+    found = layer(query, value, value_mask=MASK, positions=np.array(positions))
+    expected = loop(layer, query, value, positions)
+    np.testing.assert_allclose(to_numpy(found[1]), expected[1], atol=1e-5)
+    assert (to_numpy(found[0])[1, 4] == 0).all()  # position 10, six words, two places
+
+
+def test_the_place_is_learned_through_the_gaussian():
+    # the value lies at word 6, p_t begins at 4.5: training moves the place there
+    layer = LuongAttention("dot", "predictive", half_width=4)
+    query, value = np.ones((1, 1, 3), "float32"), np.zeros((1, 9, 3), "float32")
+    value[0, 6] = 1
+    inputs = keras.Input((1, 3)), keras.Input((9, 3))
+    model = keras.Model(inputs, layer(*inputs)[0])
+    model.compile(keras.optimizers.Adam(0.1), loss=lambda y, found: -ops.sum(found))
+
+    def place():
+        return float(to_numpy(layer.centers(ops.convert_to_tensor(query), None, None, 9))[0, 0])
+
+    before = place()
+    for _ in range(40):
+        model.train_on_batch([query, value], np.zeros((1, 1, 3)))
+    assert abs(place() - 6) < 0.1 < abs(before - 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"score": "cosine"}, "score must be one of .*Received: score='cosine'"),
+        ({"window": "local-p"}, "window must be one of .*Received: window='local-p'"),
+        ({"half_width": 0}, "half_width must be above 0. Received: half_width=0"),
+    ],
+)
+def test_errors(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        LuongAttention(**arguments)
+
+
+def test_dot_wants_one_width():
+    with pytest.raises(
+        ValueError, match='"dot" needs queries and keys of one width. Received: query 3, key 4'
+    ):
+        LuongAttention("dot")(np.ones((1, 2, 3)), np.ones((1, 2, 4)))

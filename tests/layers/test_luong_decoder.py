@@ -1,0 +1,106 @@
+"""The decoder that attends after its recurrence, against the paper's equations, word by word."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import BahdanauAttention, LuongAttention, LuongDecoder
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D, E, U, R = 2, 5, 7, 3, 11, 13, 5
+LENGTHS = (7, 4)
+MASK = np.arange(S) < np.array(LENGTHS)[:, None]
+
+
+def random_decoder(window=None, **options):
+    options = {"cell": "lstm", "num_layers": 2, "readout_dim": R, **options}
+    decoder = LuongDecoder(LuongAttention("general", window, half_width=2), U, **options)
+    decoder(np.zeros((B, T, E)), np.zeros((B, S, D)), decoder.stack.zero_state(B))
+    rng = np.random.default_rng(0)
+    for weight in decoder.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    inputs, memory = (rng.normal(size=s).astype("float32") for s in [(B, T, E), (B, S, D)])
+    start = keras.tree.map_structure(
+        lambda x: ops.convert_to_tensor(rng.normal(size=x.shape).astype("float32")),
+        decoder.stack.zero_state(B),
+    )
+    return decoder, inputs, memory, start
+
+
+def loop(decoder, inputs, memory, start):
+    """h_t = stack([y; h~_{t-1}]), c_t over the real words, h~_t = tanh(W_c [c_t; h_t]), row by row."""
+    readouts, alphas = np.zeros((B, T, R)), np.zeros((B, T, S))
+    W_a, W_c = to_numpy(decoder.attention.W_a), to_numpy(decoder.W_c)
+    for b, length in enumerate(LENGTHS):
+        state = keras.tree.map_structure(lambda x, b=b: x[b : b + 1], start)
+        fed = np.zeros((1, R), "float32")
+        for t in range(T):
+            projected = to_numpy(decoder.stack.cells[0].project(inputs[b : b + 1, t]))
+            if decoder.input_feeding:
+                projected = projected + fed @ to_numpy(decoder.C)
+            hidden, state = decoder.stack.step(ops.convert_to_tensor(projected), state)
+            hidden = to_numpy(hidden)[0]
+            seen = [s for s in range(length) if decoder.attention.window is None or abs(s - t) <= 2]
+            e = np.array([np.exp(memory[b, s] @ W_a @ hidden) for s in seen])
+            alphas[b, t, seen] = e / e.sum()
+            context = alphas[b, t] @ memory[b]
+            fed = np.tanh(np.concatenate([context, hidden]) @ W_c)[None].astype("float32")
+            readouts[b, t] = fed[0]
+    return readouts, alphas
+
+
+@pytest.mark.parametrize("window", [None, "monotonic"])
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_equals_a_loop_over_words_and_steps_alike(input_feeding, window):
+    decoder, inputs, memory, start = random_decoder(window, input_feeding=input_feeding)
+    readouts, alphas = loop(decoder, inputs, memory, start)
+    found = to_numpy(decoder(inputs, memory, start, memory_mask=MASK))
+    np.testing.assert_allclose(found, readouts, atol=1e-5)
+    state, prepared = decoder.initial_state(start), decoder.prepare(memory)
+    for t in range(T):
+        readout, weights, state = decoder.step(
+            inputs[:, t], state, prepared, ops.convert_to_tensor(t, "int32"), MASK
+        )
+        np.testing.assert_allclose(to_numpy(readout), readouts[:, t], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(weights), alphas[:, t], atol=1e-5)
+
+
+def test_rows_of_one_sentence_share_its_memory():
+    decoder, _, memory, _ = random_decoder("monotonic")
+    rng, rows = np.random.default_rng(2), 3
+    inputs = rng.normal(size=(B * rows, E)).astype("float32")
+    layers = keras.tree.map_structure(
+        lambda x: ops.convert_to_tensor(rng.normal(size=x.shape).astype("float32")),
+        decoder.stack.zero_state(B * rows),
+    )
+    state, position = decoder.initial_state(layers), ops.convert_to_tensor(3, "int32")
+    together = decoder.step(inputs, state, decoder.prepare(memory), position, MASK)
+    repeated = decoder.prepare(np.repeat(memory, rows, 0))
+    apart = decoder.step(inputs, state, repeated, position, np.repeat(MASK, rows, 0))
+    for one, other in zip(keras.tree.flatten(together), keras.tree.flatten(apart), strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
+
+
+def test_what_was_read_is_fed_to_the_next_step_alone():
+    decoder, inputs, memory, start = random_decoder()
+    before = to_numpy(decoder(inputs, memory, start))
+    decoder.C.assign(to_numpy(decoder.C) + 1)
+    after = to_numpy(decoder(inputs, memory, start))
+    np.testing.assert_allclose(after[:, 0], before[:, 0], atol=1e-6)
+    assert np.abs(after[:, 1:] - before[:, 1:]).max() > 1e-3
+    assert random_decoder(input_feeding=False)[0].C is None
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_dropout_between_layers_works_in_training_alone(input_feeding):
+    decoder, inputs, memory, start = random_decoder(dropout=0.5, input_feeding=input_feeding)
+    silent = to_numpy(decoder(inputs, memory, start))
+    np.testing.assert_array_equal(silent, to_numpy(decoder(inputs, memory, start, training=False)))
+    assert np.abs(to_numpy(decoder(inputs, memory, start, training=True)) - silent).max() > 1e-3
+
+
+def test_any_attention_will_do():
+    decoder = LuongDecoder(BahdanauAttention(3), 4)
+    start = decoder.stack.zero_state(B)
+    assert tuple(decoder(np.ones((B, T, E)), np.ones((B, S, D)), start).shape) == (B, T, 4)

@@ -1,0 +1,17 @@
+"""Maxout over pairs of neighbours."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers.maxout import maxout
+
+
+@pytest.mark.parametrize("shape", [(10,), (3, 14), (2, 5, 22)])
+def test_equals_a_loop(shape):
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    found = ops.convert_to_numpy(maxout(ops.convert_to_tensor(x)))
+    assert found.shape == (*shape[:-1], shape[-1] // 2)
+    for index in np.ndindex(found.shape):
+        *front, k = index
+        assert found[index] == max(x[(*front, 2 * k)], x[(*front, 2 * k + 1)])

@@ -1,0 +1,210 @@
+"""Memory networks: the paper's equations by loops, what is tied, time, noise, linear start."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import MemoryNetwork
+
+to_numpy = ops.convert_to_numpy
+V, D, HOPS = 13, 7, 3
+STORY = np.array([[[1, 2, 3], [4, 5, 0], [6, 2, 1]], [[7, 8, 9], [3, 0, 0], [0, 0, 0]]])
+QUESTION = np.array([[10, 11, 1], [10, 12, 0]])
+
+
+def make(**arguments):
+    keras.utils.set_random_seed(3)
+    model = MemoryNetwork(V, **{"width": D, "hops": HOPS, "memory_size": 5, **arguments})
+    model.build()
+    rng = np.random.default_rng(4)
+    for weight in model.trainable_variables:
+        weight.assign(0.5 * rng.normal(size=weight.shape))
+    return model
+
+
+def encode(E, words, encoding):
+    """A sentence by the formula of section 4.1, word by word."""
+    words = [word for word in words if word]
+    total = np.zeros(D)
+    for j, word in enumerate(words, start=1):
+        for k in range(1, D + 1):
+            weight = 2 * ((1 - j / len(words)) - (k / D) * (1 - 2 * j / len(words)))
+            total[k - 1] += E[word, k - 1] * (weight if encoding == "position" else 1)
+    return total
+
+
+def by_loops(model, story, question):
+    """Logits and attention weights of one story by equations (1) to (4)."""
+    adjacent = model.tying == "adjacent"
+    tables = [to_numpy(encoder.E) for encoder in model.encoders]
+    times = [to_numpy(time.embeddings) for time in model.times]
+    u = encode(to_numpy(model.question_encoder.E), question, model.encoding)
+    said = [sentence for sentence in story if any(sentence)]
+    attention = []
+    for k in range(HOPS):
+        a, c = (k, k + 1) if adjacent else (0, 1)
+        m, o = [
+            [encode(tables[i], x, model.encoding) + times[i][len(said) - 1 - n] for n, x in enumerate(said)]
+            for i in (a, c)
+        ]
+        scores = np.array([u @ row for row in m])
+        nothing = model.memory_size - len(said)  # places that are empty, each with exp(0)
+        p = scores if float(model.linear) else np.exp(scores) / (np.exp(scores).sum() + nothing)
+        attention.append(p)
+        kept = u if adjacent else u @ to_numpy(model.hop.H)
+        u = kept + sum(weight * row for weight, row in zip(p, o, strict=True))
+    if not adjacent:
+        return u @ to_numpy(model.answers), attention
+    W = tables[-1].copy()
+    W[0] = 0  # the null word
+    return W @ u, attention
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+@pytest.mark.parametrize("encoding", ["position", "bag"])
+@pytest.mark.parametrize("linear", [0.0, 1.0])
+def test_equals_the_equations_by_loops(tying, encoding, linear):
+    model = make(tying=tying, encoding=encoding)
+    model.linear.assign(linear)
+    logits, attention = map(to_numpy, model.read(STORY, QUESTION))
+    np.testing.assert_allclose(to_numpy(model((STORY, QUESTION))), logits, atol=1e-5)
+    for b in range(2):
+        expected, weights = by_loops(model, STORY[b], QUESTION[b])
+        np.testing.assert_allclose(logits[b], expected, atol=1e-3, rtol=1e-3)
+        count = len(weights[0])
+        np.testing.assert_allclose(attention[b, :, :count], weights, atol=1e-3, rtol=1e-3)
+        assert (attention[b, :, count:] == 0).all()
+
+
+def test_adjacent_tying_shares_variables():
+    model = make(tying="adjacent")
+    # K + 1 embeddings of words and as many of times: A_{k+1} is C_k, B is A_1, W is C_K.
+    assert len(model.trainable_variables) == 2 * (HOPS + 1)
+    assert model.question_encoder is model.encoders[0]
+    before = to_numpy(model((STORY, QUESTION)))
+    E = model.encoders[-1].E
+    E.assign(to_numpy(E) * np.eye(V)[:, 5:6])  # all answers but word 5 are as likely as the null word
+    after = to_numpy(model((STORY, QUESTION)))
+    assert (before[:, 1:] != 0).all() and (np.delete(after, 5, axis=1) == 0).all()
+
+
+def test_layer_wise_tying_shares_variables():
+    model = make(tying="layer_wise")
+    shapes = sorted(tuple(w.shape) for w in model.trainable_variables)
+    assert shapes == sorted([(V, D)] * 3 + [(5, D)] * 2 + [(D, D), (D, V)])  # A, B, C; T_A, T_C; H, W
+    sizes = {make(tying="layer_wise", hops=hops).count_params() for hops in (1, 2, 3)}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+def test_first_weights_are_the_papers_and_no_two_alike(tying):
+    model = MemoryNetwork(50, width=50, memory_size=50, tying=tying)
+    model.build()
+    first = [to_numpy(weight) for weight in model.trainable_variables]
+    for i, weight in enumerate(first):
+        assert weight.mean() == pytest.approx(0, abs=0.01) and weight.std() == pytest.approx(0.1, abs=0.01)
+        assert all(abs(np.corrcoef(weight.ravel(), other.ravel())[0, 1]) < 0.1 for other in first[:i])
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+def test_every_weight_gets_a_gradient(tying):
+    model = make(tying=tying)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(1.0), loss, run_eagerly=True)
+    before = [to_numpy(w).copy() for w in model.trainable_variables]
+    model.train_on_batch((STORY, QUESTION), np.array([5, 6]))
+    for weight, old in zip(model.trainable_variables, before, strict=True):
+        assert np.abs(to_numpy(weight) - old).max() > 1e-6, weight.path
+
+
+def test_padding_and_batch_mates_change_nothing():
+    model = make()
+    together, attention = map(to_numpy, model.read(STORY, QUESTION))
+    alone, its_attention = map(to_numpy, model.read(STORY[1:, :2], QUESTION[1:, :2]))
+    np.testing.assert_allclose(together[1], alone[0], atol=1e-5)
+    np.testing.assert_allclose(attention[1, :, :2], its_attention[0], atol=1e-5)
+
+
+def test_the_order_of_sentences_matters():
+    model = make()
+    other = model((STORY[:1, ::-1], QUESTION[:1]))
+    assert np.abs(to_numpy(model((STORY[:1], QUESTION[:1]))) - to_numpy(other)).max() > 0.01
+
+
+def test_time_counts_back_from_the_last_sentence():
+    found = to_numpy(make().times_of(ops.convert_to_tensor(STORY)))
+    assert found.tolist() == [[2, 1, 0], [1, 0, -1]]
+
+
+def test_a_story_longer_than_the_memory_loses_its_beginning():
+    model = make(memory_size=2)
+    whole, attention = map(to_numpy, model.read(STORY[:1], QUESTION[:1]))
+    end = to_numpy(model((STORY[:1, 1:], QUESTION[:1])))
+    np.testing.assert_allclose(whole, end, atol=1e-5)
+    assert (attention[0, :, 0] == 0).all()
+
+
+def test_an_empty_story_leaves_the_question():
+    model = make()
+    logits, attention = map(to_numpy, model.read(np.zeros((1, 3, 2), "int32"), QUESTION[:1]))
+    u = model.question_encoder(QUESTION[:1])
+    np.testing.assert_allclose(logits, to_numpy(model.score(u)), atol=1e-5)
+    assert (attention == 0).all()
+
+
+def test_noise_is_in_training_alone_and_of_the_right_share():
+    model = make(memory_size=50, noise=0.1)
+    story = ops.convert_to_tensor(np.ones((500, 10, 2), "int32"))
+    assert (to_numpy(model.times_of(story)) == np.arange(9, -1, -1)).all()
+    times = to_numpy(model.times_of(story, training=True))
+    gaps = times[:, :-1] - times[:, 1:]
+    assert set(np.unique(gaps)) == {1, 2}  # a neighbour, or an empty memory in between
+    assert (gaps == 2).mean() == pytest.approx(0.1, abs=0.02)
+    assert (times[:, -1] == 1).mean() == pytest.approx(0.1, abs=0.05)  # one may come last, too
+    quiet = make(noise=0.0)
+    assert (to_numpy(quiet.times_of(story, training=True)) == np.arange(9, -1, -1)).all()
+
+
+def test_learns_a_little_world():
+    """Where somebody is, is where he went last: that takes the memory, the mover's name and the time."""
+    rng = np.random.default_rng(0)
+    people, places = np.arange(1, 5), np.arange(5, 10)
+    story = np.stack([rng.choice(people, (400, 6)), rng.choice(places, (400, 6))], axis=-1)
+    asked = story[np.arange(400), rng.integers(0, 6, 400), 0]
+    answers = [s[s[:, 0] == who][-1, 1] for s, who in zip(story, asked, strict=True)]
+    keras.utils.set_random_seed(1)
+    model = MemoryNetwork(10, width=16, hops=1, encoding="bag", memory_size=6, noise=0.0)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.03), loss, metrics=["accuracy"], jit_compile=False)
+    inputs, answers = (story, asked[:, None]), np.array(answers)
+    train = (tuple(x[:300] for x in inputs), answers[:300])
+    model.fit(*train, batch_size=60, epochs=60, verbose=0)
+    _, accuracy = model.evaluate(tuple(x[300:] for x in inputs), answers[300:], verbose=0)
+    assert accuracy > 0.95
+
+
+def test_saved_and_loaded(tmp_path):
+    model = make(tying="layer_wise", encoding="bag", noise=0.2, hops=2)
+    again = MemoryNetwork.from_config(model.get_config())
+    again.build()
+    model.save_weights(tmp_path / "model.weights.h5")
+    again.load_weights(tmp_path / "model.weights.h5")
+    assert again.get_config() == model.get_config()
+    np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), to_numpy(model((STORY, QUESTION))))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"hops": 0}, "hops must be a positive integer. Received: hops=0"),
+        ({"width": 2.5}, "width must be a positive integer"),
+        ({"memory_size": None}, "memory_size must be a positive integer"),
+        ({"tying": "none"}, 'tying must be "adjacent" or "layer_wise". Received: tying=\'none\''),
+        ({"encoding": "tree"}, 'encoding must be "position" or "bag"'),
+        ({"noise": 1.0}, r"noise must be in \[0, 1\). Received: noise=1.0"),
+    ],
+)
+def test_arguments_out_of_range(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        MemoryNetwork(V, **arguments)

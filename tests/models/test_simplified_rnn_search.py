@@ -1,0 +1,66 @@
+"""The simplified search against its equations, word by word."""
+
+import numpy as np
+from keras import ops
+
+from keraszoo.models import SimplifiedRNNSearch
+
+to_numpy = ops.convert_to_numpy
+V, E, U, A = 11, 5, 7, 3
+SOURCES, TARGET_IN = [[4, 7, 3], [9, 5, 6, 10, 3]], [[2, 6, 8], [2, 5, 9]]
+
+
+def random_model():
+    model = SimplifiedRNNSearch(V, embedding_dim=E, units=U, attention_units=A)
+    model.build()
+    rng = np.random.default_rng(0)
+    for weight in model.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return model
+
+
+def forward(model, source, target_in):
+    """Logits and attention weights of one sentence."""
+    E_x, E_y = to_numpy(model.source_embedding.embeddings), to_numpy(model.target_embedding.embeddings)
+    W_h, U_h, b_h = (to_numpy(w) for w in model.encoder.cells[0].weights)
+    cell, attention = model.decoder.cell, model.decoder.attention
+    W_s, U_s, b_s, C_s = (to_numpy(w) for w in (cell.W, cell.U, cell.b, model.decoder.C))
+    W_a, U_a, V_a = (to_numpy(w) for w in (attention.W_q, attention.W_k, attention.v))
+    W_y, U_y, C_y = np.split(to_numpy(model.output_kernel), [E, E + U])
+    h, states = np.zeros(U), []
+    for word in source:
+        h = np.tanh(E_x[word] @ W_h + h @ U_h + b_h)
+        states.append(h)
+    s, logits, alphas = h, [], []
+    for word in target_in:
+        e = np.array([(np.tanh(s @ W_a + h_j @ U_a) @ V_a)[0] for h_j in states])
+        alpha = np.exp(e) / np.exp(e).sum()
+        c = sum(a * h_j for a, h_j in zip(alpha, states, strict=True))
+        s = np.tanh(E_y[word] @ W_s + s @ U_s + c @ C_s + b_s)
+        logits.append(E_y[word] @ W_y + s @ U_y + c @ C_y + to_numpy(model.output_bias))
+        alphas.append(alpha)
+    return np.array(logits), np.array(alphas)
+
+
+def test_the_whole_forward_pass_is_that_of_the_equations():
+    model = random_model()
+    source = np.array([row + [0] * (5 - len(row)) for row in SOURCES])
+    target_in = np.array(TARGET_IN)
+    logits = to_numpy(model((source, target_in)))
+    state = model.initial_state(model.encode(source))
+    alphas = []
+    for t in range(3):
+        _, state = model.step(target_in[:, t], state)
+        alphas.append(to_numpy(state["attention_weights"]))
+    for b, words in enumerate(SOURCES):
+        expected, weights = forward(model, words, TARGET_IN[b])
+        np.testing.assert_allclose(logits[b], expected, atol=1e-5)
+        found = np.array(alphas)[:, b]
+        np.testing.assert_allclose(found[:, : len(words)], weights, atol=1e-5)
+        assert not found[:, len(words) :].any()
+
+
+def test_there_is_nothing_but_the_matrices_of_the_equations():
+    of_h, of_s = E * U + U * U + U, E * U + U * U + U * U + U
+    of_a, of_y = U * A + U * A + A, (E + 2 * U) * V + V
+    assert random_model().count_params() == 2 * V * E + of_h + of_s + of_a + of_y

@@ -1,0 +1,59 @@
+"""The script for the Tatoeba corpus, on a small one of our own."""
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from keraszoo.errors import DataError
+from keraszoo.evaluation.translation import score_translations
+from keraszoo.text.parallel import read_pairs
+
+PLACE = Path(__file__).parent.parent / "examples" / "tatoeba.py"
+spec = importlib.util.spec_from_file_location("tatoeba", PLACE)
+tatoeba = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tatoeba)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    lines = [f"Sentence {i}.\tSatz {i}, {k}.\tCC-BY 2.0\n" for i in range(40) for k in range(1 + i % 3)]
+    path = tmp_path / "en-de.tsv.gz"
+    path.write_bytes(gzip.compress("".join([*lines, *lines[:3], "Sentence 0!\tSatz 0, 0!\n"]).encode()))
+    return path
+
+
+def test_four_files(corpus, tmp_path, capsys):
+    tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
+    train, validation, test, references = (
+        list(read_pairs(tmp_path / "out" / name)) for name in tatoeba.FILES
+    )
+    assert len(validation) == len(test) == 5 and set(test) <= set(references)
+    english = [{source for source, _ in part} for part in (train, validation, references)]
+    assert sum(map(len, english)) == len(set.union(*english)) == 40
+    said = capsys.readouterr().out
+    assert "3 duplicate, 1 near duplicate, 83 pairs in all" in said and "test.tsv: 5 pairs" in said
+    before = (tmp_path / "out" / "test.tsv").read_bytes()
+    tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
+    assert (tmp_path / "out" / "test.tsv").read_bytes() == before
+
+
+def test_nobodys_files_are_replaced(corpus, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("")
+    with pytest.raises(DataError, match=r"thesis.tex"):
+        tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
+    with pytest.raises(DataError, match="40 source sentences, of which 40"):
+        tatoeba.prepare(corpus, tmp_path / "new", held_out=20)
+    assert not (tmp_path / "new").exists()
+
+
+def test_missing_references_are_the_first_again_and_change_nothing():
+    sources, first = ["A b c d.", "E f g h."], ["a b c d e", "e f g h i"]
+    every = {"a b c d": ["a b c d e", "x b c d e", "a y c d e"], "e f g h": ["e f g h i"]}
+    streams = tatoeba.reference_streams(sources, first, every)
+    assert streams == [first, ["x b c d e", "e f g h i"], ["a y c d e", "e f g h i"]]
+    translations = ["x b c d e", "e f g h i"]
+    assert score_translations(translations, streams).bleu.score == pytest.approx(100)
+    assert score_translations(translations, first).bleu.score < 100

@@ -1,0 +1,107 @@
+"""bAbI files: what is read, and what is said of files that are wrong."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from keraszoo.errors import DataError
+from keraszoo.text.babi import Question, find_tasks, read_questions, split_words
+
+TWO_STORIES = """\
+1 Mary moved to the bathroom.
+2 John went to the hallway.
+3 Where is Mary? \tbathroom\t1
+4 Daniel got the milk.
+5 What is where? \tMilk,Football\t4 2
+1 Sandra slept.
+2 Who slept?\tsandra
+"""
+
+
+def write(folder, text, name="qa.txt"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_two_stories(tmp_path):
+    first, second, third = read_questions(write(tmp_path, TWO_STORIES))
+    said = ("Mary moved to the bathroom.", "John went to the hallway.")
+    assert first == Question(said, "Where is Mary?", "bathroom", (0,))
+    # line 4 is the third sentence: questions take numbers, but are not said
+    assert second == Question((*said, "Daniel got the milk."), "What is where?", "milk,football", (2, 1))
+    assert third == Question(("Sandra slept.",), "Who slept?", "sandra", ())
+
+
+def test_gzip_blank_lines_and_windows_line_ends(tmp_path):
+    text = TWO_STORIES.replace("\n", "\r\n").replace("1 Sandra", "\r\n1 Sandra") + "\r\n"
+    path = tmp_path / "qa.txt.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert read_questions(path) == read_questions(write(tmp_path, TWO_STORIES))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("Mary moved.\n", 1, "expected a number and a sentence, got 'Mary moved.'"),
+        ("2 Mary moved.\n", 1, "expected the number 1, or 1 for a new story, got 2"),
+        ("1 Mary moved.\n3 Where?\tthere\t1\n", 2, "expected the number 2, or 1 for a new story, got 3"),
+        ("1 Mary moved.\n2 Where?\t\t1\n", 2, "expected an answer after the first tab, got none"),
+        ("1 Mary moved.\n2 \tthere\t1\n", 2, "expected a sentence after the number"),
+        ("1\n", 1, "expected a sentence after the number, got ''"),
+        ("1 ...\n", 1, "expected a sentence after the number, got '...'"),
+        ("1 Mary moved.\n2 Where?\tthere\t2\n", 2, "numbers of earlier sentences, got '2'"),
+        ("1 Mary moved.\n2 Where?\tthere\tone\n", 2, "numbers of earlier sentences, got 'one'"),
+        ("1 A a.\n2 B?\tb\t1\n3 C?\tc\t2\n", 3, "numbers of earlier sentences, got '2'"),
+    ],
+)
+def test_a_line_that_is_wrong(tmp_path, text, line, said):
+    path = write(tmp_path, text)
+    with pytest.raises(DataError, match=said) as error:
+        read_questions(path)
+    assert str(error.value).startswith(f"{path}:{line}: ") and error.value.line == line
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "1 Mary moved.\n2 John slept.\n"])
+def test_a_file_without_questions(tmp_path, text):
+    with pytest.raises(DataError, match="expected at least one question"):
+        read_questions(write(tmp_path, text))
+
+
+def test_words():
+    assert split_words("  What's John's top-hat (no. 2)? ") == ["what's", "john's", "top-hat", "no", "2"]
+    assert split_words("?!") == []
+
+
+def test_finding_tasks(tmp_path):
+    for name in ("qa10_so-so_test.txt", "qa10_so-so_train.txt.gz", "qa2_two-facts_train.txt"):
+        write(tmp_path, TWO_STORIES, name)
+    with pytest.raises(DataError, match="task 2 has no test file"):
+        find_tasks(tmp_path)
+    write(tmp_path, TWO_STORIES, "qa2_two-facts_test.txt")
+    write(tmp_path, "", "README.txt")
+    found = find_tasks(tmp_path)
+    assert list(found) == [2, 10]
+    assert found[10] == ("so so", tmp_path / "qa10_so-so_train.txt.gz", tmp_path / "qa10_so-so_test.txt")
+
+
+def test_no_tasks(tmp_path):
+    with pytest.raises(DataError, match="expected files such as qa1_single-supporting-fact_train.txt"):
+        find_tasks(tmp_path)
+    with pytest.raises(DataError, match="no such directory"):
+        find_tasks(tmp_path / "nowhere")
+
+
+def test_the_real_files():
+    data = os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")
+    if not (Path(data) / "babi_en").is_dir():
+        pytest.skip("the bAbI tasks are not here")
+    tasks = find_tasks(Path(data) / "babi_en")
+    assert list(tasks) == list(range(1, 21)) and tasks[1][0] == "single supporting fact"
+    for _, *files in tasks.values():
+        for file in files:
+            questions = read_questions(file)
+            assert len(questions) == 1000
+            assert all(q.supporting and max(q.supporting) < len(q.story) for q in questions)
