@@ -27,6 +27,9 @@ class MultiHeadAttention(Attention):
     `W_v`; `W_o` is `(H * d_v, output_dim)`. Plain matrix products are faster on a CPU than the einsums of
     `keras.layers.MultiHeadAttention`; `set_keras_weights` takes its weights and gives its numbers.
 
+    W_q, W_k and W_v begin with half of Glorot's variance, as in PyTorch. With all of it, deep post-norm
+    stacks begin by making all positions alike, and learn to look at the source late or never.
+
     Stepping: `prepare` gives the keys and values of a memory, computed once; for self-attention a decoder
     writes what `prepare` makes of each new position into a cache of fixed size and calls `attend` with a mask
     over the cache.
@@ -98,7 +101,8 @@ class MultiHeadAttention(Attention):
         self.W_o, self.b_o = self._projection("o", values, self.output_dim or query_shape[-1])
 
     def _projection(self, name, inputs, outputs):
-        kernel = self.add_weight(name=f"W_{name}", shape=(inputs, outputs), initializer="glorot_uniform")
+        initializer = keras.initializers.VarianceScaling(1 if name == "o" else 0.5, "fan_avg", "uniform")
+        kernel = self.add_weight(name=f"W_{name}", shape=(inputs, outputs), initializer=initializer)
         bias = (
             self.add_weight(name=f"b_{name}", shape=(outputs,), initializer="zeros")
             if self.use_bias
