@@ -31,8 +31,8 @@ def staged_loop(sentences):
 
     A program runs until so many sentences are done that the next smaller of `ROWS` holds the rest, or the
     cache is full; between programs the done ones leave and the cache grows. XLA compiles a program when its
-    sizes come for the first time, once for each number of sentences, length of cache and of sources: seconds
-    each that only a process which translates for long earns back, at about half the time a step.
+    sizes come for the first time, once for each number of sentences, length of cache and of sources: a second
+    or two each, which only a process that translates for long earns back.
 
     Args:
         sentences: scalar int32 tensor, how many of the sentences are real: the batch was filled up to one of

@@ -231,8 +231,8 @@ class Translator:
         Args:
             directory: a new one, or an earlier export, which is replaced.
             jit_compile: what XLA compiles when it is first met: `"single"`, sentences that come alone;
-                `"all"`, the steps of every batch, which are twice as fast then, for a server that is warmed
-                up with the sizes it will meet; `"never"`.
+                `"all"`, the steps of every batch, for a server that is warmed up with the sizes it will meet;
+                `"never"`.
 
         Raises:
             KerasZooError: another backend than TensorFlow, or a disk that refuses.
