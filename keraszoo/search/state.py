@@ -91,12 +91,12 @@ def lengthen(state, extra):
 
     Args:
         state: a model's state.
-        extra: how many positions, a Python integer.
+        extra: how many positions, at least 0; a scalar tensor where only the running graph knows.
 
     Returns:
         A state with a longer `"cache"` and `"history"`.
     """
-    if "cache" not in state or extra < 1:
+    if "cache" not in state:
         return state
     room = ((0, 0), (0, 0), (0, extra), (0, 0))
     cache = keras.tree.map_structure(lambda x: ops.pad(x, room), state["cache"])

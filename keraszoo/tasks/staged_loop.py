@@ -1,6 +1,6 @@
 """The loop of a search as a few XLA programs: for a server, which meets the same sizes again and again."""
 
-from keraszoo.search.state import select_sentences
+from keraszoo.search.state import lengthen, select_sentences
 
 ROWS = (
     1,
@@ -86,7 +86,7 @@ def staged_loop(sentences):
             found["live"] = tf.logical_and(found["live"], real)
             full = tf.logical_and(state["position"] >= until[index], index + 1 < len(lengths))
             after = index + tf.cast(full, "int32")
-            state = _lengthened(select_sentences(state, chosen, beam_width), until[after] - until[index])
+            state = lengthen(select_sentences(state, chosen, beam_width), until[after] - until[index])
             return results, places, found, state, take(constants), after
 
         first = (results, tf.range(total), found, state, constants, tf.constant(0))
@@ -103,14 +103,3 @@ def staged_loop(sentences):
         return tree(lambda x: x[:total], results)
 
     return run
-
-
-def _lengthened(state, extra):
-    """As `keraszoo.search.state.lengthen`, for an `extra` that only the running graph knows."""
-    import tensorflow as tf
-
-    if "cache" not in state:
-        return state
-    cache = tf.nest.map_structure(lambda x: tf.pad(x, [[0, 0], [0, 0], [0, extra], [0, 0]]), state["cache"])
-    history = tf.pad(state["history"], [[0, 0], [0, extra]], constant_values=-1)
-    return {**state, "cache": cache, "history": history}

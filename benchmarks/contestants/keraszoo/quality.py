@@ -13,12 +13,10 @@ from keraszoo import Translator  # noqa: E402
 from keraszoo.evaluation.translation import score_translations  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
-from keraszoo.training.periods import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
 batches = common_work.make_batches(arguments.prep, "own-batches")
-periods = Periods(batches)
 model = common_work.make_model(variant)
 common_work.compile_model(model)
 version, backend = common_work.versions()
@@ -36,8 +34,8 @@ class Checkpoints(keras.callbacks.Callback):
         self.started = self.saved = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
+        self.tokens += batches.real_tokens(*divmod(self.steps, len(batches)))
         self.steps += 1
-        self.tokens += batches.real_tokens(*periods.address(batch))
         now = time.perf_counter()
         over = now - self.started >= arguments.minutes * 60
         if over or now - self.saved >= arguments.save_every * 60:
@@ -56,7 +54,14 @@ class Checkpoints(keras.callbacks.Callback):
 
 
 checkpoints = Checkpoints()
-model.fit(periods, epochs=1_000_000, shuffle=False, verbose=0, callbacks=[periods.at_period(), checkpoints])
+model.fit(
+    common_work.steps(batches),
+    steps_per_epoch=len(batches),
+    epochs=1_000_000,
+    shuffle=False,
+    verbose=0,
+    callbacks=[checkpoints],
+)
 sources, references = (kit.read_lines(arguments.prep / f"test.{side}") for side in ("en", "de"))
 for facts, weights in checkpoints.kept:
     model.set_weights(weights)

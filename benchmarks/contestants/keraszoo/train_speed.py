@@ -7,16 +7,30 @@ arguments = common_work.start("train-speed")
 
 import keras  # noqa: E402
 
-from keraszoo.training.periods import Periods  # noqa: E402
-
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
 batches = common_work.make_batches(arguments.prep, variant)
-warmup = max(arguments.warmup, arguments.steps)  # a whole window: XLA compiles the loss once a shape
-periods = Periods(batches, arguments.steps)
 model = common_work.make_model(variant)
 common_work.compile_model(model)
 version, backend = common_work.versions()
+
+
+class OfEachShape(keras.utils.PyDataset):
+    """One batch of each shape that the windows will meet: XLA compiles the loss once a shape."""
+
+    def __init__(self):
+        super().__init__()
+        measured = (divmod(step, len(batches)) for step in range(arguments.steps * arguments.repeat))
+        self.addresses = list(
+            {batches.shape(*address): address for address in [(0, 0), (0, 1), *measured]}.values()
+        )
+        self.addresses += self.addresses[-1:] * (arguments.warmup - len(self.addresses))
+
+    def __len__(self):
+        return len(self.addresses)
+
+    def __getitem__(self, i):
+        return batches.batch(*self.addresses[i])
 
 
 class Windows(keras.callbacks.Callback):
@@ -27,9 +41,8 @@ class Windows(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.clock.__exit__()
-        if (epoch + 1) * arguments.steps <= warmup:
-            return
-        tokens = sum(batches.real_tokens(*periods.address(i)) for i in range(arguments.steps))
+        first = epoch * arguments.steps
+        tokens = sum(batches.real_tokens(*divmod(first + i, len(batches))) for i in range(arguments.steps))
         kit.emit(
             bench="train-speed",
             contestant="keraszoo",
@@ -37,7 +50,7 @@ class Windows(keras.callbacks.Callback):
             version=version,
             backend=backend,
             threads=arguments.threads,
-            repeat=epoch + 1 - -(-warmup // arguments.steps),
+            repeat=epoch + 1,
             steps=arguments.steps,
             target_tokens_per_s=round(tokens / self.clock.wall, 1),
             target_tokens_per_cpu_s=round(tokens / self.clock.cpu, 1),
@@ -49,10 +62,12 @@ class Windows(keras.callbacks.Callback):
         )
 
 
+model.fit(OfEachShape(), shuffle=False, verbose=0)
 model.fit(
-    periods,
-    epochs=-(-warmup // arguments.steps) + arguments.repeat,
+    common_work.steps(batches),
+    steps_per_epoch=arguments.steps,
+    epochs=arguments.repeat,
     shuffle=False,
     verbose=0,
-    callbacks=[periods.at_period(), Windows()],
+    callbacks=[Windows()],
 )
