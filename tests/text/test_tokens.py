@@ -1,0 +1,341 @@
+"""Tokens and sentences: by eye, their places in any text, and the same expressions in TensorFlow's RE2."""
+
+import os
+import random
+import sys
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text import tokens as module
+from keraszoo.text.columns import read_columns
+from keraszoo.text.tokens import (
+    BLANKS,
+    KEEP,
+    SENTENCE,
+    TOKEN_RULES,
+    fitting_rules,
+    split_sentences,
+    tokenize,
+)
+
+DATA = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+PIECES = [
+    *(
+        "word",
+        "Éte\u0301",
+        "don't",
+        "Isn’t",
+        "'s",
+        "O'Neil's",
+        "e-mail",
+        "rock'n'roll",
+        "AT&T",
+        "&amp;",
+        "x_y",
+    ),
+    *(
+        "3.5",
+        "1,000.00",
+        "1999-2000",
+        "7:30pm",
+        "5th",
+        "-2",
+        "½",
+        "IL-2",
+        "U.S.",
+        "J.",
+        "e.g.",
+        "Dr.",
+        "I.",
+        "etc.",
+    ),
+    *(
+        "http://t.co/aB1).",
+        "https://x.org/a?b=c&d#e,",
+        "www.a.de",
+        "me.too+1@x-y.co.uk",
+        "a.com/b.",
+        "HTTP://",
+    ),
+    *(
+        "@who",
+        "#MH17",
+        "@",
+        "#",
+        "...",
+        "--",
+        "!!!",
+        "?!",
+        ":-)",
+        "<3",
+        "(",
+        ")",
+        "“",
+        "”",
+        "''",
+        "``",
+        "…",
+        "'",
+    ),
+    *("😀", "👩🏽\u200d🚀", "❤\ufe0f", "🇩🇪🇫🇷", "🇩", "1\ufe0f\u20e3", "🏴\U000e0067\U000e007f", "\u200d", "‼"),
+    *(
+        "虎牢",
+        "ไทย",
+        "नमस्ते",
+        "עִבְרִית",
+        "\u0301",
+        "\xad",
+        "\u200b",
+        "\ufeff",
+        "\xa0",
+        "\u2028",
+        "\u3000",
+        "\x85",
+        "\x1f",
+    ),
+    *(
+        " ",
+        " ",
+        "  ",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\t",
+        ". ",
+        "! ",
+        "? he",
+        '." ',
+        ".) A",
+        "。",
+        "No. 5",
+        "No. ",
+        "a",
+        "B",
+    ),
+    *(
+        "\ufffd",
+        "\U0001f9ff",
+        "\U0001faff",
+        "\U00010ffd",
+        "\ue000",
+        "\uffff",
+        "€",
+        "+",
+        "^",
+        "ǅ",
+        "Ⅷ",
+        "_",
+        "·",
+    ),
+]
+
+
+def any_texts(count):
+    draw = random.Random(0)
+    return ["".join(draw.choices(PIECES, k=draw.randint(0, 12))) for _ in range(count)]
+
+
+def words(text, rules="words"):
+    return " ".join(token.text for token in tokenize(text, rules))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dogs bark.", "Dogs bark ."),
+        ("It's John's, isn't it? They'd've!", "It 's John 's , is n't it ? They'd 've !"),
+        ("I CAN'T; 'quoted' the boys' ’twas n’t", "I CA N'T ; ' quoted ' the boys ' ’ twas n’t"),
+        ("Mr. J. S. Bach (U.S.) e.g. so did I.", "Mr. J. S. Bach ( U.S. ) e.g. so did I ."),
+        ("well-known Jean-Luc 1994-95 F-16s", "well-known Jean-Luc 1994-95 F-16s"),
+        ("$1,000.50, 15% 7:30pm 1/2 -3", "$ 1,000.50 , 15 % 7:30pm 1/2 - 3"),
+        (
+            "see http://a.b/c_(d)?e=f. Or <www.x.org>, a.com",
+            "see http://a.b/c_(d)?e=f . Or < www.x.org > , a.com",
+        ),
+        (
+            "(http://t.co/x) me@a-b.co.uk, x@y http://t.c…",
+            "( http://t.co/x ) me@a-b.co.uk , x @y http://t.c…",
+        ),
+        ("RT @who's: #MH17, @_x &amp; AT&T", "RT @who 's : #MH17 , @_x &amp; AT&T"),
+        ("Wow!!! ok... so--well ?! :-) <3", "Wow !!! ok ... so -- well ?! :-) <3"),
+        (
+            "I❤\ufe0fU 👩🏽\u200d🚀👍🏿 🇩🇪🇫🇷 1\ufe0f\u20e3",
+            "I ❤\ufe0f U 👩🏽\u200d🚀 👍🏿 🇩🇪 🇫🇷 1\ufe0f\u20e3",
+        ),
+        ("e\u0301te\u0301\xa0a\u200bb\ufeff", "e\u0301te\u0301 a b"),
+    ],
+)
+def test_words(text, expected):
+    assert words(text) == expected
+
+
+def test_other_rules():
+    text = "Dr. @who's IL-2 isn't U.S. made: 2.5mg!! 👩🏽\u200d🚀 x_y"
+    assert words(text, "marks_apart") == "Dr . @ who 's IL-2 is n't U.S. made : 2.5mg ! ! 👩🏽\u200d🚀 x_y"
+    assert (
+        words(text, "alphanumeric")
+        == "Dr . @ who ' s IL - 2 isn ' t U . S . made : 2 . 5mg ! ! 👩🏽\u200d🚀 x_y"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\xa0", []),
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("  No end\nhere  ", ["No end\nhere"]),
+        (
+            "Mr. J. S. Bach of the U.S. Army ate No. 5. So did I. Fine",
+            ["Mr. J. S. Bach of the U.S. Army ate No. 5.", "So did I.", "Fine"],
+        ),
+        (
+            '"Why?" he asked. (He left.) "Oh!" Ann said',
+            ['"Why?" he asked.', "(He left.)", '"Oh!"', "Ann said"],
+        ),
+        ("It is 3.5 at a.com... and so on. ... Ok?!", ["It is 3.5 at a.com... and so on.", "...", "Ok?!"]),
+        ("Title\n\nBody\r\n\r\nNext . End", ["Title", "Body", "Next .", "End"]),
+        ("你好。 世界！", ["你好。", "世界！"]),
+        ("He said no. 👍 Good.", ["He said no.", "👍 Good."]),
+    ],
+)
+def test_sentences(text, expected):
+    assert [sentence.text for sentence in split_sentences(text)] == expected
+
+
+@pytest.mark.parametrize("rules", TOKEN_RULES)
+def test_tokens_stand_where_they_say(rules):
+    blank = module.compile_expression(BLANKS)
+    for text in any_texts(1000):
+        tokens = tokenize(text, rules)
+        assert all(text[start:end] == token != "" for token, start, end in tokens)
+        places = [place for _, start, end in tokens for place in range(start, end)]
+        assert places == [i for i, character in enumerate(text) if not blank.match(character)]
+        sentences = split_sentences(text)
+        assert [t for s in sentences for t in tokenize(s.text, rules) if t] == [
+            (token, start - s.start, end - s.start)
+            for s in sentences
+            for token, start, end in tokens
+            if s.start <= start < s.end
+        ]
+        assert all(text[start:end] == sentence == sentence.strip() for sentence, start, end in sentences)
+        assert blank.sub("", text) == blank.sub("", "".join(s.text for s in sentences))
+
+
+def graph_split(texts, expression, part=""):
+    """What a SavedModel does: pieces and the characters they begin and end at, as ragged tensors."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    pieces, start, end = tensorflow_text.regex_split_with_offsets(texts, f"{BLANKS}|{expression}", KEEP)
+    if part:
+        parts, first, last = tensorflow_text.regex_split_with_offsets(pieces.flat_values, part, part)
+        shift = start.flat_values[:, None]
+        rows = tf.gather(parts.row_splits, pieces.row_splits)
+        pieces, start, end = (
+            tf.RaggedTensor.from_row_splits(values.flat_values, rows)
+            for values in (parts, first + shift, last + shift)
+        )
+    texts = tf.gather(texts, pieces.value_rowids())
+
+    def characters(places):
+        before = tf.strings.substr(texts, tf.zeros_like(places.flat_values), places.flat_values)
+        return places.with_flat_values(tf.strings.length(before, unit="UTF8_CHAR"))
+
+    return pieces, characters(start), characters(end)
+
+
+def rows_of(split):
+    pieces, starts, ends = (ragged.to_list() for ragged in split)
+    return [
+        [(piece.decode(), *places) for piece, *places in zip(*row, strict=True)]
+        for row in zip(pieces, starts, ends, strict=True)
+    ]
+
+
+def test_a_graph_cuts_alike():
+    tf = pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow_text")
+    texts = any_texts(1500)
+    for rules, (match, part) in TOKEN_RULES.items():
+        assert rows_of(graph_split(tf.constant(texts), match, part)) == [
+            tokenize(text, rules) for text in texts
+        ]
+    assert rows_of(graph_split(tf.constant(texts), SENTENCE)) == [split_sentences(text) for text in texts]
+
+
+def test_a_graph_knows_the_same_characters():
+    tf = pytest.importorskip("tensorflow")
+    # All that are assigned, but of the thousands of ideographs and syllables some, and none of private use.
+    of_kind = {c: unicodedata.category(c) for c in map(chr, range(sys.maxunicode + 1))}
+    some = [
+        c
+        for c, kind in of_kind.items()
+        if kind not in ("Cn", "Cs", "Co", "Lo") or (kind == "Lo" and ord(c) % 50 == 0)
+    ]
+    some = [c for c in some if c != "ʕ"]  # a small letter until Unicode 16
+    text = "".join(some)
+    for expression in (
+        f"[{module._BLANK}]",
+        module._WORD,
+        f"[{module._PICTURES}]",
+        r"\p{M}",
+        r"\p{N}",
+        r"\p{Ll}",
+    ):
+        ours = set(module.compile_expression(expression).findall(text))
+        theirs = tf.strings.regex_full_match(tf.constant(some), expression).numpy()
+        odd = [c for c, found in zip(some, theirs, strict=True) if found != (c in ours)]
+        assert odd == [], expression
+
+
+@pytest.mark.parametrize(
+    "piece", ["ab.", "+", "a.b@", "-a", "'", ".", '."', "1,", "ab", "😀", "www.", "\u200d", "&a"]
+)
+def test_long_text_without_blanks_takes_no_square_of_time(piece):
+    text = piece * (30_000 // len(piece))
+    start = time.process_time()
+    assert "".join(token.text for token in tokenize(text)) == text
+    assert "".join(sentence.text for sentence in split_sentences(text)) == text
+    assert time.process_time() - start < 5  # a fraction of a second; minutes if it were the square
+
+
+def test_rules_fit_a_corpus():
+    assert fitting_rules([["IL", "-", "2"]]) == "alphanumeric"
+    assert fitting_rules([["@", "who", "well-known"]]) == "marks_apart"
+    assert fitting_rules([["@who", "well-known"]]) == "words"
+    assert fitting_rules([]) == "alphanumeric"
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "share"),
+    [
+        ("wnut17/train.conll.gz", "words", 0.976),
+        ("wikigold/wikigold.conll.gz", "words", 0.997),
+        ("btc/a.conll.gz", "marks_apart", 0.994),
+        ("bio_ncbi_disease/devel.tsv.gz", "alphanumeric", 1.0),
+    ],
+)
+def test_the_real_corpora(name, rules, share):
+    if not (DATA / name).is_file():
+        pytest.skip("the corpora are not here")
+    sentences = [sentence.tokens for sentence in read_columns(DATA / name)]
+    assert fitting_rules(sentences) == rules
+    tokens = [token for sentence in sentences for token in sentence]
+    assert sum(len(tokenize(token, rules)) == 1 for token in tokens) >= share * len(tokens)
+
+
+def test_what_is_no_text():
+    with pytest.raises(KerasZooError, match="expected a text, a string, got bytes"):
+        tokenize(b"x")
+    with pytest.raises(KerasZooError, match="got NoneType"):
+        split_sentences(None)
+    with pytest.raises(
+        KerasZooError, match="expected token rules of words, marks_apart, alphanumeric, got 'x'"
+    ):
+        tokenize("", "x")
