@@ -3,6 +3,8 @@
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
+from keraszoo.layers.character_encoder import CharacterEncoder
+from keraszoo.layers.crf import CRF
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
@@ -22,10 +24,12 @@ from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
+    "CRF",
     "Attention",
     "AttentionDecoder",
     "BahdanauAttention",
     "BidirectionalEncoder",
+    "CharacterEncoder",
     "Dropout",
     "FeedForward",
     "FeedForwardAttention",

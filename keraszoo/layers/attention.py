@@ -15,9 +15,10 @@ class Attention(keras.layers.Layer):
         value_j
 
     with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes `scores(query,
-    keys)`, and `prepare(value, key)` if something of the score depends on the memory alone, and `focus` if
-    queries see a part of the memory alone. A decoder that steps calls `prepare` once a sentence and `attend`
-    at every step, with the position of its queries; `call` is the two together.
+    keys)`; and `prepare(value, key)` if something of the score depends on the memory alone, `focus` if
+    queries see a part of the memory alone, `normalize` if the softmax is another. A decoder that steps calls
+    `prepare` once a sentence and `attend` at every step, with the position of its queries; `call` is the two
+    together.
 
     Shapes: B batch, T queries, S values, D width of a value, U width of what `prepare` makes.
 
@@ -70,6 +71,10 @@ class Attention(keras.layers.Layer):
         """
         return mask, None
 
+    def normalize(self, scores, mask):
+        """Attention weights of scores, `(B, T, S)` both: a softmax over what is not masked."""
+        return masked_softmax(scores, mask)
+
     def attend(self, query, keys, values, mask=None, positions=None, training=None):
         """Context and attention weights of queries over a prepared memory.
 
@@ -83,7 +88,7 @@ class Attention(keras.layers.Layer):
             `(context, attention_weights)`, `(B, T, D)` and `(B, T, S)`.
         """
         mask, factor = self.focus(query, combine_masks(mask), positions, ops.shape(values)[1])
-        weights = masked_softmax(self.scores(query, keys), mask)  # (B, T, S)
+        weights = self.normalize(self.scores(query, keys), mask)  # (B, T, S)
         weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
         dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
         return ops.matmul(dropped, values), weights  # (B, T, D)

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
-from keraszoo.layers.linear import linear as linear_map
-from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
+from keraszoo.layers.linear import linear
+from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -19,8 +19,9 @@ class MemoryHop(ScaledDotProductAttention):
     with u the query, m_i the keys and c_i the values. Hops are stacked by calling one layer, or several, on
     the query that the last one returned.
 
-    `linear=True` leaves out the softmax, p_i = u^T m_i: the linear start of section 4.1, from which training
-    goes on to the softmax. A masked memory still has weight 0.
+    While the weight `linear` is 1, the softmax is left out, p_i = u^T m_i: the linear start of section 4.1,
+    from which training goes on to the softmax by `hop.linear.assign(0)`. It begins at 0, and no gradient
+    changes it. A masked memory has weight 0 in either case.
 
     Shapes: B batch, T queries, S memories, D width of queries, keys and values.
 
@@ -28,8 +29,7 @@ class MemoryHop(ScaledDotProductAttention):
         use_map: whether u is mapped by H (D x D) first; the paper does so where all hops share their weights.
         dropout: share of the attention weights dropped in training. The paper has none.
 
-    Call arguments: as for `Attention`, and
-        linear: bool, or a scalar tensor: leave out the softmax.
+    Call arguments: as for `Attention`.
 
     Returns:
         `(next_query, attention_weights)`: `(B, T, D)` and `(B, T, S)`. Where everything is masked, o is zero.
@@ -67,35 +67,18 @@ class MemoryHop(ScaledDotProductAttention):
         if self.use_map:
             initializer = keras.initializers.RandomNormal(stddev=0.1)
             self.H = self.add_weight(name="H", shape=(width, width), initializer=initializer)
+        self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
 
-    def attend(self, query, keys, values, mask=None, positions=None, training=None, linear=False):
+    def normalize(self, scores, mask):
+        weights = masked_softmax(scores, mask)
+        bare = scores if mask is None else ops.where(mask, scores, ops.zeros_like(scores))
+        return ops.where(self.linear > 0, bare, weights)
+
+    def attend(self, query, keys, values, mask=None, positions=None, training=None):
         """The next query and the attention weights; see `Attention.attend`."""
-        scores, mask = self.scores(query, keys), combine_masks(mask)
-        weights = masked_softmax(scores, mask)  # (B, T, S)
-        if linear is not False:
-            bare = scores if mask is None else ops.where(mask, scores, ops.zeros_like(scores))
-            weights = ops.where(linear, bare, weights)
-        dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
-        kept = query if self.H is None else linear_map(query, self.H)
-        return kept + ops.matmul(dropped, values), weights  # (B, T, D)
-
-    def call(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        attention_mask=None,
-        use_causal_mask=False,
-        positions=None,
-        training=None,
-        linear=False,
-    ):
-        keys, values = self.prepare(value, key)
-        causal = causal_mask(ops.shape(query)[1]) if use_causal_mask else None
-        mask = combine_masks(value_mask, attention_mask, causal)
-        return self.attend(query, keys, values, mask, positions, training=training, linear=linear)
+        read, weights = super().attend(query, keys, values, mask, positions, training=training)
+        kept = query if self.H is None else linear(query, self.H)
+        return kept + read, weights  # (B, T, D)
 
     def get_config(self):
         config = super().get_config()

@@ -8,6 +8,7 @@ from keras import ops
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import combine_masks, masked_softmax
+from keraszoo.layers.relative_positions import relative_scores, relative_values, relative_vectors
 from keraszoo.layers.rotary_positions import rotate
 
 
@@ -34,7 +35,11 @@ class MultiHeadAttention(Attention):
     writes what `prepare` makes of each new position into a cache of fixed size and calls `attend` with a mask
     over the cache.
 
-    With `rotary`, queries and keys are turned by the position they stand at, see `rotate`.
+    With `rotary`, queries and keys are turned by the position they stand at, see `rotate`. With `relative`,
+    each head adds vectors of the distance j - i to keys and values (Shaw et al., 2018), one for each distance
+    up to k = `relative`, the same for all heads: `A_k` and `A_v`, `(2 k + 1, d_k)` and `(2 k + 1, d_v)`.
+
+        e_ij = q_i (k_j + a^K_ij)^T / sqrt(d_k)        z_i = sum_j alpha_ij (v_j + a^V_ij)
 
     Shapes: B batch, T queries, S values, H heads, d_k `key_dim`, d_v `value_dim`.
 
@@ -45,17 +50,19 @@ class MultiHeadAttention(Attention):
         output_dim: width of the context; `None`: the width of the query.
         use_bias: add biases b_q, b_k, b_v, b_o (Keras does, the paper's equations do not).
         rotary: rotary positions (Su et al., 2021); then `key_dim` is even.
+        relative: relative positions: the largest distance k that has vectors of its own; `None`: none.
         dropout: share of the attention weights dropped in training.
 
-    Call arguments: as for `Attention`; `positions` are read with `rotary`. Self-attention is `layer(x, x)`,
-    causal with `use_causal_mask=True`.
+    Call arguments: as for `Attention`; `positions` are read with `rotary` and `relative`. Self-attention is
+    `layer(x, x)`, causal with `use_causal_mask=True`.
 
     Returns:
         `(context, attention_weights)`: `(B, T, output_dim)` and `(B, H, T, S)`. A query that may see nothing
         has attention weights of zero and, as its heads are zero, the context b_o.
 
     Raises:
-        ValueError: if `num_heads` or `key_dim` is not a positive integer, or `key_dim` is odd with `rotary`.
+        ValueError: if `num_heads`, `key_dim` or `relative` is not a positive integer, or `key_dim` is odd
+            with `rotary`.
 
     Example:
 
@@ -76,11 +83,13 @@ class MultiHeadAttention(Attention):
         output_dim=None,
         use_bias=True,
         rotary=False,
+        relative=None,
         dropout=0.0,
         **kwargs,
     ):
         super().__init__(dropout=dropout, **kwargs)
-        for name, number in {"num_heads": num_heads, "key_dim": key_dim}.items():
+        numbers = {"num_heads": num_heads, "key_dim": key_dim}
+        for name, number in (numbers if relative is None else {**numbers, "relative": relative}).items():
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a positive integer. Received: {name}={number!r}")
         if rotary and key_dim % 2:
@@ -91,6 +100,7 @@ class MultiHeadAttention(Attention):
         self.output_dim = output_dim
         self.use_bias = use_bias
         self.rotary = rotary
+        self.relative = relative
 
     def build(self, query_shape, value_shape, key_shape=None):
         key_shape = value_shape if key_shape is None else key_shape
@@ -99,6 +109,11 @@ class MultiHeadAttention(Attention):
         self.W_k, self.b_k = self._projection("k", key_shape[-1], keys)
         self.W_v, self.b_v = self._projection("v", value_shape[-1], values)
         self.W_o, self.b_o = self._projection("o", values, self.output_dim or query_shape[-1])
+        if self.relative:
+            self.A_k, self.A_v = (
+                self.add_weight(name=name, shape=(2 * self.relative + 1, width), initializer="glorot_uniform")
+                for name, width in (("A_k", self.key_dim), ("A_v", self.value_dim))
+            )
 
     def _projection(self, name, inputs, outputs):
         initializer = keras.initializers.VarianceScaling(1 if name == "o" else 0.5, "fan_avg", "uniform")
@@ -129,17 +144,36 @@ class MultiHeadAttention(Attention):
         keys = self._placed(self._split_heads(keys, self.key_dim), positions)
         return keys, self._split_heads(values, self.value_dim)
 
-    def scores(self, query, keys, positions=None):
+    def scores(self, query, keys, positions=None, key_positions=None):
         queries = self._split_heads(linear(query, self.W_q, self.b_q), self.key_dim)
-        queries = self._placed(queries, positions)
-        return ops.matmul(queries * (1 / math.sqrt(self.key_dim)), ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
+        queries = self._placed(queries, positions) * (1 / math.sqrt(self.key_dim))
+        scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
+        if not self.relative:
+            return scores
+        return scores + relative_scores(queries, self._distances(self.A_k, scores, positions, key_positions))
 
-    def attend(self, query, keys, values, mask=None, positions=None, training=None):
+    def _distances(self, vectors, scores, positions, key_positions):
+        """`(T or 1, S, d)` vectors for scores `(B, H, T, S)`; who has no positions stands in order."""
+        positions, key_positions = (
+            ops.arange(ops.shape(scores)[axis]) if given is None else given
+            for given, axis in ((positions, 2), (key_positions, 3))
+        )
+        return relative_vectors(vectors, positions, key_positions)
+
+    def attend(self, query, keys, values, mask=None, positions=None, key_positions=None, training=None):
+        """See `Attention.attend`. `key_positions`, int `(S,)`, says where the keys of a cache stand, 0 to
+        S - 1 by default; `relative` reads it.
+        """
         mask = combine_masks(mask)
         mask = None if mask is None else mask[:, None]  # (B, 1, T or 1, S)
-        weights = masked_softmax(self.scores(query, keys, positions), mask)  # (B, H, T, S)
+        scores = self.scores(query, keys, positions, key_positions)
+        weights = masked_softmax(scores, mask)  # (B, H, T, S)
         dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
-        heads = ops.transpose(ops.matmul(dropped, values), (0, 2, 1, 3))  # (B, T, H, d_v)
+        heads = ops.matmul(dropped, values)  # (B, H, T, d_v)
+        if self.relative:
+            vectors = self._distances(self.A_v, scores, positions, key_positions)
+            heads = heads + relative_values(dropped, vectors)
+        heads = ops.transpose(heads, (0, 2, 1, 3))  # (B, T, H, d_v)
         heads = ops.reshape(heads, (_batch(heads), ops.shape(heads)[1], self.num_heads * self.value_dim))
         return linear(heads, self.W_o, self.b_o), weights
 
@@ -189,5 +223,6 @@ class MultiHeadAttention(Attention):
             "output_dim": self.output_dim,
             "use_bias": self.use_bias,
             "rotary": self.rotary,
+            "relative": self.relative,
         }
         return {**super().get_config(), **own}

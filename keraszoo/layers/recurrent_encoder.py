@@ -61,17 +61,17 @@ class BidirectionalEncoder(keras.layers.Layer):
                 for i in range(num_layers)
             ]
 
-        self.forward, self.backward = direction(False), direction(True)
+        self.left_to_right, self.right_to_left = direction(False), direction(True)
 
     def build(self, inputs_shape):
-        for forward, backward in zip(self.forward, self.backward, strict=True):
+        for forward, backward in zip(self.left_to_right, self.right_to_left, strict=True):
             forward.build(inputs_shape)
             backward.build(inputs_shape)
             inputs_shape = (*inputs_shape[:-1], 2 * self.units)
 
     def call(self, inputs, inputs_mask=None, mask=None, training=None):
         x, inputs_mask = inputs, mask if inputs_mask is None else inputs_mask
-        for i, layers in enumerate(zip(self.forward, self.backward, strict=True)):
+        for i, layers in enumerate(zip(self.left_to_right, self.right_to_left, strict=True)):
             x = self.between(x, training=training) if i else x
             directions = [layer(x, inputs_mask=inputs_mask)[0] for layer in layers]
             x = ops.concatenate(directions, axis=-1)  # (B, S, 2 U)

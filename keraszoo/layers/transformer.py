@@ -27,7 +27,7 @@ class TransformerLayer(keras.layers.Layer):
         hidden_dropout: dropout inside the feed-forward sublayer; `None`: as `dropout`.
         activation: of the feed-forward sublayer.
         use_bias: biases in the attention projections.
-        rotary: rotary positions in self-attention, see `MultiHeadAttention`.
+        rotary, relative: rotary and relative positions in self-attention, see `MultiHeadAttention`.
         epsilon: of the layer normalisation.
     """
 
@@ -44,6 +44,7 @@ class TransformerLayer(keras.layers.Layer):
         activation="relu",
         use_bias=True,
         rotary=False,
+        relative=None,
         epsilon=1e-6,
         **kwargs,
     ):
@@ -58,6 +59,7 @@ class TransformerLayer(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.rotary = rotary
+        self.relative = relative
         self.epsilon = epsilon
         self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
@@ -67,7 +69,7 @@ class TransformerLayer(keras.layers.Layer):
             hidden_dim, activation, self.hidden_dropout, dtype=self.dtype_policy, name="feed_forward"
         )
 
-    def _make_attention(self, width, name, rotary=False):
+    def _make_attention(self, width, name, **positions):
         if width % self.num_heads:
             raise ValueError(
                 "The width of the inputs must be a multiple of num_heads. "
@@ -77,11 +79,14 @@ class TransformerLayer(keras.layers.Layer):
             self.num_heads,
             width // self.num_heads,
             use_bias=self.use_bias,
-            rotary=rotary,
+            **positions,
             dropout=self.attention_dropout,
             dtype=self.dtype_policy,
             name=name,
         )
+
+    def _make_self_attention(self, width):
+        return self._make_attention(width, "self_attention", rotary=self.rotary, relative=self.relative)
 
     def residual(self, name, x, sublayer, training=None):
         """The sum of x and its sublayer; what the sublayer returns beside its output is passed on."""
@@ -101,6 +106,7 @@ class TransformerLayer(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
             "rotary": self.rotary,
+            "relative": self.relative,
             "epsilon": self.epsilon,
         }
         return {**super().get_config(), **own}
@@ -128,7 +134,7 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape):
-        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention", self.rotary)
+        self.self_attention = self._make_self_attention(inputs_shape[-1])
         self.self_attention.build(inputs_shape, inputs_shape)
         self.feed_forward.build(inputs_shape)
         for norm in self.norms.values():
@@ -182,7 +188,7 @@ class TransformerDecoderLayer(TransformerLayer):
     sublayers = ("self_attention", "cross_attention", "feed_forward")
 
     def build(self, inputs_shape, memory_shape):
-        self.self_attention = self._make_attention(inputs_shape[-1], "self_attention", self.rotary)
+        self.self_attention = self._make_self_attention(inputs_shape[-1])
         self.cross_attention = self._make_attention(inputs_shape[-1], "cross_attention")
         self.self_attention.build(inputs_shape, inputs_shape)
         self.cross_attention.build(inputs_shape, memory_shape)
@@ -198,7 +204,9 @@ class TransformerDecoderLayer(TransformerLayer):
         seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
         return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training=training)
 
-    def step(self, inputs, memory, memory_mask, write, mask, positions=None, training=None):
+    def step(
+        self, inputs, memory, memory_mask, write, mask, positions=None, key_positions=None, training=None
+    ):
         """The sublayers over new positions, with whatever came before them in a cache.
 
         Args:
@@ -210,6 +218,7 @@ class TransformerDecoderLayer(TransformerLayer):
             mask: bool, which of these each new position may see.
             positions: int `(T,)`, where the new ones stand, or `(1,)` if all at one place; `None`: 0 to T -
                 1.
+            key_positions: int, where stands what `write` gives; `None`: 0 and so on.
 
         Returns:
             `(outputs, attention_weights)`, as `call`.
@@ -218,7 +227,9 @@ class TransformerDecoderLayer(TransformerLayer):
         def self_attention(x):
             new = self.self_attention.prepare(x, positions=positions)
             keys, values = new if write is None else write(*new)
-            return self.self_attention.attend(x, keys, values, mask, positions, training=training)
+            return self.self_attention.attend(
+                x, keys, values, mask, positions, key_positions, training=training
+            )
 
         def cross_attention(x):
             return self.cross_attention.attend(x, *memory, memory_mask, training=training)

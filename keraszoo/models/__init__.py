@@ -1,21 +1,29 @@
 """Models: one paper a class, composed of layers; they know no text and no files."""
 
+from keraszoo.models.attention_tagger import AttentionTagger
 from keraszoo.models.deep_lstm import DeepLSTM
 from keraszoo.models.luong_nmt import LuongNMT
 from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.models.recurrent_tagger import RecurrentTagger
 from keraszoo.models.rnn_encdec import RNNEncDec
 from keraszoo.models.rnn_search import RNNSearch
 from keraszoo.models.simplified_rnn_search import SimplifiedRNNSearch
+from keraszoo.models.tagging_model import TaggingModel
 from keraszoo.models.transformer import Transformer
+from keraszoo.models.transformer_tagger import TransformerTagger
 from keraszoo.models.translation_model import TranslationModel
 
 __all__ = [
+    "AttentionTagger",
     "DeepLSTM",
     "LuongNMT",
     "MemoryNetwork",
     "RNNEncDec",
     "RNNSearch",
+    "RecurrentTagger",
     "SimplifiedRNNSearch",
+    "TaggingModel",
     "Transformer",
+    "TransformerTagger",
     "TranslationModel",
 ]

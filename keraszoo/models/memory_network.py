@@ -116,8 +116,12 @@ class MemoryNetwork(keras.Model):
         if not adjacent:
             shape = width, vocabulary_size
             self.answers = self.add_weight(name="answers", shape=shape, initializer=normal())
-        self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
         self.seed_generator = keras.random.SeedGenerator()
+
+    @property
+    def linear(self):
+        """The weight that says whether hops leave out the softmax, 1 or 0; see `MemoryHop`."""
+        return self.hop.linear
 
     def read(self, story, question, training=None):
         """Logits `(B, V)`, and the attention weights of each hop over the sentences, `(B, K, S)`.
@@ -138,9 +142,7 @@ class MemoryNetwork(keras.Model):
         attention = []
         for k in range(self.hops):
             keys, values = memories[k : k + 2] if self.tying == "adjacent" else memories
-            query, weights = self.hop(
-                query, values, keys, value_mask=mask, training=training, linear=self.linear > 0
-            )
+            query, weights = self.hop(query, values, keys, value_mask=mask, training=training)
             attention.append(weights[:, :, : -self.memory_size])
         return self.score(query[:, 0]), ops.concatenate(attention, axis=1)
 

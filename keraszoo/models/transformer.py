@@ -10,6 +10,9 @@ from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
 
+ADDED_POSITIONS = ("sinusoidal", "learned")  # to the embeddings; the others are the attention's
+POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Transformer(TranslationModel):
@@ -38,9 +41,10 @@ class Transformer(TranslationModel):
         tie_embeddings: `"all"` (source, target and output share one matrix), `"target"` (target and output
             do).
         use_bias: biases in the attention projections.
-        positions: `"sinusoidal"` (the paper), `"learned"` (a vector for each, for source and target alike) or
-            `"rotary"` (self-attention turns its queries and keys).
+        positions: `"sinusoidal"` (the paper), `"learned"` (a vector for each, for source and target alike),
+            `"rotary"` (self-attention turns its queries and keys) or `"relative"` (it knows distances).
         max_positions: rows of the table of learned positions; words beyond it share the last.
+        max_distance: largest distance with vectors of its own, of relative positions.
         source_pad_id: id of padding in the source.
 
     Call arguments:
@@ -87,6 +91,7 @@ class Transformer(TranslationModel):
         use_bias=True,
         positions="sinusoidal",
         max_positions=1024,
+        max_distance=16,
         source_pad_id=0,
         **kwargs,
     ):
@@ -99,10 +104,8 @@ class Transformer(TranslationModel):
                 'tie_embeddings="all" wants one joint vocabulary. Received: '
                 f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
             )
-        if positions not in ("sinusoidal", "learned", "rotary"):
-            raise ValueError(
-                f'positions must be "sinusoidal", "learned" or "rotary". Received: {positions!r}'
-            )
+        if positions not in POSITIONS:
+            raise ValueError(f"positions must be one of {POSITIONS}. Received: {positions!r}")
         self.sizes = {
             "d_model": d_model,
             "num_layers": num_layers,
@@ -116,6 +119,7 @@ class Transformer(TranslationModel):
             "use_bias": use_bias,
             "positions": positions,
             "max_positions": max_positions,
+            "max_distance": max_distance,
         }
         dtype = self.dtype_policy
         self.target_embedding = TiedEmbedding(
@@ -129,8 +133,7 @@ class Transformer(TranslationModel):
         self.positions = {
             "sinusoidal": lambda: PositionalEncoding(dtype=dtype, name="positions"),
             "learned": lambda: LearnedPositions(max_positions, dtype=dtype, name="positions"),
-            "rotary": lambda: keras.layers.Identity(dtype=dtype, name="positions"),
-        }[positions]()
+        }.get(positions, lambda: keras.layers.Identity(dtype=dtype, name="positions"))()
         self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,
@@ -141,6 +144,7 @@ class Transformer(TranslationModel):
             "hidden_dropout": hidden_dropout,
             "use_bias": use_bias,
             "rotary": positions == "rotary",
+            "relative": max_distance if positions == "relative" else None,
             "dtype": dtype,
         }
         self.encoder_layers = [
@@ -223,12 +227,12 @@ class Transformer(TranslationModel):
 
         x = ops.reshape(tokens, (-1, beam_width))  # the rows of a sentence stand where positions do: (B, W)
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
-        if self.sizes["positions"] != "rotary":
+        if self.sizes["positions"] in ADDED_POSITIONS:
             x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
-        caches = []
+        places, caches = ops.arange(length * beam_width) // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
             caches.append(list(cache))
-            x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen, place)
+            x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen, place, places)
         weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, W, S)
         logits = ops.reshape(self._logits(x), (-1, self.target_vocabulary_size))  # (N, V)
         return logits, {

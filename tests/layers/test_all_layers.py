@@ -13,9 +13,11 @@ from keras import ops
 
 import keraszoo.layers
 from keraszoo.layers import (
+    CRF,
     AttentionDecoder,
     BahdanauAttention,
     BidirectionalEncoder,
+    CharacterEncoder,
     Dropout,
     FeedForward,
     FeedForwardAttention,
@@ -36,7 +38,7 @@ from keraszoo.layers import (
 )
 
 B, T, S, D = 2, 3, 5, 6
-QUERY, VALUE, IDS = ((T, D),), ((T, D), (S, D)), ((T,),)
+QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
 
 # name of the exported layer: (what makes one with nothing left at its default, shapes of its inputs)
 LAYERS = {
@@ -46,6 +48,11 @@ LAYERS = {
     ),
     "BahdanauAttention": (lambda: BahdanauAttention(7, use_bias=True, dropout=0.1), VALUE),
     "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
+    "CRF": (
+        lambda: CRF(D, allowed=(np.tri(D) > 0, np.arange(D) < 4, np.arange(D) > 1), constrain="both"),
+        QUERY,
+    ),
+    "CharacterEncoder": (lambda: CharacterEncoder(11, 7, 4, kind="lstm", window=5, dropout=0.1), SPELLINGS),
     "Dropout": (lambda: Dropout(0.3, seed=7), QUERY),
     "FeedForward": (lambda: FeedForward(7, activation="gelu", dropout=0.1), QUERY),
     "FeedForwardAttention": (lambda: FeedForwardAttention(7, use_bias=True, dropout=0.1), QUERY),
@@ -64,7 +71,7 @@ LAYERS = {
     "MemoryHop": (lambda: MemoryHop(use_map=True, dropout=0.1), VALUE),
     "LayerNorm": (lambda: LayerNorm(epsilon=1e-3), QUERY),
     "MultiHeadAttention": (
-        lambda: MultiHeadAttention(2, 4, value_dim=3, output_dim=5, use_bias=True, rotary=True, dropout=0.1),
+        lambda: MultiHeadAttention(2, 4, value_dim=3, output_dim=5, rotary=True, relative=2, dropout=0.1),
         VALUE,
     ),
     "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),
@@ -84,14 +91,23 @@ LAYERS = {
         QUERY,
     ),
 }
-ORTHOGONAL = {"AttentionDecoder", "BidirectionalEncoder", "LuongDecoder", "RecurrentStack"}
+ORTHOGONAL = {
+    "AttentionDecoder",
+    "BidirectionalEncoder",
+    "CharacterEncoder",
+    "LuongDecoder",
+    "RecurrentStack",
+}
+# Its scores are sums over whole sentences, and stay in float32.
+FLOAT32 = {"CRF"}
 # They are no layers, or no layer that can be called; each has a test file of its own.
 OTHERS = {"Attention", "causal_mask", "masked_softmax"}
 
 # A key bias adds the same to all scores of a query: the softmax does not see it.
 WITHOUT_GRADIENT = {"b_k"}
-# The output bias is for `logits`, which a plain call does not run: it has a test of its own.
-WITHOUT_GRADIENT_IN_A_CALL = {"TiedEmbedding": {"b"}}
+# The output bias is for `logits`, and the weights of a CRF for its likelihood, which a plain call does not
+# run: they have tests of their own.
+WITHOUT_GRADIENT_IN_A_CALL = {"CRF": {"transitions", "start", "end"}, "TiedEmbedding": {"b"}}
 
 
 @pytest.fixture(params=sorted(LAYERS))
@@ -112,8 +128,8 @@ def inputs(name):
 def make_inputs(name):
     rng = np.random.default_rng(0)
     shapes = LAYERS[name][1]
-    if shapes is IDS:
-        return [rng.integers(0, 11, (B, T)).astype("int32")]
+    if shapes in (IDS, SPELLINGS):
+        return [rng.integers(0, 11, (B, *shapes[0])).astype("int32")]
     return [rng.normal(size=(B, *shape)).astype("float32") for shape in shapes]
 
 
@@ -223,7 +239,8 @@ def test_half_precision_is_finite_and_near(name, inputs, policy):
     call(layer, inputs)
     layer.set_weights(exact.get_weights())
     outputs = keras.tree.flatten(call(layer, inputs))
-    assert {policy.removeprefix("mixed_")} == {keras.backend.standardize_dtype(x.dtype) for x in outputs}
+    dtype = "float32" if name in FLOAT32 else policy.removeprefix("mixed_")
+    assert {dtype} == {keras.backend.standardize_dtype(x.dtype) for x in outputs}
     for a, b in zip(numbers(outputs), numbers(call(exact, inputs)), strict=True):
         assert np.isfinite(a).all()
         np.testing.assert_allclose(a, b, atol=0.05, rtol=0.05)

@@ -16,7 +16,7 @@ CELLS = ("gru", "lstm")
 def both_directions(layer, i, x, lengths):
     """Layer i of the encoder, by its cells alone."""
     annotations, first_backward = np.zeros((len(x), x.shape[1], 2 * U)), np.zeros((len(x), U))
-    directions = layer.forward[i].cells[0], layer.backward[i].cells[0]
+    directions = layer.left_to_right[i].cells[0], layer.right_to_left[i].cells[0]
     for b, length in enumerate(lengths):
         for cell, order, part in zip(
             directions, (range(length), reversed(range(length))), (slice(U), slice(U, None)), strict=True

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keraszoo.models import Transformer
+from keraszoo.models.transformer import POSITIONS
 
 to_numpy = ops.convert_to_numpy
 
@@ -92,7 +93,7 @@ def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
     )
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_words_know_their_order_by_each_kind_of_positions(positions):
     keras.utils.set_random_seed(0)
     model = Transformer(
@@ -105,15 +106,41 @@ def test_words_know_their_order_by_each_kind_of_positions(positions):
     assert np.abs(one - other[::-1]).max() > 1e-2
 
 
-def test_rotary_positions_leave_the_embeddings_alone_and_learned_ones_are_a_table():
+def test_positions_of_the_attention_leave_the_embeddings_alone_and_learned_ones_are_a_table():
     sizes = {"d_model": 4, "num_layers": 0, "num_heads": 2, "hidden_dim": 5}
-    memory = to_numpy(Transformer(7, **sizes, positions="rotary").encode(np.array([[5, 5]]))["memory"])[0]
-    np.testing.assert_array_equal(memory[0], memory[1])
+    for positions in ("rotary", "relative"):
+        memory = Transformer(7, **sizes, positions=positions).encode(np.array([[5, 5]]))["memory"]
+        np.testing.assert_array_equal(to_numpy(memory)[0, 0], to_numpy(memory)[0, 1])
     learned = Transformer(7, **sizes, positions="learned", max_positions=3)
     learned.build()
     assert learned.count_params() == 7 * 4 + 3 * 4
 
 
+def test_rows_that_step_know_distances_as_in_teacher_forcing():
+    keras.utils.set_random_seed(0)
+    model = Transformer(
+        11,
+        d_model=8,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=5,
+        dropout=0.0,
+        positions="relative",
+        max_distance=2,
+    )
+    model.build()
+    rng, rows, length = np.random.default_rng(0), 3, 5
+    for weight in model.trainable_variables:
+        weight.assign(to_numpy(weight) + 0.5 * rng.normal(size=weight.shape))
+    source = np.array([[4, 5, 6, 7, 8], [9, 4, 0, 0, 0]])
+    written = rng.integers(1, 11, (len(source) * rows, length))
+    expected = to_numpy(model((np.repeat(source, rows, axis=0), written)))
+    state = model.initial_state(model.encode(source), beam_width=rows, length=length)
+    for t in range(length):
+        logits, state = model.step(ops.convert_to_tensor(written[:, t]), state)
+        np.testing.assert_allclose(to_numpy(logits), expected[:, t], atol=1e-4)
+
+
 def test_unknown_positions_are_an_error():
-    with pytest.raises(ValueError, match='"sinusoidal", "learned" or "rotary". Received: \'alibi\''):
+    with pytest.raises(ValueError, match=r"positions must be one of .*'relative'\). Received: 'alibi'"):
         Transformer(11, positions="alibi")

@@ -1,0 +1,126 @@
+"""A word as a vector made from its characters, by a convolution or a recurrent net (both 2016)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.dropout import Dropout
+from keraszoo.layers.linear import linear
+from keraszoo.layers.recurrent_stack import RecurrentStack
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class CharacterEncoder(keras.layers.Layer):
+    """Vectors of words that were never seen, from how they are spelled.
+
+        cnn     f = max(0, max_j W [c_{j-1} ; c_j ; c_{j+1}] + b)         (Ma and Hovy, 2016, section 2.1)
+        lstm    f = [h->_J ; h<-_1]                                      (Lample et al., 2016, section 4.1)
+
+    with c_j the embedding of the j-th of J characters, W -> `W` over a window of `window` characters, beyond
+    the ends of the word zeros; and h the states of an LSTM in each direction, after the last character it
+    reads. Padding changes nothing, and a word without characters is zero.
+
+    Departure from Ma and Hovy: the maximum is taken with 0.
+
+    Shapes: B batch, T words, C characters, E `embedding_dim`, U `units`, F width of the output.
+
+    Args:
+        vocabulary_size: number of character ids; 0 is padding.
+        embedding_dim: E.
+        units: U: the filters of the convolution, or the units of each direction.
+        kind: `"cnn"` or `"lstm"`.
+        window: characters that a filter sees, an odd number.
+        dropout: share of the embeddings dropped in training.
+
+    Call arguments:
+        inputs: int `(B, T, C)`, each word's characters and then padding.
+
+    Returns:
+        `(B, T, F)`: F is U for a convolution, 2 U for an LSTM.
+
+    Raises:
+        ValueError: if `kind` is unknown, or `window` even.
+
+    Example:
+
+    >>> import numpy as np
+    >>> words = np.array([[[3, 4, 5], [6, 0, 0]]])
+    >>> tuple(CharacterEncoder(9, units=7)(words).shape)
+    (1, 2, 7)
+
+    Reference: Ma, Hovy: End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF, 2016,
+    https://arxiv.org/abs/1603.01354; Lample et al.: Neural Architectures for Named Entity Recognition, 2016,
+    https://arxiv.org/abs/1603.01360.
+    """
+
+    def __init__(
+        self, vocabulary_size, embedding_dim=30, units=30, kind="cnn", window=3, dropout=0.0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if kind not in ("cnn", "lstm"):
+            raise ValueError(f'kind must be "cnn" or "lstm". Received: kind={kind!r}')
+        if window < 1 or window % 2 == 0:
+            raise ValueError(f"window must be odd and positive. Received: window={window!r}")
+        self.vocabulary_size = vocabulary_size
+        self.embedding_dim = embedding_dim
+        self.units = units
+        self.kind = kind
+        self.window = window
+        self.dropout = dropout
+        self.embedding_dropout = Dropout(dropout, dtype=self.dtype_policy)
+        self.directions = []
+        if kind == "lstm":
+            self.directions = [
+                RecurrentStack(units, "lstm", backward=backward, dtype=self.dtype_policy, name=name)
+                for name, backward in (("forward", False), ("backward", True))
+            ]
+
+    def build(self, inputs_shape):
+        shape = self.vocabulary_size, self.embedding_dim
+        bound = (3 / self.embedding_dim) ** 0.5  # of unit variance over the embedding
+        initializer = keras.initializers.RandomUniform(-bound, bound)
+        self.E = self.add_weight(name="E", shape=shape, initializer=initializer)
+        for direction in self.directions:
+            direction.build((None, None, self.embedding_dim))
+        if self.kind == "cnn":
+            shape = self.window * self.embedding_dim, self.units
+            self.W = self.add_weight(name="W", shape=shape, initializer="glorot_uniform")
+            self.b = self.add_weight(name="b", shape=(self.units,), initializer="zeros")
+
+    def call(self, inputs, training=None):
+        words, length = ops.shape(inputs)[:2], ops.shape(inputs)[2]
+        ids = ops.reshape(inputs, (-1, length))  # (N, C), N words
+        x = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C, E)
+        x = self.embedding_dropout(x, training=training)
+        encode = self._convolve if self.kind == "cnn" else self._read
+        return ops.reshape(encode(x, ids != 0), (*words, self.output_dim))
+
+    def _convolve(self, x, mask):
+        mask, side = mask[..., None], self.window // 2
+        x = ops.pad(ops.where(mask, x, 0), [[0, 0], [side, side], [0, 0]])
+        length = ops.shape(mask)[1]
+        windows = ops.concatenate([x[:, i : i + length] for i in range(self.window)], axis=-1)
+        filtered = linear(windows, self.W, self.b)  # (N, C, U)
+        return ops.relu(ops.max(ops.where(mask, filtered, 0), axis=1))
+
+    def _read(self, x, mask):
+        last = [direction(x, inputs_mask=mask)[1][0][0] for direction in self.directions]
+        return ops.concatenate(last, axis=-1)  # (N, 2 U)
+
+    @property
+    def output_dim(self):
+        """F, the width of the output."""
+        return self.units if self.kind == "cnn" else 2 * self.units
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:2], self.output_dim)
+
+    def get_config(self):
+        own = {
+            "vocabulary_size": self.vocabulary_size,
+            "embedding_dim": self.embedding_dim,
+            "units": self.units,
+            "kind": self.kind,
+            "window": self.window,
+            "dropout": self.dropout,
+        }
+        return {**super().get_config(), **own}

@@ -1,0 +1,154 @@
+"""The dynamic programmes of a linear chain: all paths through the tags of a sentence, summed or maximised.
+
+A path y_1..y_T through K tags has the score
+
+    s(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
+
+and so that start, end and padding are no special cases, there is one more tag, the last: outside of the
+sentence. It stands before and after the sentence and at every position of padding, and nowhere else; start
+and end are the moves from it and to it. A sentence without words has one path, of score 0.
+"""
+
+import numpy as np
+from keras import ops
+
+from keraszoo.layers.time_loop import over_time
+
+NEVER = -1e9  # the score of what cannot be: a word that is outside, a tag on padding
+
+
+def with_outside(emissions, mask, transitions, start, end):
+    """The chain of a sentence with its tag for outside.
+
+    Args:
+        emissions: `(B, T, K)`, e.
+        mask: bool `(B, T)`, `True` = a word; padding stands at the end.
+        transitions: `(K, K)`, A: from, to.
+        start, end: `(K,)`.
+
+    Returns:
+        `(scores, moves)`: `(B, T, K + 1)` and `(K + 1, K + 1)`.
+    """
+    mask = mask[..., None]
+    words = ops.where(mask, emissions, NEVER)
+    scores = ops.concatenate([words, ops.cast(ops.where(mask, NEVER, 0.0), words.dtype)], axis=-1)
+    stay = ops.zeros((1, 1), dtype=transitions.dtype)
+    rows = [
+        ops.concatenate([transitions, end[:, None]], axis=1),
+        ops.concatenate([start[None], stay], axis=1),
+    ]
+    return scores, ops.concatenate(rows, axis=0)
+
+
+def _outside(like):
+    """The state of paths that are outside, in log space, for tags on the last axis: like the argument."""
+    row = np.append(np.full(like.shape[-1] - 1, NEVER), 0)
+    return ops.zeros_like(like) + ops.convert_to_tensor(row, dtype=like.dtype)
+
+
+def _logsumexp(x, axis):
+    largest = ops.max(x, axis=axis, keepdims=True)
+    return ops.squeeze(ops.log(ops.sum(ops.exp(x - largest), axis=axis, keepdims=True)) + largest, axis)
+
+
+def _forward_backward(scores, moves):
+    """Log sums over the paths up to each position and from it on, both with its own score, and over all.
+
+        alpha_t[j] = e_t[j] + log sum_i exp(alpha_{t-1}[i] + A[i, j])
+        gamma_t[i] = e_t[i] + log sum_j exp(A[i, j] + gamma_{t+1}[j])
+        log Z = log sum_i exp(alpha_T[i] + A[i, outside])
+
+    One loop runs both ways at once, with the batch on the last axis, where a CPU sums fastest.
+
+    Returns:
+        `(alpha, gamma, log_z)`: twice `(B, T, K + 1)`, and `(B,)`.
+    """
+    ahead = ops.transpose(scores, (1, 2, 0))
+    both = ops.stack([ahead, ops.flip(ahead, axis=0)])  # (2, T, K + 1, B)
+    ways = ops.stack([moves, ops.transpose(moves)])[..., None]  # where from, where to
+
+    def step(score, state):
+        after = score + _logsumexp(state[0][:, :, None] + ways, axis=1)  # (2, K + 1, B)
+        return after, [after]
+
+    first = ops.transpose(_outside(scores[:, 0]))  # (K + 1, B)
+    sums, (last,) = over_time(step, both, [ops.stack([first, first])])
+    sums = ops.transpose(sums, (0, 3, 1, 2))  # (2, B, T, K + 1)
+    return sums[0], ops.flip(sums[1], axis=1), _logsumexp(last[0] + moves[:, -1:], axis=0)
+
+
+@ops.custom_gradient
+def log_partition(scores, moves):
+    """The log of the sum of exp(s(y)) over all paths y, log Z: `(B,)`.
+
+    Its gradient is what the marginals are, d log Z / d e_t[i] = P(y_t = i) and d log Z / d A[i, j] = sum_t
+    P(y_t = i, y_{t+1} = j), and the loop of the forward pass has found them: nothing is differentiated.
+    """
+    alpha, gamma, log_z = _forward_backward(scores, moves)
+
+    def grad(*upstreams, upstream=None):
+        (upstream,) = upstreams if upstream is None else (upstream,)
+        tags = moves.shape[0]
+        outside = _outside(alpha[:, :1])
+        left = ops.concatenate([outside, alpha], axis=1) - log_z[:, None, None]
+        right = ops.concatenate([gamma, outside], axis=1)
+        pairs = ops.exp(left[..., None] + (moves + right[..., None, :]))  # (B, T + 1, K + 1, K + 1)
+        counts = ops.matmul(upstream[None], ops.reshape(ops.sum(pairs, axis=1), (-1, tags * tags)))
+        return (
+            _posterior(scores, alpha, gamma) * upstream[:, None, None],
+            ops.reshape(counts, (tags, tags)),
+        )
+
+    return log_z, grad
+
+
+def marginals(scores, moves):
+    """P(y_t = i) under P(y) = exp(s(y)) / Z: `(B, T, K + 1)`."""
+    alpha, gamma, _ = _forward_backward(scores, moves)
+    return _posterior(scores, alpha, gamma)
+
+
+def _posterior(scores, alpha, gamma):
+    """exp(alpha + gamma - e - log Z), made to sum to 1 also where a long sentence has rounded log Z."""
+    return ops.softmax(alpha + gamma - scores, axis=-1)
+
+
+def path_score(scores, moves, tags):
+    """s(y) of given paths: int `(B, T)`, K at padding, to `(B,)`."""
+    size = moves.shape[0]
+    path = ops.one_hot(tags, size, dtype=scores.dtype)  # (B, T, K + 1)
+    outside = ops.one_hot(ops.full_like(tags[:, :1], size - 1), size, dtype=scores.dtype)
+    left = ops.concatenate([outside, path], axis=1)
+    right = ops.concatenate([path, outside], axis=1)
+    moved = ops.sum(ops.matmul(left, moves) * right, axis=(1, 2))
+    return moved + ops.sum(path * scores, axis=(1, 2))
+
+
+def best_path(scores, moves):
+    """The path of the highest score (Viterbi, 1967).
+
+        gamma_t[i] = e_t[i] + max_j (A[i, j] + gamma_{t+1}[j])
+        y_t = argmax_j (A[y_{t-1}, j] + gamma_t[j])
+
+    From the last word to the first it is found out what each tag is worth at best, and from the first to the
+    last
+    the best one is taken: so that among equals the tags form one path. The lowest of equals wins.
+
+    Returns:
+        `(tags, score)`: int32 `(B, T)`, K at padding, and s of it, `(B,)`.
+    """
+
+    def value(score, state):
+        after = score + ops.max(moves[..., None] + state[0], axis=1)  # (K + 1, B)
+        return after, [after]
+
+    def choose(ahead, state):
+        reached = ops.take(moves, state[0][:, 0], axis=0) + ahead  # (B, K + 1)
+        tag = ops.cast(ops.argmax(reached, axis=-1), "int32")[:, None]
+        return tag, [tag]
+
+    last = ops.transpose(_outside(scores[:, 0]))  # (K + 1, B)
+    ahead, (first,) = over_time(value, ops.transpose(scores, (2, 1, 0)), [last], backward=True)
+    outside = ops.full_like(scores[:, 0, :1], moves.shape[0] - 1, dtype="int32")
+    tags, _ = over_time(choose, ops.transpose(ahead, (2, 1, 0)), [outside])
+    return ops.cast(tags[:, :, 0], "int32"), ops.max(moves[-1][:, None] + first, axis=0)

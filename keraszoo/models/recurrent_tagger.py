@@ -1,0 +1,144 @@
+"""The recurrent tagger: vectors, characters and casing, read in both directions, under a CRF."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.dropout import Dropout
+from keraszoo.layers.layer_norm import LayerNorm
+from keraszoo.layers.multi_head_attention import MultiHeadAttention
+from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
+from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.models.tagging_model import TaggingModel
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class RecurrentTagger(TaggingModel):
+    """The tagger of Huang et al. (2015), Ma and Hovy, Lample et al. (both 2016), by the parts one chooses.
+
+        x_j = [word vector ; characters ; casing]
+        h_j = [h->_j ; h<-_j]                                       `recurrent`, layers of LSTMs or GRUs
+        a_j = h_j + MultiHead(LayerNorm(h))_j                       `attention`, if there are heads
+        e_j = W a_j + b                                             `scores`
+        p(y | x) ~ exp(s(x, y))                                     `CRF`, or a softmax at every position
+
+    `word_dropout` shows training some of the words as unknown, so that the spelling is learned.
+
+    Presets: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of 100,
+    character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing and word dropout, two layers and 50
+    filters) and `tiny`.
+
+    Args:
+        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, which has further ones by name.
+        units: of each layer and direction.
+        num_layers: how many recurrent layers.
+        cell: a kind of `RecurrentCell`.
+        bidirectional: read the sentence in both directions.
+        attention_heads: heads of the self-attention over the states, whose width is a multiple of them; 0:
+            none.
+        dropout: share dropped in training: of the inputs of each recurrent layer and of the last one's
+            outputs, and of the embeddings of characters.
+
+    Call arguments:
+        features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
+
+    Returns:
+        Scores `(B, T, K)`. With `attention_heads`, `tag` gives as attention weights how much each word is
+        looked at, the mean over heads and words.
+
+    Raises:
+        ValueError: if `cell` is unknown, the heads do not divide the width, or a feature is missing.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = RecurrentTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=6, crf=True)
+    >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
+    (1, 3, 3)
+
+    Reference: Ma, Hovy: End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF, 2016,
+    https://arxiv.org/abs/1603.01354.
+    """
+
+    presets = {
+        "ma_hovy": {"units": 200, "dropout": 0.5, "characters": "cnn", "crf": True},
+        "lample": {
+            "units": 100,
+            "dropout": 0.5,
+            "characters": "lstm",
+            "character_dim": 25,
+            "character_units": 25,
+            "crf": True,
+        },
+        "strong": {
+            "units": 200,
+            "num_layers": 2,
+            "dropout": 0.5,
+            "word_dropout": 0.05,
+            "characters": "cnn",
+            "character_units": 50,
+            "casing_dim": 8,
+            "crf": True,
+        },
+        "tiny": {"units": 48, "dropout": 0.2, "crf": True},
+    }
+
+    def __init__(
+        self,
+        num_tags,
+        vocabulary_size,
+        vector_width=200,
+        units=200,
+        num_layers=1,
+        cell="lstm",
+        bidirectional=True,
+        attention_heads=0,
+        dropout=0.5,
+        **kwargs,
+    ):
+        super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
+        width = 2 * units if bidirectional else units
+        if attention_heads and width % attention_heads:
+            raise ValueError(
+                "The width of the states must be a multiple of attention_heads. "
+                f"Received: {width}, attention_heads={attention_heads}"
+            )
+        self.attends = attention_heads > 0
+        self.sizes = {
+            **self.sizes,
+            "units": units,
+            "num_layers": num_layers,
+            "cell": cell,
+            "bidirectional": bidirectional,
+            "attention_heads": attention_heads,
+        }
+        dtype = self.dtype_policy
+        recurrent = BidirectionalEncoder if bidirectional else RecurrentStack
+        self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")
+        self.recurrent = recurrent(
+            units, cell, num_layers=num_layers, dropout=dropout, dtype=dtype, name="recurrent"
+        )
+        self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
+        self.norm = self.attention = None
+        if attention_heads:
+            self.norm = LayerNorm(dtype=dtype, name="norm")
+            self.attention = MultiHeadAttention(
+                attention_heads, width // attention_heads, dtype=dtype, name="attention"
+            )
+
+    def read(self, features, training=None):
+        mask, weights = self.mask(features), None
+        x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
+        h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
+        if self.attention is not None:
+            normal = self.norm(h)
+            context, weights = self.attention(normal, normal, value_mask=mask, training=training)
+            h, weights = h + context, _looked_at(weights, mask)
+        return self.scores(self.output_dropout(h, training=training)), weights
+
+
+def _looked_at(weights, mask):
+    """The mean over heads and words of attention weights `(B, H, T, T)`: `(B, T)`."""
+    words = ops.cast(mask, "float32")
+    by_word = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, T, T)
+    total = ops.matmul(words[:, None], by_word)[:, 0]
+    return total / ops.maximum(ops.sum(words, axis=1, keepdims=True), 1)

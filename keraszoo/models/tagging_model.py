@@ -1,0 +1,266 @@
+"""The contract of a tagger: features of words in, scores of tags out, and tags read from them."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.character_encoder import CharacterEncoder
+from keraszoo.layers.crf import CRF
+
+UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
+
+
+class TaggingModel(keras.Model):
+    """Base of the taggers: it turns features into the vectors of words, and scores into tags and a loss.
+
+        scores = model(features)                                     # (B, T, K): logits, or a CRF's emissions
+        tags, probabilities, attention_weights = model.tag(features)
+
+    A word is its frozen vector, beside it what `CharacterEncoder` makes of its spelling and an embedding of
+    its casing where the model is to have them. A subclass writes `read(features, training)`, from these to
+    the scores.
+
+    Without a loss, as in `model.compile(optimizer)`, training minimises
+
+        -sum_{b,t} w_bt log softmax(scores_bt)[y_bt]        or, with a CRF,        -sum_b w_b log p(y_b | x_b)
+
+    where w_b is the mean weight of a sentence's words. It is a sum: with the weights 1 / (words of the whole
+    batch), as `sample_weight`, it is the mean over words, and stock `fit` under `MirroredStrategy` makes the
+    update that one device makes. Without `sample_weight` these are the weights, with the words that
+    one device sees. Padding has none, whatever is given.
+
+    With `allowed` the tags of `tag` always obey the scheme: a model without a CRF is decoded by Viterbi too,
+    with transitions that cost nothing.
+
+    Shapes: B batch, T words, C characters, K `num_tags`, V `vocabulary_size`.
+
+    Args:
+        num_tags: K; padding is no tag.
+        vocabulary_size: V, rows of the table of vectors, 0 (padding) and 1 (unknown) included.
+        vector_width: width of the word vectors.
+        train_vectors: train the table with the rest; else it is frozen.
+        word_dropout: share of the words that training shows as unknown.
+        characters: `None`, `"cnn"` or `"lstm"`: what encodes the spelling.
+        character_vocabulary_size: number of character ids, 0 (padding) included; for `characters`.
+        character_dim: width of the embeddings of characters.
+        character_units: filters, or units of each direction, of the character encoder.
+        casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
+        casing_dim: width of the embedding of the casing; 0: none.
+        dropout: share dropped in training; a subclass says of what. Here it drops embeddings of characters.
+        crf: put a `CRF` on the scores.
+        allowed, constrain: of the `CRF`, and without one of decoding.
+
+    Attributes:
+        features: names of the features that the model reads; others may be there.
+        attends: whether `tag` gives attention weights.
+        presets: dict of named sizes.
+    """
+
+    attends = False
+    presets = {}
+
+    def __init__(
+        self,
+        num_tags,
+        vocabulary_size,
+        vector_width=200,
+        train_vectors=False,
+        word_dropout=0.0,
+        characters=None,
+        character_vocabulary_size=None,
+        character_dim=30,
+        character_units=30,
+        casing_size=None,
+        casing_dim=0,
+        dropout=0.0,
+        crf=False,
+        allowed=None,
+        constrain="decode",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        wanted = {"character_vocabulary_size": characters, "casing_size": casing_dim}
+        given = {"character_vocabulary_size": character_vocabulary_size, "casing_size": casing_size}
+        for name, use in wanted.items():
+            if use and not given[name]:
+                raise ValueError(f"{name} must be given where it is used. Received: {name}={given[name]!r}")
+        if not 0 <= word_dropout < 1:
+            raise ValueError(f"word_dropout must be in [0, 1). Received: word_dropout={word_dropout!r}")
+        self.num_tags = num_tags
+        self.vocabulary_size = vocabulary_size
+        self.word_dropout = word_dropout
+        self.crf = crf
+        self.sizes = {
+            "num_tags": num_tags,
+            "vocabulary_size": vocabulary_size,
+            "vector_width": vector_width,
+            "train_vectors": train_vectors,
+            "word_dropout": word_dropout,
+            "characters": characters,
+            "character_vocabulary_size": character_vocabulary_size,
+            "character_dim": character_dim,
+            "character_units": character_units,
+            "casing_size": casing_size,
+            "casing_dim": casing_dim,
+            "dropout": dropout,
+            "crf": crf,
+            "constrain": constrain,
+        }
+        dtype, embedding = self.dtype_policy, keras.layers.Embedding
+        self.vectors = embedding(
+            vocabulary_size, vector_width, trainable=train_vectors, dtype=dtype, name="vectors"
+        )
+        self.character_encoder = self.casing = self.chain = None
+        if characters:
+            self.character_encoder = CharacterEncoder(
+                character_vocabulary_size,
+                character_dim,
+                character_units,
+                characters,
+                dropout=dropout,
+                dtype=dtype,
+                name="characters",
+            )
+        if casing_dim:
+            self.casing = embedding(casing_size, casing_dim, dtype=dtype, name="casing")
+        if crf or allowed is not None:
+            # With transitions of zero that stay so, a CRF is a softmax at every word that knows the scheme.
+            self.chain = CRF(num_tags, allowed, constrain, trainable=crf, name="crf")
+        # In float32 also under mixed precision, as is the softmax.
+        self.scores = keras.layers.Dense(num_tags, dtype="float32", name="scores")
+        self.prediction = keras.layers.Softmax(dtype="float32", name="prediction")
+        self.word_dropout_seed = keras.random.SeedGenerator()
+
+    @classmethod
+    def preset(cls, name, **arguments):
+        """A model of named sizes: `cls.presets[name]`, with `arguments` added and winning.
+
+        Raises:
+            ValueError: if there is no preset of that name.
+        """
+        if name not in cls.presets:
+            raise ValueError(f"{cls.__name__} has the presets {sorted(cls.presets)}. Received: {name!r}")
+        return cls(**{**cls.presets[name], **arguments})
+
+    @property
+    def features(self):
+        """Names of the features that the model reads, a tuple."""
+        optional = {"characters": self.character_encoder, "casing": self.casing}
+        return ("words", *(name for name, layer in optional.items() if layer is not None))
+
+    def set_vectors(self, matrix):
+        """Gives the table its rows.
+
+        Args:
+            matrix: `(V, vector_width)`; or `(V - 2, vector_width)`, the vectors of the words alone: then
+                padding is zero and the unknown word the mean of all.
+
+        Raises:
+            ValueError: if it has another shape, or numbers that are not finite; then nothing is taken.
+        """
+        if not self.built:
+            self.build()
+        table, matrix = self.vectors.embeddings, ops.convert_to_tensor(matrix, "float32")
+        rows, width = table.shape
+        if tuple(matrix.shape) == (rows - 2, width) and rows > 2:
+            special = ops.stack([ops.zeros((width,)), ops.mean(matrix, axis=0)])
+            matrix = ops.concatenate([special, matrix], axis=0)
+        if tuple(matrix.shape) != (rows, width):
+            raise ValueError(
+                f"vectors must be ({rows}, {width}), or ({rows - 2}, {width}) without padding and unknown. "
+                f"Received: shape {tuple(matrix.shape)}"
+            )
+        if not bool(ops.all(ops.isfinite(matrix))):
+            raise ValueError("vectors must be finite. Received: NaN or infinity among them")
+        table.assign(matrix)
+
+    def check_features(self, features):
+        """The features that the model reads, as int32 tensors, or an error that names what is missing."""
+        missing = [name for name in self.features if name not in features]
+        if missing:
+            raise ValueError(
+                f"{type(self).__name__} reads the features {', '.join(self.features)}. "
+                f"Received: {', '.join(sorted(features))}; missing: {', '.join(missing)}"
+            )
+        return {name: ops.cast(ops.convert_to_tensor(features[name]), "int32") for name in self.features}
+
+    def mask(self, features):
+        """Bool `(B, T)`, `True` where there is a word."""
+        return ops.not_equal(features["words"], 0)
+
+    def represent(self, features, training=None):
+        """What the model knows of each word before it looks at the others: `(B, T, D)`."""
+        words = features["words"]
+        if training and self.word_dropout:
+            draws = keras.random.uniform(ops.shape(words), seed=self.word_dropout_seed)
+            unseen = ops.logical_and(draws < self.word_dropout, words != 0)
+            words = ops.where(unseen, UNKNOWN, words)
+        parts = [self.vectors(words)]
+        if self.character_encoder is not None:
+            parts.append(self.character_encoder(features["characters"], training=training))
+        if self.casing is not None:
+            parts.append(self.casing(features["casing"]))
+        return ops.concatenate(parts, axis=-1)
+
+    def read(self, features, training=None):
+        """`(scores, attention_weights)`: `(B, T, K)`, and `(B, T)` or `None`."""
+        raise TypeError(f"{type(self).__name__} is abstract: a model supplies read.")
+
+    def call(self, features, training=None):
+        return self.read(self.check_features(features), training=training)[0]
+
+    def tag(self, features):
+        """The tags of sentences, how probable they are, and where the model looked.
+
+        Args:
+            features: dict of int arrays, as for a call.
+
+        Returns:
+            `(tags, probabilities, attention_weights)`: int32 `(B, T)`, 0 at padding; float32 `(B, T, K)`, the
+            softmax or the marginals of the CRF, 0 at padding; float32 `(B, T)`, sum 1 over the words of a
+            sentence, or `None` if the model does not attend.
+        """
+        features = self.check_features(features)
+        scores, attention_weights = self.read(features, training=False)
+        mask = self.mask(features)
+        if self.chain is None:
+            tags = ops.where(mask, ops.cast(ops.argmax(scores, axis=-1), "int32"), 0)
+        else:
+            tags, _ = self.chain.decode(scores, mask)
+        if self.crf:
+            probabilities = self.chain.marginals(scores, mask)
+        else:
+            probabilities = ops.where(mask[..., None], self.prediction(scores), 0.0)
+        if attention_weights is not None:
+            attention_weights = ops.cast(attention_weights, "float32")
+        return tags, probabilities, attention_weights
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces a softmax's.
+
+        Raises:
+            ValueError: if a loss was given to a model with a CRF, which has its own.
+        """
+        if self.loss is not None:
+            if self.crf:
+                raise ValueError("a model with a CRF has a loss of its own: compile it without one")
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        mask = ops.cast(self.mask(x), "float32")  # (B, T)
+        weight = mask / ops.maximum(ops.sum(mask), 1) if sample_weight is None else sample_weight
+        weight = ops.cast(weight, "float32") * mask
+        if self.crf:
+            weight = ops.sum(weight, axis=1) / ops.maximum(ops.sum(mask, axis=1), 1)
+            return -ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask))
+        y = ops.where(mask > 0, ops.cast(y, "int32"), 0)
+        return ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
+
+    def build(self, input_shape=None):
+        """Makes all weights; the sizes are known without data."""
+        shapes = {"words": (1, 2), "characters": (1, 2, 3), "casing": (1, 2)}
+        self.call({name: ops.zeros(shapes[name], dtype="int32") for name in self.features})
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape["words"], self.num_tags)
+
+    def get_config(self):
+        allowed = None if self.chain is None else self.chain.get_config()["allowed"]
+        return {**super().get_config(), **self.sizes, "allowed": allowed}

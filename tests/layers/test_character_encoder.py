@@ -1,0 +1,78 @@
+"""Words from their characters: the convolution by loops, the LSTM by Keras' own, and padding."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import CharacterEncoder
+
+to_numpy = ops.convert_to_numpy
+V, E, U = 11, 7, 5
+WORDS = np.array([[[3, 4, 5, 6], [7, 8, 0, 0], [9, 0, 0, 0]], [[2, 2, 3, 0], [0, 0, 0, 0], [0, 0, 0, 0]]])
+
+
+def make(kind, **arguments):
+    keras.utils.set_random_seed(2)
+    encoder = CharacterEncoder(V, E, U, kind, **arguments)
+    encoder.build(WORDS.shape)
+    rng = np.random.default_rng(3)
+    for weight in encoder.trainable_variables:
+        weight.assign(0.5 * rng.normal(size=weight.shape))
+    return encoder
+
+
+@pytest.mark.parametrize("window", [1, 3, 5])
+def test_the_convolution_equals_loops(window):
+    encoder = make("cnn", window=window)
+    table, W, b = to_numpy(encoder.E), to_numpy(encoder.W).reshape(window, E, U), to_numpy(encoder.b)
+    found = to_numpy(encoder(WORDS))
+    for place in np.ndindex(WORDS.shape[:2]):
+        word = [table[i] for i in WORDS[place] if i]
+        expected = np.zeros(U)
+        for j in range(len(word)):
+            filtered = b.astype("float64")
+            for k in range(window):
+                if 0 <= j + k - window // 2 < len(word):
+                    filtered = filtered + word[j + k - window // 2] @ W[k]
+            expected = np.maximum(expected, filtered)
+        np.testing.assert_allclose(found[place], expected, atol=1e-5)
+    assert (found > 0).any()
+
+
+def test_the_lstm_is_that_of_keras():
+    encoder = make("lstm")
+    found = to_numpy(encoder(WORDS))
+    for i, backward in enumerate((False, True)):
+        theirs = keras.layers.LSTM(U, go_backwards=backward)
+        theirs.build((None, None, E))
+        theirs.set_weights(encoder.directions[i].get_weights())
+        for place in np.ndindex(WORDS.shape[:2]):
+            word = to_numpy(encoder.E)[WORDS[place][WORDS[place] > 0]]
+            expected = to_numpy(theirs(word[None]))[0] if len(word) else np.zeros(U)
+            np.testing.assert_allclose(found[place][i * U : (i + 1) * U], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+def test_padding_changes_nothing(kind):
+    encoder = make(kind)
+    padded = np.pad(WORDS, ((0, 0), (0, 2), (0, 3)))
+    found, expected = to_numpy(encoder(padded)), to_numpy(encoder(WORDS))
+    np.testing.assert_allclose(found[:, :3], expected, atol=1e-6)
+    assert not found[:, 3:].any() and not expected[1, 1:].any()
+    alone = to_numpy(encoder(WORDS[:1, 2:, :1]))  # a word of one character
+    np.testing.assert_allclose(alone[0, 0], expected[0, 2], atol=1e-6)
+
+
+def test_dropout_works_in_training_alone():
+    encoder = make("cnn", dropout=0.5)
+    silent = to_numpy(encoder(WORDS))
+    assert np.abs(to_numpy(encoder(WORDS, training=True)) - silent).max() > 1e-3
+    np.testing.assert_array_equal(to_numpy(encoder(WORDS)), silent)
+
+
+def test_wrong_arguments_are_errors():
+    with pytest.raises(ValueError, match="kind must be .* Received: kind='gru'"):
+        CharacterEncoder(V, kind="gru")
+    with pytest.raises(ValueError, match="window must be odd and positive. Received: window=4"):
+        CharacterEncoder(V, window=4)

@@ -1,0 +1,252 @@
+"""The loss of a tagger, its vectors and errors, and TensorFlow's ways to run one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keraszoo
+from keraszoo.models import AttentionTagger, RecurrentTagger, TaggingModel
+
+to_numpy = ops.convert_to_numpy
+ON_TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow alone has it")
+V, K = 11, 3
+WORDS = np.array([[3, 4, 5, 6], [7, 8, 0, 0], [9, 0, 0, 0], [2, 3, 4, 0]], "int32")
+TAGS = np.array([[0, 1, 2, 0], [1, 1, 0, 0], [2, 0, 0, 0], [0, 0, 1, 2]], "int32")
+MASK = WORDS > 0
+WEIGHT = (MASK / MASK.sum()).astype("float32")
+
+
+def make(cls=RecurrentTagger, **arguments):
+    keras.utils.set_random_seed(3)
+    model = cls(K, V, **{"vector_width": 5, "units": 4, "dropout": 0.0, **arguments})
+    model.build()
+    return model
+
+
+def log_softmax(x):
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def loss_of(model, **arguments):
+    model.compile(run_eagerly=True, **arguments)
+    return lambda *batch: float(model.test_on_batch(*batch))
+
+
+def test_the_loss_of_a_softmax_is_the_weighted_sum_of_its_words():
+    model = make()
+    by_word = -np.take_along_axis(log_softmax(to_numpy(model({"words": WORDS}))), TAGS[..., None], -1)[..., 0]
+    loss, x = loss_of(model), {"words": WORDS}
+    assert loss(x, TAGS, WEIGHT) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+    assert loss(x, TAGS) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+    weight = np.random.default_rng(0).uniform(size=MASK.shape)
+    assert loss(x, TAGS, weight) == pytest.approx((weight * by_word)[MASK].sum(), abs=1e-5)
+    anything = np.where(MASK, TAGS, -1)  # at padding
+    assert loss(x, anything, np.where(MASK, WEIGHT, 5)) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+
+
+def test_the_loss_of_a_crf_is_the_weighted_sum_of_its_sentences():
+    model = make(crf=True)
+    for weight in model.chain.trainable_variables:
+        weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    by_sentence = -to_numpy(model.chain.log_likelihood(model({"words": WORDS}), TAGS, MASK))
+    loss, x = loss_of(model), {"words": WORDS}
+    assert loss(x, TAGS, WEIGHT) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
+    assert loss(x, TAGS) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
+    twice = WEIGHT * np.array([[1], [2], [1], [0]])
+    assert loss(x, TAGS, twice) == pytest.approx(by_sentence @ [1, 2, 1, 0] / MASK.sum(), abs=1e-6)
+
+
+def test_a_loss_may_be_given_to_a_softmax_and_not_to_a_crf():
+    given = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
+    batch = {"words": WORDS}, TAGS, WEIGHT
+    assert loss_of(make(), loss=given)(*batch) == pytest.approx(loss_of(make())(*batch), abs=1e-6)
+    with pytest.raises(ValueError, match="a model with a CRF has a loss of its own: compile it without one"):
+        loss_of(make(crf=True), loss=given)(*batch)
+
+
+def test_a_feature_that_is_missing_is_named():
+    model = make(characters="cnn", character_vocabulary_size=7, casing_size=4, casing_dim=2)
+    assert model.features == ("words", "characters", "casing") and make().features == ("words",)
+    said = "RecurrentTagger reads .* Received: casing, words; missing: characters"
+    for run in (model, model.tag):
+        with pytest.raises(ValueError, match=said):
+            run({"words": WORDS, "casing": WORDS})
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ({"characters": "cnn"}, "character_vocabulary_size must be given where it is used"),
+        ({"casing_dim": 3}, "casing_size must be given where it is used"),
+        ({"word_dropout": 1.0}, r"word_dropout must be in \[0, 1\). Received: word_dropout=1.0"),
+        ({"attention_heads": 3}, "must be a multiple of attention_heads. Received: 8, attention_heads=3"),
+        ({"cls": AttentionTagger, "context": "sum"}, "context must be one of .* Received: context='sum'"),
+    ],
+)
+def test_wrong_arguments_are_errors(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        make(**arguments)
+
+
+def test_the_base_has_no_way_to_read():
+    with pytest.raises(TypeError, match="TaggingModel is abstract: a model supplies read."):
+        TaggingModel(K, V).call({"words": WORDS})
+
+
+def test_vectors_are_taken_with_and_without_the_special_rows():
+    model, rng = make(), np.random.default_rng(2)
+    matrix = rng.normal(size=(V, 5)).astype("float32")
+    model.set_vectors(matrix)
+    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), matrix)
+    model.set_vectors(matrix[2:])
+    found = to_numpy(model.vectors.embeddings)
+    np.testing.assert_array_equal(found[2:], matrix[2:])
+    np.testing.assert_allclose(found[:2], [np.zeros(5), matrix[2:].mean(0)], atol=1e-6)
+    said = r"vectors must be \(11, 5\), or \(9, 5\) without .* Received: shape"
+    for wrong in (matrix[:, :4], matrix[1:]):
+        with pytest.raises(ValueError, match=said):
+            model.set_vectors(wrong)
+    with pytest.raises(ValueError, match="vectors must be finite"):
+        model.set_vectors(np.where(np.eye(V, 5) > 0, np.nan, matrix))
+    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), found)
+
+
+def test_word_dropout_shows_words_as_unknown_in_training_alone():
+    model = make(word_dropout=0.5)
+    table = to_numpy(model.vectors.embeddings)
+    words = np.tile(np.arange(2, V), (50, 1))
+    seen = to_numpy(model.represent({"words": words}, training=True))
+    unknown = (seen == table[1]).all(-1)
+    assert 0.4 < unknown.mean() < 0.6
+    np.testing.assert_array_equal(seen[~unknown], table[words[~unknown]])
+    np.testing.assert_array_equal(to_numpy(model.represent({"words": words})), table[words])
+    padding = to_numpy(model.represent({"words": np.zeros((9, 9), int)}, training=True))
+    np.testing.assert_array_equal(padding, np.broadcast_to(table[0], padding.shape))
+
+
+@pytest.mark.parametrize("context", ["weighted", "concat", "scaled"])
+def test_the_attention_tagger_is_its_equations(context):
+    """Against Keras' own layers, sentence by sentence without any padding."""
+    model, rng = make(AttentionTagger, context=context, units=6), np.random.default_rng(4)
+    for weight in model.weights:
+        weight.assign(0.7 * rng.normal(size=weight.shape))
+    gru = keras.layers.GRU(6, return_sequences=True)
+    gru.build((None, None, 5))
+    W_x, U_h, b, b_after = model.recurrent.get_weights()
+    gru.set_weights([W_x, U_h, np.stack([b, b_after])])
+    tags, probabilities, weights = map(to_numpy, model.tag({"words": WORDS}))
+    U, v = map(to_numpy, (model.attention_vector.U, model.attention_vector.v))
+    assert U.shape == (6, 3)  # d_a = h/2
+    (W_1, b_1), (W_2, b_2), (W, b) = (
+        layer.get_weights() for layer in (model.hidden_1, model.hidden_2, model.scores)
+    )
+    for row, length in enumerate(MASK.sum(1)):
+        h = to_numpy(gru(to_numpy(model.vectors.embeddings)[WORDS[row : row + 1, :length]]))[0]
+        e = np.tanh(h @ U) @ v[:, 0]
+        alpha = np.exp(e) / np.exp(e).sum()
+        c = {"weighted": alpha[:, None] * h, "scaled": length * alpha[:, None] * h}.get(context)
+        c = np.concatenate([h, alpha[:, None] * h], axis=1) if c is None else c
+        z = np.maximum(np.maximum(c @ W_1 + b_1, 0) @ W_2 + b_2, 0)
+        p = np.exp(log_softmax(z @ W + b))
+        np.testing.assert_allclose(weights[row, :length], alpha, atol=1e-5)
+        np.testing.assert_allclose(probabilities[row, :length], p, atol=1e-5)
+        np.testing.assert_array_equal(tags[row, :length], p.argmax(-1))
+    assert {"attention_vector", "prediction"} <= {layer.name for layer in model.layers}
+
+
+def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
+    """How far scores get from the bias, for 5 and for 80 words, all of them alike to the attention."""
+    words = np.random.default_rng(5).integers(2, V, (8, 80))
+    sizes = {}
+    for context in ("weighted", "scaled"):
+        model, seen = make(AttentionTagger, context=context), []
+        model.attention_vector.v.assign(np.zeros(model.attention_vector.v.shape))
+        for length in (5, 80):
+            scores = to_numpy(model({"words": words[:, :length]}))
+            seen.append(np.abs(scores - to_numpy(model.scores.bias)).mean())
+        sizes[context] = seen[1] / seen[0]
+    assert sizes["weighted"] < 0.1 < 0.5 < sizes["scaled"] < 2
+
+
+@ON_TENSORFLOW
+def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
+    import tensorflow as tf
+
+    model = make(crf=True, bidirectional=False)
+
+    def gradient(words, tags):
+        with tf.GradientTape() as tape:
+            loss = model.compute_loss({"words": words}, tags, model({"words": words}), None)
+        return loss, *tape.gradient(loss, model.trainable_variables)
+
+    compiled = tf.function(
+        gradient, jit_compile=True, input_signature=[tf.TensorSpec([None, None], tf.int32)] * 2
+    )
+    for length in (4, 1):
+        batch = [part[:, :length] for part in (WORDS, TAGS)]
+        for found, expected in zip(compiled(*batch), gradient(*map(tf.constant, batch)), strict=True):
+            found, expected = map(tf.convert_to_tensor, (found, expected))
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@ON_TENSORFLOW
+def test_inside_a_saved_model(tmp_path):
+    import tensorflow as tf
+
+    rules = np.ones((K, K), bool), np.array([True, True, False]), np.ones(K, bool)
+    model = make(crf=True, allowed=rules, attention_heads=2)
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    signature = [{"words": tf.TensorSpec([None, None], tf.int32)}]
+    archive.add_endpoint("tag", lambda features: model.tag(features), input_signature=signature)
+    archive.write_out(tmp_path / "model", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    for words in (WORDS, WORDS[2:3, :1], np.zeros((1, 2), "int32")):
+        for found, expected in zip(loaded.tag({"words": words}), model.tag({"words": words}), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+REPLICAS = """
+import json, sys
+import keras, numpy as np, tensorflow as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+from keraszoo.models import RecurrentTagger
+
+words = np.array([[3, 4, 5, 6, 7, 8, 9], [7, 8, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0], [0] * 7], "int32")
+tags = np.where(words > 0, words % 3, 0)
+weight = ((words > 0) / (words > 0).sum()).astype("float32")
+results = []
+for strategy in (tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), tf.distribute.get_strategy()):
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = RecurrentTagger(3, 11, 5, units=4, bidirectional=False, dropout=0.0, crf=True)
+        model.build()
+        model.compile(keras.optimizers.SGD(0.5), jit_compile=False)
+    batches = tf.data.Dataset.from_tensors(({"words": words}, tags, weight)).repeat(3)
+    losses = model.fit(batches, epochs=2, steps_per_epoch=1, verbose=0).history["loss"]
+    results.append({"losses": losses, "weights": [w.tolist() for w in model.get_weights()]})
+json.dump(results, open(sys.argv[1], "w"))
+"""
+
+
+@ON_TENSORFLOW
+def test_two_replicas_make_the_updates_of_one_device(tmp_path):
+    root = str(Path(keraszoo.__file__).parents[1])
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": root}
+    command = [sys.executable, "-c", REPLICAS, str(tmp_path / "results.json")]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    two, one = json.loads((tmp_path / "results.json").read_text())
+    assert one["losses"][1] < one["losses"][0]
+    np.testing.assert_allclose(two["losses"], one["losses"], atol=1e-5)
+    for a, b in zip(two["weights"], one["weights"], strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
