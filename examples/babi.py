@@ -3,6 +3,7 @@
     python examples/babi.py --data tasks_1-20_v1-2/en                # a network for each task
     python examples/babi.py --data tasks_1-20_v1-2/en --joint        # one network for all tasks
     python examples/babi.py --data tasks_1-20_v1-2/en --task 16 --restarts 3
+    python examples/babi.py --data tasks_1-20_v1-2/en --model babi_memory_network    # judge a trained one
 
 The data (CC BY 3.0) has 1,000 questions a task to train on and 1,000 to be judged by; files may be gzipped.
 Each network is trained from several random starts, and the one is kept that has the lowest loss on the
@@ -37,6 +38,7 @@ def arguments():
     )
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
     parser.add_argument("--task", type=int, nargs="*", help="these tasks alone")
+    parser.add_argument("--model", help="train nothing: judge a model directory, or a shipped model")
     parser.add_argument("--hops", type=int, default=3)
     parser.add_argument("--width", type=int, help="of all vectors; 20, or 50 for all tasks together")
     parser.add_argument("--tying", choices=["adjacent", "layer_wise"], default="adjacent")
@@ -60,6 +62,10 @@ def main():
     tasks = {number: tasks[number] for number in options.task or tasks}
     train = {number: read_questions(files[1]) for number, files in tasks.items()}
     test = {number: read_questions(files[2]) for number, files in tasks.items()}
+    if options.model:
+        answerer = QuestionAnswerer.from_preset(options.model)
+        print_table(tasks, {number: answerer.error_rate(test[number]) for number in tasks}, PAPER_JOINT)
+        return
 
     sizes = {
         "width": options.width or (50 if options.joint else 20),
@@ -83,7 +89,9 @@ def main():
         for number in numbers:
             errors[number] = answerer.error_rate(test[number])
             directories[number] = directory
-        answerer.metrics["test error, per cent"] = {f"task {n}": errors[n] for n in numbers}
+        figures = {f"task {n}": errors[n] for n in numbers}
+        mean = sum(figures.values()) / len(figures)
+        answerer.metrics["test error, per cent"] = {**figures, "mean": mean}
         answerer.save_to_preset(directory)
         losses = " ".join(f"{start['loss']:.3f}/{start['validation_loss']:.3f}" for start in starts)
         print(f"{directory}: losses of training/validation by start: {losses}", flush=True)

@@ -3,12 +3,14 @@
     python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
     python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
+    python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
 https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and says what it
 did: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that stand
 nowhere else; and `test_references.tsv` with all translations of those of the test, for a second BLEU with
-several references.
+several references. `score` takes such a folder, or the corpus, which it then splits in the same way, and how
+many of the sentences to translate, if not all.
 """
 
 import sys
@@ -26,13 +28,7 @@ FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 
 def prepare(corpus, directory, held_out=HELD_OUT):
     """Cleans and splits a corpus; writes the four files, all or none."""
-    pairs, counts = clean_pairs(read_pairs(corpus))
-    print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
-    try:
-        test, validation, train = split_pairs(pairs, held_out, held_out)
-    except ValueError as error:
-        raise DataError(str(error), corpus) from None
-    parts = dict(zip(FILES, (train, one_of_each(validation), one_of_each(test), test), strict=True))
+    parts = dict(zip(FILES, split(corpus, held_out), strict=True))
     with replacing(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
         for name, lines in parts.items():
             text = "".join(f"{source}\t{target}\n" for source, target in lines)
@@ -41,18 +37,34 @@ def prepare(corpus, directory, held_out=HELD_OUT):
             print(f"{name}: {len(lines):,} pairs, {sentences:,} English sentences")
 
 
-def score(model, directory):
+def split(corpus, held_out=HELD_OUT):
+    """Cleans a corpus; pairs to train, to validate, to test, and of the test sentences all translations."""
+    pairs, counts = clean_pairs(read_pairs(corpus))
+    print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
+    try:
+        test, validation, train = split_pairs(pairs, held_out, held_out)
+    except ValueError as error:
+        raise DataError(str(error), corpus) from None
+    return train, one_of_each(validation), one_of_each(test), test
+
+
+def score(model, data, count=None):
     """Scores a model on the held-out sentences, against one reference each and against all there are."""
-    sources, references = map(list, zip(*read_pairs(f"{directory}/test.tsv"), strict=True))
+    if Path(data).is_dir():
+        test, all_of_test = (list(read_pairs(f"{data}/{name}")) for name in FILES[2:])
+    else:
+        *_, test, all_of_test = split(data)
+    sources, references = map(list, zip(*test[: count and int(count)], strict=True))
     every = {}
-    for source, target in read_pairs(f"{directory}/test_references.tsv"):
+    for source, target in all_of_test:
         every.setdefault(words_of(source), []).append(target)
     from keraszoo import Translator  # it loads the backend, which `prepare` has no use for
 
     translations = Translator.from_preset(model).translate(sources)
     print(score_translations(translations, references))
-    print(f"\nthe same with up to {max(map(len, every.values()))} references each:")
-    print(score_translations(translations, reference_streams(sources, references, every)).bleu.score)
+    streams = reference_streams(sources, references, every)
+    print(f"\nthe same with up to {len(streams)} references each:")
+    print(score_translations(translations, streams).bleu.score)
 
 
 def reference_streams(sources, references, every):
@@ -80,10 +92,14 @@ def _check_replaceable(directory):
 
 
 if __name__ == "__main__":
-    commands = {"prepare": prepare, "score": score}
-    if len(sys.argv) != 4 or sys.argv[1] not in commands:
-        sys.exit(__doc__)
+    match sys.argv[1:]:
+        case ["prepare", _, _]:
+            command = prepare
+        case ["score", _, _] | ["score", _, _, _] if sys.argv[4:] == [] or sys.argv[4].isdecimal():
+            command = score
+        case _:
+            sys.exit(__doc__)
     try:
-        commands[sys.argv[1]](*sys.argv[2:])
+        command(*sys.argv[2:])
     except KerasZooError as error:
         sys.exit(str(error))

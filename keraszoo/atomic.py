@@ -62,16 +62,16 @@ def replacing(path, check=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     check = check or (lambda: None)
     with contextlib.ExitStack() as held:
-        with _lock(path.parent):
+        with locked(path.parent):
             clear(path)
             check()
             temporary = _temporary(path)
             temporary.mkdir()
             held.callback(remove, temporary)
-            held.enter_context(_lock(temporary))
+            held.enter_context(locked(temporary))
         yield temporary
         flush(temporary)
-        with _lock(path.parent):
+        with locked(path.parent):
             check()
             place(temporary, path)
 
@@ -92,7 +92,7 @@ def locate(path):
     if not path.parent.is_dir():
         return None
     previous = _previous(path)
-    with _lock(path.parent):  # now no live writer is between its renames
+    with locked(path.parent):  # now no live writer is between its renames
         if not path.exists() and previous.exists():
             try:
                 os.rename(previous, path)
@@ -147,8 +147,8 @@ def clear(path):
     left_over = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.new")
     for entry in list(path.parent.iterdir()):
         if left_over.fullmatch(entry.name):
-            with contextlib.suppress(OSError), _lock(entry, wait=False) as locked:
-                if locked:
+            with contextlib.suppress(OSError), locked(entry, wait=False) as held:
+                if held:
                     remove(entry)
 
 
@@ -174,7 +174,7 @@ def _previous(path):
 
 
 @contextlib.contextmanager
-def _lock(directory, wait=True):
+def locked(directory, wait=True):
     """Holds the lock of a directory and yields True; False where it is taken or there are no locks."""
     if fcntl is None:
         yield False

@@ -9,6 +9,7 @@ The last entry is the SHA-256 of the manifest before it was added: a manifest vo
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import re
 import stat
@@ -21,6 +22,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 MOST_JSON = 1 << 20  # bytes of a config, metrics or manifest; ours have a few thousand
 MOST_FILES = 1000
+MOST_BYTES = 1 << 34  # of one file; a sparse one of any size costs its author nothing, and hours to hash
 
 # Names that mean one file on every system: not hidden, not absolute, no "..", no backslash, no Unicode forms.
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
@@ -63,7 +65,8 @@ def read_manifest(directory):
     check_names(path, files)
     for name, entry in files.items():
         size, digest = (entry.get("size"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
-        if type(size) is not int or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+        is_size = type(size) is int and 0 <= size < 1 << 63
+        if not is_size or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             raise PresetError(f"{path}: '{name}' must have a 'size' and a 'sha256' of 64 hexadecimal digits")
     return manifest
 
@@ -81,6 +84,8 @@ def verify(directory, manifest):
         size = _status(path).st_size
         if size != entry["size"]:
             raise PresetError(f"{path}: has {size} bytes, but {entry['size']} in {MANIFEST}: damaged")
+        if size > MOST_BYTES:
+            raise PresetError(f"{path}: has {size} bytes, more than the {MOST_BYTES} that are read")
         if _digest(path) != entry["sha256"]:
             raise PresetError(f"{path}: its SHA-256 is not that of {MANIFEST}: damaged or changed")
 
@@ -163,9 +168,11 @@ def _read(path):
 
 
 def _parse(path, content):
-    """Returns a JSON object; what Python's parser lets pass (NaN, a key given twice) is an error here."""
+    """Returns a JSON object; what Python's parser lets pass (NaN, 1e999, a key twice) is an error here."""
     try:
-        value = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise PresetError(f"{path}: is not valid JSON: {error}") from error
     if not isinstance(value, dict):
@@ -178,6 +185,11 @@ def _unique(pairs):
     if len(value) != len(pairs):
         raise ValueError("a key is given twice")
     return value
+
+
+def _finite(number):
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
 
 
 def _refuse(constant):

@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keraszoo import atomic
+from keraszoo import atomic, shipped
 from keraszoo import manifest as manifests
 from keraszoo.errors import PresetError
 from keraszoo.manifest import MANIFEST
@@ -176,11 +176,17 @@ def read_directory(path):
                 raise  # otherwise a writer put another directory in place meanwhile: read that one
 
 
+def glance(path):
+    """Reads a model directory's small files alone: for lists, not for use. Arguments as `read_directory`."""
+    manifest = manifests.read_manifest(path)
+    return _parse(Path(path), manifest)
+
+
 def find(name_or_directory):
     """Returns the path of a model directory, given by its path or by the name of a shipped one.
 
     A path that exists wins. Shipped directories are looked for in the folder `$KERASZOO_PRETRAINED`, in
-    `pretrained/` of a clone, and in the package's own data, `keraszoo/presets/`.
+    `pretrained/` of a clone, and among those that `keraszoo fetch` put into the cache.
 
     Args:
         name_or_directory: a path or a name.
@@ -197,43 +203,28 @@ def find(name_or_directory):
     if path is not None:
         return path
     name = str(name_or_directory)
-    shipped = _shipped()
-    if name in shipped:
-        return shipped[name]
-    near = difflib.get_close_matches(name, shipped, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped: {', '.join(shipped) or 'none'}"
+    there = shipped.places()
+    if name in there:
+        return there[name]
+    if name in shipped.index():
+        size = shipped.index()[name]["about"]["size"] / 1e6
+        raise PresetError(
+            f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it by `keraszoo "
+            f"fetch {name} --from FOLDER`, a folder or a URL that has what pretrained/ of a clone has"
+        )
+    names = sorted({*there, *shipped.index()})
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped: {', '.join(names) or 'none'}"
     raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
 
 
 def list_presets():
-    """Returns the sorted names of the shipped model directories."""
-    return list(_shipped())
-
-
-def _shipped():
-    """The shipped directories, sorted by name; of two of one name that of the first folder."""
-    here = Path(__file__).resolve().parent
-    folders = [here / "presets"]
-    if here.with_name("pyproject.toml").is_file():  # in a clone; beside an installed package nothing is ours
-        folders.insert(0, here.with_name("pretrained"))
-    chosen = os.environ.get("KERASZOO_PRETRAINED")
-    if chosen:
-        if not Path(chosen).is_dir():
-            raise PresetError(f"{chosen}: KERASZOO_PRETRAINED names no directory")
-        folders.insert(0, Path(chosen))
-    found = {name: folder / name for folder in reversed(folders) for name in _model_directories(folder)}
-    return dict(sorted(found.items()))
-
-
-def _model_directories(folder):
-    try:
-        return sorted(item.parent.name for item in folder.glob(f"[!.]*/{MANIFEST}"))
-    except OSError:
-        return []
+    """Returns the sorted names of the model directories that `find` finds by name."""
+    return list(shipped.places())
 
 
 def _what_is_there(folder):
-    beside = ", ".join(_model_directories(folder)) or "none"
+    beside = ", ".join(shipped.model_directories(folder)) or "none"
     return f"model directories beside it: {beside}; shipped: {', '.join(list_presets()) or 'none'}"
 
 

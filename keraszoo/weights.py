@@ -69,7 +69,7 @@ def load_weights(model, path, check=None):
     path = Path(path)
     if not model.built:
         raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
-    stored = _stored_weights(path)
+    stored = len(stored_shapes(path))
     if stored != len(model.weights):
         raise PresetError(f"{path}: holds {stored} weights, model '{model.name}' has {len(model.weights)}")
     before = [variable.numpy() for variable in model.weights]
@@ -137,11 +137,18 @@ def _round_to_half(path):
     os.replace(rounded, path)
 
 
-def _stored_weights(path):
-    """Counts the weights in a file, in which nothing may stand but what Keras writes: plain arrays."""
+def stored_shapes(path):
+    """The shapes of the weights in a file, none of which is read; nothing but plain arrays may stand in it.
+
+    Returns:
+        List of tuples, in the order in which they are met.
+
+    Raises:
+        PresetError: as `load_weights` does for the file alone.
+    """
     import h5py
 
-    count = claimed = 0
+    shapes, claimed = [], 0
     try:
         size = os.path.getsize(path)
         with h5py.File(path, "r") as file:
@@ -161,7 +168,8 @@ def _stored_weights(path):
                         groups.append(item)
                         continue
                     _check_plain(item, where)
-                    count, claimed = count + 1, claimed + item.nbytes
+                    shapes.append(tuple(item.shape))
+                    claimed += item.nbytes
                     if claimed > size:
                         raise PresetError(f"{where}: the file has {size} bytes, but claims to hold more")
     except PresetError:
@@ -170,7 +178,7 @@ def _stored_weights(path):
         raise PresetError(f"{path}: no such file") from None
     except Exception as error:  # h5py raises nearly everything on damaged files
         raise PresetError(f"{path}: is not a readable weight file (HDF5): {_in_short(error)}") from error
-    return count
+    return shapes
 
 
 def _check_plain(item, where):

@@ -1,5 +1,6 @@
-"""The models that ship with a clone: whole, small, with a card, and still saying what they said."""
+"""The models that ship with a clone: whole, small, listed with their own figures, and saying what they said."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,22 @@ GOLDEN = {
 
 
 def test_none_is_forgotten():
-    assert {place.name for place in FOLDER.iterdir() if place.is_dir()} == set(GOLDEN)
+    assert {place.name for place in FOLDER.iterdir() if place.is_dir()} == {*GOLDEN, "babi_memory_network"}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_it_is_small_and_listed(name):
-    assert sum(file.stat().st_size for file in (FOLDER / name).iterdir()) < 25e6
-    assert f"`{name}`" in (FOLDER / "README.md").read_text()
-    assert "# " in (FOLDER / name / "README.md").read_text()
+def test_it_is_small_and_the_table_has_its_figures(name):
+    size = sum(file.stat().st_size for file in (FOLDER / name).iterdir())
+    assert size < 25e6
+    scores = json.loads((FOLDER / name / "metrics.json").read_text())["test"]
+    (row,) = (line for line in (FOLDER / "README.md").read_text().splitlines() if f"`{name}`" in line)
+    assert [cell.strip() for cell in row.split("|")][-4:-1] == [
+        f"{size / 1e6:.0f} MB",
+        f"{scores['bleu']['score']:.2f}",
+        f"{scores['chrf']['score']:.1f}",
+    ]
+    card = (FOLDER / name / "README.md").read_text()
+    assert f"{scores['bleu']['score']:.2f} (`{scores['bleu']['signature']}`)" in card
 
 
 @pytest.mark.parametrize("name", GOLDEN)

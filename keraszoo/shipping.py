@@ -1,0 +1,71 @@
+"""Writes the cards of the models that ship anew, their tables in README.md and the index of the package.
+
+    python -m keraszoo.shipping pretrained
+
+Facts come from `models.yaml` in that folder, figures from each `metrics.json`. For whoever adds a model or
+changes its facts; a test compares what this would write with what is there.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from keraszoo import about, model_list, pretrained, shipped
+
+FACTS, README = "models.yaml", "README.md"
+BEGIN, END = "<!-- written by keraszoo.shipping -->", "<!-- to here -->"
+
+
+def main(folder):
+    """Cards first: the manifests in the index cover them."""
+    folder = Path(folder)
+    facts = about.read_facts(folder / FACTS)
+    directories = {name: folder / name for name in shipped.model_directories(folder)}
+    for name, directory in directories.items():
+        about.rewrite(directory, facts.get(name))
+    page = folder / README
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n{tables(directories)}{END}{after}", encoding="utf-8")
+    text = json.dumps(index(directories), indent=1, ensure_ascii=False)
+    shipped.INDEX.write_text(f"{text}\n", encoding="utf-8")
+    for directory in directories.values():
+        print(directory)
+
+
+def index(directories):
+    """What the package knows of each model without having it."""
+    read = {name: pretrained.read_directory(directory) for name, directory in directories.items()}
+    return {
+        name: {"about": about.describe(directory), "manifest": directory.manifest}
+        for name, directory in read.items()
+    }
+
+
+def tables(directories):
+    """A table of the translation models, and one of the others."""
+    read = {name: pretrained.read_directory(directory) for name, directory in directories.items()}
+    translation = {name: d for name, d in read.items() if d.config["task"] == "translation"}
+    others = {name: d for name, d in read.items() if name not in translation}
+    lines = ["| name | model | parameters | size | BLEU | chrF2 |", "|---|---|---|---|---|---|"]
+    for name, directory in translation.items():
+        test = directory.metrics["test"]
+        lines.append(f"{_row(name, directory)} {test['bleu']['score']:.2f} | {test['chrf']['score']:.1f} |")
+    lines += ["", "| name | model | parameters | size | score |", "|---|---|---|---|---|"]
+    for name, directory in others.items():
+        score = about.describe(directory)["score"]
+        lines.append(f"{_row(name, directory)} {model_list.score_text(score)} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _row(name, directory):
+    told = directory.config["about"]
+    size = sum(path.stat().st_size for path in directory.path.iterdir()) / 1e6
+    megabytes = f"{size:.0f}" if size >= 1 else f"{size:.1f}"
+    millions = told["parameters"] / 1e6
+    millions = f"{millions:.1f}" if millions >= 1 else f"{millions:.2g}"
+    return f"| `{name}` | {told['title']} | {millions} M | {megabytes} MB |"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

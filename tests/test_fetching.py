@@ -1,0 +1,275 @@
+"""Fetching by name: from a folder or a server that misbehaves, into the cache, and offline from then on."""
+
+import contextlib
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import keraszoo
+from keraszoo import fetching, pretrained, remote_files, shipped
+from keraszoo.errors import PresetError
+from keraszoo.fetching import fetch
+
+BIG = "model.weights.h5"
+FILES = {"config.json": {"task": "translation"}, "words/words.txt": "a\nb\n", BIG: bytes(300_000)}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serves a folder as `server.behaviour` says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        wanted = self.headers.get("Range")
+        server.requests.append((Path(self.path).name, wanted))
+        behaviour = server.behaviour.pop(0) if server.behaviour else "good"
+        path = Path(server.folder + self.path)
+        if behaviour == "down" or not path.is_file():
+            self.send_error(503 if behaviour == "down" else 404)
+            return
+        content = path.read_bytes()
+        start = int(wanted[6:-1]) if wanted and behaviour != "no parts" else 0
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.send_header("Content-Length", str(len(content) - start + 10 * (behaviour == "more")))
+        self.end_headers()
+        content = content[start:]
+        if behaviour == "cut":
+            content = content[: len(content) // 2]
+        elif behaviour == "damage":
+            content = content[:-1] + b"?"
+        self.wfile.write(content + b"x" * 10 * (behaviour == "more"))
+        if behaviour in ("cut", "damage"):
+            self.close_connection = True
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of models, as `pretrained/` is one."""
+    pretrained.write_directory(tmp_path / "mirror" / "small", FILES)
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def server(folder, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(fetching, "PAUSE", 0)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.folder, server.behaviour, server.requests = str(folder), [], []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=functools.partial(server.serve_forever, 0.01), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
+    return tmp_path / "cache" / "keraszoo"
+
+
+@pytest.fixture
+def known(folder, monkeypatch):
+    """The index knows `small`."""
+    manifest = json.loads((folder / "small" / "manifest.json").read_text())
+    index = {"small": {"about": {"size": 300_000}, "manifest": manifest}}
+    monkeypatch.setattr(shipped, "index", lambda: index)
+    return index
+
+
+def same(first, second):
+    files = {p.relative_to(first): p.read_bytes() for p in first.rglob("*") if p.is_file()}
+    return files == {p.relative_to(second): p.read_bytes() for p in second.rglob("*") if p.is_file()}
+
+
+# From the start to its use
+
+
+def test_what_is_fetched_is_found_by_name_without_any_network(folder, server, cache, known):
+    with pytest.raises(
+        PresetError, match=r"small: ships with .*, but is not .* `keraszoo fetch small --from"
+    ):
+        pretrained.find("small")
+    assert fetch("small", server.url) == cache / "small" == pretrained.find("small")
+    assert same(cache / "small", folder / "small") and os.listdir(cache) == ["small"]
+    count = len(server.requests)
+    server.shutdown()
+    assert fetch("small", server.url) == cache / "small" and len(server.requests) == count
+    assert pretrained.read_directory(pretrained.find("small")).config == FILES["config.json"]
+
+
+@pytest.mark.parametrize("address", ["{}", "{}/", "file://{}"])
+def test_from_a_folder(folder, cache, known, address):
+    assert same(fetch("small", address.format(folder)), folder / "small")
+
+
+def test_a_model_of_another_version_is_not_used_and_is_replaced(folder, cache, known):
+    pretrained.write_directory(cache / "small", {**FILES, "config.json": {"task": "older"}})
+    with pytest.raises(PresetError, match="small: ships with keraszoo, but is not on this machine"):
+        pretrained.find("small")
+    fetch("small", folder)
+    assert same(pretrained.find("small"), folder / "small")
+
+
+def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
+    (fetch("small", folder) / BIG).write_bytes(b"damaged")
+    assert same(fetch("small", folder), folder / "small")
+    (cache / "small" / "thesis.tex").write_text("years of work")
+    with pytest.raises(PresetError, match=r"holds 'thesis.tex'.* not overwritten"):
+        fetch("small", folder)
+
+
+# Servers that misbehave
+
+
+@pytest.mark.parametrize("second", ["good", "no parts"])
+def test_a_broken_download_goes_on_where_it_broke(folder, server, cache, known, second):
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "cut", second]  # the manifest's order
+    assert same(fetch("small", server.url), folder / "small")
+    ranges = [wanted for name, wanted in server.requests if name == BIG]
+    assert ranges == [None, "bytes=150000-", "bytes=225000-"]
+
+
+def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, known):
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * fetching.TRIES]
+    with pytest.raises(PresetError, match=r"503 .*; 150,000 of 300,000 bytes are kept, and the same "):
+        fetch("small", server.url)
+    assert not (cache / "small").exists() and "small" not in pretrained.list_presets()
+    server.requests.clear()
+    server.behaviour.clear()
+    assert same(fetch("small", server.url), folder / "small")
+    assert server.requests == [(BIG, "bytes=150000-"), ("words.txt", None)]
+
+
+def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known):
+    server.behaviour = ["damage"]
+    with pytest.raises(PresetError, match=r"config.json: its SHA-256 is not the one expected; nothing"):
+        fetch("small", server.url)
+    server.behaviour = ["more"]
+    with pytest.raises(PresetError, match=r"config.json: has more than the \d+ bytes expected"):
+        fetch("small", server.url)
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "damage", "good"]
+    assert same(fetch("small", server.url), folder / "small")  # a damaged half is fetched once more, whole
+
+
+def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
+    pretrained.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
+    with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not the one expected"):
+        fetch("small", server.url)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{url}/nowhere", "404"),
+        ("http://127.0.0.1:1", "refused"),
+        ("ftp://example.org/x", "expected a folder, or a URL with http, https or file"),
+        ("file://example.org/x", "expected a folder, or a URL"),
+        ("{folder}/nowhere", "No such file or directory"),
+        ("http://[", "is no URL: Invalid IPv6 URL"),
+    ],
+)
+def test_a_source_that_is_none(folder, server, cache, known, source, said):
+    with pytest.raises(PresetError, match=said):
+        fetch("small", source.format(url=server.url, folder=folder))
+    assert "small" not in pretrained.list_presets()
+
+
+@pytest.mark.parametrize("name", ["../small", "a/b", "", ".", "small\0", "manifest.json", "x" * 200])
+def test_a_name_that_is_none(folder, cache, name):
+    with pytest.raises(PresetError):
+        fetch(name, folder)
+    assert not cache.exists()
+
+
+# Models that the index does not know
+
+
+def test_an_unknown_model_needs_its_sha256_unless_it_lies_here(folder, server, cache):
+    with pytest.raises(PresetError, match=r"small: does not ship with this keraszoo.* its SHA-256 is wanted"):
+        fetch("small", server.url)
+    sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
+    with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
+        fetch("small", server.url, sha256="0" * 64)
+    assert same(fetch("small", server.url, sha256=sha256), folder / "small")
+    shutil.rmtree(cache)
+    assert same(fetch("small", folder), folder / "small")
+
+
+def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
+    from keraszoo import manifest as manifests
+
+    manifest = json.loads((folder / "small" / "manifest.json").read_text())
+    del manifest["sha256"]
+    manifest["files"]["../../evil"] = {"size": 1, "sha256": "0" * 64}
+    (folder / "small" / "manifest.json").write_bytes(manifests.serialise(manifest))
+    with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
+        fetch("small", folder)
+    (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * (2 << 20) + b'"')
+    with pytest.raises(PresetError, match="has more than the 1,048,576 bytes expected"):
+        fetch("small", folder)
+
+
+def test_two_calls_at_a_time(folder, cache, known):
+    with contextlib.ExitStack() as stack:
+        results = []
+        for _ in range(4):
+            thread = threading.Thread(target=lambda: results.append(fetch("small", folder)))
+            thread.start()
+            stack.callback(thread.join)
+    assert results == [cache / "small"] * 4 and same(cache / "small", folder / "small")
+
+
+def test_where_the_cache_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    assert shipped.cache_folder() == tmp_path / ".cache" / "keraszoo"
+
+
+def test_no_host_is_built_in():
+    package = Path(keraszoo.__file__).parent
+    for module in (fetching, remote_files, shipped):
+        assert not re.findall(r"https?://", Path(module.__file__).read_text())
+    assert "http" not in re.sub(r'"licence".*', "", (package / "index.json").read_text())
+
+
+def test_an_installed_package_lists_fetches_and_finds(tmp_path):
+    """A copy of the package with nothing beside it, as pip leaves it: no clone, no weights, an index."""
+    package = Path(keraszoo.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, tmp_path / "site" / "keraszoo", ignore=ignored)
+    kept = ("PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment |= {"PYTHONPATH": str(tmp_path / "site"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "keraszoo", *arguments]
+        options = {"env": environment, "cwd": tmp_path, "capture_output": True, "text": True}
+        done = subprocess.run(command, timeout=120, **options)
+        return done.returncode, done.stdout, done.stderr
+
+    name = "babi_memory_network"
+    assert (tmp_path / "site" / "keraszoo" / "index.json").is_file()
+    code, out, err = run("list")
+    assert code == 0, err
+    assert f"{name}  " in out and f"not here: keraszoo fetch {name} --from FOLDER" in out
+    code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
+    place = tmp_path / "cache" / "keraszoo" / name
+    assert (code, out, err) == (0, f"{place}\n", "")
+    code, out, err = run("list", "--json")
+    assert {model["name"]: model["place"] for model in json.loads(out)}[name] == str(place)

@@ -1,0 +1,164 @@
+"""Directories made to harm, their manifests in order: refused, and nothing that stands in them is run."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import time
+import zipfile
+
+import h5py
+import pytest
+
+from keraszoo import QuestionAnswerer
+from keraszoo import manifest as manifests
+from keraszoo.errors import PresetError
+from keraszoo.models import MemoryNetwork
+from keraszoo.text.vocabulary import Vocabulary
+
+WEIGHTS = "model.weights.h5"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    place = tmp_path_factory.mktemp("original") / "model"
+    vocabulary = Vocabulary(["mary", "went", "home"])
+    QuestionAnswerer(MemoryNetwork(4, width=2, memory_size=3), vocabulary).save_to_preset(place)
+    return place
+
+
+@pytest.fixture
+def place(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "model")
+
+
+@pytest.fixture
+def canary(tmp_path):
+    """A file that none of the attacks may bring about."""
+    yield tmp_path / "canary"
+    assert not (tmp_path / "canary").exists()
+
+
+def vouch(place, **entries):
+    """Writes a manifest that has every file as it is, links included, and further entries."""
+    names = [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()]
+    files = {}
+    for name in sorted(set(names) - {manifests.MANIFEST}):
+        size, digest = (place / name).stat().st_size, manifests._digest(place / name)
+        files[name] = {"size": size, "sha256": digest}
+    content = {"format": 1, "keraszoo": "0.1.0", "keras": "3.15.1", "files": {**files, **entries}}
+    (place / manifests.MANIFEST).write_bytes(manifests.serialise(content))
+
+
+def refused(place, said):
+    started = time.monotonic()
+    with pytest.raises(PresetError, match=said) as error:
+        QuestionAnswerer.from_preset(place)
+    assert "\n" not in str(error.value) and time.monotonic() - started < 20
+
+
+class Touch:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, "words.txt", "config.json", "metrics.json"])
+@pytest.mark.parametrize("protocol", [0, 5])
+def test_a_pickle_is_never_opened(place, canary, name, protocol):
+    (place / name).write_bytes(pickle.dumps(Touch(canary), protocol))
+    vouch(place)
+    refused(place, rf"{name}|the vocabulary has")
+
+
+def test_a_pickle_beside_the_model_is_not_looked_at(place, canary):
+    (place / "model.pkl").write_bytes(pickle.dumps(Touch(canary)))
+    refused(place, "model.pkl: is not listed")
+    vouch(place)
+    QuestionAnswerer.from_preset(place)
+
+
+def test_a_keras_archive_with_a_lambda_is_no_weight_file(place, canary):
+    code = f"open({str(canary)!r}, 'w')"
+    layer = {"module": "keras.layers", "class_name": "Lambda", "config": {"function": code}}
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
+    (place / WEIGHTS).write_bytes(archive.getvalue())
+    vouch(place)
+    refused(place, "is not a readable weight file")
+
+
+def test_a_whole_hdf5_model_with_a_lambda_is_no_weight_file(place, canary):
+    with h5py.File(place / WEIGHTS, "a") as file:
+        file.attrs["model_config"] = json.dumps({"class_name": "Lambda", "config": {"function": "exec"}})
+    vouch(place)
+    QuestionAnswerer.from_preset(place)  # an attribute that nobody reads
+    with h5py.File(place / WEIGHTS, "w") as file:
+        file["model_weights/dense/kernel"] = [1.0]
+    vouch(place)
+    refused(place, "hops is 3, but the weight file has 1 arrays")
+
+
+def test_an_array_larger_than_its_file(place):
+    with h5py.File(place / WEIGHTS, "a") as file:
+        del file["encoders/sentence_encoder/vars/0"]
+        file["encoders/sentence_encoder/vars"].create_dataset("0", (1 << 40, 1 << 10), "f4")
+    vouch(place)
+    refused(place, "claims to hold more")
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "/dev/zero", "../elsewhere.h5"])
+def test_a_link_out_of_the_directory(place, target):
+    os.replace(place / WEIGHTS, place.parent / "elsewhere.h5")
+    (place / WEIGHTS).symlink_to(target)
+    if target != "/dev/zero":
+        vouch(place)
+    refused(place, "is a link")
+
+
+def test_a_sparse_file_is_not_hashed_for_hours(place):
+    with open(place / WEIGHTS, "wb") as file:
+        file.truncate(1 << 40)
+    (place / manifests.MANIFEST).unlink()
+    entry = {"size": 1 << 40, "sha256": "0" * 64}
+    os.rename(place / WEIGHTS, place.parent / "sparse")
+    vouch(place, **{WEIGHTS: entry})
+    os.rename(place.parent / "sparse", place / WEIGHTS)
+    refused(place, "more than the 17179869184 that are read")
+
+
+JSON = {
+    "deep": b'{"task":' + b"[" * 200_000,
+    "deep and closed": b'{"task":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "huge": b'{"task": "' + b"x" * (2 << 20) + b'"}',
+    "infinite": b'{"task": 1e999}',
+    "no number": b'{"task": NaN}',
+    "a long number": b'{"task": ' + b"9" * 5000 + b"}",
+    "half a letter": b'{"task": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("kind", JSON)
+@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
+def test_json_that_means_harm(place, kind, name):
+    (place / name).write_bytes(JSON[kind])
+    vouch(place)
+    if name == "metrics.json" and kind == "half a letter":
+        assert QuestionAnswerer.from_preset(place).metrics == {"task": "\ud800"}
+        return
+    refused(place, rf"{name}: (is not valid JSON|is larger)|expected a directory for question answering")
+
+
+SIZES = [float("nan"), float("inf"), -1, 1.5, True, "9", None, [], 1 << 63]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_size_that_is_none(place, size):
+    vouch(place, **{"config.json": {"size": size, "sha256": "0" * 64}})
+    refused(place, r"manifest.json: ('config.json' must have a 'size'|is not valid JSON)")

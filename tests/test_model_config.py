@@ -1,0 +1,80 @@
+"""Configurations that mean harm: refused before memory is taken or anything of them is run."""
+
+import json
+import resource
+import time
+
+import pytest
+
+from keraszoo import QuestionAnswerer, pretrained
+from keraszoo.errors import PresetError
+from keraszoo.models import MemoryNetwork
+from keraszoo.text.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    vocabulary = Vocabulary(["mary", "went", "home", "where", "is"])
+    answerer = QuestionAnswerer(MemoryNetwork(len(vocabulary), width=4, memory_size=7), vocabulary)
+    place = tmp_path_factory.mktemp("model") / "network"
+    answerer.save_to_preset(place)
+    return place
+
+
+def read(saved, tmp_path, change):
+    """Reads a directory, whole and with a manifest of its own, whose configuration was changed."""
+    config = json.loads((saved / "config.json").read_text())
+    change(config)
+    files = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
+    pretrained.write_directory(tmp_path / "changed", {**files, "config.json": config})
+    return QuestionAnswerer.from_preset(tmp_path / "changed")
+
+
+def set_(**arguments):
+    return lambda config: config["model"]["config"].update(arguments)
+
+
+LAMBDA = {"class_name": "Lambda", "module": "keras.layers", "config": {"function": "import os"}}
+ATTACKS = {
+    "another class": (lambda c: c["model"].update({"class": "Lambda"}), "there is no model 'Lambda'"),
+    "a class with a module": (lambda c: c["model"].update({"class": "os.system"}), "there is no model"),
+    "a class that is a dict": (lambda c: c["model"].update({"class": LAMBDA}), "there is no model"),
+    "no model": (lambda c: c.pop("model"), "there is no model None"),
+    "a model that is text": (lambda c: c.update(model="x" * 10**5), "there is no model"),
+    "no arguments": (lambda c: c["model"].update(config=[1]), "expected the arguments of MemoryNetwork"),
+    "a layer as an argument": (set_(encoding=LAMBDA), "encoding must be a number, a word or null"),
+    "a policy that is looked up": (set_(dtype=LAMBDA), "has no argument 'dtype'"),
+    "a name with a path": (set_(name="../../x"), "has no argument 'name'"),
+    "an unknown argument": (set_(colour="red"), "has no argument 'colour'"),
+    "a huge vocabulary": (set_(vocabulary_size=2_000_000_000), r"model.weights.h5 holds"),
+    "a huge width": (set_(width=2_000_000_000), r"makes a model of .*, model.weights.h5 holds|not one of"),
+    "a huge memory": (set_(memory_size=2_000_000_000), r"makes a model of .* holds|not one of"),
+    "a million layers": (set_(hops=1_000_000), "hops is 1000000, but the weight file has"),
+    "a number of many digits": (set_(width=10**4000), "width is a number of many digits, which no model has"),
+    "a size below zero": (set_(vocabulary_size=-5), "not one of a model|holds"),
+    "a fraction": (set_(vocabulary_size=5.5), "not one of a model"),
+    "another size": (set_(width=5), r"makes a model of 9 weights, .*, model.weights.h5 holds 9 weights"),
+    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence must be text"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_hostile_configuration_is_refused_and_takes_nothing(saved, tmp_path, name):
+    change, said = ATTACKS[name]
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    with pytest.raises(PresetError, match=said) as error:
+        read(saved, tmp_path, change)
+    assert str(tmp_path / "changed") in str(error.value) and len(str(error.value)) < 1000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB: no size was believed
+    assert time.monotonic() - started < 20
+
+
+def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
+    """Keras makes variables that a stateless scope put off at the end of the next one, in the same thread."""
+    import keras
+
+    with pytest.raises(PresetError):
+        read(saved, tmp_path, set_(vocabulary_size=2_000_000_000))
+    with keras.StatelessScope():
+        pass
+    assert read(saved, tmp_path, set_(noise=0.2)).model.noise == 0.2

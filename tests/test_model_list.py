@@ -1,0 +1,102 @@
+"""What the list, the index and the tables say is what the directories hold."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from keraszoo import about, cli, model_list, pretrained, shipped, shipping
+from keraszoo.model_card import SECTIONS
+from keraszoo.pretrained import write_directory
+
+FOLDER = Path(__file__).parents[1] / "pretrained"
+SHIPPED = {name: FOLDER / name for name in shipped.model_directories(FOLDER)}
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(list(arguments))
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a model of one's own, and one that is damaged."""
+    config = {"task": "translation", "about": {"languages": ["en", "de"], "licence": "mit"}}
+    metrics = {"test": {"bleu": {"score": 9}}}
+    write_directory(tmp_path / "mine", {"config.json": config, "metrics.json": metrics})
+    write_directory(tmp_path / "wrong", {"config.json": {"task": "translation\n\x1b[31m"}})
+    write_directory(tmp_path / "damaged", {"config.json": {}})
+    (tmp_path / "damaged" / "config.json").write_text("{")
+    monkeypatch.setenv("KERASZOO_PRETRAINED", str(tmp_path))
+    return tmp_path
+
+
+def test_the_index_is_that_of_the_directories():
+    assert json.loads(shipped.INDEX.read_text()) == shipping.index(SHIPPED)
+
+
+def test_the_tables_are_those_of_the_directories():
+    page = (FOLDER / shipping.README).read_text()
+    assert f"{shipping.BEGIN}\n{shipping.tables(SHIPPED)}{shipping.END}" in page
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_card_is_the_one_of_its_facts_and_figures(name):
+    directory = pretrained.read_directory(SHIPPED[name])
+    facts = about.read_facts(FOLDER / shipping.FACTS)[name]
+    assert directory.config["about"].items() >= facts.items()
+    card = directory.read_bytes("README.md").decode()
+    assert card == about.card(directory.config["about"], directory.metrics)
+    for heading in ("Data", *SECTIONS.values()):
+        assert f"\n## {heading}\n" in card
+    for told in ("license", "language", "datasets", "metrics", "model-index", "pipeline_tag"):
+        assert f"\n{told}:" in card
+    assert facts["name"] == name and name in facts["evaluation"]
+
+
+def test_the_list(run, own):
+    code, out, err = run("list")
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert (code, err) == (0, "") and set(lines) == {"name", "mine", "wrong", "damaged", *SHIPPED}
+    for expected in ("translation", "en de", "0.0 MB", "BLEU 9", "mit", str(own / "mine")):
+        assert f"  {expected}" in lines["mine"]
+    assert "damaged or changed" in lines["damaged"]
+    assert r"translation\n\x1b[31m" in lines["wrong"] and "\x1b" not in out
+    assert [*lines] == ["name", *sorted({*lines} - {"name"})]
+
+
+def test_the_list_for_programs(run, own):
+    code, out, _ = run("list", "--json")
+    models = {model["name"]: model for model in json.loads(out)}
+    assert models["mine"]["score"] == {"name": "BLEU", "value": 9}
+    assert models["mine"]["place"] == str(own / "mine")
+    assert models["damaged"].keys() == {"name", "place", "error"}
+    for name, place in SHIPPED.items():
+        assert models[name]["place"] == str(place) and models[name]["licence"].startswith("cc-by")
+        assert models[name]["score"]["value"] and models[name]["languages"] and models[name]["size"] > 1000
+
+
+def test_a_model_that_is_elsewhere_is_listed_too(monkeypatch):
+    known = {"zebra": next(iter(shipped.index().values()))}
+    monkeypatch.setattr(shipped, "index", lambda: known)
+    *_, last = model_list.as_table(model_list.list_models())
+    assert last.startswith("zebra ") and last.endswith("not here: keraszoo fetch zebra --from FOLDER")
+
+
+def test_a_card_by_command(run, own, tmp_path):
+    (tmp_path / "facts.yaml").write_text("mine: {title: A title, limits: Few.}\n")
+    code, out, _ = run("card", str(own / "mine"), "--facts", str(tmp_path / "facts.yaml"))
+    assert (code, out) == (0, f"{own / 'mine'}\n")
+    card = (own / "mine" / "README.md").read_text()
+    assert "# A title" in card and "## Limits\n\nFew.\n" in card and "license: mit" in card
+    assert pretrained.read_directory(own / "mine").metrics == {"test": {"bleu": {"score": 9}}}
+    code, _, err = run("card", str(own / "damaged"))
+    assert code == 2 and "damaged" in err and err.count("\n") == 1

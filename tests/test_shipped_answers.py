@@ -1,0 +1,76 @@
+"""The memory network that ships says what it said, on every backend, and looks where it looked."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keraszoo import QuestionAnswerer, pretrained
+
+NAME = "babi_memory_network"
+GOLDEN = [
+    (
+        "Mary got the milk there. John moved to the bedroom. Mary travelled to the hallway.",
+        "Where is the milk?",
+        "hallway",
+    ),
+    ("John went to the kitchen. Sandra moved to the garden.", "Where is John?", "kitchen"),
+    ("Mary moved to the office. Mary went back to the bathroom.", "Is Mary in the office?", "no"),
+    ("Mary is either in the school or the bedroom.", "Is Mary in the school?", "maybe"),
+]
+
+
+def sentences_of(story):
+    return [f"{sentence.strip('. ')}." for sentence in story.split(". ")]
+
+
+@pytest.fixture(scope="module")
+def answerer():
+    return QuestionAnswerer.from_preset(NAME)
+
+
+def test_it_is_the_one_of_this_clone(monkeypatch):
+    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
+    assert pretrained.find(NAME) == Path(__file__).parents[1] / "pretrained" / NAME
+
+
+@pytest.mark.parametrize(("story", "question", "answer"), GOLDEN)
+def test_it_says_what_it_said(answerer, story, question, answer):
+    sentences = sentences_of(story)
+    found = answerer.answer(sentences, question)
+    assert found.text == answer
+    assert found.attention_weights.shape == (3, len(sentences))
+
+
+def test_the_hops_look_at_one_fact_after_the_other(answerer):
+    """Where the milk is follows from who has it, which the first sentence says, and where she went."""
+    story = ["Mary got the milk there.", "John moved to the bedroom.", "Mary travelled to the hallway."]
+    hops = answerer.answer(story, "Where is the milk?").attention_weights
+    assert hops[0].argmax() == 0 and hops[-1].argmax() == 2
+
+
+CODE = """
+import json, sys
+from keraszoo import QuestionAnswerer
+answerer = QuestionAnswerer.from_preset("babi_memory_network")
+print(json.dumps([answerer.answer(story, question).text for story, question in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_it_says_the_same_on_another_backend(backend):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    questions = [(sentences_of(story), question) for story, question, _ in GOLDEN]
+    environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-W", "ignore", "-c", CODE]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        command, input=json.dumps(questions), env=environment, cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [answer for *_, answer in GOLDEN]

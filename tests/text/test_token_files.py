@@ -1,0 +1,75 @@
+import gzip
+
+import pytest
+
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.token_files import find_kind, read_sentences, read_tokens
+from keraszoo.text.tokens import tokenize
+
+TEXT = "The dogs ran\nhome. \nA cat said: “No.”\nIt\n\nslept\n"
+COLUMNS = "-DOCSTART- O\n\nEd I-PER\nKoch I-PER\nwon O\n\nRome B-LOC\n"
+TAGGED = "Ed_NNP 's_POS dog_NN ,_, M. D._NNP won_VBD ._.\n\n1/2/CD day/NN ``/`` PRP$_PRP$\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="file.txt"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["file.txt", "file.gz"])
+@pytest.mark.parametrize(
+    ("text", "kind", "runs"),
+    [
+        (
+            TEXT,
+            "text",
+            [["The", "dogs", "ran", "home", "."], "A cat said : “ No . ”".split(), ["It"], ["slept"]],
+        ),
+        (COLUMNS, "columns", [["Ed", "Koch", "won"], ["Rome"]]),
+        (TAGGED, "tagged", ["Ed 's dog , M. D. won .".split(), "1/2 day `` PRP$".split()]),
+        ("", "text", []),
+        ("\n \n", "text", []),
+    ],
+)
+def test_each_kind_is_found_and_read(write, text, kind, runs, name):
+    path = write(text, name)
+    assert find_kind(path) == kind
+    assert list(read_tokens(path)) == list(read_tokens(path, kind)) == runs
+
+
+@pytest.mark.parametrize("text", ["O O O\nwe sing\n", "either/or and/or\n", "I-95\n", "a TAB-free O\nline\n"])
+def test_text_that_looks_a_little_like_another_kind(write, text):
+    assert find_kind(write(text)) == "text"
+
+
+def test_a_token_of_white_space_does_not_hide_the_columns(write):
+    assert find_kind(write("\xa0\tO\n\tO\nRome\tB-LOC\n")) == "columns"
+
+
+def test_tokens_are_those_of_the_taggers_and_runs_end(write):
+    text = "He's paid $1,000.50 to Dr. Smith-Jones at 9:30 (E. coli)"
+    assert list(read_tokens(write(text))) == [[token.text for token in tokenize(text)]]
+    assert list(read_tokens(write("IL-2"), rules="alphanumeric")) == [["IL", "-", "2"]]
+    runs = list(read_tokens(write("no full stop at all\n" * 1000)))
+    assert sum(map(len, runs)) == 5000 and max(map(len, runs)) < 1010
+
+
+def test_tags_are_kept_where_there_are_some(write):
+    assert [sentence.tags for sentence in read_sentences(write(COLUMNS))][1] == ("B-LOC",)
+    assert next(iter(read_sentences(write(TEXT)))) == ["The", "dogs", "ran", "home", "."]
+
+
+def test_bad_files_are_named(write, tmp_path):
+    with pytest.raises(DataError, match=r"file.txt:2: not UTF-8"):
+        path = tmp_path / "file.txt"
+        path.write_bytes(b"good\nb\xe4d\n")
+        list(read_tokens(path))
+    with pytest.raises(DataError, match="No such file"):
+        list(read_tokens(tmp_path / "none"))
+    with pytest.raises(KerasZooError, match="got 'words'"):
+        list(read_tokens(path, "words"))

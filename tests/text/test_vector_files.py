@@ -1,0 +1,246 @@
+"""The readers and writers against gensim's, and against files that are wrong."""
+
+import gzip
+import os
+import pickle
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.vector_files import read_vectors, write_vectors
+
+keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+
+WORDS = ["the", "Zoo", "1849", "naïve", "\u2028", "don't", "东京", "\xa0", "</s>", "-1.5"]
+MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), 7)).astype("float32")
+MATRIX[1, :3] = [0, 1e-30, -3e38]
+GLOVE = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "glove_6b"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="vectors"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def gensim_vectors():
+    vectors = keyedvectors.KeyedVectors(MATRIX.shape[1])
+    vectors.add_vectors(WORDS, MATRIX)
+    return vectors
+
+
+def error_of(*arguments, **options):
+    with pytest.raises(DataError) as caught:
+        read_vectors(*arguments, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["v", "v.gz"])
+@pytest.mark.parametrize(
+    ("format", "options"),
+    [("word2vec", {}), ("fasttext", {}), ("binary", {"binary": True}), ("glove", {"write_header": False})],
+)
+def test_what_gensim_writes(tmp_path, format, options, name):
+    path = tmp_path / name
+    gensim_vectors().save_word2vec_format(str(path), **options)
+    for kind in ("auto", format):
+        table = read_vectors(path, kind)
+        assert table.words == WORDS and (table.rows, table.duplicates, table.damaged) == (len(WORDS), 0, 0)
+        assert table.matrix.dtype == "float32"
+        np.testing.assert_array_equal(table.matrix, MATRIX)
+
+
+@pytest.mark.parametrize("name", ["v", "v.gz"])
+@pytest.mark.parametrize(
+    ("format", "options"), [("word2vec", {}), ("fasttext", {}), ("binary", {"binary": True})]
+)
+def test_gensim_reads_what_is_written(tmp_path, format, options, name):
+    path = tmp_path / name
+    write_vectors(path, WORDS, MATRIX, format)
+    read = keyedvectors.KeyedVectors.load_word2vec_format(str(path), **options)
+    assert read.index_to_key == WORDS
+    np.testing.assert_array_equal(read.vectors, MATRIX)
+    first = path.read_bytes()
+    if format == "word2vec" and name == "v":
+        write_vectors(tmp_path / "glove", WORDS, MATRIX, "glove")
+        assert first == b"10 7\n" + (tmp_path / "glove").read_bytes()
+        (tmp_path / "glove").unlink()
+    write_vectors(path, WORDS, MATRIX, format)
+    assert path.read_bytes() == first and [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_line_of_any_form_ends_and_splits(write):
+    path = write(b"\xef\xbb\xbf2 2\r\na 1 2 \r\n\r\n. . .\t3\t 4.5e0 \r\n\r\n")  # BOM, CRLF, blanks, TABs
+    table = read_vectors(path)
+    assert table.words == ["a", ". . ."] and table.matrix.tolist() == [[1, 2], [3, 4.5]]
+
+
+def test_unwanted_rows_cost_no_memory(write):
+    rows = np.zeros(30_000, [("word", "S6"), ("blank", "S1"), ("numbers", "<f4", 100), ("end", "S1")])
+    rows["word"] = np.char.zfill(np.arange(len(rows)).astype("S"), 6)
+    rows["blank"], rows["end"], rows["numbers"] = b" ", b"\n", np.arange(len(rows))[:, None]
+    path = write(b"30000 100\n" + rows.tobytes())
+    del rows
+    tracemalloc.start()
+    table = read_vectors(path, wanted={"000003", "029999", "nowhere"})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert table.words == ["000003", "029999"] and table.matrix[:, 99].tolist() == [3, 29999]
+    assert table.rows == 30_000 and peak < 5_000_000 < path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message", "left"),
+    [
+        (b"3 2\na 1 2\nb 1\nc 5 6\n", 3, "expected 2 numbers, got 1", "ac"),
+        (b"3 2\na 1 2\nb 1 2 3\nc 5 6\n", 3, "expected 2 numbers, got 3", "ac"),
+        (b"a 1 2\nb nan 2\nc 5 6\n", 2, "number 1 is nan", "ac"),
+        (b"a 1 2\nb 1 -1e39\nc 5 6\n", 2, "number 2 is -inf", "ac"),
+        (b"a 1 2\nb 1 2,5\nc 5 6\n", 2, "expected a number, got '2,5'", "ac"),
+        (b"a 1 2\nb 1_0 2\nc 5 6\n", 2, "expected a number, got '1_0'", "ac"),
+        (b"a 1 2\n 1 2\nc 5 6\n", 2, "a row without a word", "ac"),
+        (b"a 1 2\n\xe4 1 2\nc 5 6\n", 2, "not UTF-8: byte 0xe4 in the word", "ac"),
+        (b"a 1 2\nb 1 2\nc 5", 3, "the last line is cut off: expected 2 numbers, got 1", "ab"),
+        (b"4 2\na 1 2\nc 5 6\n", None, "the header says 4 rows, the file has 2", "ac"),
+        (b"1 2\na 1 2\nc 5 6\n", None, "the header says 1 rows, the file has 2", "ac"),
+        (b"0 2\n", None, None, ""),
+    ],
+)
+def test_damaged_text(write, data, line, message, left):
+    path = write(data)
+    if message is None:
+        assert read_vectors(path).matrix.shape == (0, 2)
+        return
+    assert error_of(path) == f"{path}{f':{line}' if line else ''}: {message}"
+    with pytest.warns(UserWarning, match="rows left out") as caught:
+        table = read_vectors(path, damaged="skip")
+    assert len(caught) == 1 and message in str(caught[0].message)
+    assert "".join(table.words) == left and table.rows == len(left) + table.damaged
+
+
+def test_a_last_number_that_may_be_cut_is_told(write):
+    with pytest.warns(UserWarning, match="vectors:2: the last line has no end: its last number may be cut"):
+        assert read_vectors(write(b"a 1 2\nb 3 4")).matrix[1].tolist() == [3, 4]
+
+
+def test_duplicates_are_counted_and_the_first_stays(write):
+    with pytest.warns(UserWarning, match="2 rows left out whose word had come before"):
+        table = read_vectors(write(b"a 1 2\nb 3 4\na 5 6\na nan 6\n"))
+    assert (table.words, table.matrix.tolist(), table.duplicates) == (["a", "b"], [[1, 2], [3, 4]], 2)
+
+
+def binary(*rows, header):
+    body = b"".join(word + b" " + np.array(row, "<f4").tobytes() for word, row in rows)
+    return header + body
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "left"),
+    [
+        (binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"3 2\n")[:-1], "row 2: the last row is cut off", "a"),
+        (binary((b"a", [1, 2]), (b"b", [3, np.inf]), header=b"2 2\n"), "row 2: number 2 is inf", "a"),
+        (binary((b"\xff", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: not UTF-8: byte 0xff", "b"),
+        (binary((b"", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: a row without a word", "b"),
+        (binary((b"a", [1, 2]), header=b"999999999999 2\n"), "the header says 999,999,999,999 rows", "a"),
+        (
+            binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"1 2\n"),
+            "the header says 1 rows, the file has 2",
+            "ab",
+        ),
+        (b"2 2\n" + b"\0x" * 70_000, "row 1: a row without a word", ""),
+        (binary((b"a", [1, 2]), header=b"1 30000\n"), "row 1: the last row is cut off", ""),
+    ],
+)
+def test_damaged_binary(write, data, message, left):
+    path = write(data)
+    assert error_of(path, "binary").startswith(f"{path}: {message}")
+    with pytest.warns(UserWarning, match="rows left out"):
+        assert "".join(read_vectors(path, "binary", damaged="skip").words) == left
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "an empty file"),
+        (b" \n\n", "an empty file"),
+        (gzip.compress(b""), "an empty file"),
+        (gzip.compress(b"a 1 2\n" * 999)[:-9], "damaged gzip"),
+        (pickle.dumps({"a": [1.0]}), "a pickle, which is never loaded"),
+        (b"PK\x03\x04rest", "a zip archive"),
+        (b"\xba\x16\x4f\x2f\x0c\0\0\0", "fastText's own .bin"),
+        (b"\x93NUMPY\x01\0", "a NumPy array"),
+        (b"just some words\n", "expected a word and its numbers"),
+        (b"5 999999999\na 1\n", "at most 32,768 numbers, got 999,999,999"),
+        (b"5 0\na\n", "expected a word and its numbers"),
+        (b"a 1 2\n" + b"x" * (1 << 20), "a line above 1,048,576 bytes"),
+    ],
+)
+def test_other_files(write, data, message):
+    path = write(data)
+    assert error_of(path).startswith(str(path)) and message in error_of(path)
+    assert message in error_of(path, damaged="skip")
+
+
+def test_missing_file_header_and_wrong_options(write, tmp_path):
+    assert "No such file" in error_of(tmp_path / "none")
+    assert "directory" in error_of(tmp_path)
+    for format in ("word2vec", "binary", "fasttext"):
+        assert "expected a header '<rows> <width>', got 'a 1 2'" in error_of(write(b"a 1 2\n"), format)
+    with pytest.raises(KerasZooError, match="got 'w2v'"):
+        read_vectors(write(b"a 1 2\n"), "w2v")
+    with pytest.raises(KerasZooError, match="got 'ignore'"):
+        read_vectors(write(b"a 1 2\n"), damaged="ignore")
+    with pytest.raises(KerasZooError, match="got 'auto'"):
+        write_vectors(tmp_path / "x", ["a"], [[1.0]], "auto")
+    with pytest.raises(DataError, match="'a b': a blank ends a word"):
+        write_vectors(tmp_path / "x", ["a b"], [[1.0]])
+    with pytest.raises(DataError, match="cannot write"):
+        write_vectors(tmp_path / "none" / "x", ["a"], [[1.0]])
+    assert not (tmp_path / "x").exists()
+
+
+valid = st.sampled_from(
+    [b"", b"2 2\n", b"2 1\n", b"a 1 2\n", b"b 3 4\n", b"a \0\0\0\0\0\0\0\0", b" ", b"\n", b"nan"]
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.one_of(valid, st.binary(max_size=8)), max_size=8).map(b"".join), st.booleans())
+def test_any_bytes_give_rows_or_our_error(tmp_path_factory, data, strict):
+    path = tmp_path_factory.mktemp("any") / "vectors"
+    path.write_bytes(data)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            table = read_vectors(path, damaged="error" if strict else "skip")
+        except DataError:
+            return
+    assert len(table.words) == len(set(table.words)) == len(table.matrix) and np.isfinite(table.matrix).all()
+    assert table.rows == len(table.words) + table.duplicates + table.damaged
+    assert caught or table.rows == len(table.words)
+
+
+@pytest.mark.skipif(not GLOVE.is_dir(), reason="no shared data")
+def test_the_real_files_of_glove(tmp_path):
+    cut = GLOVE / "glove.6B.100d.top2717.txt.gz"
+    assert error_of(cut) == f"{cut}:2718: the last line is cut off: expected 100 numbers, got 1"
+    with pytest.warns(UserWarning, match="1 of 2,718 rows left out"):
+        table = read_vectors(cut, damaged="skip")
+    assert table.matrix.shape == (2717, 100) and table.words[:3] == ["the", ",", "."]
+    whole = GLOVE / "glove.6B.50d.top9163.txt.gz"
+    table = read_vectors(whole)
+    with_header = tmp_path / "header.gz"
+    with_header.write_bytes(gzip.compress(b"9163 50\n") + whole.read_bytes())
+    other = keyedvectors.KeyedVectors.load_word2vec_format(str(with_header), limit=500)
+    assert len(table.words) == 9163 and table.words[:500] == other.index_to_key
+    np.testing.assert_array_equal(table.matrix[:500], other.vectors)

@@ -1,0 +1,93 @@
+import random
+
+import numpy as np
+import pytest
+
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.vector_training import train_vectors
+
+word2vec = pytest.importorskip("gensim.models.word2vec")
+
+ANIMALS, FRUIT = ["dog", "cat", "cow", "hen"], ["fig", "pear", "plum", "kiwi"]
+
+
+def runs(count=600):
+    """Sentences in which animals run and fruit ripens, and never the other way round."""
+    draw = random.Random(0)
+    for _ in range(count):
+        subjects, verbs = draw.choice([(ANIMALS, ["runs", "eats"]), (FRUIT, ["ripens", "falls"])])
+        yield [draw.choice(subjects), draw.choice(verbs), draw.choice(subjects), draw.choice(verbs), "."]
+
+
+@pytest.mark.parametrize("algorithm", ["skip-gram", "cbow"])
+def test_words_of_one_context_become_neighbours(algorithm):
+    vectors, report = train_vectors(runs(), 16, algorithm=algorithm, epochs=15, sample=0)
+    assert vectors.width == 16 and vectors.words[0] == "." and report.words == len(vectors) == 13
+    assert report.tokens == report.known_tokens == 3000
+    for kind in (ANIMALS, FRUIT):
+        for word in kind:
+            assert {near for near, _ in vectors.neighbours(word, 3)} & set(kind)
+
+
+def test_the_same_again_and_what_gensim_itself_makes():
+    first, _ = train_vectors(list(runs()), 8, seed=3, sample=0)
+    second, _ = train_vectors(runs(), 8, seed=3, sample=0)
+    other, _ = train_vectors(runs(), 8, seed=4, sample=0)
+    assert first.words == second.words
+    np.testing.assert_array_equal(first.matrix, second.matrix)
+    assert not np.array_equal(first.matrix, other.matrix)
+    model = word2vec.Word2Vec(
+        list(runs()), vector_size=8, sg=1, min_count=2, seed=3, sample=0, workers=1, batch_words=100
+    )
+    assert model.wv.index_to_key == first.words
+    np.testing.assert_array_equal(model.wv.vectors, first.matrix)
+
+
+def test_from_files_of_all_kinds_with_progress(tmp_path):
+    told = []
+    files = [tmp_path / name for name in ("a.txt", "b.conll", "c.txt")]
+    for path, text in zip(
+        files, ["In 1849 he left. ", "Ed\tB-PER\nin\tO\n1850\tO\n", "In_IN 1851_CD ._.\n"], strict=True
+    ):
+        path.write_text(text)
+    vectors, report = train_vectors(
+        files, 4, form="lower+digits0", epochs=2, progress=lambda *what: told.append(what)
+    )
+    assert set(vectors.words) == {"in", "0000", "."}
+    assert (report.tokens, report.types, report.words, report.known_tokens) == (11, 6, 3, 8)
+    assert told[0] == ("reading", 11, 11) and told[-1] == ("learning", 22, 22)
+
+
+def test_runs_of_any_length_are_read_to_their_end():
+    vectors, report = train_vectors([["a", "b"] * 12_000, [], ["c", "c"]], 2, epochs=1)
+    assert report.tokens == 24_002 and set(vectors.words) == {"a", "b", "c"}
+
+
+def test_what_cannot_be_learnt(tmp_path):
+    for source, message in (
+        ([], "no word occurs 2 times in 0 tokens"),
+        ([["a", "b"]], "no word occurs 2 times in 2 tokens; the most: 1"),
+        ([["a"], "text"], "run 1: expected a list of tokens"),
+        ([["a", ""]], "run 0: expected a list of tokens"),
+        ([["a\tb"]], "a TAB or a line feed"),
+        ([tmp_path / "none"], "No such file"),
+    ):
+        with pytest.raises(DataError, match=message):
+            train_vectors(source)
+    for options in (
+        {"width": 0}, {"window": 0}, {"min_count": 0}, {"negative": 0}, {"sample": -1}, {"epochs": 0},
+        {"workers": 0}, {"seed": -1}, {"algorithm": "glove"}, {"form": "upper"}, {"kind": "xml"},
+    ):  # fmt: skip
+        with pytest.raises(KerasZooError, match=next(iter(options))):
+            train_vectors([tmp_path / "x"], **options)
+    with pytest.raises(KerasZooError, match="a list of files"):
+        train_vectors(str(tmp_path))
+
+
+def test_a_failure_while_learning_ends_it():
+    def fail(stage, done, total):
+        if stage == "learning":
+            raise BrokenPipeError("nobody listens")
+
+    with pytest.raises(BrokenPipeError):
+        train_vectors(runs(), 4, progress=fail)

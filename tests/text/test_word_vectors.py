@@ -1,0 +1,182 @@
+import json
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from keraszoo import manifest
+from keraszoo.errors import DataError, KerasZooError, PresetError
+from keraszoo.text.backoff import BACKOFFS, backoff_forms
+from keraszoo.text.word_vectors import WordVectors
+
+WORDS = ["the", "The", "zoo", "0000", "New York", "\u2028", "東京"]
+
+
+@pytest.fixture
+def vectors():
+    return WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)))
+
+
+def test_lookup_tries_form_after_form(vectors):
+    words = ["The", "THE", "1849", "Zoo", "Kyoto", ""]
+    assert vectors.lookup(words).tolist() == [1, 0, 3, 2, -1, -1]
+    assert vectors.lookup(words, ["lower", "exact"]).tolist() == [0, 0, -1, 2, -1, -1]
+    assert [vectors.find(word)[1] for word in words[:5]] == ["exact", "lower", "digits0", "lower", None]
+    with pytest.raises(KerasZooError, match="'upper'"):
+        vectors.lookup(words, ["upper"])
+    assert "zoo" in vectors and "Zoo" not in vectors and len(vectors) == 7
+    assert vectors.lookup([]).dtype == "int32"
+
+
+def test_restricting_changes_no_lookup(vectors):
+    for backoff in (["exact"], ["lower", "digits0"], list(BACKOFFS)):
+        asked = ["THE", "Zoo", "12-34", "1849", "none", "New York"]
+        small = vectors.restrict(asked, backoff)
+        rows, before = small.lookup(asked, backoff), vectors.lookup(asked, backoff)
+        assert (rows < 0).tolist() == (before < 0).tolist()
+        found = before >= 0
+        np.testing.assert_array_equal(small.matrix[rows[found]], vectors.matrix[before[found]])
+        assert len(small) == len(set(before[before >= 0].tolist()))
+
+
+def test_reading_only_what_is_asked_for_is_reading_all_and_restricting(tmp_path):
+    words = ["a", "A", "b", "B1", "b0", "c"]
+    whole = WordVectors(words, np.arange(12).reshape(6, 2))
+    whole.write(tmp_path / "v.bin", "binary")
+    for asked in (["A", "B7"], ["a"], ["C"], []):
+        small, restricted = WordVectors.read(tmp_path / "v.bin", words=asked), whole.restrict(asked)
+        assert small.words == restricted.words
+        np.testing.assert_array_equal(small.matrix, restricted.matrix)
+    assert set(backoff_forms("B7")) & set(words) == {"b0"}  # the last step of the chain
+
+
+def test_neighbours_against_brute_force(vectors):
+    near = vectors.neighbours("ZOO", 3)
+    zoo = vectors.matrix[2].astype("float64")
+    cosines = {
+        word: row @ zoo / np.linalg.norm(row) / np.linalg.norm(zoo)
+        for word, row in zip(WORDS, vectors.matrix.astype("float64"), strict=True)
+        if word != "zoo"
+    }
+    assert [word for word, _ in near] == sorted(cosines, key=cosines.get, reverse=True)[:3]
+    np.testing.assert_allclose([cosine for _, cosine in near], sorted(cosines.values())[:-4:-1], rtol=1e-5)
+    assert vectors.neighbours(vectors.matrix[2], 1)[0][0] == "zoo"
+    assert len(vectors.neighbours("zoo", 100)) == 6
+    for wrong in ("Kyoto", [1.0, 2.0], np.zeros(5)):
+        with pytest.raises(DataError):
+            vectors.neighbours(wrong)
+    assert WordVectors(["a", "b"], [[1], [0]]).neighbours("a") == [("b", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("words", "matrix", "message"),
+    [
+        (["a", "a"], [[1], [2]], "'a' twice"),
+        (["a", ""], [[1], [2]], "not empty"),
+        (["a\nb"], [[1]], "no line feed"),
+        (["\ud800"], [[1]], "valid Unicode"),
+        (["a"], [[1], [2]], r"1 rows, one for each word, got \(2, 1\)"),
+        (["a"], [1], "one for each word"),
+        (["a"], [[]], "one for each word"),
+        (["a", "b"], [[1, 2], [3, np.nan]], "vector of 'b' has NaN"),
+        (["a", "b"], [[1, -1e39], [3, 4]], "vector of 'a' has NaN or infinity"),
+    ],
+)
+def test_wrong_words_and_matrices(words, matrix, message):
+    with pytest.raises(DataError, match=message):
+        WordVectors(words, matrix)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2**-11)])
+def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
+    vectors.save(tmp_path / "v", dtype, metrics={"words": {"loss": 1.5}}, facts={"licence": "cc0-1.0"})
+    read = WordVectors.read(tmp_path / "v")
+    assert read.words == WORDS and read.matrix.dtype == "float32"
+    np.testing.assert_allclose(read.matrix, vectors.matrix, rtol=tolerance, atol=0)
+    assert np.load(tmp_path / "v" / "vectors.npy", allow_pickle=False).dtype == dtype
+    assert "license: cc0-1.0" in (tmp_path / "v" / "README.md").read_text()
+    assert WordVectors.read(tmp_path / "v", words=["THE"]).words == ["the"]
+    vectors.save(tmp_path / "v", dtype)  # in the place of the first
+
+
+def test_what_cannot_be_saved(vectors, tmp_path):
+    with pytest.raises(PresetError, match="not as 'int8'"):
+        vectors.save(tmp_path / "v", "int8")
+    with pytest.raises(PresetError, match="1e\\+05 is too large for float16"):
+        WordVectors(["a"], [[1e5]]).save(tmp_path / "v", "float16")
+    with pytest.raises(PresetError, match="no fact 'color'"):
+        vectors.save(tmp_path / "v", facts={"color": "red"})
+    assert not (tmp_path / "v").exists()
+
+
+def _npy(header, body=b"\0" * 140):
+    text = header.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + body
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("words.txt", b"\xff\n", "not UTF-8"),
+        ("words.txt", b"a\nb", "the last line has no end"),
+        ("words.txt", b"a\nb\n", "has 7 rows, words.txt has 2 words"),
+        ("words.txt", b"a\n" * 7, "'a' twice"),
+        ("vectors.npy", b"", "not the array"),
+        ("vectors.npy", b"\x80\x04pickle", "not the array"),
+        (
+            "vectors.npy",
+            _npy("{'descr': '|O', 'fortran_order': False, 'shape': (7, 5), }"),
+            "expected two axes",
+        ),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': True, 'shape': (7, 5), }"),
+            "expected two axes",
+        ),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (35,), }"),
+            "expected two axes",
+        ),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7, 10**12), }"),
+            "not the array",
+        ),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7, 1000000000000), }"),
+            "do not fit",
+        ),
+        ("vectors.npy", _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-7, -5), }"), "do not fit"),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7, 5), }", b"\xff" * 140),
+            "NaN",
+        ),
+    ],
+)
+def test_hostile_directories_whose_manifest_holds(vectors, tmp_path, name, content, message):
+    place = tmp_path / "v"
+    vectors.save(place)
+    (place / name).write_bytes(content)
+    with pytest.raises(PresetError, match=name):
+        WordVectors.read(place)
+    (place / "manifest.json").unlink()
+    manifest.write_manifest(place, sorted(path.name for path in place.iterdir()))
+    with warnings.catch_warnings(), pytest.raises(KerasZooError, match=message):
+        WordVectors.read(place)
+
+
+def test_directories_of_other_kinds(vectors, tmp_path):
+    vectors.save(tmp_path / "v")
+    config = json.loads((tmp_path / "v" / "config.json").read_text())
+    shutil.copytree(tmp_path / "v", tmp_path / "w")
+    (tmp_path / "w" / "config.json").write_text(json.dumps({**config, "task": "translation"}))
+    (tmp_path / "w" / "manifest.json").unlink()
+    manifest.write_manifest(tmp_path / "w", sorted(path.name for path in (tmp_path / "w").iterdir()))
+    with pytest.raises(PresetError, match="expected a directory for word vectors, got one for 'translation'"):
+        WordVectors.read(tmp_path / "w")
+    with pytest.raises(PresetError, match="no such directory"):
+        WordVectors.read(tmp_path / "none")
