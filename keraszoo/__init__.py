@@ -1,4 +1,4 @@
-"""The lineage of attention as Keras layers, and translation models built of them.
+"""The lineage of attention as Keras layers, and translation models and taggers built of them.
 
 `import keraszoo` loads nothing but this file. `keraszoo.Translator`, `keraszoo.layers` and the other names
 below are looked up when they are first asked for.
@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _ROOMS = ("errors", "evaluation", "layers", "models", "pretrained", "search", "tasks", "text", "training")
 _NAMES = {
     "Translator": "keraszoo.tasks.translator",
+    "EntityTagger": "keraszoo.tasks.entity_tagger",
     "QuestionAnswerer": "keraszoo.tasks.question_answerer",
     "KerasZooError": "keraszoo.errors",
 }

@@ -13,12 +13,13 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from keraszoo import __version__, console
+from keraszoo import __version__, cli_models, cli_tagger, cli_vectors, console
 from keraszoo.errors import KerasZooError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 subwords_app = typer.Typer(rich_markup_mode=None, help="Subword vocabularies.")
 app.add_typer(subwords_app, name="subwords")
+app.add_typer(cli_vectors.app, name="vectors")
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory, or a shipped model's name.")]
 Beam = Annotated[int | None, Option("--beam-width", min=1, help="Hypotheses kept at a time; 1 is greedy.")]
@@ -42,7 +43,7 @@ def options(
         bool, Option("--version", callback=_print_version, is_eager=True, help="The version, nothing else.")
     ] = False,
 ):
-    """Train, score and use translation models made of the layers of the papers."""
+    """Train, score and use translation models and taggers made of the layers of the papers."""
 
 
 @app.command()
@@ -52,20 +53,34 @@ def train(
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="As training.seed=3; repeatable.")
     ] = None,
     output: Annotated[str | None, Option("--output", help="The directory, instead of the recipe's.")] = None,
+    strategy: Annotated[
+        str | None, Option("--strategy", metavar="mirrored", help="On all GPUs, or on parts of the CPU.")
+    ] = None,
+    seeds: Annotated[
+        int | None, Option("--seeds", min=1, help="So many runs; prints means and deviations.")
+    ] = None,
 ):
-    """Train a model as a recipe says, and write its directory."""
-    from keraszoo.tasks.recipe import Recipe
+    """Train a model as a recipe says, and write its directory.
+
+    A run that was stopped, by Ctrl-C or in any other way, goes on where it was: give the same command again.
+    """
+    from keraszoo.tasks.recipe_tasks import read_recipe, run
 
     overrides = list(set_ or [])
     if output is not None:
         overrides.append(f"output={json.dumps(os.path.abspath(output))}")
-    checked = Recipe.read(recipe, overrides)
+    if strategy is not None:
+        overrides.append(f"training.strategy={json.dumps(strategy)}")
+    checked = read_recipe(recipe, overrides)
     with console.results() as write:
         console.import_tensorflow()
-        from keraszoo.tasks.recipe_run import run_recipe
+        if seeds is None:
+            run(checked)
+            write([checked.output])
+        else:
+            from keraszoo.tasks.seeds import run_seeds
 
-        run_recipe(checked)
-        write([checked.output])
+            write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))
 
 
 @app.command()
@@ -110,15 +125,34 @@ def translate(
 @app.command()
 def evaluate(
     model: Model,
-    source: Source,
-    references: Annotated[str, Option("--references", metavar="FILE", help="Their translations.")],
+    source: Annotated[str | None, Option("--source", metavar="FILE", help="Sentences, one a line.")] = None,
+    references: Annotated[
+        str | None, Option("--references", metavar="FILE", help="Their translations.")
+    ] = None,
+    data: Annotated[
+        str | None, Option("--data", metavar="FILE", help="Of a tagger: columns, or JSON lines (.jsonl).")
+    ] = None,
+    known: Annotated[
+        str | None,
+        Option("--known", metavar="FILE", help="Its training text: scores by entities seen there."),
+    ] = None,
+    token_column: Annotated[str, Option("--token-column", help="Its number, from 0, or its name.")] = "0",
+    tag_column: Annotated[str, Option("--tag-column", help="The same; -1 is the last.")] = "-1",
+    scheme: Annotated[str | None, Option("--scheme", help="Of the tags; found if not given.")] = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = None,
     as_json: Annotated[bool, Option("--json", help="As one JSON object.")] = False,
 ):
-    """Translate and score against references: BLEU, chrF and TER, each with its signature."""
+    """Score a translator: BLEU, chrF and TER with their signatures; or a tagger: F1 of its entities."""
+    if data is not None:
+        _refuse("--data", source=source, references=references)
+        cli_tagger.evaluate(model, data, known, token_column, tag_column, scheme, as_json)
+        return
+    for option, given in (("--source", source), ("--references", references)):
+        if given is None:
+            raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
     from keraszoo.text.parallel import read_pairs
 
     sources, targets = zip(*read_pairs(source, references), strict=True)
@@ -152,7 +186,7 @@ def export(
     model: Model,
     directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where the SavedModel goes.")],
     verify: Annotated[
-        str | None, Option("--verify", metavar="FILE", help="Sentences that both must translate alike.")
+        str | None, Option("--verify", metavar="FILE", help="Lines of which both must make the same.")
     ] = None,
     jit_compile: Annotated[
         str, Option("--jit-compile", metavar="single|all|never", help="What XLA compiles when it is met.")
@@ -162,6 +196,9 @@ def export(
     from keraszoo.text.parallel import read_lines
 
     lines = None if verify is None else list(read_lines(verify))
+    if _task(model) == "tagging":
+        cli_tagger.export(model, directory, lines)
+        return
     with console.results() as write:
         translator = _translator(model)
         translator.export(directory, jit_compile)
@@ -174,13 +211,18 @@ def export(
 @app.command()
 def plot(
     model: Model,
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="A source sentence.")],
-    picture: Annotated[str, Argument(metavar="PICTURE", help="A .png, .svg or .pdf to write.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="To translate, or to tag.")],
+    picture: Annotated[
+        str, Argument(metavar="PICTURE", help="A .png, .svg or .pdf to write; of a tagger also a .html.")
+    ],
     subwords: Annotated[bool, Option("--subwords", help="Subwords on the axes, not words.")] = False,
 ):
-    """Translate a sentence and draw which words attended to which."""
+    """Translate a sentence and draw which words attended to which; or tag it and draw where that looked."""
     if not sentence.strip():
-        raise KerasZooError("expected a sentence to translate, got a blank one")
+        raise KerasZooError("expected a sentence, got a blank one")
+    if _task(model) == "tagging":
+        cli_tagger.plot(model, sentence, picture)
+        return
     with console.results() as write:
         translator = _translator(model)
         translator.require_attention()
@@ -191,6 +233,10 @@ def plot(
         drawn = translation.source_tokens, translation.tokens, translation.attention_weights
         attention_heatmap(*(drawn if subwords else merge_subwords(*drawn)), path=picture)
         write([translation.text])
+
+
+app.command()(cli_tagger.tag)
+cli_models.add_to(app)
 
 
 @subwords_app.callback()
@@ -221,6 +267,20 @@ def train_subwords(
 def _given(**options):
     """The options that were given; the others are left to the model's own settings."""
     return {key: value for key, value in options.items() if value is not None}
+
+
+def _refuse(option, **others):
+    """Raises KerasZooError if options were given that have no effect beside one."""
+    for name, value in others.items():
+        if value is not None:
+            raise KerasZooError(f"--{name} has no effect beside {option}; leave it out")
+
+
+def _task(model):
+    """What the model of a directory does, as its `config.json` has it."""
+    from keraszoo import pretrained
+
+    return pretrained.read_directory(pretrained.find(model)).config.get("task")
 
 
 def _translator(model):

@@ -1,4 +1,4 @@
-"""One small translator, trained once for all tests that need one: number words, word by word."""
+"""One small translator and one small tagger, each trained once for all tests that need one."""
 
 import random
 
@@ -85,3 +85,65 @@ def trained(trained_directory):
     from keraszoo import Translator
 
     return Translator.from_preset(trained_directory)
+
+
+NAMES = {"PER": ["Ada Lovelace", "Kurt Gödel", "Hedy Lamarr"], "LOC": ["Paris", "New York", "Buenos Aires"]}
+TEMPLATES = ["PER flew from LOC to LOC .", "In LOC , PER met PER !", "Nobody knew .", "PER isn't in LOC ."]
+
+
+def make_tagged(count, seed):
+    """Sentences about people and places, as `TaggedSentence`."""
+    from keraszoo.text.tagged_corpus import TaggedSentence
+
+    draw = random.Random(seed)
+    sentences = []
+    for _ in range(count):
+        tokens, tags = [], []
+        for word in draw.choice(TEMPLATES).replace("isn't", "is n't").split():
+            names = NAMES.get(word)
+            words = draw.choice(names).split() if names else [word]
+            tokens += words
+            tags += [f"B-{word}"] + [f"I-{word}"] * (len(words) - 1) if names else ["O"]
+        sentences.append(TaggedSentence(tuple(tokens), tuple(tags)))
+    return sentences
+
+
+@pytest.fixture(scope="session")
+def tagged_sentences():
+    return make_tagged(160, seed=0)
+
+
+@pytest.fixture(scope="session")
+def other_sentences():
+    return make_tagged(30, seed=1)
+
+
+@pytest.fixture(scope="session")
+def new_tagger(tagged_sentences):
+    """Makes small untrained taggers with everything in them: attention, characters, casing and a CRF."""
+    from keraszoo import EntityTagger
+
+    def make(**options):
+        keras.utils.set_random_seed(5)
+        sizes = {"units": 12, "vector_width": 10, "character_units": 6, "character_dim": 6, "dropout": 0.0}
+        arguments = {"model": "attention", "preset": "bidirectional", **sizes, **options}
+        return EntityTagger.for_sentences(tagged_sentences, **arguments)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tagger_directory(new_tagger, tagged_sentences, other_sentences, tmp_path_factory):
+    """Where a tagger was saved that gets nearly everything right."""
+    directory = tmp_path_factory.mktemp("tagger") / "model"
+    fit = {"epochs": 6, "batch_tokens": 128, "optimizer": {"learning_rate": 0.02}}
+    new_tagger(scheme="BIOES").fit(tagged_sentences, other_sentences, directory, **fit)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def trained_tagger(tagger_directory):
+    """The tagger of that directory; tests leave it as it is."""
+    from keraszoo import EntityTagger
+
+    return EntityTagger.from_preset(tagger_directory)

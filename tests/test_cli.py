@@ -64,6 +64,7 @@ class Upper:
 def translator(monkeypatch):
     translator = Upper()
     monkeypatch.setattr(cli, "_translator", lambda model: translator)
+    monkeypatch.setattr(cli, "_task", lambda model: "translation")
     return translator
 
 
@@ -186,7 +187,7 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["translate", "m", "/"], "/: cannot read: Is a directory"),
         (["evaluate", "m", "--source", "x"], "Missing option '--references'"),
         (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
-        (["plot", "m", " ", "out.png"], "expected a sentence to translate, got a blank one"),
+        (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
         (["subwords"], "Missing command"),

@@ -78,20 +78,13 @@ def score_translations(hypotheses, references):
 
     Reference: A Call for Clarity in Reporting BLEU Scores, 2018, https://arxiv.org/abs/1804.08771
     """
-    hypotheses = _texts("hypotheses", hypotheses)
-    if not hypotheses:
-        raise ScoreError("hypotheses: expected at least one translation, got none")
-    streams = _streams(references)
-    for name, stream in streams:
-        if len(stream) != len(hypotheses):
-            raise ScoreError(f"{name}: {len(stream)} sentences for {len(hypotheses)} hypotheses")
-    streams = [stream for _, stream in streams]
+    hypotheses, streams = as_streams(hypotheses, references)
 
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     def score(name, metric):
         result = metric.corpus_score(hypotheses, streams)
-        details = _bleu_details(result) if isinstance(metric, BLEU) else ""
+        details = bleu_details(result) if isinstance(metric, BLEU) else ""
         return Score(name, float(result.score), str(metric.get_signature()), details)
 
     return TranslationScores(
@@ -103,10 +96,33 @@ def score_translations(hypotheses, references):
     )
 
 
-def _bleu_details(result):
+def bleu_details(result):
+    """N-gram precisions, brevity penalty and lengths of a BLEU, in one line."""
     precisions = "/".join(f"{precision:.1f}" for precision in result.precisions)
     lengths = f"hypotheses {result.sys_len}, references {result.ref_len} tokens"
     return f"{precisions} (BP = {result.bp:.3f}, {lengths})"
+
+
+def as_streams(hypotheses, references):
+    """What sacrebleu takes: checked hypotheses, and a list of whole references.
+
+    Args:
+        hypotheses, references: as for `score_translations`.
+
+    Returns:
+        `(hypotheses, streams)`: a list of str, and a list of such lists, all of one length.
+
+    Raises:
+        ScoreError: as `score_translations`.
+    """
+    hypotheses = _texts("hypotheses", hypotheses)
+    if not hypotheses:
+        raise ScoreError("hypotheses: expected at least one translation, got none")
+    streams = _streams(references)
+    for name, stream in streams:
+        if len(stream) != len(hypotheses):
+            raise ScoreError(f"{name}: {len(stream)} sentences for {len(hypotheses)} hypotheses")
+    return hypotheses, [stream for _, stream in streams]
 
 
 def _streams(references):

@@ -58,6 +58,7 @@ class QuestionAnswerer:
         self.model = model
         self.vocabulary = vocabulary
         self.metrics = {}
+        self.about = {}
         if len(vocabulary) != model.vocabulary_size:
             raise KerasZooError(
                 f"the vocabulary has {len(vocabulary)} ids, the model {model.vocabulary_size}"

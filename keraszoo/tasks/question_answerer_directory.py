@@ -3,9 +3,9 @@
 import keras
 
 import keraszoo
-from keraszoo import pretrained
+from keraszoo import about, pretrained
 from keraszoo.errors import DataError, KerasZooError, PresetError
-from keraszoo.model_card import model_card
+from keraszoo.model_config import make_model
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.text.vocabulary import Vocabulary
 
@@ -25,13 +25,14 @@ def write(answerer, directory):
             "config": {key: value for key, value in model.get_config().items() if key not in ignored},
         },
         "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
+        "about": {**_about(answerer), **answerer.about},
     }
     files = {
         "config.json": config,
         WORDS: answerer.vocabulary.text(),
         WEIGHTS: lambda path: pretrained.save_weights(model, path),
         "metrics.json": answerer.metrics,
-        "README.md": _card(answerer),
+        about.CARD: about.card(config["about"], answerer.metrics),
     }
     pretrained.write_directory(directory, files)
 
@@ -45,35 +46,34 @@ def read(cls, name):
             f"{directory.path}: expected a directory for {TASK}, got one for {config.get('task')!r}"
         )
     try:
-        kind = config["model"]["class"]
-        if kind != MemoryNetwork.__name__:
-            raise PresetError(f"{directory.path}: config.json: there is no model {kind!r}")
+        model = make_model(directory, {MemoryNetwork.__name__: MemoryNetwork}, WEIGHTS)
         vocabulary = Vocabulary.from_text(directory.read_bytes(WORDS).decode("utf-8"))
-        answerer = cls(MemoryNetwork(**config["model"]["config"]), vocabulary)
+        answerer = cls(model, vocabulary)
     except PresetError:
         raise
     except DataError as error:
         raise PresetError(f"{directory.path}: {WORDS}: {error}") from error
     except KerasZooError as error:
         raise PresetError(f"{directory.path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        said = f"{directory.path}: config.json is not one of a question answerer: {error}"
-        raise PresetError(" ".join(said.split())) from error
+    except ValueError as error:
+        raise PresetError(f"{directory.path}: {WORDS} is not UTF-8: {error}") from error
     directory.load_weights(answerer.model)
     answerer.metrics = directory.metrics
+    answerer.about = about.kept(directory)
     return answerer
 
 
-def _card(answerer):
-    model = answerer.model
+def _about(answerer):
+    """What the program knows of it; see `keraszoo.about`."""
+    model, parameters = answerer.model, answerer.model.count_params()
     words = len(answerer.vocabulary.words)
-    return model_card(
-        f"{type(model).__name__}, {model.hops} hops, {model.count_params():,} parameters",
-        "question-answering",
-        f"It knows {words} words and remembers {model.memory_size} sentences.",
-        [
+    return {
+        "title": f"{type(model).__name__}, {model.hops} hops, {parameters:,} parameters",
+        "pipeline_tag": "question-answering",
+        "summary": f"It knows {words} words and remembers {model.memory_size} sentences.",
+        "example": [
             "from keraszoo import QuestionAnswerer",
             'QuestionAnswerer.from_preset("this directory").answer(["...", "..."], "...?")',
         ],
-        answerer.metrics,
-    )
+        "parameters": parameters,
+    }

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import sys
 import time
 
 import keras
@@ -10,23 +9,23 @@ import keras
 from keraszoo import models
 from keraszoo.errors import RecipeError
 from keraszoo.search import SearchOptions
+from keraszoo.tasks.resuming import resumable, say
+from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 from keraszoo.tasks.translator import Translator
-from keraszoo.tasks.translator_training import make_corpus
+from keraszoo.tasks.translator_training import make_corpus, train_translator
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subwords import Subwords
 
-KINDS = {
-    "transformer": models.Transformer,
-    "luong": models.LuongNMT,
-    "rnnsearch": models.RNNSearch,
-    "simplified": models.SimplifiedRNNSearch,
-    "deeplstm": models.DeepLSTM,
-    "rnnencdec": models.RNNEncDec,
-}
+SIDES = "source", "target"
+KINDS = {name: getattr(models, kind) for name, kind in TRANSLATION_MODELS.items()}
 
 
 def run_recipe(recipe):
     """Trains a translator as a recipe says and writes its directory.
+
+    The run can be stopped at any time, also by `kill -9`: its checkpoints are in the folder
+    `<output>.checkpoints`, and the next call goes on from the newest. When all is done a note there says so,
+    and the next call does nothing.
 
     Args:
         recipe: a `Recipe`.
@@ -35,30 +34,39 @@ def run_recipe(recipe):
         The `Translator`, with the figures of the run in `metrics`.
 
     Raises:
-        KerasZooError: whatever in the recipe or the corpora is not as it should be.
+        KerasZooError: whatever in the recipe or the corpora is not as it should be, or another recipe than
+            the one that a run in `<output>.checkpoints` began with.
+        KeyboardInterrupt, SystemExit: after Ctrl-C, or with 143 after SIGTERM, when all is saved.
     """
+    return resumable(recipe, _run, Translator.from_preset)
+
+
+def _run(recipe, checkpoints):
     started = time.perf_counter()
     validation = _pairs(recipe.data.validation)
     test = _pairs(recipe.data.test)
-    source_subwords, target_subwords = _subwords(recipe)
+    source_subwords, target_subwords = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, source_subwords, target_subwords)
     search = SearchOptions(**recipe.search.model_dump())
     translator = Translator(model, source_subwords, target_subwords, search)
     translator.recipe = recipe.as_dict()
     corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
-    _say(
+    say(
         f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
     )
-    translator.fit(corpus, validation, recipe.output, **recipe.training.model_dump())
+    settings = recipe.training.model_dump()
+    train_translator(translator, corpus, validation, recipe.output, settings, checkpoints)
     translator.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
     if test:
         sources, references = map(list, zip(*test, strict=True))
         scores = translator.evaluate(sources, references)
         translator.metrics["test"] = scores.as_dict()
-        _say(str(scores))
-    translator.save_to_preset(recipe.output)
+        say(str(scores))
+    if checkpoints.writes:
+        translator.save_to_preset(recipe.output)
+    checkpoints.finish(steps=translator.metrics["training"]["steps"])
     return translator
 
 
@@ -83,7 +91,19 @@ def make_model(recipe, source_subwords, target_subwords):
         raise RecipeError(f"model: {error}") from error
 
 
-def _subwords(recipe):
+def _subwords(recipe, checkpoints):
+    """The vocabularies: those of a run that is taken up, brought ones, or new ones."""
+    if checkpoints.newest is None:
+        sides = _new_subwords(recipe)
+        checkpoints.files = {
+            f"{name}.model": side.model_bytes for name, side in zip(SIDES, sides, strict=True)
+        }
+        return sides
+    source, target = (Subwords(checkpoints.files[f"{name}.model"]) for name in SIDES)
+    return (source, source) if source == target else (source, target)
+
+
+def _new_subwords(recipe):
     section = recipe.subwords
     if section.model is not None:
         both = Subwords.load(section.model)
@@ -104,7 +124,3 @@ def _files(pairs):
 
 def _pairs(section):
     return None if section is None else list(read_pairs(*_files(section)))
-
-
-def _say(text):
-    print(text, file=sys.stderr, flush=True)

@@ -44,6 +44,29 @@ def export_translator(translator, directory, jit_compile="single"):
     """
     if keras.backend.backend() != "tensorflow":
         raise KerasZooError(f"a SavedModel is written by TensorFlow; this is {keras.backend.backend()}")
+    search = partial(_search, translator, jit_compile=jit_compile)
+    best = search(translator.search.replace(num_hypotheses=translator.search.beam_width))
+    parts = {
+        "": partial(_texts_module, translator, best, search),
+        "ids": partial(_ids_module, translator, best),
+    }
+    write_modules(directory, parts, {"task": "translation"})
+
+
+def write_modules(directory, parts, about):
+    """Writes SavedModels into one directory, all of them or none.
+
+    Args:
+        directory: a new one, or an earlier export, which is replaced.
+        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
+        about: dict of what else stands in `keraszoo.json`, beside the signatures and their outputs.
+
+    Raises:
+        KerasZooError: another backend than TensorFlow, something else in the directory's place, or a disk
+            that refuses.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise KerasZooError(f"a SavedModel is written by TensorFlow; this is {keras.backend.backend()}")
     import tensorflow as tf
 
     directory = Path(directory)
@@ -54,13 +77,11 @@ def export_translator(translator, directory, jit_compile="single"):
                 f"{directory}: expected a new directory or an earlier export, got something else"
             )
 
-    search = partial(_search, translator, jit_compile=jit_compile)
-    best = search(translator.search.replace(num_hypotheses=translator.search.beam_width))
-    parts = {"": _texts_module(translator, best, search), "ids": _ids_module(translator, best)}
-    about = {"task": "translation", "signatures": {name: sorted(part[1]) for name, part in parts.items()}}
+    made = {name: make() for name, make in parts.items()}
+    about = {**about, "signatures": {name: sorted(signatures) for name, (_, signatures) in made.items()}}
     try:
         with atomic.replacing(directory, check=check) as place:
-            for name, (module, signatures) in parts.items():
+            for name, (module, signatures) in made.items():
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
             (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
     except OSError as error:

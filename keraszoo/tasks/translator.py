@@ -52,6 +52,7 @@ class Translator:
         self.max_source_tokens = max_source_tokens
         self.metrics = {}
         self.recipe = None
+        self.about = {}
         for side in ("source", "target"):
             ours, theirs = (
                 getattr(self, f"{side}_subwords").vocabulary_size,
@@ -177,7 +178,7 @@ class Translator:
 
     # --- training
 
-    def fit(self, train, validation=None, directory=None, **settings):
+    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
         """Trains the model on pairs of sentences.
 
         Args:
@@ -185,6 +186,8 @@ class Translator:
             validation: list of (source, target) strings; their BLEU picks the weights that are kept.
             directory: where the translator is saved whenever it is the best so far, and at the end; `None`:
                 nowhere.
+            checkpoints: a folder in which the run is saved, so that the same call goes on where it was
+                stopped; it is deleted when the run is over. `None`: none are made.
             **settings: fields of a recipe's `training` section, such as `epochs=10`, `batch_tokens=4096` or
                 `optimizer={"schedule": "constant", "learning_rate": 1e-3}`.
 
@@ -192,12 +195,15 @@ class Translator:
             A `keras.callbacks.History`.
 
         Raises:
-            RecipeError: an unknown setting, or one out of range.
+            RecipeError: an unknown setting, or one out of range; or `checkpoints` of a run that began
+                otherwise.
             DataError: a corpus with nothing in it.
+            KeyboardInterrupt, SystemExit: with `checkpoints`, after Ctrl-C or SIGTERM, when the step in hand
+                is made and the run saved.
         """
         from keraszoo.tasks.translator_training import train_translator
 
-        return train_translator(self, train, validation, directory, settings)
+        return train_translator(self, train, validation, directory, settings, checkpoints)
 
     # --- directories
 

@@ -3,19 +3,16 @@
 import keras
 
 import keraszoo
-from keraszoo import models, pretrained
+from keraszoo import about, models, pretrained
 from keraszoo.errors import PresetError
-from keraszoo.model_card import model_card
+from keraszoo.model_config import make_model
 from keraszoo.search import SearchOptions
+from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 from keraszoo.text.subwords import Subwords
 
 TASK = "translation"
 WEIGHTS = "model.weights.h5"
-_KINDS = {
-    name: kind
-    for name, kind in vars(models).items()
-    if isinstance(kind, type) and issubclass(kind, models.TranslationModel) and kind.presets
-}
+LARGEST = {"beam_width": 1000, "max_length": 100_000}  # more of a directory's own search would be an attack
 
 
 def write(translator, directory, dtype=None):
@@ -39,6 +36,7 @@ def write(translator, directory, dtype=None):
         "max_source_tokens": translator.max_source_tokens,
         "subwords": ["joint.model"] if joint else ["source.model", "target.model"],
         "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
+        "about": {**_about(model), **translator.about},
     }
     if dtype is not None:
         config["weights_dtype"] = dtype
@@ -52,7 +50,7 @@ def write(translator, directory, dtype=None):
         **{name: side.model_bytes for name, side in zip(config["subwords"], sides, strict=True)},
         WEIGHTS: lambda path: pretrained.save_weights(model, path, dtype),
         "metrics.json": translator.metrics,
-        "README.md": _card(translator),
+        about.CARD: about.card(config["about"], translator.metrics),
     }
     pretrained.write_directory(directory, files)
 
@@ -65,13 +63,14 @@ def read(cls, name):
         raise PresetError(
             f"{directory.path}: expected a directory for {TASK}, got one for {config.get('task')!r}"
         )
+    kinds = {kind: getattr(models, kind) for kind in TRANSLATION_MODELS.values()}
     try:
-        kind = config["model"]["class"]
-        if kind not in [*_KINDS]:  # it may be anything that JSON has
-            raise PresetError(f"{directory.path}: config.json: there is no model {kind!r}")
-        sides = [Subwords(directory.read_bytes(file)) for file in config["subwords"]]
-        model = _KINDS[kind](**config["model"]["config"])
+        model = make_model(directory, kinds, WEIGHTS)
+        sides = [Subwords(directory.read_bytes(file)) for file in config["subwords"][:2]]
         search = SearchOptions(**config["search"])
+        for option, most in LARGEST.items():
+            if getattr(search, option) > most:
+                raise PresetError(f"{directory.path}: config.json: {option} is above {most:,}")
         translator = cls(model, sides[0], sides[-1], search, config["max_source_tokens"])
     except PresetError:
         raise
@@ -81,18 +80,21 @@ def read(cls, name):
     directory.load_weights(model)
     translator.metrics = directory.metrics
     translator.recipe = config.get("recipe")
+    translator.about = about.kept(directory)
     return translator
 
 
-def _card(translator):
-    model = translator.model
-    return model_card(
-        f"{type(model).__name__}, {model.count_params():,} parameters",
-        "translation",
-        f"Subwords: {model.source_vocabulary_size:,} source, {model.target_vocabulary_size:,} target.",
-        [
+def _about(model):
+    """What the program knows of it; see `keraszoo.about`."""
+    parameters = model.count_params()
+    return {
+        "title": f"{type(model).__name__}, {parameters:,} parameters",
+        "pipeline_tag": "translation",
+        "summary": f"Subwords: {model.source_vocabulary_size:,} source, "
+        f"{model.target_vocabulary_size:,} target.",
+        "example": [
             "from keraszoo import Translator",
             'Translator.from_preset("this directory").translate(["..."])',
         ],
-        translator.metrics,
-    )
+        "parameters": parameters,
+    }

@@ -1,28 +1,33 @@
-"""How a translator is trained: batches, loss, optimizer and callbacks joined for stock `fit`."""
+"""How a translator is trained: its batches, loss and optimizer, and what its held-out pairs are asked."""
 
-import sys
+import hashlib
 
 import keras
+import numpy as np
 from pydantic import ValidationError
 
 from keraszoo.errors import DataError, RecipeError
 from keraszoo.pretrained import check_replaceable
+from keraszoo.tasks.fitting import fit_and_choose, opened, rows_multiple, writes_files
 from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
-from keraszoo.training.callbacks import BestWeights, Divergence, HeldOut, LastWeights, Throughput
+from keraszoo.training.callbacks import HeldOut
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.periods import Periods
 
 
-def train_translator(translator, train, validation=None, directory=None, settings=None):
+def train_translator(translator, train, validation=None, directory=None, settings=None, checkpoints=None):
     """Trains a translator in place; see `Translator.fit`.
 
     In the end it has the weights that are best on the held-out pairs, by BLEU or by loss as the settings say:
     those of the best epoch, or the mean of the last `average_last` epochs where that is better. Without
     held-out pairs it has the mean, or the last.
+
+    Args:
+        checkpoints: a folder, where a run that stopped is taken up, and which is deleted in the end; or the
+            open `Checkpoints` of somebody who sees to that; None: none.
 
     Returns:
         A `keras.callbacks.History`.
@@ -30,46 +35,53 @@ def train_translator(translator, train, validation=None, directory=None, setting
     settings = checked_settings(settings or {})
     if directory is not None:
         check_replaceable(directory)  # now, not when the first epoch is over
+    model = translator.model
+    if settings.precision != model.dtype_policy.name:
+        raise RecipeError(
+            f"fit: precision: the model is of {model.dtype_policy.name}, got {settings.precision}"
+        )
+    replicas = rows_multiple(settings)
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     keras.utils.set_random_seed(settings.seed)
     jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
     shapes = 16 if settings.shapes is None and jit_compile else settings.shapes
-    batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, shapes=shapes)
-    periods = Periods(batches, settings.steps_per_evaluation)
-    if settings.precision != translator.model.dtype_policy.name:
-        raise RecipeError(
-            f"fit: precision: the model is of {translator.model.dtype_policy.name}, got {settings.precision}"
-        )
-    compile_model(translator.model, settings, jit_compile)
-
-    throughput = Throughput(periods, settings.steps)
-    callbacks = [periods.at_period(), throughput, Divergence()]
-    held_out, best, last = None, None, LastWeights(settings.average_last)
-    if validation is not None:
-        held_out = _held_out(translator, validation, settings)
-        save = None if directory is None else lambda logs: _save(translator, directory, logs)
-        best = BestWeights(settings.monitor, settings.patience, save)
-        callbacks += [held_out, best]
-    if settings.average_last > 1:
-        callbacks.append(last)
-    if settings.tensorboard:
-        callbacks.append(keras.callbacks.TensorBoard(f"{directory or 'runs'}.logs", write_graph=False))
-
-    steps = settings.epochs * len(batches)
-    steps = steps if settings.steps is None else min(steps, settings.steps)
-    history = translator.model.fit(
-        periods,
-        epochs=-(-steps // len(periods)),
-        shuffle=False,
-        callbacks=callbacks,
-        verbose=1 if sys.stderr.isatty() else 2,
+    batches = TokenBatches(
+        corpus, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes
     )
-    figures = {"steps": throughput.step, "target_tokens": throughput.target_tokens, **history.history}
-    translator.metrics["training"] = figures
-    chosen = _choose_weights(translator, held_out, best, last)
-    if directory is not None:
-        _save(translator, directory, chosen)
+    validation = None if validation is None else list(validation)
+    held_out = None if validation is None else _held_out(translator, validation, settings)
+    writing = writes_files(settings)
+    save = (lambda logs: _save(translator, directory, logs)) if directory is not None and writing else None
+    identity = {"training": settings.deciding(), "data": _digest(corpus, validation)}
+    with opened(checkpoints, identity, writing) as there:
+        history, chosen = fit_and_choose(
+            model,
+            batches,
+            settings,
+            lambda model: compile_model(model, settings, jit_compile),
+            held_out,
+            save,
+            directory,
+            there,
+        )
+        figures = {"steps": history.steps, "target_tokens": history.target_tokens, **history.history}
+        translator.metrics["training"] = figures
+        if there is not None:
+            figures["checkpoint_seconds"] = round(history.checkpoint_seconds, 3)
+        if save is not None:
+            save(chosen)
     return history
+
+
+def _digest(corpus, validation):
+    """The SHA-256 of all that is trained on and judged by."""
+    digest = hashlib.sha256()
+    for side in (corpus.sources, corpus.targets):
+        digest.update(np.ascontiguousarray(side.ids))
+        digest.update(np.ascontiguousarray(side.offsets))
+    for pair in validation or ():
+        digest.update("\t".join(pair).encode())
+    return digest.hexdigest()
 
 
 def checked_settings(settings):
@@ -100,12 +112,12 @@ def compile_model(model, settings, jit_compile=False):
             raise RecipeError(f"fit: optimizer.schedule: transformer wants a d_model, which {kind} has not")
         optimizer["d_model"] = d_model
     given = {key: value for key, value in optimizer.items() if value is not None}
+    given["accumulate"] = settings.accumulate
     loss = TokenCrossentropy(settings.label_smoothing)
     model.compile(optimizer=make_optimizer(**given), loss=loss, jit_compile=jit_compile)
 
 
 def _held_out(translator, validation, settings):
-    validation = list(validation)
     if not validation:
         raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))
@@ -115,25 +127,6 @@ def _held_out(translator, validation, settings):
     batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)
     translate = translator.translate if settings.monitor == "val_bleu" else None
     return HeldOut(translate, sources, references, batches)
-
-
-def _choose_weights(translator, held_out, best, last):
-    """Gives the model the best epoch's weights or the mean of the last, whichever is better."""
-    model = translator.model
-    final = {}
-    if held_out is None:
-        if last.kept:
-            model.set_weights(last.mean())
-        return final
-    model.set_weights(best.weights)
-    final = best.logs
-    if last.kept:
-        model.set_weights(last.mean())
-        averaged = held_out.figures(model)
-        if best.is_better(averaged):
-            return {**averaged, "averaged": len(last.kept)}
-        model.set_weights(best.weights)
-    return final
 
 
 def _save(translator, directory, figures):

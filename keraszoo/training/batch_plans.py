@@ -46,35 +46,24 @@ class EpochPlan(NamedTuple):
 
 
 class BudgetGrouping:
-    """Groups the pairs of a corpus into batches that keep a budget of tokens.
+    """Groups pairs, or whatever else has two lengths, into batches that keep a budget of tokens.
 
     The pairs of each shape are shuffled and cut into full batches, shape by shape from the shortest; the rest
     of one shape goes into the next, where it fits too. So an epoch is one pass of shuffling over the pairs,
     and its number of batches of each shape never changes.
 
     Args:
-        corpus: a `ParallelCorpus`.
+        lengths: two int arrays (n,): how many positions each pair takes on either side; none more than
+            `tokens // replicas`.
         tokens: the most padded tokens of one side of a batch.
         replicas: the number of rows of a full batch is a multiple of it.
         shapes: how many shapes there may be; `None` for batches no longer than their own longest sentences.
         multiple: their lengths are multiples of it.
-
-    Raises:
-        DataError: a pair too long for the budget.
     """
 
-    def __init__(self, corpus, tokens, replicas=1, shapes=16, multiple=1):
+    def __init__(self, lengths, tokens, replicas=1, shapes=16, multiple=1):
         limit = tokens // replicas
-        source, target = corpus.source_lengths + 1, corpus.target_lengths + 1
-        longest = np.maximum(source, target)
-        if longest.max() > limit:
-            worst = int(longest.argmax())
-            raise DataError(
-                f"pair {worst} has {source[worst]} source and {target[worst]} target tokens with </s>; a "
-                f"budget of {tokens} tokens for at least {replicas} row(s) allows {limit}: raise it, or drop "
-                "long pairs by max_length"
-            )
-        self.corpus = corpus
+        source, target = self.pairs = lengths
         self.multiple = multiple
         self.exact = shapes is None
         self.ladder = ShapeLadder(source, target, shapes or LADDER_OF_EXACT, multiple, limit)
@@ -105,7 +94,7 @@ class BudgetGrouping:
         bounds = np.concatenate(bounds)
         lengths = self.ladder.lengths[np.concatenate(shapes)]
         if self.exact:
-            lengths = np.minimum(lengths, _longest(self.corpus, order, bounds, self.multiple))
+            lengths = np.minimum(lengths, _longest(self.pairs, order, bounds, self.multiple))
         return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
 
 
@@ -113,7 +102,7 @@ class GivenGrouping:
     """Batches as they are given; only their order changes.
 
     Args:
-        corpus: a `ParallelCorpus`.
+        lengths: two int arrays (n,): how many positions each pair takes on either side.
         batches: a list of arrays of pair numbers, none of them empty.
         shapes: how many shapes there may be; `None` for batches no longer than their own longest sentences.
         multiple: their lengths are multiples of it.
@@ -122,17 +111,18 @@ class GivenGrouping:
         DataError: no batch, an empty one, or a pair number that the corpus does not have.
     """
 
-    def __init__(self, corpus, batches, shapes=16, multiple=1):
+    def __init__(self, lengths, batches, shapes=16, multiple=1):
         sizes = np.array([len(batch) for batch in batches], "int64")
         if sizes.size == 0 or sizes.min() == 0:
             raise DataError(
                 f"batches must be a list of lists of pair numbers, none empty; got {sizes.size} batches"
             )
         order = np.concatenate([np.asarray(batch, "int64") for batch in batches])
-        if order.min() < 0 or order.max() >= len(corpus):
-            raise DataError(f"batches name pairs {order.min()} to {order.max()} of 0 to {len(corpus) - 1}")
+        last = len(lengths[0]) - 1
+        if order.min() < 0 or order.max() > last:
+            raise DataError(f"batches name pairs {order.min()} to {order.max()} of 0 to {last}")
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        lengths = _longest(corpus, order, bounds, multiple)
+        lengths = _longest(lengths, order, bounds, multiple)
         if shapes is not None:
             ladder = ShapeLadder(*lengths.T, shapes, multiple, weights=sizes)
             lengths = ladder.lengths[ladder.first_holding(*lengths.T)]
@@ -143,9 +133,7 @@ class GivenGrouping:
         return self._plan.rearranged(generator)
 
 
-def _longest(corpus, order, bounds, multiple):
+def _longest(lengths, order, bounds, multiple):
     """The least S and T that hold each batch `order[bounds[i]:bounds[i + 1]]`: int64 (batches, 2)."""
-    sides = [
-        np.maximum.reduceat(rows.lengths[order], bounds[:-1]) for rows in (corpus.sources, corpus.targets)
-    ]
-    return -(-(np.stack(sides, axis=1).astype("int64") + 1) // multiple) * multiple
+    sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in lengths]
+    return -(-np.stack(sides, axis=1).astype("int64") // multiple) * multiple

@@ -1,16 +1,14 @@
 """Batches of a parallel corpus, each of which has an address: (seed, epoch, i)."""
 
-import threading
-
-import keras
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.training.addressed_batches import AddressedBatches, check_at_least
 from keraszoo.training.batch_plans import BudgetGrouping, GivenGrouping
 from keraszoo.training.teacher_forcing import teacher_forced
 
 
-class TokenBatches(keras.utils.PyDataset):
+class TokenBatches(AddressedBatches):
     """The batches that `fit` and `evaluate` are given, under a budget of tokens.
 
     `batch(epoch, i)` is a pure function of the corpus and the arguments: a run that stopped is taken up at
@@ -72,35 +70,20 @@ class TokenBatches(keras.utils.PyDataset):
         shapes=16,
         multiple=1,
     ):
-        super().__init__()
         if (tokens is None) == (batches is None):
             raise KerasZooError(
                 "give either tokens, the budget of a batch, or batches, a list of arrays of pair numbers"
             )
         least = {"tokens": 1, "seed": 0, "replicas": 1, "shapes": 1, "multiple": 1}
-        values = {
-            "tokens": tokens,
-            "seed": seed,
-            "replicas": replicas,
-            "shapes": shapes,
-            "multiple": multiple,
-        }
-        for name, value in values.items():
-            if value is not None and value < least[name]:
-                raise KerasZooError(f"{name} must be at least {least[name]}, got {value}")
+        check_at_least(least, tokens=tokens, seed=seed, replicas=replicas, shapes=shapes, multiple=multiple)
+        super().__init__(seed, replicas, shuffle)
         self.corpus = corpus
-        self.seed = seed
-        self.replicas = replicas
-        self.shuffle = shuffle
-        self.epoch = 0
+        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
         if batches is None:
-            self._grouping = BudgetGrouping(corpus, tokens, replicas, shapes, multiple)
+            _check_budget(lengths, tokens, replicas)
+            self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes, multiple)
         else:
-            self._grouping = GivenGrouping(corpus, batches, shapes, multiple)
-        self._plans = {}
-        self._lock = threading.Lock()
-        self._begun = False
-        self._length = len(self._plan(0).lengths)
+            self._grouping = GivenGrouping(lengths, batches, shapes, multiple)
 
     def batch(self, epoch, i):
         """Batch i of an epoch.
@@ -123,40 +106,10 @@ class TokenBatches(keras.utils.PyDataset):
             shape,
         )
 
-    def indices(self, epoch, i):
-        """The numbers of the pairs in batch i of an epoch, int32 (n,), in the order of its rows."""
-        return self._address(epoch, i)[0]
-
-    def shape(self, epoch, i):
-        """The shape (B, S, T) of batch i of an epoch."""
-        return self._address(epoch, i)[1]
-
     def real_tokens(self, epoch, i):
         """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch."""
         indices = self.indices(epoch, i)
         return int(self.corpus.target_lengths[indices].sum()) + len(indices)
-
-    def between(self, first, last):
-        """The batches of the steps `first` to `last - 1`, counted from the start of epoch 0 on.
-
-        Step n is batch `n % len(self)` of epoch `n // len(self)`. A run that stopped in the middle of an
-        epoch is taken up by `fit(batches.between(step, end_of_epoch), shuffle=False)`, then `fit(batches,
-        shuffle=False)` from the next epoch on.
-
-        Returns:
-            A `keras.utils.PyDataset` for `fit`, of `last - first` batches; iterating over it gives them too.
-        """
-        return _Between(self, first, last)
-
-    def at_epoch(self):
-        """A callback that sets `epoch` to the epoch that `fit` is in, for `fit(..., initial_epoch=...)`.
-
-        Without it the epochs are counted by `on_epoch_end`; but `fit` calls that once more before the first
-        epoch where it builds the model from a batch first (under a distribution strategy, and on JAX).
-        """
-        return keras.callbacks.LambdaCallback(
-            on_epoch_begin=lambda epoch, logs: setattr(self, "epoch", epoch)
-        )
 
     def statistics(self, epoch=0):
         """What the batches of an epoch come to.
@@ -175,78 +128,18 @@ class TokenBatches(keras.utils.PyDataset):
             statistics[f"{side}_padding"] = 1 - real / int((shapes[:, 0] * shapes[:, axis]).sum())
         return statistics
 
-    def on_epoch_begin(self):
-        """Called by `fit`; notes that the epoch has begun."""
-        self._begun = True
-
-    def on_epoch_end(self):
-        """Called by `fit`; moves on to the next epoch if one had begun (`fit` starts with an end)."""
-        if self._begun:
-            self.epoch += 1
-        self._begun = False
-
-    def __len__(self):
-        return self._length
-
-    def __getitem__(self, i):
-        return self.batch(self.epoch, i)
-
-    def _address(self, epoch, i):
-        """The pair numbers of a batch, and its shape (B, S, T)."""
-        if not 0 <= i < self._length:
-            raise IndexError(f"batch {i} of {self._length}")
-        plan = self._plan(epoch)
-        indices = plan.order[plan.start[i] : plan.stop[i]]
-        rows = -(-len(indices) // self.replicas) * self.replicas
-        return indices, (rows, *plan.lengths[i].tolist())
-
-    def _plan(self, epoch):
-        """The plan of an epoch; two are kept, because batches of one are still asked for in the next."""
-        if epoch < 0:
-            raise KerasZooError(f"epoch must not be negative, got {epoch}")
-        key = int(epoch) if self.shuffle else 0
-        with self._lock:
-            if key not in self._plans:
-                generator = np.random.default_rng([self.seed, key]) if self.shuffle else None
-                for old in sorted(self._plans, key=lambda other: abs(other - key))[1:]:
-                    del self._plans[old]
-                self._plans[key] = self._grouping.plan(generator)
-            return self._plans[key]
+    def _new_plan(self, generator):
+        return self._grouping.plan(generator)
 
 
-class _Between(keras.utils.PyDataset):
-    """A stretch of the steps of `TokenBatches`, for `fit`."""
-
-    def __init__(self, batches, first, last):
-        super().__init__()
-        if not 0 <= first < last:
-            raise KerasZooError(f"steps must rise from 0 or later, got {first} to {last}")
-        self.batches = batches
-        self.first = first
-        self.last = last
-        self._begun = False
-
-    def on_epoch_begin(self):
-        self._begun = True
-
-    def on_epoch_end(self):
-        self._begun = False
-
-    def __iter__(self):
-        return map(self.batch, range(len(self)))
-
-    def __len__(self):
-        return self.last - self.first
-
-    def __getitem__(self, i):
-        # Before an epoch begins, Keras takes items 0 and 1 to learn along which axes shapes vary. Those two
-        # of a whole epoch show it (`EpochPlan.rearranged`); those of a stretch may be alike by chance.
-        if self._begun or i > 1 or len(self) == 1:
-            return self.batch(i)
-        return self.batches.batch(0, i % len(self.batches))
-
-    def batch(self, i):
-        """Batch i of the stretch."""
-        if not 0 <= i < len(self):
-            raise IndexError(f"batch {i} of {len(self)}")
-        return self.batches.batch(*divmod(self.first + i, len(self.batches)))
+def _check_budget(lengths, tokens, replicas):
+    """Raises DataError if a pair alone is more than a batch may hold."""
+    source, target = lengths
+    longest, limit = np.maximum(source, target), tokens // replicas
+    if longest.max() > limit:
+        worst = int(longest.argmax())
+        raise DataError(
+            f"pair {worst} has {source[worst]} source and {target[worst]} target tokens with </s>; a "
+            f"budget of {tokens} tokens for at least {replicas} row(s) allows {limit}: raise it, or drop "
+            "long pairs by max_length"
+        )

@@ -6,13 +6,13 @@ import time
 import keras
 import numpy as np
 
-from keraszoo.errors import KerasZooError
 from keraszoo.training.jitted import jitted_on_jax
+from keraszoo.training.memory import keep_freed_memory
 from keraszoo.training.metrics import Perplexity, TokenAccuracy
 
 
 class Throughput(keras.callbacks.Callback):
-    """Adds `tokens_per_s` to the logs: real target tokens a second, evaluation not counted.
+    """Adds `tokens_per_s` to the logs: real tokens a second, evaluation not counted.
 
     What must keep pace with the steps is counted where a step begins, and where it ends the logs alone are
     written. So Keras need not wait for each step on backends that compute while the next batch is made: on
@@ -30,18 +30,14 @@ class Throughput(keras.callbacks.Callback):
         self.periods = periods
         self.stop_at = stop_at
         self.step = 0
-        self.target_tokens = 0
 
     def on_epoch_begin(self, epoch, logs=None):
         self.started = time.perf_counter()
         self.tokens = [0]  # after so many steps of the period
-        self.step = epoch * len(self.periods)
 
     def on_train_batch_begin(self, batch, logs=None):
-        real = self.periods.batches.real_tokens(*self.periods.address(batch))
-        self.tokens.append(self.tokens[-1] + real)
-        self.target_tokens += real
-        self.step += 1
+        self.tokens.append(self.tokens[-1] + self.periods.real_tokens(batch))
+        self.step = self.periods.step(batch) + 1
         if self.stop_at is not None and self.step >= self.stop_at:
             self.model.stop_training = True  # which `fit` reads when the step is made
 
@@ -52,6 +48,36 @@ class Throughput(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None and self.tokens[-1]:
             logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
+
+
+class KeepFreedMemory(keras.callbacks.Callback):
+    """Calls `keep_freed_memory` when the first step of `fit` has been made."""
+
+    async_safe = True
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 1:
+            keep_freed_memory()
+
+
+class WholeHistory(keras.callbacks.History):
+    """The history of a run, whatever sessions it was made in: nothing is forgotten when `fit` begins."""
+
+    def __init__(self):
+        super().__init__()
+        self.epoch = []
+
+    def on_train_begin(self, logs=None):
+        """Keras' own begins a new list of epochs here."""
+
+    def get_state(self):
+        """What `set_state` takes back."""
+        history = {key: [float(value) for value in values] for key, values in self.history.items()}
+        return {"epoch": list(self.epoch), "history": history}
+
+    def set_state(self, state):
+        """Goes on from what `get_state` returned."""
+        self.epoch, self.history = state["epoch"], state["history"]
 
 
 class HeldOut(keras.callbacks.Callback):
@@ -120,18 +146,6 @@ def _forward(model):
     return tf.function(logits, input_signature=[tf.TensorSpec([None, None], "int32")] * 2, autograph=False)
 
 
-class Divergence(keras.callbacks.Callback):
-    """Ends a training whose loss is no number any more, before anything of it is kept."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        loss = (logs or {}).get("loss", 0.0)
-        if not np.isfinite(loss):
-            raise KerasZooError(
-                f"training diverged: the loss of period {epoch + 1} is {loss}; "
-                "take a lower learning rate or a clipnorm"
-            )
-
-
 class BestWeights(keras.callbacks.Callback):
     """Keeps the weights of the best epoch, and stops when it has been the best for too long.
 
@@ -169,6 +183,15 @@ class BestWeights(keras.callbacks.Callback):
         if self.patience is not None and epoch - self.best_epoch >= self.patience:
             self.model.stop_training = True
 
+    def get_state(self):
+        """What `set_state` takes back, of JSON values and a list of arrays."""
+        logs = None if self.logs is None else {key: float(value) for key, value in self.logs.items()}
+        return {"best_epoch": self.best_epoch, "logs": logs, "weights": self.weights}
+
+    def set_state(self, state):
+        """Goes on from what `get_state` returned."""
+        self.best_epoch, self.logs, self.weights = state["best_epoch"], state["logs"], state["weights"]
+
 
 class LastWeights(keras.callbacks.Callback):
     """Keeps the weights of the last k epochs; `mean` is their average, number by number.
@@ -186,6 +209,14 @@ class LastWeights(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.kept = [*self.kept, self.model.get_weights()][-self.count :]
+
+    def get_state(self):
+        """What `set_state` takes back: lists of arrays."""
+        return {str(i): weights for i, weights in enumerate(self.kept)}
+
+    def set_state(self, state):
+        """Goes on from what `get_state` returned."""
+        self.kept = [state[str(i)] for i in range(len(state))]
 
     def mean(self):
         """A list for `model.set_weights`; whole numbers (states of generators) are the last ones."""

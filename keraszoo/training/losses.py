@@ -53,8 +53,10 @@ class TokenCrossentropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):
-        compiled = _compiled(smoothed_crossentropy, y_pred.shape[-1])
-        return compiled(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
+        function = smoothed_crossentropy
+        if not shared_by_replicas():  # XLA knows no parts of a CPU
+            function = _compiled(smoothed_crossentropy, y_pred.shape[-1])
+        return function(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
 
     def get_config(self):
         return {"name": self.name, "label_smoothing": self.label_smoothing, "dtype": self.dtype}
@@ -68,6 +70,15 @@ def smoothed_crossentropy(targets, logits, label_smoothing):
     right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], "float32")
     wanted = (1 - label_smoothing) * right + label_smoothing / logits.shape[-1]
     return total - ops.sum(wanted * logits, axis=-1)
+
+
+def shared_by_replicas():
+    """Whether this is one of several devices that each compute on a share of the batch."""
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return tf.distribute.get_strategy().num_replicas_in_sync > 1
 
 
 @functools.cache

@@ -14,8 +14,8 @@ def keep_freed_memory():
     That is where glibc would come to by itself; but TensorFlow's generator datasets, from which Keras feeds
     `fit`, set M_TRIM_THRESHOLD to 128 KB when the first of them begins. From then on every tensor larger than
     that is mapped, filled with zeros page by page, and unmapped: 13,000 page faults a step for a Transformer
-    of 7.6 million parameters, 2 to 3 % of its time on 2 cores. So call it once the first batch has come.
-    Where there is no glibc, nothing happens.
+    of 7.6 million parameters, 2 to 3 % of its time on 2 cores. So call it once the first batch has come, as
+    the callback `KeepFreedMemory` does. Where there is no glibc, nothing happens.
     """
     if sys.platform != "linux":
         return

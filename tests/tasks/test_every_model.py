@@ -6,12 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import Translator, cli
+from keraszoo import Translator, cli, models
 from keraszoo.errors import KerasZooError
 from keraszoo.models import DeepLSTM, LuongNMT
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import KINDS, make_model
+from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 
 SMALL = {
     "DeepLSTM": lambda *sizes: DeepLSTM(*sizes, embedding_dim=8, units=10, num_layers=2),
@@ -125,6 +126,11 @@ def test_the_command_line_translates_as_ever(without_attention, tmp_path, capfd)
     assert set(json.loads(lines[0])) == {"source", "text", "log_prob", "hypotheses"}
 
 
-def test_no_two_names_are_one_model():
+def test_every_model_has_one_name():
+    exported = (getattr(models, name) for name in models.__all__)
+    translating = {kind for kind in exported if issubclass(kind, models.TranslationModel) and kind.presets}
+    assert (
+        translating == set(KINDS.values()) == {getattr(models, kind) for kind in TRANSLATION_MODELS.values()}
+    )
     for one, other in itertools.combinations(KINDS.values(), 2):
         assert one is not other

@@ -209,11 +209,11 @@ def changed(saved, words=None, change=None):
             "a directory for question answering, got one for 'translation'",
         ),
         (lambda c: c["model"].update({"class": "Transformer"}), "there is no model 'Transformer'"),
-        (lambda c: c.pop("model"), "not one of a question answerer"),
-        (lambda c: c["model"]["config"].update(colour="red"), "not one of a question answerer"),
-        (lambda c: c["model"]["config"].update(hops=0), "not one of a question answerer: hops"),
+        (lambda c: c.pop("model"), "there is no model None"),
+        (lambda c: c["model"]["config"].update(colour="red"), "has no argument .colour."),
+        (lambda c: c["model"]["config"].update(hops=0), "not one of a model: hops"),
         (lambda c: c["model"]["config"].update(width=13), "model.weights.h5"),
-        (lambda c: c["model"]["config"].update(vocabulary_size=99), "the vocabulary has"),
+        (lambda c: c["model"]["config"].update(vocabulary_size=99), "model.weights.h5 holds"),
     ],
 )
 def test_a_configuration_that_is_wrong(saved, change, said):

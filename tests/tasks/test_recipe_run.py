@@ -1,7 +1,10 @@
 """A recipe run: from text files to a directory that says what was done."""
 
 import json
+import os
+import signal
 
+import numpy as np
 import pytest
 
 from keraszoo import Translator
@@ -9,6 +12,7 @@ from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import make_model, run_recipe
+from keraszoo.text.subwords import Subwords
 
 
 @pytest.fixture
@@ -117,3 +121,59 @@ def test_bad_files_are_found_before_anything_is_written(make_recipe, files, spoi
     with pytest.raises(KerasZooError, match=said):
         run_recipe(recipe)
     assert not (files / "out").exists()
+
+
+def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
+    """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
+    from keraszoo.training.saving import Saving
+
+    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    whole = run_recipe(recipe)
+    assert (files / "out" / "model.checkpoints" / "finished").is_dir()
+    run_recipe(recipe)
+    assert "this run is finished; delete" in capsys.readouterr().err
+    other = make_recipe(training={"batch_tokens": 512, "epochs": 2})
+    with pytest.raises(RecipeError, match="recipe.training.batch_tokens was 256, is 512; .*another output"):
+        run_recipe(other)
+
+    (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
+    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    begin = Saving.on_train_batch_begin
+
+    def interrupted(self, batch, logs=None):
+        if self.periods.step(batch) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        begin(self, batch, logs)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Saving, "on_train_batch_begin", interrupted)
+        run_recipe(recipe)
+    monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
+    again = run_recipe(recipe)
+    assert "going on from step 4 of 7" in capsys.readouterr().err
+    for ours, theirs in zip(again.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for key in ("loss", "val_bleu", "val_loss", "target_tokens", "steps"):
+        assert again.metrics["training"][key] == whole.metrics["training"][key]
+    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == [".lock", "finished"]
+
+
+def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch):
+    from keraszoo.training.saving import Saving
+
+    recipe = make_recipe(training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1})
+
+    class Stop(Exception):
+        pass
+
+    def stop(self):
+        raise Stop
+
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(Saving, "_is_due", stop)
+        patch.setattr(Saving, "on_epoch_begin", lambda self, epoch, logs=None: stop(self) if epoch else None)
+        run_recipe(recipe)
+    text = (files / "train.en").read_text()
+    (files / "train.en").write_text(text.replace("one", "six"))
+    with pytest.raises(RecipeError, match="data was "):
+        run_recipe(recipe)

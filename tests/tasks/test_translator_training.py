@@ -100,7 +100,7 @@ def test_how_many_shapes_batches_have(new_translator, train_pairs, monkeypatch, 
     class Stop(Exception):
         pass
 
-    def batches(corpus, tokens, seed, shapes):
+    def batches(corpus, tokens, seed, replicas, shapes):
         raise Stop(shapes)
 
     monkeypatch.setattr(translator_training, "TokenBatches", batches)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
+from keraszoo.training.periods import Periods
 
 PAD, START, END = 0, 2, 3
 
@@ -127,21 +128,6 @@ def test_lengths_are_multiples(corpus):
     assert all(s % 8 == t % 8 == 0 for _, s, t in (batches.shape(0, i) for i in range(len(batches))))
 
 
-def test_taken_up_in_the_middle(corpus):
-    whole = TokenBatches(corpus, 256, seed=3)
-    length = len(whole)
-    uninterrupted = [whole.batch(epoch, i) for epoch in range(3) for i in range(length)]
-    resumed = TokenBatches(corpus, 256, seed=3)
-    step = length + length // 2
-    rest = resumed.between(step, 2 * length)
-    taken_up = list(rest)
-    resumed.epoch = 2
-    taken_up += list(resumed)
-    assert len(rest) == 2 * length - step and len(taken_up) == len(uninterrupted) - step
-    assert all(map(equal, taken_up, uninterrupted[step:]))
-    assert equal(resumed.between(0, 3 * length)[step], taken_up[0])
-
-
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=6), st.booleans())
 def test_the_first_two_batches_show_which_lengths_vary(lengths, shuffle):
@@ -156,13 +142,13 @@ def test_the_first_two_batches_show_which_lengths_vary(lengths, shuffle):
             assert len(set(first_two)) == min(2, len(set(all_of_them)))
 
 
-def test_a_stretch_is_fitted_though_its_first_batches_are_alike():
+def test_a_run_is_taken_up_though_its_next_batches_are_alike():
     corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
     batches = TokenBatches(corpus, batches=[[i] for i in range(5)], shapes=None, shuffle=False)
     shapes = [batches.shape(0, i)[1:] for i in range(5)]
     assert sorted(shapes[2:4]) == [(4, 4), (4, 4)] or shapes[2] == shapes[3]
-    for first, last in ((2, 5), (2, 7), (2, 3), (4, 5)):
-        tiny_model().fit(batches.between(first, last), shuffle=False, verbose=0)
+    for skip, steps in ((2, 3), (2, 5), (2, 1), (4, 1)):
+        tiny_model().fit(Periods(batches, skip=skip), steps_per_epoch=steps, shuffle=False, verbose=0)
 
 
 class Recorder(keras.callbacks.Callback):
@@ -226,8 +212,9 @@ def test_fit_taken_up_ends_with_the_same_weights(corpus):
     run(two, TokenBatches(corpus, 2048), epochs=1)
     again = TokenBatches(corpus, 2048)
     length = len(again)
-    for first, last in ((length, length + 2), (length + 2, 2 * length)):
-        two.fit(again.between(first, last), shuffle=False, verbose=0)
+    for skip, steps in ((0, 2), (2, length - 2)):
+        taken_up = Periods(again, period=1, skip=skip)
+        two.fit(taken_up, steps_per_epoch=steps, shuffle=False, verbose=0)
     run(two, again, initial_epoch=2, epochs=3)
     for a, b in zip(one.get_weights(), two.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -285,7 +272,3 @@ def test_bad_arguments(corpus):
             batches[i]
     with pytest.raises(KerasZooError, match="epoch must not be negative"):
         batches.batch(-1, 0)
-    with pytest.raises(KerasZooError, match="steps must rise"):
-        batches.between(5, 5)
-    with pytest.raises(IndexError):
-        batches.between(0, 2)[2]

@@ -1,0 +1,144 @@
+"""Kills trainings by `kill -9` at random instants, has them taken up, and compares what they end with.
+
+    python benchmarks/kill_runs.py --kills 200
+
+A run trains a tiny Transformer, with dropout, and saves after every step, so that many of the instants fall
+into saving. It is killed until it gets to its end; then the next run begins, until there were so many kills.
+What each run ends with (weights, Adam's moments, states of random numbers, best and last weights, history)
+must be, bit for bit, what a run ends with that nobody touched. Prints one JSON line.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+
+from keraszoo.models import Transformer
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.run import train
+
+V = 12
+
+
+class Judge(keras.callbacks.Callback):
+    """A figure for each period, in place of an evaluation."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_loss"] = abs(2.0 - epoch)
+
+
+def train_to_the_end(folder, steps):
+    """One session of a run; returns the SHA-256 of all that it ends with."""
+    draw = np.random.default_rng(0)
+    rows = [[draw.integers(4, V, size=draw.integers(1, 5)).tolist() for _ in range(18)] for _ in range(2)]
+    corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
+    batches = TokenBatches(corpus, 32, seed=1, shapes=None)
+    keras.utils.set_random_seed(1)
+    model = Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=8, dropout=0.3)
+    model.build()
+    best, last = BestWeights("val_loss"), LastWeights(2)
+
+    def compile_model(model):
+        optimizer = make_optimizer(learning_rate=0.01, warmup_steps=5, clipnorm=1.0)
+        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
+
+    with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
+        history = train(
+            model,
+            batches,
+            compile_model,
+            steps,
+            steps_per_evaluation=5,
+            callbacks=[Judge(), best, last],
+            checkpoints=checkpoints,
+            checkpoint_steps=1,
+            verbose=0,
+        )
+    digest = hashlib.sha256(json.dumps([history.history["loss"], history.history["val_loss"]]).encode())
+    variables = [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]
+    for array in [*variables, *best.weights, *last.mean()]:
+        digest.update(np.ascontiguousarray(array))
+    return digest.hexdigest()
+
+
+def in_a_child(folder, steps, answer, delay=None):
+    """Trains in a child, killed after `delay` seconds; whether it got to its end."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            sys.stderr = open(f"{answer}.log", "a")
+            warnings.filterwarnings("error", "a damaged checkpoint|no checkpoint")
+            Path(answer).write_text(train_to_the_end(folder, steps))
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    end = None if delay is None else time.monotonic() + delay
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if end is not None and time.monotonic() >= end:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            break
+        time.sleep(0.002)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit(f"a session failed: {Path(f'{answer}.log').read_text()}")
+    return os.WIFEXITED(status)
+
+
+def main():
+    """Parses the command line, runs, and prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=40, help="of a run")
+    parser.add_argument("--seed", type=int, default=1, help="of the instants")
+    arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    kills = in_saving = 0
+    runs, identical = {"killed": 0, "untouched": 0}, {"killed": 0, "untouched": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder, "answer")
+        in_a_child(Path(folder, "first"), arguments.steps, answer)
+        wanted, started = answer.read_text(), time.monotonic()
+        in_a_child(Path(folder, "second"), arguments.steps, answer)
+        longest = time.monotonic() - started
+        while kills < arguments.kills:
+            place = Path(folder, f"run-{sum(runs.values())}")
+            before = kills
+            while not in_a_child(place, arguments.steps, answer, draw.uniform(0, longest)):
+                kills += 1
+                in_saving += place.exists() and any(item.name.endswith(".new") for item in place.iterdir())
+            kind = "killed" if kills > before else "untouched"
+            runs[kind] += 1
+            identical[kind] += answer.read_text() == wanted
+            if answer.read_text() != wanted:
+                print(f"{place.name}: {kills - before} kills, and another end", file=sys.stderr)
+    figures = {"kills": kills, "in_saving": in_saving, "runs": runs, "identical": identical}
+    print(json.dumps({"bench": "kill-runs", "steps": arguments.steps, **figures}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""From sentences with tags to a SavedModel that finds entities, and to a highlighted text.
+
+    python examples/ner.py runs/ner        # on small sentences that are made up here: half a minute
+    python examples/ner.py runs/ner train.tsv devel.tsv test.tsv [vectors] [model=attention epochs=30 ...]
+
+The files have a word and its tag on a line, and a blank line after each sentence. Vectors are a file of
+word2vec, GloVe or fastText; without one, `keraszoo.text.vector_training` learns some from the training
+sentences. What stands last are settings of the model or the training. In the made-up sentences all names are
+found; what real ones come to is in RESULTS.md. `keraszoo train` does the same from a recipe, such as
+examples/recipes/bc5cdr_strong.yaml.
+"""
+
+import itertools
+import random
+import sys
+
+import yaml
+
+from keraszoo import EntityTagger
+from keraszoo.attention_strip import attention_strip
+from keraszoo.entity_html import html_page, save_html
+from keraszoo.text.columns import read_columns
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.vector_training import train_vectors
+from keraszoo.text.word_vectors import WordVectors
+
+
+def main(output, corpora, vectors, settings):
+    """Trains a tagger, scores it, saves it, exports it and shows where it looks."""
+    train, validation, test = map(read_columns, corpora) if corpora else made_up()
+    if vectors is None:
+        vectors, report = train_vectors((s.tokens for s in train), width=50, min_count=1, window=2)
+        print(report)
+    else:
+        # Those alone that a word of the corpora can use, in small letters or with digits folded if need be.
+        tokens = {token for s in itertools.chain(train, validation, test) for token in s.tokens}
+        vectors = WordVectors.read(vectors, words=tokens)
+        print(vectors.coverage(list(train)))
+
+    # This one has an attention to show; `model=recurrent preset=strong` scores higher.
+    model = {"model": "attention", "preset": "bidirectional", "units": 64}
+    given = {name: settings.pop(name) for name in list(settings) if name in ("model", "preset", "units")}
+    tagger = EntityTagger.for_sentences(train, vectors, keep="all", **(given or model))
+    print(f"{tagger.model.count_params():,} parameters, tags {', '.join(tagger.vocabulary.tags)}")
+
+    # The tagger is saved whenever its F1 on the validation sentences is the best so far.
+    fit = {"epochs": 12, "batch_tokens": 512, "optimizer": {"learning_rate": 0.005}, **settings}
+    tagger.fit(train, validation, f"{output}/model", **fit)
+    print(tagger.evaluate(test, known=train))
+
+    texts = [" ".join(sentence.tokens) for sentence in test][:3]
+    tagger.export(f"{output}/saved_model")
+    count = tagger.verify_export(f"{output}/saved_model", texts)
+    print(f"{output}/saved_model: {count} texts were compared and are tagged alike")
+
+    found = tagger.tag_details(texts)
+    for entity in found[0].entities:
+        print(f"{entity.start:4}-{entity.end:<4} {entity.label:10} {entity.probability:.3f}  {entity.text}")
+    save_html(html_page(found, attention=tagger.model.attends), f"{output}/entities.html")
+    if tagger.model.attends:
+        tokens, weights = [token.text for token in found[0].tokens], found[0].attention_weights
+        first, last = found[0].sentences[0]
+        attention_strip(
+            tokens[first:last], weights[first:last], found[0].tags[first:last], f"{output}/attention.png"
+        )
+    print(f"{output}/entities.html shows them")
+
+
+PEOPLE = [
+    "Ada Lovelace",
+    "Grace Hopper",
+    "Alan Turing",
+    "Emmy Noether",
+    "Kurt Gödel",
+    "Hedy Lamarr",
+    "Alonzo Church",
+]
+PLACES = ["Paris", "New York", "Göttingen", "Princeton", "Bletchley Park", "Buenos Aires", "Oslo"]
+TEMPLATES = [
+    "{PER} moved from {LOC} to {LOC} .",
+    "In {LOC} , {PER} met {PER} again .",
+    "Nobody in {LOC} had heard of {PER} .",
+    "The weather was fine , and {PER} walked home .",
+    "They wrote letters to each other for years .",
+    "{LOC} is far from {LOC} .",
+]
+
+
+def made_up(count=400, seed=1):
+    """Sentences about people and places, for training, validation and test."""
+    draw = random.Random(seed)
+    sentences = []
+    for _ in range(count + 100):
+        tokens, tags = [], []
+        for word in draw.choice(TEMPLATES).split():
+            label = word.strip("{}") if word.startswith("{") else None
+            words = [word] if label is None else draw.choice(PEOPLE if label == "PER" else PLACES).split()
+            tokens += words
+            tags += ["O"] if label is None else [f"B-{label}"] + [f"I-{label}"] * (len(words) - 1)
+        sentences.append(TaggedSentence(tuple(tokens), tuple(tags)))
+    return sentences[:count], sentences[count : count + 50], sentences[count + 50 :]
+
+
+if __name__ == "__main__":
+    files = [argument for argument in sys.argv[1:] if "=" not in argument]
+    options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
+    if len(files) not in (1, 4, 5):
+        sys.exit(__doc__)
+    main(
+        files[0],
+        files[1:4],
+        files[4] if len(files) == 5 else None,
+        {name: yaml.safe_load(value) for name, value in options.items()},
+    )

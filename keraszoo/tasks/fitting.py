@@ -1,0 +1,125 @@
+"""What the training of every task shares, once there are batches: the run, and the weights that are kept."""
+
+import contextlib
+import warnings
+
+import keras
+
+from keraszoo.errors import PresetError, RecipeError
+from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.distribution import make_strategy, writes
+from keraszoo.training.run import train
+
+
+def rows_multiple(settings):
+    """What the rows of a batch must be a multiple of: replicas times parts; pass it on as `replicas`."""
+    strategy = make_strategy(settings.strategy, settings.replicas)
+    return settings.accumulate * (1 if strategy is None else strategy.num_replicas_in_sync)
+
+
+def writes_files(settings):
+    """Whether this process writes the model: all do but the workers beside the first; see `writes`."""
+    return writes(make_strategy(settings.strategy, settings.replicas))
+
+
+@contextlib.contextmanager
+def opened(checkpoints, identity, writing=True):
+    """Checkpoints that are open, whatever was given; the run that is in them must have this identity.
+
+    Args:
+        checkpoints: a folder, deleted when the block ends well; open `Checkpoints` of somebody who sees to
+            that; or None.
+        identity: dict of what the run is about.
+        writing: whether this process writes files.
+
+    Returns:
+        A context manager whose value is open `Checkpoints`, or None.
+    """
+    if checkpoints is None:
+        yield None
+    elif isinstance(checkpoints, Checkpoints):
+        checkpoints.require(**identity)
+        yield checkpoints
+    else:
+        with Checkpoints(checkpoints, identity, writes=writing).open() as own:
+            yield own
+            own.forget()
+
+
+def fit_and_choose(
+    model, batches, settings, compile_model, held_out=None, save=None, directory=None, checkpoints=None
+):
+    """Trains a model as a recipe's `training` section says, and leaves it with the weights that are best.
+
+    Those are the weights of the best evaluation, or the mean of the last `average_last` where that is better.
+    Without held-out data they are the mean, or the last.
+
+    Args:
+        model: built; trained in place.
+        batches: `AddressedBatches`, whose rows are a multiple of `rows_multiple(settings)`.
+        settings: a `FitSection` with a `monitor`.
+        compile_model: called with a model, compiles it.
+        held_out: a callback that adds figures to the logs, with `figures(model)`; None: no evaluation.
+        save: called with the figures of an evaluation that is the best so far. A full disk ends nothing here.
+        directory: where the model is saved; for the place of TensorBoard's files.
+        checkpoints: an open `Checkpoints`, or None.
+
+    Returns:
+        `(history, figures)`: the `History` of `train`, and the figures of the weights that were chosen, {}
+        where none were made.
+    """
+    strategy = make_strategy(settings.strategy, settings.replicas)
+    if strategy is not None and settings.jit_compile:
+        raise RecipeError("fit: `jit_compile: true` does not work with a `strategy`; leave it out")
+    callbacks, best, last = [], None, LastWeights(settings.average_last)
+    if held_out is not None:
+        best = BestWeights(settings.monitor, settings.patience, save and (lambda logs: _try(save, logs)))
+        callbacks += [held_out, best]
+    if settings.average_last > 1:
+        callbacks.append(last)
+    if settings.tensorboard:
+        callbacks.append(keras.callbacks.TensorBoard(f"{directory or 'runs'}.logs", write_graph=False))
+    steps = settings.epochs * len(batches)
+    history = train(
+        model,
+        batches,
+        compile_model,
+        steps=steps if settings.steps is None else min(steps, settings.steps),
+        steps_per_evaluation=settings.steps_per_evaluation,
+        callbacks=callbacks,
+        checkpoints=checkpoints,
+        strategy=strategy,
+        checkpoint_minutes=settings.checkpoint_minutes,
+        checkpoint_steps=settings.checkpoint_steps,
+    )
+    return history, choose_weights(model, held_out, best, last)
+
+
+def choose_weights(model, held_out, best, last):
+    """Gives a model the best evaluation's weights or the mean of the last, whichever is better.
+
+    Returns:
+        Their figures, a dict; {} without held-out data.
+    """
+    if held_out is None:
+        if last.kept:
+            model.set_weights(last.mean())
+        return {}
+    if last.kept:
+        model.set_weights(last.mean())
+        averaged = held_out.figures(model)
+        if best.is_better(averaged):
+            return {**averaged, "averaged": len(last.kept)}
+    model.set_weights(best.weights)
+    return best.logs
+
+
+def _try(save, logs):
+    """Saves; where the disk refuses, says so: the weights are kept in memory, and saved in the end."""
+    try:
+        save(logs)
+    except PresetError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        warnings.warn(f"the best model so far was not saved: {error}; training goes on", stacklevel=2)

@@ -1,0 +1,165 @@
+"""Raw text to words and their features inside a TensorFlow graph, as `keraszoo.text` does it in Python.
+
+Words are found by the same regular expressions, with RE2 for `regex`; places are counted in characters,
+though RE2 counts bytes.
+"""
+
+from typing import NamedTuple
+
+from keraszoo.text.tagging_features import CASINGS, UNKNOWN
+from keraszoo.text.tokens import BLANKS, KEEP, SENTENCE, TOKEN_RULES
+
+
+class GraphTokens(NamedTuple):
+    """Words of B texts: ragged tensors `(B, S, T)`, S sentences of T words.
+
+    Attributes:
+        text: strings, the words.
+        start: int32, the first character of each in its text.
+        end: int32, the character behind its last one.
+    """
+
+    text: object
+    start: object
+    end: object
+
+
+def tokenize(texts, rules):
+    """Cuts texts into sentences and words, as `split_sentences` and `tokenize` do.
+
+    Args:
+        texts: strings `(B,)` in UTF-8; what is not counts as U+FFFD.
+        rules: a key of `TOKEN_RULES`.
+
+    Returns:
+        `GraphTokens`.
+    """
+    import tensorflow as tf
+    import tensorflow_text as tf_text
+
+    def split(strings, expression, keep):
+        return tf_text.regex_split_with_offsets(strings, expression, keep)
+
+    match, part = TOKEN_RULES[rules]
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    sentences, begin, _ = split(texts, f"{SENTENCE}|{BLANKS}", KEEP)  # (B, S)
+    tokens, start, _ = split(
+        sentences.flat_values, f"{match}|{BLANKS}", KEEP
+    )  # (N, T), N sentences of all texts
+    start = start + tf.expand_dims(begin.flat_values, 1)
+    if part:
+        pieces, shift, _ = split(tokens.flat_values, part, "(?s).+")  # (M, P), M words of all sentences
+        start = start.with_flat_values(shift + tf.expand_dims(start.flat_values, 1)).merge_dims(1, 2)
+        tokens = tokens.with_flat_values(pieces).merge_dims(1, 2)
+    end = start.flat_values + tf.cast(tf.strings.length(tokens.flat_values), tf.int64)
+    rows = tf.repeat(sentences.value_rowids(), tokens.row_lengths())  # which text a word is from
+    place = _character_places(texts)
+    words = [
+        tokens,
+        tokens.with_flat_values(place(rows, start.flat_values)),
+        tokens.with_flat_values(place(rows, end)),
+    ]
+    return GraphTokens(*(sentences.with_flat_values(part) for part in words))
+
+
+def _character_places(texts):
+    """A function that turns (number of a text, place of a byte in it) into the place of a character."""
+    import tensorflow as tf
+
+    _, starts = tf.strings.unicode_decode_with_offsets(
+        texts, "UTF-8"
+    )  # (B, L), the first byte of each character
+    # All texts behind each other, one byte apart, so that one sorted list answers for all.
+    bases = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64) + 1, exclusive=True)
+    sorted_starts = (starts + tf.expand_dims(bases, 1)).flat_values
+    first = starts.row_splits
+
+    def place(rows, byte):
+        found = tf.searchsorted(sorted_starts, tf.gather(bases, rows) + byte, out_type=tf.int64)
+        return tf.cast(found - tf.gather(first, rows), tf.int32)
+
+    return place
+
+
+class GraphFeatures:
+    """A `TaggingVocabulary` as tables of a graph.
+
+    Args:
+        vocabulary: the `TaggingVocabulary`.
+    """
+
+    def __init__(self, vocabulary):
+        self.vocabulary = vocabulary
+        self.words = _table(vocabulary.words, missing=-1)
+        self.characters = _table(vocabulary.characters, missing=UNKNOWN)
+
+    def encode(self, tokens, names):
+        """Features of sentences.
+
+        Args:
+            tokens: ragged strings `(N, T)`, no sentence empty.
+            names: of the features.
+
+        Returns:
+            Dict of int32 tensors, padded with 0: `(N, T)`, and `(N, T, C)` for characters.
+        """
+        import tensorflow as tf
+
+        # A batch has few different words: each is looked up once.
+        unique, place = tf.unique(tokens.flat_values)
+        made = {"words": self._words, "characters": self._characters, "casing": _casings}
+        features = {}
+        for name in names:
+            values = made[name](unique)
+            values = tf.pad(values, [[1, 0]] + [[0, 0]] * (len(values.shape) - 1))  # row 0 for padding
+            features[name] = tf.gather(values, tokens.with_flat_values(place + 1).to_tensor())
+        return features
+
+    def _words(self, words):
+        import tensorflow as tf
+
+        ids = tf.fill(tf.shape(words), -1)
+        for name in reversed(self.vocabulary.backoff):
+            found = self.words.lookup(graph_form(words, name))
+            ids = tf.where(found >= 0, found, ids)
+        return tf.where(ids >= 0, ids, UNKNOWN)
+
+    def _characters(self, words):
+        import tensorflow as tf
+
+        letters = tf.strings.unicode_split(words, "UTF-8")[:, : self.vocabulary.word_length]
+        return letters.with_flat_values(self.characters.lookup(letters.flat_values)).to_tensor()
+
+
+def graph_form(words, name):
+    """The form of words under which a back-off looks for them; see `keraszoo.text.backoff`."""
+    import tensorflow as tf
+
+    if name == "capital":
+        letters = tf.strings.unicode_split(words, "UTF-8")
+        first, rest = (tf.strings.reduce_join(part, axis=1) for part in (letters[:, :1], letters[:, 1:]))
+        return tf.strings.upper(first, "utf-8") + tf.strings.lower(rest, "utf-8")
+    for step in name.split("+"):
+        if step == "lower":
+            words = tf.strings.lower(words, "utf-8")
+        elif step.startswith("digits"):
+            words = tf.strings.regex_replace(words, "[0-9]", step.removeprefix("digits"))
+    return words
+
+
+def _casings(words):
+    """The number, from 1, of the first of `CASINGS` that matches each word."""
+    import tensorflow as tf
+
+    casing = tf.fill(tf.shape(words), len(CASINGS))
+    for i, expression in reversed(list(enumerate(CASINGS.values(), start=1))):
+        casing = tf.where(tf.strings.regex_full_match(words, expression), i, casing)
+    return casing
+
+
+def _table(items, missing):
+    """A table from strings to their ids, which count from 2."""
+    import tensorflow as tf
+
+    keys, ids = tf.constant(list(items), tf.string), tf.range(2, 2 + len(items), dtype=tf.int32)
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, ids), missing)

@@ -1,0 +1,144 @@
+"""A recipe of a tagger: everything that decides what a training run makes, checked before it starts.
+
+    task: tagging
+    data:
+      train: train.tsv
+      validation: devel.tsv
+    vectors: {file: vectors.txt}
+    model: {name: recurrent, preset: small}
+    output: runs/tagger
+
+Only `data.train` and `output` have no default.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
+
+from keraszoo.tasks.recipe_base import BaseRecipe, Count, FitSection, Fraction, OptimizerSection, Section
+from keraszoo.tasks.recipe_file import FilePath
+from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
+from keraszoo.text.tag_schemes import SCHEMES
+from keraszoo.text.tokens import TOKEN_RULES
+
+TAGGING_MODELS = {
+    "attention": "AttentionTagger",
+    "recurrent": "RecurrentTagger",
+    "transformer": "TransformerTagger",
+}
+
+
+def _listed(value):
+    return [value] if isinstance(value, str) else value
+
+
+Files = Annotated[list[FilePath], BeforeValidator(_listed), Field(min_length=1)]
+Column = Annotated[int | str, Field(union_mode="left_to_right")]
+
+
+class TaggedDataSection(Section):
+    """The corpora: a file or a list of files each, of CoNLL columns or, if they end in .jsonl, of JSON lines.
+
+    A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
+    null`
+    is any blank, `scheme: null` the tag scheme that is found in the training files. `token_rules` are those
+    by which the texts of JSON lines are cut into words.
+    """
+
+    train: Files
+    validation: Files | None = None
+    test: Files | None = None
+    token_column: Column = 0
+    tag_column: Column = -1
+    separator: str | None = None
+    scheme: Literal[*SCHEMES] | None = None
+    token_rules: Literal[*TOKEN_RULES] = "words"
+
+
+class VectorsSection(Section):
+    """Word vectors that are brought along and kept as they are.
+
+    `keep: corpus` takes those that a word of the corpora (validation and test included) can use by the
+    `backoff` chain; `keep: all` takes all, for text of which nothing is known yet.
+    """
+
+    file: FilePath
+    format: str = "auto"
+    keep: Literal["corpus", "all"] = "corpus"
+    backoff: list[str] = list(DEFAULT_BACKOFF)
+
+    @model_validator(mode="after")
+    def _backoff_that_there_is(self):
+        check_backoff(self.backoff)
+        return self
+
+
+class TagsSection(Section):
+    """The tags that the model predicts; whatever they are, IOB2 is read and given.
+
+    `constraints` says where sequences that the scheme forbids are ruled out: when tags are chosen, also in
+    the loss of a CRF, or nowhere.
+    """
+
+    scheme: Literal["IOB2", "BIOES"] = "IOB2"
+    constraints: Literal["decode", "both", "none"] = "decode"
+
+
+class TaggingModelSection(Section):
+    """The model: a preset of sizes, and `overrides` for single arguments of its constructor.
+
+    `attention` is a recurrent net with attention over the words of the sentence; `recurrent` one with
+    characters, casing and a CRF; `transformer` an encoder of Vaswani 2017.
+    """
+
+    name: Literal[*TAGGING_MODELS] = "recurrent"
+    preset: str = "small"
+    overrides: dict[str, JsonValue] = {}
+
+
+class TaggerOptimizerSection(OptimizerSection):
+    """Adam, at a constant rate unless said otherwise; the schedules are those of `OptimizerSection`."""
+
+    schedule: Literal["transformer", "inverse_sqrt", "constant"] = "constant"
+    beta_2: Fraction = 0.999
+    epsilon: Annotated[float, Field(gt=0)] = 1e-7
+    clipnorm: Annotated[float, Field(gt=0)] | None = 5.0
+
+
+class TaggerTrainingSection(FitSection):
+    """How `fit` of a tagger runs.
+
+    `monitor` says what picks the weights that are kept: the strict F1 of the held-out entities, or the loss.
+    """
+
+    batch_tokens: Count = 1024
+    optimizer: TaggerOptimizerSection = Field(
+        default_factory=lambda: TaggerOptimizerSection.model_validate({})
+    )
+    monitor: Literal["val_f1", "val_loss"] = "val_f1"
+
+
+class TaggerRecipe(BaseRecipe):
+    """Everything that decides what a training run of a tagger makes.
+
+    Files are `str`; a path that is relative in a recipe file is meant from where that file lies, `~` is the
+    home directory and `${NAME}` an environment variable, `${NAME:-other}` with a value for where it is unset.
+
+    Example:
+
+    >>> values = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/one"}
+    >>> recipe = TaggerRecipe.from_dict(values)
+    >>> recipe.data.train, recipe.training.optimizer.learning_rate, recipe.tags.scheme
+    (['train.tsv'], 0.001, 'IOB2')
+    >>> TaggerRecipe.from_dict({**values, "vector": {"file": "vectors.txt"}})
+    Traceback (most recent call last):
+    keraszoo.errors.RecipeError: recipe: vector: unknown key, did you mean vectors?
+    """
+
+    task: Literal["tagging"]
+    data: TaggedDataSection
+    vectors: VectorsSection | None = None
+    tags: TagsSection = TagsSection()
+    model: TaggingModelSection = TaggingModelSection()
+    training: TaggerTrainingSection = TaggerTrainingSection()
+    output: FilePath

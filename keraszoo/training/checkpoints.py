@@ -1,0 +1,314 @@
+"""A folder of checkpoints: each written whole or not at all, verified when read, the last two kept.
+
+    <folder>/step-00000600/   config.json  state.json  model.npz  ...  manifest.json
+    <folder>/step-00000800/
+    <folder>/finished/        when the run is over, instead of them
+
+Each is a directory as `keraszoo.pretrained` writes them: filled under a hidden name, flushed, renamed in,
+with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing in it is code.
+"""
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import re
+import warnings
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from keraszoo import __version__, atomic, pretrained
+from keraszoo.errors import PresetError, RecipeError
+
+TASK = "checkpoint"
+_STEP = re.compile(r"step-(\d{8,})")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a run was at one step.
+
+    Attributes:
+        step: how many steps were made.
+        parts: name -> state, a dict of JSON values and lists of NumPy arrays.
+        files: name -> bytes, what the run brought along.
+        identity: what decides the run.
+        versions: of the libraries that made it.
+    """
+
+    step: int
+    parts: dict = field(repr=False)
+    files: dict = field(repr=False)
+    identity: dict = field(repr=False)
+    versions: dict = field(repr=False)
+
+
+class Checkpoints:
+    """The checkpoints of one run; one process at a time may have them open.
+
+    Args:
+        folder: where they lie; made when the first is saved.
+        identity: nested dict of JSON values that decide the run. One that began with another is not taken up.
+        files: name -> bytes of what the run needs and must not make anew, such as vocabularies.
+        keep: how many are kept; while one is written there is one more.
+        writes: `False` for one of several workers that only reads: nothing is locked, saved or deleted.
+
+    Attributes:
+        newest: the `Checkpoint` to go on from, or None, once `open` has been called.
+        finished: whether the run is over.
+
+    Example:
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "run.checkpoints"
+    >>> with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
+    ...     checkpoints.save(600, {"model": {"weights": [np.arange(3.0)], "best": 31.5}})
+    >>> with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
+    ...     checkpoints.newest.step, checkpoints.newest.parts
+    (600, {'model': {'best': 31.5, 'weights': [array([0., 1., 2.])]}})
+    >>> with Checkpoints(folder, {"seed": 2}).open() as checkpoints:
+    ...     pass
+    Traceback (most recent call last):
+    keraszoo.errors.RecipeError: ...run.checkpoints: a run is in it that began otherwise: seed was 1, is 2;
+    ...
+    """
+
+    def __init__(self, folder, identity, files=None, keep=2, writes=True):
+        self.folder = Path(folder)
+        self.identity = json.loads(json.dumps(identity))
+        self.files = dict(files or {})
+        self.keep = keep
+        self.writes = writes
+        self.newest = None
+        self.finished = False
+        self._locks = contextlib.ExitStack()
+        self._locked = False
+
+    @contextlib.contextmanager
+    def open(self):
+        """Locks the folder, clears away what killed writers left, and looks for a run to go on with.
+
+        Raises:
+            PresetError: another process has the folder open, or all checkpoints in it are damaged.
+            RecipeError: the run in it began with another identity.
+        """
+        self.newest, self.finished = None, False
+        with self._locks:
+            if self.folder.is_dir():
+                self._lock()
+                self._look()
+            yield self
+
+    def require(self, **identity):
+        """Adds what decides the run, too, and was not known before; it must be that of the newest checkpoint.
+
+        Raises:
+            RecipeError: it is not.
+        """
+        self.identity = {**self.identity, **json.loads(json.dumps(identity))}
+        if self.newest is not None:
+            self._check(self.newest.identity)
+
+    def save(self, step, parts):
+        """Writes a checkpoint, then deletes all but the last `keep`.
+
+        Args:
+            step: how many steps were made.
+            parts: name -> state, a flat dict whose values are JSON values or lists of NumPy arrays.
+
+        Raises:
+            PresetError: it cannot be written; those that are there stay as they are.
+        """
+        if not self.writes:
+            return
+        self._lock()
+        plain, arrays = {}, {}
+        for name, state in parts.items():
+            arrays[name] = {key: value for key, value in state.items() if _is_arrays(value)}
+            plain[name] = {key: value for key, value in state.items() if key not in arrays[name]}
+        config = {"task": TASK, "step": step, "brought": sorted(self.files)}
+        files = {
+            "config.json": {**config, "identity": self.identity, "versions": _versions()},
+            "state.json": json.dumps(plain),  # which may hold an infinite perplexity
+            **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
+            **self.files,
+        }
+        pretrained.write_directory(self.folder / f"step-{step:08}", files)
+        for old in self._steps()[self.keep :]:
+            self._delete(old)
+
+    def finish(self, **figures):
+        """Notes that the run is over, and deletes its checkpoints."""
+        if not self.writes:
+            return
+        self._lock()
+        config = {"task": TASK, "finished": figures, "identity": self.identity, "versions": _versions()}
+        pretrained.write_directory(self.folder / "finished", {"config.json": config})
+        self.finished = True
+        for old in self._steps():
+            self._delete(old)
+
+    def forget(self):
+        """Deletes all that is in the folder, and the folder, if nobody else put something there."""
+        self.newest, self.finished = None, False
+        if not self.writes:
+            return
+        for path in [*self._steps(), self.folder / "finished"]:
+            self._delete(path)
+        with contextlib.suppress(OSError):
+            (self.folder / ".lock").unlink()
+            self.folder.rmdir()
+
+    def _look(self):
+        """Finds the newest whole checkpoint, or that the run is over."""
+        over = self.folder / "finished"
+        if over.exists():
+            self.finished = True
+            self._check(pretrained.read_directory(over).config.get("identity", {}))
+            return
+        steps, damage = self._steps(), []
+        for path in steps:
+            try:
+                self.newest = read_checkpoint(path)
+                break
+            except PresetError as error:
+                damage.append(error)
+                warnings.warn(f"a damaged checkpoint is left out: {error}", stacklevel=4)
+        if self.newest is None and damage:
+            raise PresetError(
+                f"{self.folder}: no checkpoint in it is whole; delete it to begin anew: {damage[0]}"
+            )
+        if self.newest is not None:
+            self._check(self.newest.identity)
+            self.files = dict(self.newest.files)
+            changed = differences(self.newest.versions, _versions())
+            if changed:
+                said = f"{self.folder}: the run goes on with other libraries: {'; '.join(changed)}"
+                warnings.warn(f"{said}; it may not end as it would have", stacklevel=4)
+
+    def _check(self, before):
+        shared = {key: before.get(key) for key in self.identity}
+        found = differences(shared, self.identity)
+        if found:
+            raise RecipeError(
+                f"{self.folder}: a run is in it that began otherwise: {'; '.join(found)}; go on as it began, "
+                "choose another output, or delete the folder to begin anew"
+            )
+
+    def _steps(self):
+        """The places of the checkpoints, the newest first."""
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        found = [(int(match[1]), match[0]) for match in map(_STEP.fullmatch, names) if match]
+        return [self.folder / name for _, name in sorted(found, reverse=True)]
+
+    def _delete(self, path):
+        """Deletes a directory; renamed first, lest half of one is taken for damage."""
+        rubbish = path.with_name(f".{path.name}.old")
+        with contextlib.suppress(OSError):  # what cannot be deleted now is cleared away by the next start
+            os.rename(path, rubbish)
+            atomic.remove(rubbish)
+
+    def _lock(self):
+        """Makes the folder and locks it, once, and clears away what dead writers left."""
+        if self._locked or not self.writes:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._locks.enter_context(_only_one(self.folder / ".lock"))
+            self._locks.callback(setattr, self, "_locked", False)
+        except OSError as error:
+            raise PresetError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
+        self._locked = True
+        for item in self.folder.iterdir():
+            if item.is_dir() and item.name.startswith("."):
+                atomic.remove(item)
+
+
+def read_checkpoint(path):
+    """Reads one checkpoint after checking every file of it.
+
+    Raises:
+        PresetError: it is damaged, incomplete, or none.
+    """
+    directory = pretrained.read_directory(path)
+    config = directory.config
+    try:
+        if config["task"] != TASK:
+            raise PresetError(f"{path}: is no checkpoint but a directory for {config['task']!r}")
+        parts = json.loads(directory.read_bytes("state.json"))
+        for name in set(parts) & {name.removesuffix(".npz") for name in directory.names}:
+            parts[name] |= _read_arrays(directory.file(f"{name}.npz"))
+        files = {name: directory.read_bytes(name) for name in config["brought"]}
+        return Checkpoint(int(config["step"]), parts, files, config["identity"], config["versions"])
+    except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
+        if isinstance(error, PresetError):
+            raise
+        raise PresetError(f"{path}: is not as a checkpoint is written: {error}") from error
+
+
+def differences(before, now, above=""):
+    """What differs between two nested dicts, a line each.
+
+    Example:
+
+    >>> differences({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 1, "c": 3}})
+    ['a.c was 2, is 3', 'd was 1, is None']
+    """
+    found = []
+    for key in [*before, *(key for key in now if key not in before)]:
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += differences(old, new, f"{above}{key}.")
+        elif old != new:
+            found.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
+    return found
+
+
+def _shown(value):
+    text = json.dumps(value) if isinstance(value, (str, dict, list)) else str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _is_arrays(value):
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, np.ndarray) for item in value)
+
+
+def _writer(lists):
+    """A function that writes lists of arrays to a `.npz`: each array under its list's name and a number."""
+    arrays = {f"{key}/{i}": array for key, value in lists.items() for i, array in enumerate(value)}
+    return lambda path: np.savez(path, **arrays)
+
+
+def _read_arrays(path):
+    lists = {}
+    with np.load(path, allow_pickle=False) as arrays:
+        for name in arrays.files:
+            lists.setdefault(name.rpartition("/")[0], []).append(arrays[name])
+    return lists
+
+
+def _versions():
+    import keras
+
+    backend = keras.backend.backend()
+    found = {"keraszoo": __version__, "keras": keras.__version__, "numpy": np.__version__, "backend": backend}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        found[backend] = importlib.metadata.version(backend)
+    return found
+
+
+@contextlib.contextmanager
+def _only_one(path):
+    """Holds the lock of a run; PresetError if another process has it."""
+    if atomic.fcntl is None:  # Windows: two runs at once are not noticed
+        yield
+        return
+    with open(path, "w") as file:
+        try:
+            atomic.fcntl.flock(file, atomic.fcntl.LOCK_EX | atomic.fcntl.LOCK_NB)
+        except OSError:
+            raise PresetError(f"{path.parent}: another process is training with these checkpoints") from None
+        yield

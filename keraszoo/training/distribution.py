@@ -1,0 +1,206 @@
+"""Training on several devices or machines: the strategy, and a model that lives on all of them."""
+
+import contextlib
+import functools
+import os
+
+import keras
+
+from keraszoo.errors import KerasZooError
+
+
+def make_strategy(name, replicas=None):
+    """The distribution strategy of a name.
+
+    All of them do the same: every device holds the weights and computes on its share of the rows of a batch;
+    the gradients are summed.
+
+    - `"mirrored"`: the GPUs of this machine. Where there is none, the CPU is split into logical devices, to
+      try it out: no faster.
+    - `"workers"`: all machines that the environment variable `TF_CONFIG` names, each running the same
+      program.
+
+    Args:
+        name: one of these, or None.
+        replicas: how many devices of this machine; `None`: all GPUs, or two parts of the CPU. Not for
+            workers.
+
+    Returns:
+        A `tf.distribute.Strategy`; None for None.
+
+    Raises:
+        KerasZooError: another name, another backend than TensorFlow, fewer GPUs than replicas, a CPU that
+            cannot be split any more, because TensorFlow has computed something already, or no `TF_CONFIG`.
+    """
+    if name is None:
+        if replicas not in (None, 1):
+            raise KerasZooError(f"training.replicas: {replicas} of them want a training.strategy: mirrored")
+        return None
+    if name not in ("mirrored", "workers"):
+        raise KerasZooError(f"training.strategy: expected mirrored or workers, got {name!r}")
+    if keras.backend.backend() != "tensorflow":
+        raise KerasZooError(f"training.strategy: needs TensorFlow, the backend is {keras.backend.backend()}")
+    if name == "workers":
+        return _workers()
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        return tf.distribute.MirroredStrategy(_split_cpu(replicas or 2))
+    if replicas is not None and replicas > len(gpus):
+        raise KerasZooError(
+            f"training.replicas: expected at most {len(gpus)}, the number of GPUs: {replicas}"
+        )
+    return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(replicas or len(gpus))])
+
+
+def writes(strategy):
+    """Whether this process is the one that writes files: of several workers the chief, else worker 0."""
+    if strategy is None or not shared_by_workers(strategy):
+        return True
+    resolver = strategy.cluster_resolver
+    first = "chief" if "chief" in resolver.cluster_spec().jobs else "worker"
+    return (resolver.task_type, resolver.task_id) == (first, 0)
+
+
+def shared_by_workers(model):
+    """Whether a model, or a strategy, is one of several processes, each with its own part of the metrics."""
+    resolver = getattr(getattr(model, "distribute_strategy", model), "cluster_resolver", None)
+    return bool(resolver and resolver.cluster_spec().jobs)
+
+
+@contextlib.contextmanager
+def while_all_workers_live(strategy, advice):
+    """Turns what TensorFlow raises in a block when another worker is gone into one line.
+
+    Args:
+        strategy: of `make_strategy`.
+        advice: the end of that line.
+
+    Raises:
+        KerasZooError: another worker is gone.
+    """
+    if strategy is None or not shared_by_workers(strategy):
+        yield
+        return
+    import tensorflow as tf
+
+    kinds = ("Unavailable", "Aborted", "Cancelled", "DeadlineExceeded", "Internal", "FailedPrecondition")
+    try:
+        yield
+    except tuple(getattr(tf.errors, f"{kind}Error") for kind in kinds) as error:
+        said = str(error).strip().splitlines()[0][:200]
+        raise KerasZooError(f"another worker is gone ({said}); {advice}") from error
+
+
+@functools.cache
+def _workers():
+    """The strategy of this process' `TF_CONFIG`: there can be one alone."""
+    if not os.environ.get("TF_CONFIG"):
+        raise KerasZooError(
+            "training.strategy: workers are named by the environment variable TF_CONFIG, not set"
+        )
+    import tensorflow as tf
+
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except (ValueError, KeyError, RuntimeError) as error:
+        raise KerasZooError(f"TF_CONFIG: {' '.join(str(error).split())}") from error
+
+
+def _split_cpu(count):
+    """The names of `count` logical CPU devices."""
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    if len(tf.config.get_logical_device_configuration(cpu) or [cpu]) < count:
+        parts = [tf.config.LogicalDeviceConfiguration()] * count
+        try:
+            tf.config.set_logical_device_configuration(cpu, parts)
+        except RuntimeError:
+            raise KerasZooError(
+                f"training.replicas: the CPU cannot be split into {count} devices any more, TensorFlow has "
+                "begun; call make_strategy before anything is computed"
+            ) from None
+    return [f"CPU:{i}" for i in range(count)]
+
+
+def copy_in_scope(model, strategy):
+    """A copy of a built model, with its weights, whose variables live on all devices of a strategy."""
+    kind = type(model)
+    with strategy.scope():
+        copy = type(kind.__name__, (_BuiltModel, kind), {}).from_config(model.get_config())
+        copy.build()
+    copy_variables(model, copy)
+    return copy
+
+
+def copy_variables(source, target):
+    """Gives a model the weights and the states of random numbers of another one of its kind."""
+    for theirs, ours in zip(source.variables, target.variables, strict=True):
+        ours.assign(theirs.numpy())
+
+
+class OnOneDevice(keras.callbacks.Callback):
+    """Calls callbacks with the model as it is on one device, while a copy of it is trained on several.
+
+    At the end of an epoch the model is given the copy's weights; when a callback stops it, the copy stops. Of
+    the hooks those of epochs and of the training as a whole are called.
+
+    Args:
+        model: the one on one device.
+        callbacks: list of `keras.callbacks.Callback`.
+    """
+
+    def __init__(self, one, callbacks):
+        super().__init__()
+        self.one = one
+        self.callbacks = list(callbacks)
+
+    def on_train_begin(self, logs=None):
+        self.one.stop_training = False
+        for callback in self.callbacks:
+            callback.set_model(self.one)
+            callback.set_params(self.params)
+            callback.on_train_begin(logs)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        for callback in self.callbacks:
+            callback.on_epoch_begin(epoch, logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        copy_variables(self.model, self.one)
+        for callback in self.callbacks:
+            callback.on_epoch_end(epoch, logs)
+        self.model.stop_training = self.model.stop_training or self.one.stop_training
+
+    def on_train_end(self, logs=None):
+        for callback in self.callbacks:
+            callback.on_train_end(logs)
+
+
+class _BuiltModel(keras.Model):
+    """A model whose weights exist: `fit` need not make them from a batch.
+
+    Under a strategy it would, from the mean of the replicas' shares of the first batch, and ids become float;
+    with several workers it fails at that, and also at taking the mean of their logs.
+    """
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        pass
+
+    def make_train_function(self, force=False):
+        strategy = self.distribute_strategy
+        if not shared_by_workers(self):
+            return super().make_train_function(force)
+        if self.train_function is not None and not force:
+            return self.train_function
+        import tensorflow as tf
+
+        @tf.function(reduce_retracing=True, autograph=False)
+        def step(iterator):
+            logs = strategy.run(self.train_step, args=(next(iterator),))
+            return keras.tree.map_structure(lambda log: strategy.experimental_local_results(log)[0], logs)
+
+        self.train_function = step
+        return step

@@ -1,0 +1,119 @@
+"""A training that goes wrong is stopped at the step that did it."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.training.adam import largest_gradients
+
+EVERY = {"tensorflow": 1}  # steps from look to look; JAX computes ahead, and a look makes it wait
+ADVICE = "take a lower learning rate or a clipnorm"
+
+
+class Diverged(KerasZooError):
+    """A loss, a gradient or a weight that is not finite.
+
+    Attributes:
+        step: the step that brought it, counted from 1; None if it is not known.
+        address: (epoch, number) of its batch; None if it is not known.
+        gradient_norms: list of (path of a weight, length of its gradient), the largest first.
+        batches: what the batch is from: `replay(model, error.batches, *error.address)`.
+    """
+
+    def __init__(self, message, step=None, address=None, gradient_norms=(), batches=None):
+        super().__init__(message)
+        self.step = step
+        self.address = address
+        self.gradient_norms = list(gradient_norms)
+        self.batches = batches
+
+
+class Guard(keras.callbacks.Callback):
+    """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
+
+    `Adam` measures every gradient and all weights: a finite loss is no proof, since TensorFlow's fused
+    kernels on a CPU turn NaN into 0. It lets no such gradient into the weights, so that they are still those
+    before the step, whose batch can be looked at again; see `replay`.
+
+    Under TensorFlow every step is looked at, elsewhere every sixteenth; the step that did it is named all the
+    same.
+
+    Args:
+        periods: the `Periods` that `fit` is given.
+    """
+
+    async_safe = True
+
+    def __init__(self, periods):
+        super().__init__()
+        self.periods = periods
+        self.every = EVERY.get(keras.backend.backend(), 16)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch and batch % self.every == 0:
+            self.look()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.look()
+        loss = (logs or {}).get("loss", 0.0)
+        if not np.isfinite(loss):
+            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {loss}; {ADVICE}")
+
+    def look(self):
+        """Raises Diverged if the optimizer has met something that is not finite."""
+        optimizer = self.model.optimizer
+        if not hasattr(optimizer, "health"):
+            return
+        gradient, weights, call = map(float, ops.convert_to_numpy(optimizer.health))
+        if np.isfinite(gradient) and np.isfinite(weights):
+            return
+        step = int(call)
+        epoch, number = divmod((step - 1) // self.periods.parts, len(self.periods.batches))
+        largest = largest_gradients(optimizer)
+        if np.isfinite(gradient):
+            what = f"the weights are not finite any more (gradient {gradient:.3g})"
+        else:
+            what = f"its gradient is {gradient} long; the weights are as before it"
+        raise Diverged(
+            f"training diverged at step {step}, batch {number} of epoch {epoch}: {what}; largest gradients: "
+            f"{', '.join(f'{path} {norm:.3g}' for path, norm in largest)}; {ADVICE}",
+            step,
+            (epoch, number),
+            largest,
+            self.periods.batches,
+        )
+
+
+def replay(model, batches, epoch, i):
+    """The loss and the gradients of one batch, as the weights are now, operation by operation.
+
+    Nothing is updated. Kernels are not fused here and nothing is compiled, so that NaN stays NaN.
+
+    Args:
+        model: a compiled model.
+        batches: `TokenBatches`, or whatever has `batch(epoch, i)`.
+        epoch, i: the batch, as in `Diverged.address`.
+
+    Returns:
+        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the length of its
+        gradient.
+
+    Raises:
+        KerasZooError: another backend than TensorFlow.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise KerasZooError(f"replay: needs TensorFlow, the backend is {keras.backend.backend()}")
+    import tensorflow as tf
+
+    inputs, target, weight = batches.batch(epoch, i)
+    weights = model.trainable_variables
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
+    gradients = tape.gradient(loss, [variable.value for variable in weights])
+    norms = {
+        variable.path: float(tf.norm(tf.convert_to_tensor(gradient)))
+        for variable, gradient in zip(weights, gradients, strict=True)
+        if gradient is not None
+    }
+    return float(loss), norms

@@ -1,0 +1,101 @@
+"""Scores of entities against counts by hand, and against what is known of seqeval."""
+
+import json
+import random
+
+import pytest
+
+from keraszoo.errors import ScoreError
+from keraszoo.evaluation.tagging import known_entities, score_tags
+from keraszoo.text.tag_schemes import convert, spans
+from keraszoo.text.tagged_corpus import TaggedSentence
+
+
+def f1s(gold, predicted, **options):
+    scores = score_tags([gold.split()], [predicted.split()], **options)
+    return round(scores.f1.score / 100, 3), round(scores.f1_default.score / 100, 3), scores.invalid
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "strict", "default", "invalid"),
+    [
+        ("B-PER I-PER", "B-PER I-PER", 1.0, 1.0, 0),
+        ("B-PER I-PER", "I-PER I-PER", 0.0, 1.0, 1),
+        (
+            "B-PER O",
+            "B-PER I-LOC",
+            1.0,
+            0.667,
+            1,
+        ),  # a stray I- is nothing to strict, and an entity to default
+        ("B-PER I-PER", "B-PER O", 0.0, 0.0, 0),
+        ("O O", "O O", 0.0, 0.0, 0),
+        ("O O", "B-X O", 0.0, 0.0, 0),
+    ],
+)
+def test_strict_and_default(gold, predicted, strict, default, invalid):
+    assert f1s(gold, predicted) == (strict, default, invalid)
+
+
+def test_against_counts_by_a_loop():
+    draw = random.Random(3)
+    tags = ["O", "O", "B-A", "I-A", "B-B", "I-B"]
+    predicted = [[draw.choice(tags) for _ in range(draw.randint(1, 9))] for _ in range(60)]
+    gold = [list(convert([draw.choice(tags) for _ in p], "IOB2", "IOB2")) for p in predicted]
+    right = found = there = 0
+    for g, p in zip(gold, predicted, strict=True):
+        wanted = set(spans(g, "IOB2"))
+        got = {span for span in spans(p, "IOB2") if p[span.start].startswith("B")}
+        right, found, there = right + len(wanted & got), found + len(got), there + len(wanted)
+    scores = score_tags(gold, predicted)
+    assert (scores.f1.gold, scores.f1.found) == (there, found)
+    assert scores.f1.precision == pytest.approx(100 * right / found)
+    assert scores.f1.recall == pytest.approx(100 * right / there)
+    assert scores.f1.score == pytest.approx(200 * right / (found + there))
+    assert sum(score.gold for score in scores.labels) == there
+    confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label != "-")
+    assert confused == there
+    assert (scores.sentences, scores.tokens) == (60, sum(map(len, gold)))
+
+
+def test_confusion_and_bounds():
+    gold = ["B-A I-A O B-B O B-A", "O O"]
+    predicted = ["B-B I-B O B-B I-B O", "O B-B"]
+    scores = score_tags([g.split() for g in gold], [p.split() for p in predicted])
+    assert scores.confusion == {"-": {"B": 1}, "A": {"-": 1, "B": 1}, "B": {"B": 1}}
+    assert scores.misplaced == 1
+    shown = str(scores)
+    assert "gold \\ found" in shown and "seqeval" in shown and "strict IOB2" in shown
+    assert json.loads(json.dumps(scores.as_dict()))["confusion"][0] == ["-", "B", 1]
+
+
+def test_entities_seen_in_training_and_others():
+    train = [TaggedSentence(("Ed", "Koch", "ran"), ("B-P", "I-P", "O"))]
+    tokens = [["Ed", "Koch", "met", "Ed"], ["Rome", "Ed", "Koch"]]
+    gold = [["B-P", "I-P", "O", "B-P"], ["O", "B-P", "I-P"]]
+    predicted = [["B-P", "I-P", "O", "B-P"], ["B-P", "O", "O"]]
+    scores = score_tags(gold, predicted, tokens, known_entities(train))
+    assert (scores.f1_seen.precision, scores.f1_seen.recall) == (100.0, 50.0)
+    assert (scores.f1_unseen.precision, scores.f1_unseen.recall) == (50.0, 100.0)
+    assert "f1_seen" not in score_tags(gold, predicted).as_dict()
+
+
+def test_tags_of_another_scheme():
+    assert f1s("B-A I-A O B-A", "B-A E-A O S-A", scheme="BIOES") == (1.0, 1.0, 0)
+    assert f1s("B-A I-A O B-A", "B-A I-A O S-A", scheme="BIOES") == (1.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "said"),
+    [
+        ([], [], "gold: expected at least one sentence"),
+        ([["O"]], [["O"], ["O"]], "predicted: 2 sentences for 1 of gold"),
+        ([["O"], ["O"]], [["O"], ["O", "O"]], r"predicted\[1\]: 2 tokens for 1 of gold"),
+        ([["O"]], [["[PAD]"]], r"predicted\[0\]: expected a tag"),
+        ([["O"]], [["S-A"]], r"predicted\[0\]: expected a tag of IOB2"),
+        ([["O", "I-A"]], [["O", "O"]], r"gold\[0\]: is not valid IOB2: O I-A"),
+    ],
+)
+def test_what_cannot_be_scored(gold, predicted, said):
+    with pytest.raises(ScoreError, match=said):
+        score_tags(gold, predicted)

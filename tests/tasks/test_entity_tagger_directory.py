@@ -1,0 +1,79 @@
+"""A tagger that was saved is the same when it is read; one that was changed is not read at all."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger, Translator, manifest, pretrained
+from keraszoo.errors import PresetError
+
+
+def test_the_same_after_reading(new_tagger, tmp_path):
+    tagger = new_tagger(scheme="BIOES", token_rules="marks_apart", backoff=("exact", "lower"))
+    tagger.metrics = {"validation": {"val_f1": 50.0}}
+    tagger.save_to_preset(tmp_path / "model")
+    again = EntityTagger.from_preset(tmp_path / "model")
+    assert again.vocabulary == tagger.vocabulary and again.metrics == tagger.metrics
+    for ours, theirs in zip(again.model.get_weights(), tagger.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (again.model.chain.allowed[0] == tagger.model.chain.allowed[0]).all()
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "LOC, PER" in card and "EntityTagger.from_preset" in card
+
+
+def test_half_the_size(tagger_directory, trained_tagger, tmp_path):
+    trained_tagger.save_to_preset(tmp_path / "half", dtype="float16")
+    sizes = [(d / "model.weights.h5").stat().st_size for d in (tagger_directory, tmp_path / "half")]
+    assert sizes[1] < sizes[0]  # by little: most of a file this small is not numbers
+    again = EntityTagger.from_preset(tmp_path / "half")
+    for ours, theirs in zip(trained_tagger.model.get_weights(), again.model.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_constraints_that_there_were_not_are_not_there_again(new_tagger, tmp_path):
+    tagger = new_tagger(constrain="none", crf=False)
+    assert tagger.model.chain is None
+    tagger.save_to_preset(tmp_path / "model")
+    assert EntityTagger.from_preset(tmp_path / "model").model.chain is None
+
+
+def test_directories_of_other_tasks(tagger_directory, trained_directory):
+    with pytest.raises(PresetError, match="expected a directory for tagging, got one for 'translation'"):
+        EntityTagger.from_preset(trained_directory)
+    with pytest.raises(PresetError, match="expected a directory for translation, got one for 'tagging'"):
+        Translator.from_preset(tagger_directory)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "said"),
+    [
+        ("model", "class", "RNNSearch", "there is no model 'RNNSearch'"),
+        ("model", "config", {"units": "many"}, "not one of a model"),
+        ("vocabulary", "scheme", "BIOU", "BIOU"),
+        ("vocabulary", "labels", ["PER"], "allowed transitions must be"),
+        ("vocabulary", "colour", "red", "not one of a tagger"),
+        ("vocabulary", None, None, "not one of a tagger"),
+    ],
+)
+def test_a_config_of_something_else(tagger_directory, tmp_path, section, key, value, said):
+    directory = pretrained.read_directory(tagger_directory)
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    config = json.loads(files["config.json"])
+    if key is None:
+        config[section] = value
+    else:
+        config[section][key] = value
+    pretrained.write_directory(tmp_path / "model", {**files, "config.json": config})
+    with pytest.raises(PresetError, match=said):
+        EntityTagger.from_preset(tmp_path / "model")
+
+
+def test_a_flipped_bit_is_found(tagger_directory, tmp_path):
+    directory = pretrained.read_directory(tagger_directory)
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    pretrained.write_directory(tmp_path / "model", files)
+    words = tmp_path / "model" / "words.txt"
+    words.write_bytes(words.read_bytes().replace(b"Paris", b"Pariz"))
+    with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of " + manifest.MANIFEST):
+        EntityTagger.from_preset(tmp_path / "model")

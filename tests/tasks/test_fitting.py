@@ -1,0 +1,68 @@
+"""What the trainings of all tasks share: places for checkpoints, and a disk that is full."""
+
+import os
+
+import pytest
+
+from keraszoo.errors import PresetError, RecipeError
+from keraszoo.tasks import fitting
+from keraszoo.tasks.recipe import TrainingSection
+from keraszoo.training.checkpoints import Checkpoints
+
+
+def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):
+    class Stop(Exception):
+        pass
+
+    with pytest.raises(Stop), fitting.opened(tmp_path / "run", {"seed": 1}) as places:
+        places.save(3, {"run": {"over": False}})
+        raise Stop
+    with fitting.opened(tmp_path / "run", {"seed": 1}) as places:
+        assert places.newest.step == 3
+    assert os.listdir(tmp_path) == []
+    with fitting.opened(None, {}) as places:
+        assert places is None
+
+
+def test_open_checkpoints_are_left_to_whom_they_belong(tmp_path):
+    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
+        with fitting.opened(given, {"data": "a"}) as places:
+            assert places is given
+            places.save(3, {"run": {"over": False}})
+    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
+        with pytest.raises(RecipeError, match='data was "a", is "b"'), fitting.opened(given, {"data": "b"}):
+            pass
+
+
+def test_a_best_model_that_cannot_be_saved_for_want_of_room_ends_nothing():
+    def fail(cause):
+        def save(logs):
+            raise PresetError("model: cannot be written: No space left on device") from cause
+
+        return save
+
+    with pytest.warns(
+        UserWarning, match="the best model so far was not saved: model: cannot .*; training goes"
+    ):
+        fitting._try(fail(OSError()), {})
+    with pytest.raises(PresetError):
+        fitting._try(fail(None), {})
+
+
+def test_rows_are_shared_by_parts():
+    assert fitting.rows_multiple(TrainingSection(accumulate=3)) == 3
+
+
+def test_what_decides_nothing_may_change():
+    one, other = (
+        TrainingSection(),
+        TrainingSection(checkpoint_minutes=1, checkpoint_steps=5, tensorboard=True),
+    )
+    assert one.deciding() == other.deciding() != TrainingSection(accumulate=2).deciding()
+
+
+def test_xla_does_not_go_with_a_strategy(monkeypatch):
+    monkeypatch.setattr(fitting, "make_strategy", lambda *arguments: object())
+    settings = TrainingSection(strategy="mirrored", jit_compile=True)
+    with pytest.raises(RecipeError, match="`jit_compile: true` does not work with a `strategy`"):
+        fitting.fit_and_choose(None, [], settings, None)

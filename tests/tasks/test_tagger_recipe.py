@@ -1,0 +1,78 @@
+"""Recipes of taggers: what they need, what they refuse, and which kind a file is."""
+
+import pytest
+
+from keraszoo.errors import RecipeError
+from keraszoo.tasks.recipe import Recipe
+from keraszoo.tasks.recipe_tasks import read_recipe
+from keraszoo.tasks.tagger_recipe import TAGGING_MODELS, TaggerRecipe
+
+LEAST = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/model"}
+
+
+def checked(**sections):
+    return TaggerRecipe.from_dict({**LEAST, **sections})
+
+
+def test_defaults():
+    recipe = checked()
+    optimizer = recipe.training.optimizer
+    assert (optimizer.schedule, optimizer.learning_rate, optimizer.beta_2) == ("constant", 0.001, 0.999)
+    assert (recipe.training.monitor, recipe.training.batch_tokens) == ("val_f1", 1024)
+    assert recipe.vectors is None and recipe.tags.scheme == "IOB2" and recipe.model.name == "recurrent"
+
+
+def test_there_and_back():
+    recipe = checked(
+        data={"train": ["a.tsv", "b.jsonl"], "validation": "v.tsv", "tag_column": "tag"},
+        vectors={"file": "v.txt", "backoff": ["exact"]},
+    )
+    assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
+    assert recipe.data.train == ["a.tsv", "b.jsonl"] and recipe.data.validation == ["v.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"subwords": {}}, "subwords: unknown key"),
+        ({"model": {"name": "rnnsearch"}}, "model.name: expected 'attention', 'recurrent' or 'transformer'"),
+        ({"data": {"train": []}}, "data.train: Value should have at least 1 item"),
+        ({"data": {"train": "a", "scheme": "BIO"}}, "data.scheme: expected 'IO', 'IOB1'"),
+        ({"vectors": {"file": "v", "backoff": ["lowest"]}}, "vectors: backoff: expected names of exact"),
+        ({"training": {"patience": 3}}, "`training.patience` needs `data.validation`, which is missing"),
+        ({"training": {"label_smoothing": 0.1}}, "training.label_smoothing: unknown key"),
+        (
+            {"training": {"optimizer": {"schedule": "transformer"}}},
+            "computed from d_model, which recurrent has not",
+        ),
+        ({"tags": {"scheme": "IOB1"}}, "tags.scheme: expected 'IOB2' or 'BIOES'"),
+    ],
+)
+def test_what_is_wrong_is_said(sections, said):
+    with pytest.raises(RecipeError) as raised:
+        checked(**sections)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_the_task_says_which_kind(tmp_path):
+    file = tmp_path / "recipe.yaml"
+    file.write_text("task: tagging\ndata: {train: a.tsv}\noutput: out\n")
+    recipe = read_recipe(file, ["training.seed=3"])
+    assert isinstance(recipe, TaggerRecipe) and recipe.training.seed == 3
+    assert recipe.data.train == [str(tmp_path / "a.tsv")]
+    file.write_text("data: {train: {tsv: a.tsv}}\noutput: out\n")
+    assert isinstance(read_recipe(file), Recipe)
+    assert isinstance(read_recipe(file, ["task=translation"]), Recipe)
+    file.write_text("data: {train: a.tsv}\ntask: taging\noutput: out\n")
+    with pytest.raises(RecipeError, match="recipe.yaml:2: task: there is no 'taging', did you mean tagging?"):
+        read_recipe(file)
+
+
+def test_the_examples_are_recipes(monkeypatch):
+    from pathlib import Path
+
+    for name in ("BC5CDR", "NCBI_DISEASE", "WNUT17", "VECTORS"):
+        monkeypatch.setenv(name, "/data")
+    folder = Path(__file__).parents[2] / "examples" / "recipes"
+    recipes = [read_recipe(file) for file in folder.glob("*.yaml") if "task: tagging" in file.read_text()]
+    assert len(recipes) >= 4 and {recipe.model.name for recipe in recipes} <= set(TAGGING_MODELS)

@@ -1,0 +1,56 @@
+"""The strip of words: all of them, none over another, the darkest where the weight is."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from keraszoo.attention_strip import attention_strip
+from keraszoo.errors import KerasZooError
+
+
+def boxes(figure):
+    return figure.axes[0].patches
+
+
+def test_words_tags_and_colours(tmp_path):
+    words, weights = ["Ada", "met", "Kurt", "Gödel"], [0.1, 0.0, 0.2, 0.7]
+    figure = attention_strip(words, weights, ["B-PER", "O", "B-PER", "I-PER"], tmp_path / "a", title="t")
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == ["Ada", "PER", "met", "Kurt", "PER", "Gödel", "PER"]
+    darkness = [1 - np.mean(box.get_facecolor()[:3]) for box in boxes(figure)]
+    assert np.argsort(darkness).tolist() == np.argsort(weights).tolist()
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_long_sentences_go_on_in_further_lines():
+    count = 60
+    figure = attention_strip([f"word{i}" for i in range(count)], np.full(count, 1 / count))
+    figure.draw_without_rendering()
+    places = [(box.get_y(), box.get_x(), box.get_x() + box.get_width()) for box in boxes(figure)]
+    assert places == sorted(places) and len({line for line, *_ in places}) > 3
+    for (line, _, end), (next_line, start, _) in zip(places, places[1:], strict=False):
+        assert next_line > line or start >= end - 1e-9
+    for box, text in zip(boxes(figure), figure.axes[0].texts, strict=True):
+        inside, around = text.get_window_extent(), box.get_window_extent()
+        assert inside.x0 >= around.x0 - 1 and inside.x1 <= around.x1 + 1
+
+
+def test_words_that_are_hard_to_draw():
+    figure = attention_strip(["$x$", "\t", "😀", "x" * 99], [0.25] * 4)
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in figure.axes[0].texts][0] == "$x$"
+
+
+@pytest.mark.parametrize(
+    ("words", "weights", "tags", "said"),
+    [
+        ([], [], None, "tokens: expected at least one"),
+        (["a"], [0.1, 0.2], None, r"expected shape \(1,\), one for each token, got \(2,\)"),
+        (["a"], [2.0], None, "expected values from 0 to 1"),
+        (["a"], [1.0], ["O", "O"], "tags: expected one for each of 1 tokens, got 2"),
+    ],
+)
+def test_what_cannot_be_drawn(words, weights, tags, said):
+    with pytest.raises(KerasZooError, match=said):
+        attention_strip(words, weights, tags)

@@ -1,0 +1,117 @@
+"""The commands of taggers: what they print, and the one line of everything that is wrong."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from keraszoo import cli
+from keraszoo.text.columns import column_lines, write_lines
+
+TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """Runs the command line in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def tagger(trained_tagger, monkeypatch):
+    """The trained tagger, which the commands find under any name."""
+    monkeypatch.setattr(cli.cli_tagger, "load", lambda model: trained_tagger)
+    monkeypatch.setattr(cli, "_task", lambda model: "tagging")
+    return trained_tagger
+
+
+def test_tag_from_stdin(run, tagger_directory):
+    code, out, err = run("tag", tagger_directory, stdin=f"{TEXT}\n\n".encode())
+    assert code == 0, err
+    first, blank = map(json.loads, out.splitlines())
+    assert [(e["text"], e["label"]) for e in first["entities"]] == [
+        ("Paris", "LOC"),
+        ("Kurt Gödel", "PER"),
+        ("Hedy Lamarr", "PER"),
+    ]
+    assert blank == {"text": "", "entities": []}
+
+
+def test_tag_into_every_format(run, tagger, tmp_path):
+    (tmp_path / "a.txt").write_text(f"{TEXT}\n")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": 1, "text": TEXT}) + "\n")
+    (tmp_path / "a.tsv").write_text("In\nParis\n\nOslo\n")
+    text = "In [LOC Paris], [PER Kurt Gödel] met [PER Hedy Lamarr].\n"
+    assert run("tag", "m", tmp_path / "a.txt", "--to", "text")[:2] == (0, text)
+    code, out, _ = run("tag", "m", tmp_path / "a.jsonl", "--from", "json", "--attention")
+    found = json.loads(out)
+    assert code == 0 and found["id"] == 1 and len(found["attention_weights"]) == len(found["tokens"])
+    out = run("tag", "m", tmp_path / "a.tsv", "--from", "columns")[1]
+    assert [line.split()[-1:] for line in out.splitlines()[:3]] == [["O"], ["B-LOC"], []]
+    assert [line.split()[:1] for line in out.splitlines()] == [["In"], ["Paris"], [], ["Oslo"]]
+    code, out, _ = run("tag", "m", tmp_path / "a.tsv", "--from", "columns", "--to", "html", "--attention")
+    assert code == 0 and out.startswith("<!DOCTYPE html>") and "<mark" in out and "Oslo" in out
+    out = run("tag", "m", "--to", "columns", stdin=b"Paris\n")[1]
+    assert out == "Paris\tB-LOC\n\n"
+
+
+def test_evaluate(run, tagger, other_sentences, tmp_path):
+    write_lines(tmp_path / "test.tsv", column_lines(other_sentences, "BIOES"))
+    code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.tsv", "--known", tmp_path / "test.tsv")
+    assert code == 0 and "F1, strict IOB2" in out and "F1, unseen" in out and "seqeval" in out
+    code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.tsv", "--scheme", "BIOES", "--json")
+    assert code == 0 and json.loads(out)["f1"]["score"] == pytest.approx(
+        tagger.evaluate(other_sentences).f1.score
+    )
+
+
+def test_plot_as_picture_and_page(run, tagger, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, out, _ = run("plot", "m", TEXT, tmp_path / "a.png")
+    assert code == 0 and out == "In [LOC Paris], [PER Kurt Gödel] met [PER Hedy Lamarr].\n"
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert run("plot", "m", f"{TEXT} Nobody knew.", tmp_path / "a.html")[0] == 0
+    assert "Nobody" in (tmp_path / "a.html").read_text()
+    code, _, err = run("plot", "m", f"{TEXT} Nobody knew.", tmp_path / "b.png")
+    assert code == 2 and "a picture shows one sentence, got 2" in err
+
+
+def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(type(tagger), "export", lambda self, directory: done.append(directory))
+    monkeypatch.setattr(type(tagger), "verify_export", lambda self, directory, texts: len(texts))
+    (tmp_path / "a.txt").write_text("a\nb\n")
+    code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
+    assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts are tagged alike\n")
+    assert done == [str(tmp_path / "saved")]
+
+
+def test_the_task_of_a_directory(tagger_directory, trained_directory):
+    assert cli._task(tagger_directory) == "tagging" and cli._task(trained_directory) == "translation"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["tag", "no-such-model"], "no-such-model: no such directory"),
+        (["tag", "m", "--from", "xml"], "--from: expected one of text, columns, json, got 'xml'"),
+        (["tag", "m", "--to", "pdf"], "--to: expected one of text, columns, json, html, got 'pdf'"),
+        (["tag", "m", "--to", "text", "--attention"], "--attention: expected --to json or html, got text"),
+        (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect beside --data"),
+        (["evaluate", "m", "--source", "y"], "Missing option '--references', or --data for a tagger"),
+        (["train", "no.yaml", "--seeds", "0"], "Invalid value for '--seeds'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err

@@ -1,0 +1,107 @@
+"""Adam: the same update in parts as at once, and none at all from a gradient that is not finite."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.training.adam import Adam, largest_gradients
+from keraszoo.training.schedules import InverseSquareRoot
+
+SHAPES = (3, 5), (7,)
+
+
+def draw(rng):
+    return [rng.normal(size=shape).astype("float32") for shape in SHAPES]
+
+
+def make(accumulate=1, **options):
+    rng = np.random.default_rng(0)
+    weights = [keras.Variable(value, name=name) for value, name in zip(draw(rng), "ab", strict=True)]
+    optimizer = Adam(options.pop("rate", 0.1), accumulate=accumulate, **options)
+    optimizer.build(weights)
+    return optimizer, weights, rng
+
+
+def numbers(variables):
+    return [np.array(ops.convert_to_numpy(variable)) for variable in variables]
+
+
+def apply(optimizer, weights, gradients):
+    optimizer.apply(list(map(ops.convert_to_tensor, gradients)), weights)
+
+
+@pytest.mark.parametrize("clipnorm", [None, 0.5])
+def test_parts_of_a_batch_make_the_update_of_the_whole(clipnorm):
+    whole, in_parts = make(global_clipnorm=clipnorm), make(3, global_clipnorm=clipnorm)
+    for _ in range(3):
+        parts = [draw(whole[2]) for _ in range(3)]
+        before = numbers(in_parts[1])
+        for number, part in enumerate(parts):
+            if number:
+                assert all(map(np.array_equal, before, numbers(in_parts[1])))  # not yet
+            apply(*in_parts[:2], part)
+        apply(*whole[:2], [np.mean(some, axis=0) for some in zip(*parts, strict=True)])
+        for ours, theirs in zip(numbers(in_parts[1]), numbers(whole[1]), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_schedule_counts_updates_and_not_parts():
+    optimizer, weights, rng = make(2, rate=InverseSquareRoot(1.0, 10))
+    rates = []
+    for _ in range(6):
+        rates.append(round(float(optimizer.learning_rate), 4))
+        apply(optimizer, weights, draw(rng))
+    assert rates == [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+@pytest.mark.parametrize("clipnorm", [None, 0.5])
+def test_a_gradient_that_is_not_finite_changes_nothing_then_or_later(poison, clipnorm):
+    optimizer, weights, rng = make(global_clipnorm=clipnorm)
+    apply(optimizer, weights, draw(rng))
+    state = [*weights, *optimizer._momentums, *optimizer._velocities]
+    before, bad = numbers(state), draw(rng)
+    bad[1][2] = poison
+    apply(optimizer, weights, bad)
+    health = ops.convert_to_numpy(optimizer.health)
+    assert not np.isfinite(health[0]) and np.isfinite(health[1]) and health[2] == 2
+    apply(optimizer, weights, draw(rng))
+    assert all(map(np.array_equal, before, numbers(state)))
+    np.testing.assert_array_equal(health, ops.convert_to_numpy(optimizer.health))
+    (first, norm), (second, other) = largest_gradients(optimizer)
+    assert (first, second) == (weights[1].path, weights[0].path) and not np.isfinite(norm)
+    assert other == pytest.approx(np.linalg.norm(bad[0]), rel=1e-5)
+
+
+def test_health_is_measured():
+    optimizer, weights, rng = make(global_clipnorm=0.1)
+    gradients = draw(rng)
+    apply(optimizer, weights, gradients)
+    gradient, length, call = ops.convert_to_numpy(optimizer.health)
+    assert gradient == pytest.approx(np.linalg.norm(np.concatenate([g.ravel() for g in gradients])), rel=1e-5)
+    wanted = np.linalg.norm(np.concatenate([w.ravel() for w in numbers(weights)]))
+    assert (length, call) == (pytest.approx(wanted, rel=1e-5), 1)
+
+
+def test_a_weight_without_a_gradient():
+    optimizer, weights, rng = make()
+    before = numbers(weights)[0]
+    with pytest.warns(UserWarning, match="no gradient|not exist"):
+        optimizer.apply([None, ops.convert_to_tensor(draw(rng)[1])], weights)
+    assert np.array_equal(before, numbers(weights)[0])
+    assert ops.convert_to_numpy(optimizer.gradient_norms)[0] == 0
+
+
+def test_its_configuration_makes_it_again():
+    assert Adam.from_config(Adam(0.5, accumulate=4).get_config()).accumulate == 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}, {"accumulate": 2, "weight_decay": 0.1}],
+)
+def test_options_that_are_refused(options):
+    with pytest.raises(KerasZooError, match="Adam: "):
+        Adam(0.1, **options)

@@ -1,0 +1,217 @@
+"""Checkpoints: what is read is what was saved, whatever happened to the writer or to the files."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keraszoo import pretrained
+from keraszoo.errors import PresetError, RecipeError
+from keraszoo.training.checkpoints import Checkpoints, differences, read_checkpoint
+
+IDENTITY = {"recipe": {"seed": 1, "model": {"units": 8}}}
+
+
+def parts(step):
+    arrays = [np.full((3, 2), step, "float32"), np.array(step), np.zeros((0, 4))]
+    plain = {"over": False, "loss": [0.1, float("inf")], "best": None}
+    return {"model": {"variables": arrays, "seeds": [np.arange(step)]}, "run": plain, "last": {}}
+
+
+def fill(folder, *steps, **options):
+    with Checkpoints(folder, IDENTITY, **options).open() as checkpoints:
+        for step in steps:
+            checkpoints.save(step, parts(step))
+
+
+def newest(folder):
+    with Checkpoints(folder, IDENTITY).open() as checkpoints:
+        return checkpoints.newest
+
+
+def names(folder):
+    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+
+
+def same(state, other):
+    assert state.keys() == other.keys()
+    for key, value in state.items():
+        if isinstance(value, list) and isinstance(value[0], np.ndarray):
+            for array, their in zip(value, other[key], strict=True):
+                assert array.dtype == their.dtype and np.array_equal(array, their)
+        else:
+            assert value == other[key]
+
+
+def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
+    folder = tmp_path / "a" / "run.checkpoints"
+    fill(folder, 2, 9, 10, files={"source.model": b"\0\1"})
+    assert names(folder) == ["step-00000009", "step-00000010"]
+    found = newest(folder)
+    assert found.step == 10 and found.files == {"source.model": b"\0\1"} and found.identity == IDENTITY
+    for name, state in parts(10).items():
+        same(found.parts[name], state)
+
+
+def test_a_folder_is_made_when_there_is_something_to_save(tmp_path):
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        assert checkpoints.newest is None and not checkpoints.finished
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "missing", "added"])
+def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
+    fill(tmp_path / "run", 1, 2)
+    file = tmp_path / "run" / "step-00000002" / "model.npz"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    {
+        "flip": lambda: file.write_bytes(content),
+        "cut": lambda: file.write_bytes(content[:-9]),
+        "missing": file.unlink,
+        "added": lambda: (file.parent / "more").write_text(""),
+    }[damage]()
+    with pytest.warns(UserWarning, match="a damaged checkpoint is left out: .*step-00000002"):
+        assert newest(tmp_path / "run").step == 1
+
+
+def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
+    fill(tmp_path / "run", 1)
+    (tmp_path / "run" / "step-00000001" / "state.json").write_text("{}")
+    with pytest.warns(UserWarning), pytest.raises(PresetError, match="no checkpoint in it is whole"):
+        newest(tmp_path / "run")
+
+
+def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
+    fill(tmp_path / "run", 1)
+    other = {"recipe": {"seed": 2, "model": {"units": 8, "cell": "gru"}}}
+    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; go on as it began"
+    with pytest.raises(RecipeError, match=said), Checkpoints(tmp_path / "run", other).open():
+        pass
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        checkpoints.save(2, parts(2))
+        checkpoints.finish(steps=2)
+        assert names(tmp_path / "run") == ["finished"]
+    with pytest.raises(RecipeError, match="seed was 1"), Checkpoints(tmp_path / "run", other).open():
+        pass
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        assert checkpoints.finished and checkpoints.newest is None
+        checkpoints.forget()
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_known_later_must_be_the_same_too(tmp_path):
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        checkpoints.require(data="abc")
+        checkpoints.save(1, parts(1))
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        checkpoints.require(data="abc")
+        with pytest.raises(RecipeError, match='data was "abc", is "abd"'):
+            checkpoints.require(data="abd")
+
+
+def test_other_libraries_are_worth_a_warning(tmp_path, monkeypatch):
+    fill(tmp_path / "run", 1)
+    monkeypatch.setattr("keraszoo.training.checkpoints._versions", lambda: {"keras": "9.9"})
+    with pytest.warns(UserWarning, match="goes on with other libraries: .*keras was .*is .9.9"):
+        newest(tmp_path / "run")
+
+
+def test_one_process_at_a_time(tmp_path):
+    fill(tmp_path / "run", 1)
+    with Checkpoints(tmp_path / "run", IDENTITY).open():
+        with pytest.raises(PresetError, match="another process is training"):
+            newest(tmp_path / "run")
+    assert newest(tmp_path / "run").step == 1
+
+
+@pytest.mark.parametrize("where", ["savez", "fsync", "rename"])
+def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
+    fill(tmp_path / "run", 1)
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        with monkeypatch.context() as patch:
+            patch.setattr(np if where == "savez" else os, where, full)
+            with pytest.raises(PresetError, match="step-00000002: cannot be written: No space left"):
+                checkpoints.save(2, parts(2))
+        assert names(tmp_path / "run") == ["step-00000001"]
+        checkpoints.save(3, parts(3))
+    assert newest(tmp_path / "run").step == 3
+
+
+def test_a_directory_that_is_no_checkpoint(tmp_path):
+    pretrained.write_directory(tmp_path / "model", {"config.json": {"task": "translation"}})
+    with pytest.raises(PresetError, match="is no checkpoint but a directory for 'translation'"):
+        read_checkpoint(tmp_path / "model")
+
+
+def test_differences_of_long_values_are_cut():
+    (line,) = differences({"a": "x" * 500}, {"a": [1]})
+    assert line.startswith('a was "xxx') and line.endswith("..., is [1]") and len(line) < 110
+
+
+# Saves step 1, forks, and has the child killed at the n-th system call of saving steps 2 and 3.
+KILLER = """
+import os, pathlib, signal, sys
+import numpy as np
+from keraszoo import atomic
+from keraszoo.training.checkpoints import Checkpoints
+
+def parts(step):
+    return {"model": {"variables": [np.full(5, step)]}, "run": {"over": False}}
+
+def watch(n):
+    def watched(name, function):
+        def call(*arguments, **options):
+            nonlocal n
+            for when in ("before", "after"):
+                if n == 0:
+                    print(when, name, flush=True)
+                    os.kill(os.getpid(), signal.SIGKILL)
+                n -= 1
+                result = function(*arguments, **options) if when == "before" else result
+            return result
+        return call
+    for module, name in [(os, "rename"), (os, "fsync"), (os, "mkdir"), (os, "unlink"), (os, "rmdir"),
+                         (pathlib.Path, "write_bytes"), (np, "savez"), (atomic, "exchange")]:
+        setattr(module, name, watched(name, getattr(module, name)))
+
+for n in range(0, 500, 3):
+    folder = pathlib.Path(sys.argv[1], str(n))
+    with Checkpoints(folder, {}, keep=1).open() as checkpoints:
+        checkpoints.save(1, parts(1))
+    child = os.fork()
+    if not child:
+        with Checkpoints(folder, {}, keep=1).open() as checkpoints:
+            watch(n)
+            checkpoints.save(2, parts(2))
+            checkpoints.save(3, parts(3))
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
+    command = [sys.executable, "-c", KILLER, tmp_path]
+    where = Path(__file__).parent.parent.parent
+    done = subprocess.run(command, check=True, timeout=300, cwd=where, capture_output=True, text=True)
+    killed, found = {tuple(line.split()) for line in done.stdout.splitlines()}, []
+    for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
+        with Checkpoints(folder, {}, keep=1).open() as checkpoints:
+            found.append(checkpoints.newest.step)
+            assert checkpoints.newest.parts["model"]["variables"][0].tolist() == [found[-1]] * 5
+            checkpoints.save(4, {"run": {"over": True}})
+        assert names(folder) == ["step-00000004"] and os.listdir(folder).count(".lock") == 1
+        assert len(os.listdir(folder)) == 2  # nothing of the dead is left
+    assert found == sorted(found) and set(found) == {1, 2, 3} and len(found) > 12
+    assert {when for when, _ in killed} == {"before", "after"}
+    assert {"savez", "write_bytes", "fsync", "rename", "unlink", "rmdir"} <= {name for _, name in killed}

@@ -1,0 +1,174 @@
+"""Runs that are stopped and go on: they end with the very weights of runs that were not."""
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import warnings
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.run import train
+
+V = 12
+MODELS = {
+    "rnn": lambda: RNNSearch(V, embedding_dim=4, units=3, dropout=0.3),
+    "transformer": lambda: Transformer(
+        V, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.3, pre_norm=True
+    ),
+}
+
+
+class Judge(keras.callbacks.Callback):
+    """Figures that rise and fall, in place of an evaluation."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_loss"] = [3.0, 1.0, 2.0, 1.5, 0.5, 4.0][epoch]
+
+
+class At(keras.callbacks.Callback):
+    """Does something when so many steps are made."""
+
+    def __init__(self, step, act):
+        super().__init__()
+        self.left, self.act = step, act
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.left -= 1
+        if self.left == 0:
+            self.act(self.model)
+
+
+@pytest.fixture
+def batches():
+    draw = np.random.default_rng(0)
+    rows = [[draw.integers(4, V, size=draw.integers(1, 5)).tolist() for _ in range(18)] for _ in range(2)]
+    corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
+    return TokenBatches(corpus, 32, seed=1, replicas=2, shapes=None)
+
+
+def run(batches, kind="rnn", folder=None, at=None, parts=1, eager=True, steps=7, **options):
+    """Trains a new model; what it ends with is what decides everything else."""
+    keras.utils.set_random_seed(1)
+    model = MODELS[kind]()
+    model.build()
+    best, last = BestWeights("val_loss", patience=4), LastWeights(2)
+
+    def compile_model(model):
+        optimizer = make_optimizer(learning_rate=0.01, warmup_steps=5, clipnorm=1.0, accumulate=parts)
+        model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=eager, jit_compile=False)
+
+    callbacks = [Judge(), best, last, *([] if at is None else [at])]
+    options = {"steps_per_evaluation": 3, "callbacks": callbacks, "verbose": 0, **options}
+    if folder is None:
+        history = train(model, batches, compile_model, steps, **options)
+    else:
+        with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
+            history = train(model, batches, compile_model, steps, checkpoints=checkpoints, **options)
+    arrays = [v.numpy() for v in [*model.variables, *model.optimizer.variables]]
+    arrays += [*best.weights, *last.mean(), *(np.array(history.history[key]) for key in ("loss", "val_loss"))]
+    return arrays, best.best_epoch, history.epoch, history.steps, history.target_tokens
+
+
+def same(one, other):
+    assert all(map(np.array_equal, one[0], other[0])) and len(one[0]) == len(other[0])
+    assert one[1:] == other[1:]
+
+
+@contextlib.contextmanager
+def recorded():
+    """The texts of the warnings of keraszoo, in a list; those of NumPy on Keras are not asked for."""
+    texts = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    texts += [str(warning.message) for warning in caught if warning.category is UserWarning]
+
+
+def interrupt(kind):
+    return lambda model: os.kill(os.getpid(), kind)
+
+
+@pytest.mark.parametrize(("parts", "steps"), [(1, (1, 3, 5)), (2, (7,))])
+def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path, capsys, parts, steps):
+    whole = run(batches, "transformer", parts=parts)
+    assert whole[1:4] == (1, [0, 1, 2], 7)
+    for step in steps:
+        with pytest.raises(KeyboardInterrupt):
+            run(batches, "transformer", tmp_path / str(step), At(step, interrupt(signal.SIGINT)), parts)
+        assert f"SIGINT: stopped after step {step / parts:g}, it is saved in" in capsys.readouterr().err
+        same(run(batches, "transformer", tmp_path / str(step), parts=parts), whole)
+        assert f"going on from step {step // parts} of 7" in capsys.readouterr().err
+
+
+def test_in_a_graph_it_is_the_same_after_a_crash_and_after_two_polite_kills(batches, tmp_path):
+    def crash(model):
+        raise MemoryError
+
+    whole = run(batches, eager=False)
+    options = {"folder": tmp_path / "run", "eager": False, "checkpoint_steps": 2}
+    with pytest.raises(MemoryError):
+        run(batches, at=At(5, crash), **options)
+    for _ in range(2):  # from step 4 to 5, then to the end of the second period
+        with pytest.raises(SystemExit) as end:
+            run(batches, at=At(1, interrupt(signal.SIGTERM)), **options)
+        assert end.value.code == 143
+    assert sorted(os.listdir(tmp_path / "run"))[1:] == ["step-00000005", "step-00000006"]
+    same(run(batches, **options), whole)
+    same(run(batches, **options), whole)  # nothing is left to do
+
+
+def test_patience_that_ran_out_is_remembered(batches, tmp_path):
+    options = {"folder": tmp_path / "run", "steps": 24}
+
+    class Impatient(At):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    ended = run(batches, at=Impatient(99, None), **options)
+    assert ended[2:4] == ([0, 1], 6)
+    same(run(batches, **options), ended)
+
+
+def test_a_full_disk_ends_nothing(batches, tmp_path, monkeypatch, capsys):
+    whole, savez = run(batches), np.savez
+
+    def full(path, **arrays):
+        if 3 <= int(arrays.get("optimizer/0", 0)) <= 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        savez(path, **arrays)
+
+    monkeypatch.setattr(np, "savez", full)
+    options = {"folder": tmp_path / "run", "checkpoint_steps": 1}
+    said = r"no checkpoint of step [3456]: .*No space left on device; the last good one is of step 2"
+    with recorded() as warned:
+        same(run(batches, **options), whole)
+    assert [bool(re.match(said, text)) for text in warned] == [True] * 4
+    with recorded(), pytest.raises(KeyboardInterrupt):
+        run(batches, at=At(5, interrupt(signal.SIGINT)), **{**options, "folder": tmp_path / "other"})
+    said = "SIGINT: stopped after step 5, but it could not be saved: it goes on from step 2"
+    assert said in capsys.readouterr().err
+    monkeypatch.setattr(np, "savez", savez)
+    same(run(batches, folder=tmp_path / "other"), whole)
+
+
+def test_without_checkpoints_signals_are_left_alone(batches):
+    def note(number, frame):
+        raise ZeroDivisionError
+
+    before = signal.signal(signal.SIGTERM, note)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            run(batches, at=At(2, interrupt(signal.SIGTERM)))
+    finally:
+        signal.signal(signal.SIGTERM, before)
