@@ -8,7 +8,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?=
+# Two processes, each with whole files: most of a test's time is TensorFlow's tracing, which keeps one core busy.
+PYTEST_ARGS ?= --numprocesses 2 --dist loadfile
 DEMO ?= examples/number_words.py
 # The rooms that know Keras alone, and so run on every backend of it.
 ANY_BACKEND := $(wildcard $(foreach room,layers models search,tests/$(room) keraszoo/$(room)))

@@ -7,9 +7,16 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import keras  # noqa: E402 - the variables above are read when TensorFlow and matplotlib are imported
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
-settings.register_profile("keraszoo", deadline=None, derandomize=True, database=None)
+# A loaded machine is no failure: neither a deadline nor slow examples are one.
+settings.register_profile(
+    "keraszoo",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("keraszoo")
 
 

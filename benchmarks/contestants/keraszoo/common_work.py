@@ -77,23 +77,6 @@ def make_batches(prep, variant):
     return TokenBatches(corpus, batches=kit.read_batches(prep), seed=1, shapes=None)
 
 
-def steps(batches):
-    """All steps of training as one endless data set: `fit` keeps its iterator from window to window."""
-    import keras
-
-    from keraszoo.training.memory import keep_freed_memory
-
-    class Steps(keras.utils.PyDataset):
-        num_batches = None
-
-        def __getitem__(self, i):
-            if i == 2:
-                keep_freed_memory()
-            return batches.batch(*divmod(i, len(batches)))
-
-    return Steps()
-
-
 def compile_model(model, warmup=400, factor=0.4):
     """Label smoothing 0.1, Adam, the Transformer's schedule with a peak of 1.25e-3; RNNs clip at 5."""
     from keraszoo.training.losses import TokenCrossentropy

@@ -13,6 +13,8 @@ from keraszoo import Translator  # noqa: E402
 from keraszoo.evaluation.translation import score_translations  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
+from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
+from keraszoo.training.periods import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
@@ -55,12 +57,12 @@ class Checkpoints(keras.callbacks.Callback):
 
 checkpoints = Checkpoints()
 model.fit(
-    common_work.steps(batches),
+    Periods(batches),
     steps_per_epoch=len(batches),
     epochs=1_000_000,
     shuffle=False,
     verbose=0,
-    callbacks=[checkpoints],
+    callbacks=[KeepFreedMemory(), checkpoints],
 )
 sources, references = (kit.read_lines(arguments.prep / f"test.{side}") for side in ("en", "de"))
 for facts, weights in checkpoints.kept:

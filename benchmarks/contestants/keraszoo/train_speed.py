@@ -7,9 +7,13 @@ arguments = common_work.start("train-speed")
 
 import keras  # noqa: E402
 
+from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
+from keraszoo.training.periods import Periods  # noqa: E402
+
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
 batches = common_work.make_batches(arguments.prep, variant)
+periods = Periods(batches, arguments.steps)
 model = common_work.make_model(variant)
 common_work.compile_model(model)
 version, backend = common_work.versions()
@@ -41,8 +45,7 @@ class Windows(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.clock.__exit__()
-        first = epoch * arguments.steps
-        tokens = sum(batches.real_tokens(*divmod(first + i, len(batches))) for i in range(arguments.steps))
+        tokens = sum(batches.real_tokens(*periods.address(i)) for i in range(arguments.steps))
         kit.emit(
             bench="train-speed",
             contestant="keraszoo",
@@ -64,10 +67,10 @@ class Windows(keras.callbacks.Callback):
 
 model.fit(OfEachShape(), shuffle=False, verbose=0)
 model.fit(
-    common_work.steps(batches),
-    steps_per_epoch=arguments.steps,
+    periods,
+    steps_per_epoch=len(periods),
     epochs=arguments.repeat,
     shuffle=False,
     verbose=0,
-    callbacks=[Windows()],
+    callbacks=[periods.at_period(), KeepFreedMemory(), Windows()],
 )
