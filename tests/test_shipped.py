@@ -1,4 +1,4 @@
-"""The models that ship with a clone: whole, small, listed with their own figures, and saying what they said."""
+"""The models that ship with a clone: whole, small, listed with their figures, and saying what they said."""
 
 import json
 from pathlib import Path
