@@ -1,6 +1,7 @@
 """The steps of a run, in the terms of `fit`: an epoch of Keras is a period of steps."""
 
 import keras
+import numpy as np
 
 from keraszoo.errors import KerasZooError
 
@@ -56,11 +57,12 @@ class Periods(keras.utils.PyDataset):
         """What the i-th step of `fit` is given, counted on from period to period.
 
         Under TensorFlow Keras first looks at two of them, and takes every axis but the first for one of fixed
-        length in which they are alike. Until an epoch begins it is shown the first two of the corpus, which
-        differ wherever any differ (`EpochPlan.rearranged`).
+        length in which they are alike. So until an epoch begins the second that is shown is the first one,
+        longer along every other axis.
         """
         if not self._begun and i < 2:
-            return self._part(0, i % len(self.batches), 0)
+            shown = self._part(0, 0, 0)
+            return shown if i == 0 else keras.tree.map_structure(_longer, shown)
         step = self._first + i
         return self._part(*self._address(step), step % self.parts)
 
@@ -97,3 +99,7 @@ class Periods(keras.utils.PyDataset):
         share = keras.tree.map_structure(lambda array: array[part * rows : (part + 1) * rows], batch)
         inputs, target, weight = share
         return inputs, target, weight * self.parts
+
+
+def _longer(array):
+    return np.pad(array, [(0, int(axis > 0)) for axis in range(array.ndim)])

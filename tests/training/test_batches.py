@@ -146,8 +146,8 @@ def test_a_run_is_taken_up_though_its_next_batches_are_alike():
     corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
     batches = TokenBatches(corpus, batches=[[i] for i in range(5)], shapes=None, shuffle=False)
     shapes = [batches.shape(0, i)[1:] for i in range(5)]
-    assert sorted(shapes[2:4]) == [(4, 4), (4, 4)] or shapes[2] == shapes[3]
-    for skip, steps in ((2, 3), (2, 5), (2, 1), (4, 1)):
+    assert shapes[2] == shapes[3]
+    for skip, steps in ((0, 10), (2, 3), (2, 5), (2, 1), (4, 1)):
         tiny_model().fit(Periods(batches, skip=skip), steps_per_epoch=steps, shuffle=False, verbose=0)
 
 
