@@ -311,8 +311,8 @@ def _batches(sentences, batch_tokens):
 
 
 def _check_texts(texts):
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        came = "a str" if isinstance(texts, str) else "other items"
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        came = "other items" if isinstance(texts, (list, tuple)) else f"a {type(texts).__name__}"
         raise KerasZooError(f"expected a list of str, got {came}")
 
 

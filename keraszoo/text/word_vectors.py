@@ -157,6 +157,8 @@ class WordVectors:
         if words is not None:
             words = set(words)
             backoff = check_backoff(backoff)
+        if Path(path).suffix and not Path(path).exists():  # a file's name, and no shipped model's
+            raise DataError("expected a file or a directory of word vectors, there is none", path)
         if Path(path).is_file():
             forms = (
                 None if words is None else {form for word in words for form in backoff_forms(word, backoff)}

@@ -180,3 +180,5 @@ def test_directories_of_other_kinds(vectors, tmp_path):
         WordVectors.read(tmp_path / "w")
     with pytest.raises(PresetError, match="no such directory"):
         WordVectors.read(tmp_path / "none")
+    with pytest.raises(DataError, match="none.bin: expected a file or a directory of word vectors"):
+        WordVectors.read(tmp_path / "none.bin")
