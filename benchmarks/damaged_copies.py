@@ -18,8 +18,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from keraszoo import pretrained
 from keraszoo.errors import PresetError
+from keraszoo.saving import model_directory
 
 FOLDER = Path(__file__).resolve().parents[1] / "pretrained"
 
@@ -48,7 +48,7 @@ def main():
     sys.exit(failed > 0)
 
 
-def judge(directory, others, count, seed=1, load=pretrained.read_directory):
+def judge(directory, others, count, seed=1, load=model_directory.read_directory):
     """Damages a directory `count` times.
 
     Args:

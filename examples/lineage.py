@@ -22,10 +22,11 @@ import itertools
 import os
 from pathlib import Path
 
-from keraszoo import Translator, pretrained
+from keraszoo import Translator
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.length_plot import length_plot
+from keraszoo.saving import model_directory
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import run_recipe
 from keraszoo.text.parallel import read_pairs
@@ -115,7 +116,7 @@ def train(name, options):
             changes.append(f"data.{part}={{tsv: {tsv}}}")
     recipe = Recipe.read(RECIPES / f"multi30k_{name}.yaml", changes)
     try:
-        finished = "test" in pretrained.read_directory(recipe.output).metrics
+        finished = "test" in model_directory.read_directory(recipe.output).metrics
     except PresetError:
         finished = False
     if not finished:

@@ -16,9 +16,9 @@ many of the sentences to translate, if not all.
 import sys
 from pathlib import Path
 
-from keraszoo.atomic import replacing
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.evaluation.translation import score_translations
+from keraszoo.saving.atomic import replacing
 from keraszoo.text.cleaning import clean_pairs, one_of_each, split_pairs, words_of
 from keraszoo.text.parallel import read_pairs
 

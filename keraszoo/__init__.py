@@ -8,7 +8,9 @@ import importlib
 
 __version__ = "0.1.0"
 
-_ROOMS = ("errors", "evaluation", "layers", "models", "pretrained", "search", "tasks", "text", "training")
+_ROOMS = (
+    "errors", "evaluation", "layers", "models", "saving", "search", "shipping", "tasks", "text", "training"
+)  # fmt: skip
 _NAMES = {
     "Translator": "keraszoo.tasks.translator",
     "EntityTagger": "keraszoo.tasks.entity_tagger",

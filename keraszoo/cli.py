@@ -278,9 +278,10 @@ def _refuse(option, **others):
 
 def _task(model):
     """What the model of a directory does, as its `config.json` has it."""
-    from keraszoo import pretrained
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping import shipped
 
-    return pretrained.read_directory(pretrained.find(model)).config.get("task")
+    return model_directory.read_directory(shipped.find(model)).config.get("task")
 
 
 def _translator(model):

@@ -13,7 +13,7 @@ def list_models(
     as_json: Annotated[bool, Option("--json", help="As one JSON array.")] = False,
 ):
     """List the models that have a name: what they do, how well, and whether they are on this machine."""
-    from keraszoo.model_list import as_table, list_models
+    from keraszoo.shipping.model_list import as_table, list_models
 
     models = list_models()
     with console.results() as write:
@@ -31,7 +31,7 @@ def fetch(
     ] = None,
 ):
     """Get a shipped model into the cache, going on where an earlier call stopped. No host is built in."""
-    from keraszoo.fetching import fetch
+    from keraszoo.shipping.fetching import fetch
 
     with console.results() as write:
         write([fetch(name, source, sha256=sha256)])
@@ -44,7 +44,7 @@ def card(
     ] = None,
 ):
     """Write the card of a model directory anew, from its figures and from facts such as its licence."""
-    from keraszoo.about import read_facts, rewrite
+    from keraszoo.saving.about import read_facts, rewrite
 
     told = read_facts(facts) if facts else {}
     with console.results() as write:

@@ -152,7 +152,7 @@ def _check_output(output):
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise KerasZooError(f"{output}: there is no folder {folder} to write to")
     if _file_format(output) is None:
-        from keraszoo.pretrained import check_replaceable
+        from keraszoo.saving.model_directory import check_replaceable
 
         check_replaceable(output)
     elif os.path.isdir(output):

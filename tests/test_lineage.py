@@ -65,7 +65,7 @@ def test_training_runs_the_recipe_unless_that_is_done(tmp_path, monkeypatch, joi
     else:
         assert Path(recipe.data.train.source) == tmp_path.resolve() / "train.en.gz"
     monkeypatch.setattr(
-        lineage.pretrained, "read_directory", lambda place: SimpleNamespace(metrics={"test": {}})
+        lineage.model_directory, "read_directory", lambda place: SimpleNamespace(metrics={"test": {}})
     )
     assert lineage.train("cho", SimpleNamespace(data=tmp_path, join=join, seed=2)) == place and len(ran) == 1
 

@@ -8,9 +8,12 @@ The word vectors are among the weights. What the tag scheme permits follows from
 import keras
 
 import keraszoo
-from keraszoo import about, models, pretrained
+from keraszoo import models
 from keraszoo.errors import KerasZooError, PresetError
-from keraszoo.model_config import make_model
+from keraszoo.saving import about, model_directory
+from keraszoo.saving.model_config import make_model
+from keraszoo.saving.weights import save_weights
+from keraszoo.shipping import shipped
 from keraszoo.tasks.tagger_recipe import TAGGING_MODELS
 from keraszoo.text.tagging_features import TaggingVocabulary
 
@@ -21,7 +24,7 @@ NOT_STORED = ("name", "trainable", "dtype", "allowed")
 
 
 def write(tagger, directory, dtype=None):
-    """Writes `config.json`, vocabulary, weights, figures and a card; see `pretrained.write_directory`.
+    """Writes `config.json`, vocabulary, weights, figures and a card; see `model_directory.write_directory`.
 
     Args:
         tagger: an `EntityTagger`.
@@ -47,16 +50,16 @@ def write(tagger, directory, dtype=None):
     files = {
         "config.json": config,
         WORDS: _one_a_line(vocabulary.words),
-        WEIGHTS: lambda path: pretrained.save_weights(model, path, dtype),
+        WEIGHTS: lambda path: save_weights(model, path, dtype),
         "metrics.json": tagger.metrics,
         about.CARD: about.card(config["about"], tagger.metrics),
     }
-    pretrained.write_directory(directory, files)
+    model_directory.write_directory(directory, files)
 
 
 def read(cls, name):
     """A tagger of class `cls` from a directory or the name of a shipped one."""
-    directory = pretrained.read_directory(pretrained.find(name))
+    directory = model_directory.read_directory(shipped.find(name))
     config = directory.config
     if config.get("task") != TASK:
         raise PresetError(
@@ -88,7 +91,7 @@ def _one_a_line(words):
 
 
 def _about(tagger):
-    """What the program knows of it; see `keraszoo.about`."""
+    """What the program knows of it; see `keraszoo.saving.about`."""
     parameters = tagger.model.count_params()
     return {
         "title": f"{type(tagger.model).__name__}, {parameters:,} parameters",

@@ -6,7 +6,7 @@ import keras
 from pydantic import ValidationError
 
 from keraszoo.errors import DataError, RecipeError
-from keraszoo.pretrained import check_replaceable
+from keraszoo.saving.model_directory import check_replaceable
 from keraszoo.tasks.fitting import fit_and_choose, opened, rows_multiple, writes_files
 from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.tasks.tagger_recipe import TaggerTrainingSection

@@ -3,10 +3,12 @@
 import keras
 
 import keraszoo
-from keraszoo import about, pretrained
 from keraszoo.errors import DataError, KerasZooError, PresetError
-from keraszoo.model_config import make_model
 from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.saving import about, model_directory
+from keraszoo.saving.model_config import make_model
+from keraszoo.saving.weights import save_weights
+from keraszoo.shipping import shipped
 from keraszoo.text.vocabulary import Vocabulary
 
 TASK = "question answering"
@@ -15,7 +17,7 @@ WEIGHTS = "model.weights.h5"
 
 
 def write(answerer, directory):
-    """Writes `config.json`, words, weights, figures and a card; see `pretrained.write_directory`."""
+    """Writes `config.json`, words, weights, figures and a card; see `model_directory.write_directory`."""
     model = answerer.model
     ignored = ("name", "trainable", "dtype")
     config = {
@@ -30,16 +32,16 @@ def write(answerer, directory):
     files = {
         "config.json": config,
         WORDS: answerer.vocabulary.text(),
-        WEIGHTS: lambda path: pretrained.save_weights(model, path),
+        WEIGHTS: lambda path: save_weights(model, path),
         "metrics.json": answerer.metrics,
         about.CARD: about.card(config["about"], answerer.metrics),
     }
-    pretrained.write_directory(directory, files)
+    model_directory.write_directory(directory, files)
 
 
 def read(cls, name):
     """An answerer of class `cls` from a directory or the name of a shipped one."""
-    directory = pretrained.read_directory(pretrained.find(name))
+    directory = model_directory.read_directory(shipped.find(name))
     config = directory.config
     if config.get("task") != TASK:
         raise PresetError(
@@ -64,7 +66,7 @@ def read(cls, name):
 
 
 def _about(answerer):
-    """What the program knows of it; see `keraszoo.about`."""
+    """What the program knows of it; see `keraszoo.saving.about`."""
     model, parameters = answerer.model, answerer.model.count_params()
     words = len(answerer.vocabulary.words)
     return {

@@ -28,8 +28,8 @@ from pathlib import Path
 
 import keras
 
-from keraszoo import atomic
 from keraszoo.errors import KerasZooError
+from keraszoo.saving import atomic
 from keraszoo.tasks.compiled_search import tensorflow_search
 
 MARK = "keraszoo.json"  # stands in an export, so that it is known as ours

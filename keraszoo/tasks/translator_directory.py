@@ -3,10 +3,13 @@
 import keras
 
 import keraszoo
-from keraszoo import about, models, pretrained
+from keraszoo import models
 from keraszoo.errors import PresetError
-from keraszoo.model_config import make_model
+from keraszoo.saving import about, model_directory
+from keraszoo.saving.model_config import make_model
+from keraszoo.saving.weights import save_weights
 from keraszoo.search import SearchOptions
+from keraszoo.shipping import shipped
 from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 from keraszoo.text.subwords import Subwords
 
@@ -16,7 +19,7 @@ LARGEST = {"beam_width": 1000, "max_length": 100_000}  # more of a directory's o
 
 
 def write(translator, directory, dtype=None):
-    """Writes `config.json`, vocabularies, weights, figures and a card; see `pretrained.write_directory`.
+    """Writes `config.json`, vocabularies, weights, figures and a card; see `model_directory.write_directory`.
 
     Args:
         translator: a `Translator`.
@@ -48,16 +51,16 @@ def write(translator, directory, dtype=None):
     files = {
         "config.json": config,
         **{name: side.model_bytes for name, side in zip(config["subwords"], sides, strict=True)},
-        WEIGHTS: lambda path: pretrained.save_weights(model, path, dtype),
+        WEIGHTS: lambda path: save_weights(model, path, dtype),
         "metrics.json": translator.metrics,
         about.CARD: about.card(config["about"], translator.metrics),
     }
-    pretrained.write_directory(directory, files)
+    model_directory.write_directory(directory, files)
 
 
 def read(cls, name):
     """A translator of class `cls` from a directory or the name of a shipped one."""
-    directory = pretrained.read_directory(pretrained.find(name))
+    directory = model_directory.read_directory(shipped.find(name))
     config = directory.config
     if config.get("task") != TASK:
         raise PresetError(
@@ -85,7 +88,7 @@ def read(cls, name):
 
 
 def _about(model):
-    """What the program knows of it; see `keraszoo.about`."""
+    """What the program knows of it; see `keraszoo.saving.about`."""
     parameters = model.count_params()
     return {
         "title": f"{type(model).__name__}, {parameters:,} parameters",

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from keraszoo.errors import DataError, RecipeError
-from keraszoo.pretrained import check_replaceable
+from keraszoo.saving.model_directory import check_replaceable
 from keraszoo.tasks.fitting import fit_and_choose, opened, rows_multiple, writes_files
 from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.tasks.recipe_errors import recipe_error

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keraszoo import atomic
 from keraszoo.errors import DataError
+from keraszoo.saving import atomic
 from keraszoo.text.token_rows import TokenRows, flattened
 
 FORMAT = "keraszoo parallel corpus 1"

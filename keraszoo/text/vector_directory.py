@@ -9,8 +9,9 @@ The manifest of the directory vouches for both. A blank may be part of a word he
 import numpy as np
 
 import keraszoo
-from keraszoo import about, pretrained
 from keraszoo.errors import PresetError
+from keraszoo.saving import about, model_directory
+from keraszoo.shipping import shipped
 
 TASK = "word vectors"
 WORDS = "words.txt"
@@ -19,7 +20,7 @@ DTYPES = ("float32", "float16")
 
 
 def vector_files(vectors, dtype="float32", prefix=""):
-    """Returns the two files as `pretrained.write_directory` takes them.
+    """Returns the two files as `model_directory.write_directory` takes them.
 
     Args:
         vectors: `WordVectors`.
@@ -56,7 +57,7 @@ def read_vector_files(directory, prefix=""):
     """Reads the two files of a directory that was checked against its manifest.
 
     Args:
-        directory: a `pretrained.Directory`.
+        directory: a `model_directory.Directory`.
         prefix: of the names.
 
     Returns:
@@ -97,12 +98,12 @@ def write(vectors, path, dtype="float32", metrics=None, facts=None):
         "metrics.json": metrics or {},
         about.CARD: about.card(told, metrics or {}),
     }
-    pretrained.write_directory(path, files)
+    model_directory.write_directory(path, files)
 
 
 def read(name):
     """Reads a directory of word vectors, by its path or the name of a shipped one: (words, matrix)."""
-    directory = pretrained.read_directory(pretrained.find(name))
+    directory = model_directory.read_directory(shipped.find(name))
     task = directory.config.get("task")
     if task != TASK:
         raise PresetError(f"{directory.path}: expected a directory for {TASK}, got one for {task!r}")

@@ -4,8 +4,8 @@
     <folder>/step-00000800/
     <folder>/finished/        when the run is over, instead of them
 
-Each is a directory as `keraszoo.pretrained` writes them: filled under a hidden name, flushed, renamed in,
-with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing in it is code.
+Each is a directory as `keraszoo.saving.model_directory` writes them: filled under a hidden name, flushed,
+renamed in, with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing in it is code.
 """
 
 import contextlib
@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keraszoo import __version__, atomic, pretrained
+from keraszoo import __version__
 from keraszoo.errors import PresetError, RecipeError
+from keraszoo.saving import atomic, model_directory
 
 TASK = "checkpoint"
 _STEP = re.compile(r"step-(\d{8,})")
@@ -136,7 +137,7 @@ class Checkpoints:
             **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
             **self.files,
         }
-        pretrained.write_directory(self.folder / f"step-{step:08}", files)
+        model_directory.write_directory(self.folder / f"step-{step:08}", files)
         for old in self._steps()[self.keep :]:
             self._delete(old)
 
@@ -146,7 +147,7 @@ class Checkpoints:
             return
         self._lock()
         config = {"task": TASK, "finished": figures, "identity": self.identity, "versions": _versions()}
-        pretrained.write_directory(self.folder / "finished", {"config.json": config})
+        model_directory.write_directory(self.folder / "finished", {"config.json": config})
         self.finished = True
         for old in self._steps():
             self._delete(old)
@@ -167,7 +168,7 @@ class Checkpoints:
         over = self.folder / "finished"
         if over.exists():
             self.finished = True
-            self._check(pretrained.read_directory(over).config.get("identity", {}))
+            self._check(model_directory.read_directory(over).config.get("identity", {}))
             return
         steps, damage = self._steps(), []
         for path in steps:
@@ -233,7 +234,7 @@ def read_checkpoint(path):
     Raises:
         PresetError: it is damaged, incomplete, or none.
     """
-    directory = pretrained.read_directory(path)
+    directory = model_directory.read_directory(path)
     config = directory.config
     try:
         if config["task"] != TASK:

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import EntityTagger, Translator, manifest, pretrained
+from keraszoo import EntityTagger, Translator
 from keraszoo.errors import PresetError
+from keraszoo.saving import manifest, model_directory
 
 
 def test_the_same_after_reading(new_tagger, tmp_path):
@@ -57,22 +58,22 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
     ],
 )
 def test_a_config_of_something_else(tagger_directory, tmp_path, section, key, value, said):
-    directory = pretrained.read_directory(tagger_directory)
+    directory = model_directory.read_directory(tagger_directory)
     files = {name: directory.read_bytes(name) for name in directory.names}
     config = json.loads(files["config.json"])
     if key is None:
         config[section] = value
     else:
         config[section][key] = value
-    pretrained.write_directory(tmp_path / "model", {**files, "config.json": config})
+    model_directory.write_directory(tmp_path / "model", {**files, "config.json": config})
     with pytest.raises(PresetError, match=said):
         EntityTagger.from_preset(tmp_path / "model")
 
 
 def test_a_flipped_bit_is_found(tagger_directory, tmp_path):
-    directory = pretrained.read_directory(tagger_directory)
+    directory = model_directory.read_directory(tagger_directory)
     files = {name: directory.read_bytes(name) for name in directory.names}
-    pretrained.write_directory(tmp_path / "model", files)
+    model_directory.write_directory(tmp_path / "model", files)
     words = tmp_path / "model" / "words.txt"
     words.write_bytes(words.read_bytes().replace(b"Paris", b"Pariz"))
     with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of " + manifest.MANIFEST):

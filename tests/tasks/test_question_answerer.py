@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import pytest
 
-from keraszoo import pretrained
 from keraszoo.errors import DataError, KerasZooError, PresetError
 from keraszoo.models import MemoryNetwork
+from keraszoo.saving import model_directory
 from keraszoo.tasks.question_answerer import QuestionAnswerer
 from keraszoo.text.babi import Question
 from keraszoo.text.vocabulary import Vocabulary
@@ -184,7 +184,7 @@ def test_what_is_read_answers_like_what_was_written(fitted, saved):
 
 
 def test_the_files(saved):
-    names = pretrained.read_directory(saved).names
+    names = model_directory.read_directory(saved).names
     assert names == ["README.md", "config.json", "metrics.json", "model.weights.h5", "words.txt"]
     card = (saved / "README.md").read_text()
     assert "# MemoryNetwork, 2 hops" in card and "validation_loss" in card
@@ -197,7 +197,7 @@ def changed(saved, words=None, change=None):
     if change:
         change(config)
     files |= {"config.json": config} | ({"words.txt": words} if words is not None else {})
-    pretrained.write_directory(saved.parent / "changed", files)
+    model_directory.write_directory(saved.parent / "changed", files)
     return saved.parent / "changed"
 
 

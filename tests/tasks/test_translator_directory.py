@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import Translator, pretrained
+from keraszoo import Translator
 from keraszoo.errors import PresetError
 from keraszoo.models import Transformer
+from keraszoo.saving import model_directory
 from keraszoo.search import SearchOptions
 
 
@@ -27,7 +28,7 @@ def test_what_is_read_translates_like_what_was_written(trained, saved, test_pair
 
 
 def test_the_files(saved):
-    directory = pretrained.read_directory(saved)
+    directory = model_directory.read_directory(saved)
     names = ["README.md", "config.json", "metrics.json", "model.weights.h5", "source.model", "target.model"]
     assert directory.names == names
     card = (saved / "README.md").read_text()
@@ -78,7 +79,7 @@ def changed(saved, change):
     config = json.loads((saved / "config.json").read_text())
     change(config)
     read = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
-    pretrained.write_directory(saved.parent / "changed", {**read, "config.json": config})
+    model_directory.write_directory(saved.parent / "changed", {**read, "config.json": config})
     return saved.parent / "changed"
 
 

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import Translator, pretrained
+from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.saving import model_directory
 from keraszoo.tasks import translator_training
 from keraszoo.text.corpus import ParallelCorpus
 
@@ -171,10 +172,10 @@ def test_a_training_that_diverges_keeps_the_last_good_model(
 ):
     translator = new_translator()
     translator.fit(train_pairs[:60], test_pairs[:4], tmp_path / "m", epochs=1, **SHORT)
-    good = pretrained.read_directory(tmp_path / "m").manifest
+    good = model_directory.read_directory(tmp_path / "m").manifest
     rate = {"schedule": "constant", "learning_rate": 1e30}
     with pytest.raises(KerasZooError, match="diverged"):
         translator.fit(
             train_pairs, test_pairs[:4], tmp_path / "m", epochs=2, batch_tokens=512, optimizer=rate
         )
-    assert pretrained.read_directory(tmp_path / "m").manifest == good
+    assert model_directory.read_directory(tmp_path / "m").manifest == good

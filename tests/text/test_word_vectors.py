@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from keraszoo import manifest
 from keraszoo.errors import DataError, KerasZooError, PresetError
+from keraszoo.saving import manifest
 from keraszoo.text.backoff import BACKOFFS, backoff_forms
 from keraszoo.text.word_vectors import WordVectors
 

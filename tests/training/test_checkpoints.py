@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keraszoo import pretrained
 from keraszoo.errors import PresetError, RecipeError
+from keraszoo.saving import model_directory
 from keraszoo.training.checkpoints import Checkpoints, differences, read_checkpoint
 
 IDENTITY = {"recipe": {"seed": 1, "model": {"units": 8}}}
@@ -147,7 +147,7 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
 
 
 def test_a_directory_that_is_no_checkpoint(tmp_path):
-    pretrained.write_directory(tmp_path / "model", {"config.json": {"task": "translation"}})
+    model_directory.write_directory(tmp_path / "model", {"config.json": {"task": "translation"}})
     with pytest.raises(PresetError, match="is no checkpoint but a directory for 'translation'"):
         read_checkpoint(tmp_path / "model")
 
@@ -161,7 +161,7 @@ def test_differences_of_long_values_are_cut():
 KILLER = """
 import os, pathlib, signal, sys
 import numpy as np
-from keraszoo import atomic
+from keraszoo.saving import atomic
 from keraszoo.training.checkpoints import Checkpoints
 
 def parts(step):

@@ -9,28 +9,17 @@ manifest of his own; against him stands that no pickle, no code and no path is i
 nothing.
 """
 
-import difflib
 import hashlib
 import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keraszoo import atomic, shipped
-from keraszoo import manifest as manifests
 from keraszoo.errors import PresetError
-from keraszoo.manifest import MANIFEST
-from keraszoo.weights import load_weights, save_weights
-
-__all__ = [
-    "Directory",
-    "find",
-    "list_presets",
-    "load_weights",
-    "read_directory",
-    "save_weights",
-    "write_directory",
-]
+from keraszoo.saving import atomic
+from keraszoo.saving import manifest as manifests
+from keraszoo.saving.manifest import MANIFEST
+from keraszoo.saving.weights import load_weights
 
 
 @dataclass(frozen=True)
@@ -88,8 +77,8 @@ class Directory:
 def write_directory(path, files):
     """Writes a model directory at once: whoever reads sees the old one or the new one, whole, at any time.
 
-    A killed writer, a full disk or an exception leaves the old directory as it was (see `keraszoo.atomic`).
-    Of two writers at a time the last one wins.
+    A killed writer, a full disk or an exception leaves the old directory as it was (see
+    `keraszoo.saving.atomic`). Of two writers at a time the last one wins.
 
     Args:
         path: the directory; it is created, or replaced if it is a model directory itself.
@@ -152,7 +141,7 @@ def read_directory(path):
     """Reads a model directory after checking every file of it against the manifest.
 
     Args:
-        path: the directory; `find` turns the name of a shipped one into it.
+        path: the directory; `keraszoo.shipping.shipped.find` turns the name of a shipped one into it.
 
     Returns:
         A `Directory`.
@@ -162,10 +151,11 @@ def read_directory(path):
             format. The message names the file.
     """
     while True:
-        place = _locate(path)
+        place = locate(path)
         if place is None or place.is_file():
             what = "is a file, not a model directory" if place else "no such model directory"
-            raise PresetError(f"{path}: {what}; {_what_is_there(Path(path).parent)}")
+            beside = ", ".join(names_in(Path(path).parent)) or "none"
+            raise PresetError(f"{path}: {what}; model directories beside it: {beside}")
         before = _identity(place)
         try:
             manifest = manifests.read_manifest(place)
@@ -182,53 +172,16 @@ def glance(path):
     return _parse(Path(path), manifest)
 
 
-def find(name_or_directory):
-    """Returns the path of a model directory, given by its path or by the name of a shipped one.
-
-    A path that exists wins. Shipped directories are looked for in the folder `$KERASZOO_PRETRAINED`, in
-    `pretrained/` of a clone, and among those that `keraszoo fetch` put into the cache.
-
-    Args:
-        name_or_directory: a path or a name.
-
-    Returns:
-        The `Path` of the directory, not read yet.
-
-    Raises:
-        PresetError: there is neither; the message gives the names that come near.
-    """
-    if not isinstance(name_or_directory, (str, Path)) or not str(name_or_directory):
-        raise PresetError(f"expected the path or the name of a model directory, got {name_or_directory!r}")
-    path = _locate(name_or_directory)
-    if path is not None:
-        return path
-    name = str(name_or_directory)
-    there = shipped.places()
-    if name in there:
-        return there[name]
-    if name in shipped.index():
-        size = shipped.index()[name]["about"]["size"] / 1e6
-        raise PresetError(
-            f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it by `keraszoo "
-            f"fetch {name} --from FOLDER`, a folder or a URL that has what pretrained/ of a clone has"
-        )
-    names = sorted({*there, *shipped.index()})
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped: {', '.join(names) or 'none'}"
-    raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
+def names_in(folder):
+    """The sorted names of the model directories in a folder; none if it cannot be read."""
+    try:
+        return sorted(item.parent.name for item in Path(folder).glob(f"[!.]*/{MANIFEST}"))
+    except OSError:
+        return []
 
 
-def list_presets():
-    """Returns the sorted names of the model directories that `find` finds by name."""
-    return list(shipped.places())
-
-
-def _what_is_there(folder):
-    beside = ", ".join(shipped.model_directories(folder)) or "none"
-    return f"model directories beside it: {beside}; shipped: {', '.join(list_presets()) or 'none'}"
-
-
-def _locate(path):
+def locate(path):
+    """Returns where a directory can be read, or None: see `keraszoo.saving.atomic.locate`."""
     try:
         return atomic.locate(path)
     except (OSError, ValueError):  # a name that no file can have

@@ -13,7 +13,7 @@ import threading
 import keras
 
 from keraszoo.errors import PresetError
-from keraszoo.weights import stored_shapes
+from keraszoo.saving.weights import stored_shapes
 
 PLAIN = (int, float, str, type(None))  # and bool, which is an int
 MOST_NUMBER = 1 << 31  # no size, id or count of a model is larger
@@ -23,7 +23,7 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
     """Makes the model of a directory, its weights not loaded yet.
 
     Args:
-        directory: a `pretrained.Directory`.
+        directory: a `model_directory.Directory`.
         kinds: dict of name -> class: whatever may be made.
         weights: name of the weight file that the model must fit.
         extra: dict of arguments that do not stand in `config.json`, and must not.

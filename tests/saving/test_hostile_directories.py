@@ -12,9 +12,9 @@ import h5py
 import pytest
 
 from keraszoo import QuestionAnswerer
-from keraszoo import manifest as manifests
 from keraszoo.errors import PresetError
 from keraszoo.models import MemoryNetwork
+from keraszoo.saving import manifest as manifests
 from keraszoo.text.vocabulary import Vocabulary
 
 WEIGHTS = "model.weights.h5"

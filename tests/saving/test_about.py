@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from keraszoo import about
 from keraszoo.errors import PresetError
-from keraszoo.pretrained import read_directory, write_directory
+from keraszoo.saving import about
+from keraszoo.saving.model_directory import read_directory, write_directory
 
 BLEU = {"name": "BLEU", "score": 45.274, "signature": "nrefs:1|tok:13a", "details": "70/50"}
 LOWER = {**BLEU, "name": "BLEU, lower-cased"}

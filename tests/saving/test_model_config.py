@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from keraszoo import QuestionAnswerer, pretrained
+from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
 from keraszoo.models import MemoryNetwork
+from keraszoo.saving import model_directory
 from keraszoo.text.vocabulary import Vocabulary
 
 
@@ -26,7 +27,7 @@ def read(saved, tmp_path, change):
     config = json.loads((saved / "config.json").read_text())
     change(config)
     files = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
-    pretrained.write_directory(tmp_path / "changed", {**files, "config.json": config})
+    model_directory.write_directory(tmp_path / "changed", {**files, "config.json": config})
     return QuestionAnswerer.from_preset(tmp_path / "changed")
 
 

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import yaml
 
-from keraszoo import pretrained
 from keraszoo.errors import PresetError
-from keraszoo.model_card import SECTIONS, model_card
-from keraszoo.weights import stored_shapes
+from keraszoo.saving import model_directory
+from keraszoo.saving.model_card import SECTIONS, model_card
+from keraszoo.saving.weights import stored_shapes
 
 CARD = "README.md"
 OWN = ("title", "pipeline_tag", "summary", "example", "parameters")
@@ -36,7 +36,7 @@ SCORE = {"name", "section", "figure"}
 
 
 def card(about, metrics):
-    """The card that facts and figures make; see `keraszoo.model_card`."""
+    """The card that facts and figures make; see `keraszoo.saving.model_card`."""
     facts = {key: value for key, value in about.items() if key not in OWN}
     return model_card(
         about.get("title", "A model"),
@@ -72,7 +72,7 @@ def rewrite(path, facts=None, metrics=None):
     Raises:
         PresetError: the directory is damaged, or a fact is unknown or of another kind.
     """
-    directory = pretrained.read_directory(path)
+    directory = model_directory.read_directory(path)
     about = {**told(directory), **check_facts(facts or {}, path)}
     if "parameters" not in about:
         about["parameters"] = sum(
@@ -87,7 +87,7 @@ def rewrite(path, facts=None, metrics=None):
     if metrics:
         files["metrics.json"] = metrics
     files[CARD] = card(about, metrics)
-    pretrained.write_directory(path, files)
+    model_directory.write_directory(path, files)
 
 
 def read_facts(path):
@@ -143,7 +143,7 @@ def describe(directory):
     """One model in a list.
 
     Args:
-        directory: a `pretrained.Directory`.
+        directory: a `model_directory.Directory`.
 
     Returns:
         A dict: `task`, `languages` (list), `size` in bytes, `parameters`, `score` (a dict of `name` and

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from keraszoo import manifest as manifests
 from keraszoo.errors import PresetError
-from keraszoo.pretrained import read_directory, write_directory
+from keraszoo.saving import manifest as manifests
+from keraszoo.saving.model_directory import read_directory, write_directory
 
 FILES = {
     "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo import atomic
 from keraszoo.errors import PresetError
-from keraszoo.pretrained import read_directory, write_directory
+from keraszoo.saving import atomic
+from keraszoo.saving.model_directory import read_directory, write_directory
 
 OLD = {"config.json": {"model": "old"}, "part/words.txt": "old" * 100}
 NEW = {"config.json": {"model": "new"}, "words.txt": "new" * 100}
@@ -20,7 +20,7 @@ NEW = {"config.json": {"model": "new"}, "words.txt": "new" * 100}
 KILLER = """
 import os, pathlib, signal, sys
 from pathlib import Path
-from keraszoo import atomic, pretrained
+from keraszoo.saving import atomic, model_directory
 
 root, atomically, old, new = Path(sys.argv[1]), sys.argv[2] == "True", eval(sys.argv[3]), eval(sys.argv[4])
 
@@ -53,11 +53,11 @@ if not atomically:
     atomic.exchange = lambda first, second: False
 for k in range(500):
     place = root / str(k) / "model"
-    pretrained.write_directory(place, old)
+    model_directory.write_directory(place, old)
     child = os.fork()
     if not child:
         count_down(k, root / str(k) / "log")
-        pretrained.write_directory(place, new)
+        model_directory.write_directory(place, new)
         os._exit(0)
     if os.waitpid(child, 0)[1] == 0:
         break
@@ -72,7 +72,7 @@ def beside(place):
 @pytest.mark.parametrize("atomically", [True, False])
 def test_a_writer_killed_at_any_instant_leaves_the_old_or_the_new_directory(tmp_path, atomically):
     command = [sys.executable, "-c", KILLER, tmp_path, str(atomically), repr(OLD), repr(NEW)]
-    subprocess.run(command, check=True, timeout=120, cwd=Path(__file__).parent.parent)
+    subprocess.run(command, check=True, timeout=120, cwd=Path(__file__).parents[2])
     found, killed, empty = [], [], 0
     for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
         place, log = folder / "model", folder / "log"

@@ -3,10 +3,10 @@
 import importlib.util
 from pathlib import Path
 
-from keraszoo import manifest as manifests
-from keraszoo.pretrained import write_directory
+from keraszoo.saving import manifest as manifests
+from keraszoo.saving.model_directory import write_directory
 
-PLACE = Path(__file__).parents[1] / "benchmarks" / "damaged_copies.py"
+PLACE = Path(__file__).parents[2] / "benchmarks" / "damaged_copies.py"
 spec = importlib.util.spec_from_file_location("damaged_copies", PLACE)
 damaged_copies = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(damaged_copies)

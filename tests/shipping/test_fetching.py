@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 import keraszoo
-from keraszoo import fetching, pretrained, remote_files, shipped
 from keraszoo.errors import PresetError
-from keraszoo.fetching import fetch
+from keraszoo.saving import model_directory
+from keraszoo.shipping import fetching, remote_files, shipped
+from keraszoo.shipping.fetching import fetch
 
 BIG = "model.weights.h5"
 FILES = {"config.json": {"task": "translation"}, "words/words.txt": "a\nb\n", BIG: bytes(300_000)}
@@ -60,7 +61,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def folder(tmp_path):
     """A folder of models, as `pretrained/` is one."""
-    pretrained.write_directory(tmp_path / "mirror" / "small", FILES)
+    model_directory.write_directory(tmp_path / "mirror" / "small", FILES)
     return tmp_path / "mirror"
 
 
@@ -104,13 +105,13 @@ def test_what_is_fetched_is_found_by_name_without_any_network(folder, server, ca
     with pytest.raises(
         PresetError, match=r"small: ships with .*, but is not .* `keraszoo fetch small --from"
     ):
-        pretrained.find("small")
-    assert fetch("small", server.url) == cache / "small" == pretrained.find("small")
+        shipped.find("small")
+    assert fetch("small", server.url) == cache / "small" == shipped.find("small")
     assert same(cache / "small", folder / "small") and os.listdir(cache) == ["small"]
     count = len(server.requests)
     server.shutdown()
     assert fetch("small", server.url) == cache / "small" and len(server.requests) == count
-    assert pretrained.read_directory(pretrained.find("small")).config == FILES["config.json"]
+    assert model_directory.read_directory(shipped.find("small")).config == FILES["config.json"]
 
 
 @pytest.mark.parametrize("address", ["{}", "{}/", "file://{}"])
@@ -119,11 +120,11 @@ def test_from_a_folder(folder, cache, known, address):
 
 
 def test_a_model_of_another_version_is_not_used_and_is_replaced(folder, cache, known):
-    pretrained.write_directory(cache / "small", {**FILES, "config.json": {"task": "older"}})
+    model_directory.write_directory(cache / "small", {**FILES, "config.json": {"task": "older"}})
     with pytest.raises(PresetError, match="small: ships with keraszoo, but is not on this machine"):
-        pretrained.find("small")
+        shipped.find("small")
     fetch("small", folder)
-    assert same(pretrained.find("small"), folder / "small")
+    assert same(shipped.find("small"), folder / "small")
 
 
 def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
@@ -149,7 +150,7 @@ def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, know
     server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * fetching.TRIES]
     with pytest.raises(PresetError, match=r"503 .*; 150,000 of 300,000 bytes are kept, and the same "):
         fetch("small", server.url)
-    assert not (cache / "small").exists() and "small" not in pretrained.list_presets()
+    assert not (cache / "small").exists() and "small" not in shipped.list_presets()
     server.requests.clear()
     server.behaviour.clear()
     assert same(fetch("small", server.url), folder / "small")
@@ -168,7 +169,7 @@ def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known
 
 
 def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
-    pretrained.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
+    model_directory.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
     with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not the one expected"):
         fetch("small", server.url)
 
@@ -187,7 +188,7 @@ def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
 def test_a_source_that_is_none(folder, server, cache, known, source, said):
     with pytest.raises(PresetError, match=said):
         fetch("small", source.format(url=server.url, folder=folder))
-    assert "small" not in pretrained.list_presets()
+    assert "small" not in shipped.list_presets()
 
 
 @pytest.mark.parametrize("name", ["../small", "a/b", "", ".", "small\0", "manifest.json", "x" * 200])
@@ -212,7 +213,7 @@ def test_an_unknown_model_needs_its_sha256_unless_it_lies_here(folder, server, c
 
 
 def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
-    from keraszoo import manifest as manifests
+    from keraszoo.saving import manifest as manifests
 
     manifest = json.loads((folder / "small" / "manifest.json").read_text())
     del manifest["sha256"]
@@ -245,7 +246,7 @@ def test_no_host_is_built_in():
     package = Path(keraszoo.__file__).parent
     for module in (fetching, remote_files, shipped):
         assert not re.findall(r"https?://", Path(module.__file__).read_text())
-    assert "http" not in re.sub(r'"licence".*', "", (package / "index.json").read_text())
+    assert "http" not in re.sub(r'"licence".*', "", (package / "shipping" / "index.json").read_text())
 
 
 def test_an_installed_package_lists_fetches_and_finds(tmp_path):
@@ -264,7 +265,7 @@ def test_an_installed_package_lists_fetches_and_finds(tmp_path):
         return done.returncode, done.stdout, done.stderr
 
     name = "babi_memory_network"
-    assert (tmp_path / "site" / "keraszoo" / "index.json").is_file()
+    assert (tmp_path / "site" / "keraszoo" / "shipping" / "index.json").is_file()
     code, out, err = run("list")
     assert code == 0, err
     assert f"{name}  " in out and f"not here: keraszoo fetch {name} --from FOLDER" in out

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from keraszoo.errors import PresetError
-from keraszoo.pretrained import read_directory, write_directory
-from keraszoo.weights import load_weights, save_weights
+from keraszoo.saving.model_directory import read_directory, write_directory
+from keraszoo.saving.weights import load_weights, save_weights
 
 # Keras 3.15 asks NumPy 2 for arrays in a way that warns.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -1,8 +1,9 @@
 """The models that have a name, those on this machine and those that ship."""
 
-from keraszoo import pretrained, shipped
-from keraszoo.about import describe
 from keraszoo.errors import PresetError
+from keraszoo.saving import model_directory
+from keraszoo.saving.about import describe
+from keraszoo.shipping import shipped
 
 HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
 
@@ -13,7 +14,7 @@ def list_models():
     Only the small files of a directory are read, not its weights: a damaged model is noticed when it is used.
 
     Returns:
-        List of dicts, sorted by name: `name`, what `keraszoo.about.describe` tells, and `place`: the
+        List of dicts, sorted by name: `name`, what `keraszoo.saving.about.describe` tells, and `place`: the
         directory, or `None` for a model that ships but is not on this machine. A directory that cannot be
         read has `name`, `place` and `error`.
     """
@@ -26,7 +27,7 @@ def list_models():
 
 def _look(place):
     try:
-        return describe(pretrained.glance(place))
+        return describe(model_directory.glance(place))
     except PresetError as error:
         return {"error": str(error)}
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo import Translator, pretrained
+from keraszoo import Translator
+from keraszoo.shipping import shipped
 
-FOLDER = Path(__file__).parents[1] / "pretrained"
+FOLDER = Path(__file__).parents[2] / "pretrained"
 SOURCE = "Where did you park the car?"
 GOLDEN = {
     "tatoeba_en_de_rnnsearch": "Wo hast du das Auto geparkt?",
@@ -39,5 +40,5 @@ def test_it_is_small_and_the_table_has_its_figures(name):
 @pytest.mark.parametrize("name", GOLDEN)
 def test_it_says_what_it_said(name, monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    assert pretrained.find(name) == FOLDER / name
+    assert shipped.find(name) == FOLDER / name
     assert Translator.from_preset(name).translate([SOURCE], beam_width=1) == [GOLDEN[name]]

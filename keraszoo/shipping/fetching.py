@@ -10,10 +10,11 @@ import os
 import time
 from pathlib import Path
 
-from keraszoo import atomic, pretrained, shipped
-from keraszoo import manifest as manifests
 from keraszoo.errors import PresetError
-from keraszoo.remote_files import BrokenTransfer, Folder
+from keraszoo.saving import atomic, model_directory
+from keraszoo.saving import manifest as manifests
+from keraszoo.shipping import shipped
+from keraszoo.shipping.remote_files import BrokenTransfer, Folder
 
 TRIES = 5  # in a row that bring no further byte
 PAUSE = 0.5  # seconds before the second, and more before each later one
@@ -58,7 +59,7 @@ def fetch(name, source, folder=None, sha256=None):
             atomic.remove(partial)
     except OSError as error:
         raise PresetError(f"{error.filename or place}: {error.strerror or error}") from error
-    return pretrained.read_directory(place).path
+    return model_directory.read_directory(place).path
 
 
 def _manifest(name, source, partial, sha256):
@@ -80,7 +81,7 @@ def _manifest(name, source, partial, sha256):
 
 def _is_there(place, manifest):
     try:
-        return pretrained.read_directory(place).manifest == manifest
+        return model_directory.read_directory(place).manifest == manifest
     except PresetError:
         return False
 
@@ -92,7 +93,7 @@ def _check_replaceable(place):
     except PresetError:
         if (place / manifests.MANIFEST).is_file():
             return
-    pretrained.check_replaceable(place)
+    model_directory.check_replaceable(place)
 
 
 def _complete(source, name, path, size, sha256):

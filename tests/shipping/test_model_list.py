@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo import about, cli, model_list, pretrained, shipped, shipping
-from keraszoo.model_card import SECTIONS
-from keraszoo.pretrained import write_directory
+from keraszoo import cli
+from keraszoo.saving import about, model_directory
+from keraszoo.saving.model_card import SECTIONS
+from keraszoo.saving.model_directory import write_directory
+from keraszoo.shipping import model_list, shipped, writing
 
-FOLDER = Path(__file__).parents[1] / "pretrained"
-SHIPPED = {name: FOLDER / name for name in shipped.model_directories(FOLDER)}
+FOLDER = Path(__file__).parents[2] / "pretrained"
+SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
 
 
 @pytest.fixture
@@ -40,18 +42,18 @@ def own(tmp_path, monkeypatch):
 
 
 def test_the_index_is_that_of_the_directories():
-    assert json.loads(shipped.INDEX.read_text()) == shipping.index(SHIPPED)
+    assert json.loads(shipped.INDEX.read_text()) == writing.index(SHIPPED)
 
 
 def test_the_tables_are_those_of_the_directories():
-    page = (FOLDER / shipping.README).read_text()
-    assert f"{shipping.BEGIN}\n{shipping.tables(SHIPPED)}{shipping.END}" in page
+    page = (FOLDER / writing.README).read_text()
+    assert f"{writing.BEGIN}\n{writing.tables(SHIPPED)}{writing.END}" in page
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_card_is_the_one_of_its_facts_and_figures(name):
-    directory = pretrained.read_directory(SHIPPED[name])
-    facts = about.read_facts(FOLDER / shipping.FACTS)[name]
+    directory = model_directory.read_directory(SHIPPED[name])
+    facts = about.read_facts(FOLDER / writing.FACTS)[name]
     assert directory.config["about"].items() >= facts.items()
     card = directory.read_bytes("README.md").decode()
     assert card == about.card(directory.config["about"], directory.metrics)
@@ -97,6 +99,6 @@ def test_a_card_by_command(run, own, tmp_path):
     assert (code, out) == (0, f"{own / 'mine'}\n")
     card = (own / "mine" / "README.md").read_text()
     assert "# A title" in card and "## Limits\n\nFew.\n" in card and "license: mit" in card
-    assert pretrained.read_directory(own / "mine").metrics == {"test": {"bleu": {"score": 9}}}
+    assert model_directory.read_directory(own / "mine").metrics == {"test": {"bleu": {"score": 9}}}
     code, _, err = run("card", str(own / "damaged"))
     assert code == 2 and "damaged" in err and err.count("\n") == 1

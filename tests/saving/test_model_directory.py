@@ -3,13 +3,11 @@
 import json
 import os
 import resource
-import shutil
 
 import pytest
 
-from keraszoo import pretrained
 from keraszoo.errors import PresetError
-from keraszoo.pretrained import find, list_presets, read_directory, write_directory
+from keraszoo.saving.model_directory import read_directory, write_directory
 
 FILES = {
     "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},
@@ -188,71 +186,15 @@ def test_a_read_only_folder_is_named(place):
         place.parent.chmod(0o700)
 
 
-# Finding
-
-
-@pytest.fixture
-def shipped(tmp_path, monkeypatch):
-    """Two shipped directories, and one whose writer never finished."""
-    folder = tmp_path / "shipped"
+def test_a_missing_directory_tells_what_is_there(place):
+    folder = place.parent / "models"
     for name in ["rnnsearch_en_de", "transformer_en_de"]:
         write_directory(folder / name, {"config.json": {"name": name}})
-    (folder / "unfinished").mkdir()
-    shutil.copytree(folder / "rnnsearch_en_de", folder / ".rnnsearch_en_de.01234567.new")
-    monkeypatch.setenv("KERASZOO_PRETRAINED", str(folder))
-    return folder
-
-
-def test_shipped_directories_are_found_by_name(shipped):
-    names = list_presets()
-    assert {"rnnsearch_en_de", "transformer_en_de"} <= set(names) and names == sorted(names)
-    assert not any("unfinished" in name or name.startswith(".") for name in names)
-    assert find("rnnsearch_en_de") == shipped / "rnnsearch_en_de"
-
-
-def test_a_path_that_exists_wins(shipped, tmp_path, monkeypatch):
-    write_directory(tmp_path / "work" / "rnnsearch_en_de", {"config.json": {"name": "mine"}})
-    monkeypatch.chdir(tmp_path / "work")
-    assert read_directory(find("rnnsearch_en_de")).config == {"name": "mine"}
-
-
-def test_an_unknown_name_gives_the_near_ones(shipped):
-    with pytest.raises(PresetError, match=r"rnnserch_en_de: .* did you mean rnnsearch_en_de"):
-        find("rnnserch_en_de")
-    with pytest.raises(PresetError, match=r"xxxxx: no such directory.*; shipped: .*rnnsearch_en_de"):
-        find("xxxxx")
-
-
-@pytest.mark.parametrize("name", ["", None, 3, b"x"])
-def test_what_is_no_name_is_refused(name):
-    with pytest.raises(PresetError, match="expected the path or the name of a model directory, got"):
-        find(name)
-
-
-@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "../rnnsearch_en_de/..", "no/such/place", "/"])
-def test_odd_names_are_errors_of_ours(shipped, name):
-    with pytest.raises(PresetError):
-        read_directory(find(name))
-
-
-def test_a_missing_directory_tells_what_is_there(shipped):
     with pytest.raises(
         PresetError, match=r"no such model directory; .* beside it: rnnsearch_en_de, transformer_en_de"
     ):
-        read_directory(shipped / "nothing")
+        read_directory(folder / "nothing")
     with pytest.raises(PresetError, match="is not a model directory: it has no manifest.json"):
-        read_directory(shipped)
+        read_directory(folder)
     with pytest.raises(PresetError, match="manifest.json: is a file, not a model directory"):
-        read_directory(shipped / "rnnsearch_en_de" / "manifest.json")
-
-
-def test_a_wrong_environment_variable_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("KERASZOO_PRETRAINED", str(tmp_path / "nowhere"))
-    with pytest.raises(PresetError, match="nowhere: KERASZOO_PRETRAINED names no directory"):
-        list_presets()
-
-
-def test_what_ships_can_be_read(monkeypatch):
-    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    for name in list_presets():
-        assert pretrained.read_directory(find(name)).names
+        read_directory(folder / "rnnsearch_en_de" / "manifest.json")

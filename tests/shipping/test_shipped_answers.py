@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo import QuestionAnswerer, pretrained
+from keraszoo import QuestionAnswerer
+from keraszoo.shipping import shipped
 
 NAME = "babi_memory_network"
 GOLDEN = [
@@ -35,7 +36,7 @@ def answerer():
 
 def test_it_is_the_one_of_this_clone(monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    assert pretrained.find(NAME) == Path(__file__).parents[1] / "pretrained" / NAME
+    assert shipped.find(NAME) == Path(__file__).parents[2] / "pretrained" / NAME
 
 
 @pytest.mark.parametrize(("story", "question", "answer"), GOLDEN)
@@ -68,7 +69,7 @@ def test_it_says_the_same_on_another_backend(backend):
     questions = [(sentences_of(story), question) for story, question, _ in GOLDEN]
     environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-W", "ignore", "-c", CODE]
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     done = subprocess.run(
         command, input=json.dumps(questions), env=environment, cwd=root, capture_output=True, text=True
     )

@@ -7,20 +7,20 @@ changes its facts; a test compares what this would write with what is there.
 """
 
 import json
-import sys
 from pathlib import Path
 
-from keraszoo import about, model_list, pretrained, shipped
+from keraszoo.saving import about, model_directory
+from keraszoo.shipping import model_list, shipped
 
 FACTS, README = "models.yaml", "README.md"
 BEGIN, END = "<!-- written by keraszoo.shipping -->", "<!-- to here -->"
 
 
-def main(folder):
-    """Cards first: the manifests in the index cover them."""
+def write(folder):
+    """Writes them for a folder of model directories; cards first: the manifests in the index cover them."""
     folder = Path(folder)
     facts = about.read_facts(folder / FACTS)
-    directories = {name: folder / name for name in shipped.model_directories(folder)}
+    directories = {name: folder / name for name in model_directory.names_in(folder)}
     for name, directory in directories.items():
         about.rewrite(directory, facts.get(name))
     page = folder / README
@@ -35,7 +35,7 @@ def main(folder):
 
 def index(directories):
     """What the package knows of each model without having it."""
-    read = {name: pretrained.read_directory(directory) for name, directory in directories.items()}
+    read = {name: model_directory.read_directory(directory) for name, directory in directories.items()}
     return {
         name: {"about": about.describe(directory), "manifest": directory.manifest}
         for name, directory in read.items()
@@ -44,7 +44,7 @@ def index(directories):
 
 def tables(directories):
     """A table of the translation models, and one of the others."""
-    read = {name: pretrained.read_directory(directory) for name, directory in directories.items()}
+    read = {name: model_directory.read_directory(directory) for name, directory in directories.items()}
     translation = {name: d for name, d in read.items() if d.config["task"] == "translation"}
     others = {name: d for name, d in read.items() if name not in translation}
     lines = ["| name | model | parameters | size | BLEU | chrF2 |", "|---|---|---|---|---|---|"]
@@ -65,7 +65,3 @@ def _row(name, directory):
     millions = told["parameters"] / 1e6
     millions = f"{millions:.1f}" if millions >= 1 else f"{millions:.2g}"
     return f"| `{name}` | {told['title']} | {millions} M | {megabytes} MB |"
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
