@@ -25,7 +25,7 @@ from pathlib import Path
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.evaluation import bleu_by_length, score_translations
-from keraszoo.length_plot import length_plot
+from keraszoo.plots import length_plot
 from keraszoo.saving import model_directory
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import run_recipe

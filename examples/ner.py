@@ -17,8 +17,7 @@ import sys
 import yaml
 
 from keraszoo import EntityTagger
-from keraszoo.attention_strip import attention_strip
-from keraszoo.entity_html import html_page, save_html
+from keraszoo.plots import attention_strip, html_page, save_html
 from keraszoo.text.columns import read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.vector_training import train_vectors

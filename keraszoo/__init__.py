@@ -9,7 +9,8 @@ import importlib
 __version__ = "0.1.0"
 
 _ROOMS = (
-    "errors", "evaluation", "layers", "models", "saving", "search", "shipping", "tasks", "text", "training"
+    "errors", "layers", "models", "search", "text", "training", "evaluation", "tasks",
+    "plots", "saving", "shipping",
 )  # fmt: skip
 _NAMES = {
     "Translator": "keraszoo.tasks.translator",

@@ -86,8 +86,7 @@ def export(model, directory, verify):
 
 def plot(model, text, picture):
     """Draws the attention over the words of a text; a path that ends in .html gets a page."""
-    from keraszoo.attention_strip import attention_strip
-    from keraszoo.entity_html import html_page, save_html
+    from keraszoo.plots import attention_strip, html_page, save_html
     from keraszoo.tasks.line_tagging import bracketed
 
     with console.results() as write:
@@ -120,7 +119,7 @@ def column(text):
 
 
 def _page(tagger, files, from_, token_column, attention):
-    from keraszoo.entity_html import html_page
+    from keraszoo.plots import html_page
     from keraszoo.tasks import line_tagging
     from keraszoo.text.parallel import read_lines
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from keraszoo.entity_html import COLOURS, attention_html, entities_html, html_page, save_html
 from keraszoo.errors import KerasZooError
+from keraszoo.plots.entity_html import COLOURS, attention_html, entities_html, html_page, save_html
 from keraszoo.tasks.tagging import Entity, TaggedText
 from keraszoo.text.tokens import Token
 

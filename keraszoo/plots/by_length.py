@@ -1,7 +1,7 @@
 """The picture of the papers' claim: BLEU against the length of the source, one line a model."""
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots import new_figure, save_figure
+from keraszoo.plots.figures import new_figure, save_figure
 
 MARKERS = "osD^vPX*"
 # Told apart by those who see few colours, too (Wong 2011); beyond eight they begin again, with other markers.

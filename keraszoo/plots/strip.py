@@ -3,7 +3,8 @@
 import numpy as np
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots import check_tokens, check_weights, fitting_fonts, new_figure, save_figure, word_labels
+from keraszoo.plots.figures import check_tokens, check_weights, new_figure, save_figure
+from keraszoo.plots.labels import fitting_fonts, word_labels
 
 LINE = 90  # letters, before the words go on in the next line
 FONT = 10  # points

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from keraszoo.attention_strip import attention_strip
 from keraszoo.errors import KerasZooError
+from keraszoo.plots import attention_strip
 
 
 def boxes(figure):

@@ -4,7 +4,7 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import LengthBucket, Score
-from keraszoo.length_plot import length_plot
+from keraszoo.plots import length_plot
 
 
 def buckets(*scores, counts=(300, 200, 50)):

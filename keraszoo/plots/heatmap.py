@@ -1,0 +1,88 @@
+"""The picture of an attention: words of the one sentence by words of the other."""
+
+import numpy as np
+
+from keraszoo.plots.figures import check_tokens, check_weights, new_figure, save_figure
+from keraszoo.plots.labels import fitting_fonts, word_labels
+
+SMALLEST_FONT, LARGEST_FONT = 5, 10  # points
+MANY = 30  # words; the axes are then labelled on all four sides
+
+
+def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None, title=None):
+    """Draws which source words each target word attends to.
+
+    A row is a target word, a column a source word, the colour the weight from 0 to 1. The picture grows with
+    the number of words, up to about 24 inches: some 200 words a side, beyond which not every one is written.
+    pyplot is not touched: there is no window, and no figure that somebody must close.
+
+    Args:
+        source_tokens: list of S str: words (see `keraszoo.text.words.merge_subwords`) or subword pieces, of
+            which those that continue a word are shown with a leading "·".
+        target_tokens: list of T str.
+        attention_weights: (T, S), from 0 to 1. Of several heads, pass one or their mean.
+        path: where to save the picture; the ending chooses the format, .png if there is none. Missing
+            folders are made.
+        title: a line above the picture.
+
+    Returns:
+        The `matplotlib.figure.Figure`.
+
+    Raises:
+        KerasZooError: shapes do not fit, weights are not numbers from 0 to 1, there are no words, the picture
+            cannot be saved, or matplotlib is not installed.
+
+    Example:
+
+    >>> weights = [[0.9, 0.1, 0.0], [0.2, 0.1, 0.7]]
+    >>> figure = attention_heatmap(["ein", "Hund", "bellt"], ["a", "dog"], weights)
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['a', 'dog']
+    """
+    figure = new_figure()
+    source_tokens = check_tokens("source_tokens", source_tokens)
+    target_tokens = check_tokens("target_tokens", target_tokens)
+    shape = len(target_tokens), len(source_tokens)
+    weights = check_weights(attention_weights, shape, "target words by source words")
+    labels = word_labels(source_tokens), word_labels(target_tokens)
+    families, (source_labels, target_labels), title = fitting_fonts(labels, title)
+    rows, columns = weights.shape
+    cell, font, every = _sizes(max(rows, columns))
+    letter = 0.62 * font / 72  # inches
+    beside = letter * max(map(len, target_labels)) * (2 if columns > MANY else 1)
+    above = letter * max(map(len, source_labels)) * (2 if rows > MANY else 1) + (0.3 if title else 0)
+    size = max(columns * cell + beside + 1.5, 3.2), max(rows * cell + above + 0.8, 2.4)
+    style = {"family": families, "parse_math": False, "usetex": False}
+
+    figure.set_size_inches(size)
+    axes = figure.add_subplot()
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    axes.set_xticks(range(0, columns, every), source_labels[::every], rotation=90, fontsize=font, **style)
+    axes.set_yticks(range(0, rows, every), target_labels[::every], fontsize=font, **style)
+    axes.tick_params(labeltop=True, labelbottom=rows > MANY, labelright=columns > MANY)
+    if cell > 0.1:  # lines between the cells
+        axes.set_xticks(np.arange(1, columns) - 0.5, minor=True)
+        axes.set_yticks(np.arange(1, rows) - 0.5, minor=True)
+        axes.grid(which="minor", color="0.9", linewidth=0.6)
+    axes.tick_params(which="both", length=0)
+    axes.spines[:].set_color("0.8")
+    shrink = min(1.0, 3 / (rows * cell))
+    bar = figure.colorbar(image, ax=axes, fraction=0.05, aspect=15, pad=0.03, shrink=shrink)
+    bar.set_ticks([0, 0.5, 1], labels=["0", "0.5", "1"], fontsize=8, **style)
+    bar.set_label("attention weight", fontsize=8, **style)
+    bar.outline.set_edgecolor("0.8")
+    if title:
+        figure.suptitle(title, fontsize=11, **style)
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def _sizes(words):
+    """Chooses, for the longer side: inches a cell, points of the font, every how many words one is written.
+
+    With more words the cells first shrink to the font, then the picture grows, then font and cells shrink.
+    """
+    cell = max(min(0.34, 12 / words), min(0.2, 24 / words))
+    font = max(SMALLEST_FONT, min(LARGEST_FONT, 0.7 * 72 * cell))
+    return cell, font, int(np.ceil(1.25 * font / 72 / cell))
