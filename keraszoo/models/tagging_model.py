@@ -222,10 +222,7 @@ class TaggingModel(keras.Model):
         features = self.check_features(features)
         scores, attention_weights = self.read(features, training=False)
         mask = self.mask(features)
-        if self.chain is None:
-            tags = ops.where(mask, ops.cast(ops.argmax(scores, axis=-1), "int32"), 0)
-        else:
-            tags, _ = self.chain.decode(scores, mask)
+        tags = self.best_tags(features, scores)
         if self.crf:
             probabilities = self.chain.marginals(scores, mask)
         else:
@@ -233,6 +230,13 @@ class TaggingModel(keras.Model):
         if attention_weights is not None:
             attention_weights = ops.cast(attention_weights, "float32")
         return tags, probabilities, attention_weights
+
+    def best_tags(self, features, scores):
+        """The tags of sentences by their scores `(B, T, K)`: int32 `(B, T)`, 0 at padding."""
+        mask = self.mask(features)
+        if self.chain is None:
+            return ops.where(mask, ops.cast(ops.argmax(scores, axis=-1), "int32"), 0)
+        return self.chain.decode(scores, mask)[0]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces a softmax's.

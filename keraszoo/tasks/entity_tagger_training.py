@@ -19,8 +19,7 @@ from keraszoo.training.tagged_rows import TaggedRows
 def train_tagger(tagger, train, validation=None, directory=None, settings=None, checkpoints=None):
     """Trains a tagger in place; see `EntityTagger.fit`.
 
-    In the end it has the weights that are best on the held-out sentences, by strict F1 or by loss as the
-    settings
+    In the end it has the weights that are best on the held-out sentences, by strict F1 or by loss as the settings
     say: those of the best epoch, or the mean of the last `average_last` epochs where that is better. Without
     held-out sentences it has the mean, or the last.
 
@@ -105,7 +104,7 @@ def _held_out(tagger, validation, settings):
     shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
     longest = max(settings.batch_tokens, int(rows.lengths.max()))
     batches = TagBatches(rows, longest, shuffle=False, shapes=shapes)
-    return HeldOutSpans(tagger.tag_tokens, validation, batches)
+    return HeldOutSpans(validation, batches, tagger.vocabulary)
 
 
 def _digest(*corpora):
