@@ -1,12 +1,61 @@
 """What `import keraszoo` costs and offers."""
 
+import ast
 import importlib.metadata
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import keraszoo
+
+FOLDER = Path(keraszoo.__file__).parent
+# What a room may import stands before it; `layers`, `models` and `search` know nothing of files and text.
+ROOMS = {
+    "errors": "",
+    "saving": "errors",
+    "shipping": "errors saving",
+    "text": "errors saving shipping",
+    "layers": "errors",
+    "models": "errors layers",
+    "search": "errors",
+    "evaluation": "errors text",
+    "plots": "errors text",
+    "training": "errors saving text evaluation",
+    "tasks": "errors saving shipping text layers models search evaluation training",
+    "cli": "errors saving shipping text plots tasks",
+    "__main__": "cli",
+}
+
+
+def rooms_imported(file):
+    """The rooms that a file imports from, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top, _, below = name.partition(".")
+            if top == "keraszoo" and below:
+                yield below.split(".")[0]
+
+
+def test_every_file_has_its_room():
+    entries = {path.name.removesuffix(".py") for path in FOLDER.iterdir() if path.suffix in ("", ".py")}
+    assert entries - {"__init__", "__pycache__"} == set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_run_downwards(room):
+    place = FOLDER / room
+    allowed = {room, "__version__", *ROOMS[room].split()}
+    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
+        assert set(rooms_imported(file)) <= allowed, file
 
 
 def test_importing_the_package_imports_nothing_large():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo import cli
+from keraszoo.cli import app
 from keraszoo.saving import about, model_directory
 from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
@@ -22,7 +22,7 @@ def run(capfd, monkeypatch):
     def run(*arguments):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
         with pytest.raises(SystemExit) as ended:
-            cli.main(list(arguments))
+            app.main(list(arguments))
         return ended.value.code or 0, *capfd.readouterr()
 
     return run

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import Translator, cli, models
+from keraszoo import Translator, models
+from keraszoo.cli import app
 from keraszoo.errors import KerasZooError
 from keraszoo.models import DeepLSTM, LuongNMT
 from keraszoo.search import SearchOptions
@@ -109,7 +110,7 @@ def test_the_command_line_says_so_in_one_line(without_attention, tmp_path, capfd
         "translate": [str(tmp_path / "a.en"), "--attention"],
     }[command]
     with pytest.raises(SystemExit) as ended:
-        cli.main([command, str(without_attention), *arguments])
+        app.main([command, str(without_attention), *arguments])
     out, err = capfd.readouterr()
     assert (ended.value.code, out) == (2, "")
     assert err.splitlines()[-1] == "keraszoo: error: DeepLSTM attends to nothing: it has no attention weights"
@@ -120,7 +121,7 @@ def test_the_command_line_translates_as_ever(without_attention, tmp_path, capfd)
     (tmp_path / "a.en").write_text("one two\n\nthree\n")
     for options in ([], ["--json"]):
         with pytest.raises(SystemExit) as ended:
-            cli.main(["translate", str(without_attention), str(tmp_path / "a.en"), *options])
+            app.main(["translate", str(without_attention), str(tmp_path / "a.en"), *options])
         lines = capfd.readouterr().out.split("\n")
         assert not ended.value.code and len(lines) == 4
     assert set(json.loads(lines[0])) == {"source", "text", "log_prob", "hypotheses"}

@@ -10,7 +10,7 @@ from keraszoo.errors import DataError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.text.parallel import read_pairs
 
-PLACE = Path(__file__).parent.parent / "examples" / "tatoeba.py"
+PLACE = Path(__file__).parents[2] / "examples" / "tatoeba.py"
 spec = importlib.util.spec_from_file_location("tatoeba", PLACE)
 tatoeba = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tatoeba)

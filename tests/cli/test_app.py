@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 import keraszoo
-from keraszoo import cli
+from keraszoo.cli import app, models
+from keraszoo.cli import translator as commands
 
 STANDS_IN = """
 import sys, time
-from keraszoo import cli
+from keraszoo.cli import app, translator
 class Echo:
     def translate(self, sources, **options):
         return sources
-cli._translator = lambda model: Echo()
+translator.load = lambda model: Echo()
 """
 
 
@@ -63,8 +64,8 @@ class Upper:
 @pytest.fixture
 def translator(monkeypatch):
     translator = Upper()
-    monkeypatch.setattr(cli, "_translator", lambda model: translator)
-    monkeypatch.setattr(cli, "_task", lambda model: "translation")
+    monkeypatch.setattr(commands, "load", lambda model: translator)
+    monkeypatch.setattr(models, "task", lambda model: "translation")
     return translator
 
 
@@ -75,7 +76,7 @@ def run(capfd, monkeypatch):
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:
-            cli.main(list(arguments))
+            app.main(list(arguments))
         sys.stdout.flush()
         return ended.value.code or 0, *capfd.readouterr()
 
@@ -91,8 +92,8 @@ def program(*arguments, code=None, **options):
 
 def test_help_and_version_import_nothing_large():
     code = (
-        "import sys\nfrom keraszoo import cli\n"
-        "try: cli.main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
+        "import sys\nfrom keraszoo.cli import app\n"
+        "try: app.main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
         "large = {'tensorflow', 'keras', 'numpy', 'pydantic', 'sacrebleu', 'matplotlib', 'rich'}\n"
         "assert not large & set(sys.modules), large & set(sys.modules)\n"
     )
@@ -211,7 +212,7 @@ def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator, mo
 
 def test_a_full_disk_is_one_line():
     with open("/dev/full", "wb") as full:
-        process = program("translate", "m", code=STANDS_IN + "cli.main()", stdout=full)
+        process = program("translate", "m", code=STANDS_IN + "app.main()", stdout=full)
         _, err = process.communicate(b"a dog\n", timeout=60)
     assert process.returncode == 2
     assert err == b"keraszoo: error: [Errno 28] No space left on device\n"
@@ -219,7 +220,7 @@ def test_a_full_disk_is_one_line():
 
 def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
     (tmp_path / "text").write_bytes(b"a dog\n" * 100_000)
-    process = program("translate", "m", f"{tmp_path}/text", code=STANDS_IN + "cli.main()")
+    process = program("translate", "m", f"{tmp_path}/text", code=STANDS_IN + "app.main()")
     process.stdout.close()
     process.stdout = None
     _, err = process.communicate(timeout=60)
@@ -228,7 +229,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
 
 def test_ctrl_c_ends_it_quietly_with_130():
     # The answer to the first chunk shows that the program is in the middle of its work.
-    process = program("translate", "m", code=STANDS_IN + "cli.main()")
+    process = program("translate", "m", code=STANDS_IN + "app.main()")
     process.stdin.write(b"a dog\n" * 512)
     process.stdin.flush()
     assert process.stdout.readline() == b"a dog\n"
@@ -239,7 +240,7 @@ def test_ctrl_c_ends_it_quietly_with_130():
 
 def test_a_locale_without_letters_changes_nothing():
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = program("translate", "m", code=STANDS_IN + "cli.main()", env=environment)
+    process = program("translate", "m", code=STANDS_IN + "app.main()", env=environment)
     out, err = process.communicate("Überraschung 😀\n".encode(), timeout=60)
     assert (out.decode(), err) == ("Überraschung 😀\n", b"")
 
@@ -252,6 +253,8 @@ def test_python_m_keraszoo_is_the_command():
 
 
 def test_an_error_after_tensorflow_came_is_still_one_line():
-    process = program(code="from keraszoo import cli, console; console.import_tensorflow(); cli._fail('x')")
+    process = program(
+        code="from keraszoo.cli import app, console; console.import_tensorflow(); app._fail('x')"
+    )
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (2, b"keraszoo: error: x\n")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from keraszoo import cli
+from keraszoo.cli import app
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def run(capfd, monkeypatch):
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
+            app.main([str(argument) for argument in arguments])
         sys.stdout.flush()
         return ended.value.code or 0, *capfd.readouterr()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from keraszoo import console
+from keraszoo.cli import console
 from keraszoo.errors import KerasZooError
 
 FORMATS = "text|columns|json"

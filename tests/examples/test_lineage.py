@@ -11,7 +11,7 @@ import pytest
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 
-PLACE = Path(__file__).parent.parent / "examples" / "lineage.py"
+PLACE = Path(__file__).parents[2] / "examples" / "lineage.py"
 spec = importlib.util.spec_from_file_location("lineage", PLACE)
 lineage = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lineage)

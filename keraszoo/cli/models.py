@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from keraszoo import console
+from keraszoo.cli import console
 
 
 def list_models(
@@ -51,6 +51,14 @@ def card(
         for directory in directories:
             rewrite(directory, told.get(Path(directory).resolve().name))
             write([directory])
+
+
+def task(model):
+    """What the model of a directory does, as its `config.json` has it."""
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping import shipped
+
+    return model_directory.read_directory(shipped.find(model)).config.get("task")
 
 
 def add_to(app):

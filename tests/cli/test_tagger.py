@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from keraszoo import cli
+from keraszoo.cli import app, models
+from keraszoo.cli import tagger as commands
 from keraszoo.text.columns import column_lines, write_lines
 
 TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
@@ -19,7 +20,7 @@ def run(capfd, monkeypatch):
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
+            app.main([str(argument) for argument in arguments])
         sys.stdout.flush()
         return ended.value.code or 0, *capfd.readouterr()
 
@@ -29,8 +30,8 @@ def run(capfd, monkeypatch):
 @pytest.fixture
 def tagger(trained_tagger, monkeypatch):
     """The trained tagger, which the commands find under any name."""
-    monkeypatch.setattr(cli.cli_tagger, "load", lambda model: trained_tagger)
-    monkeypatch.setattr(cli, "_task", lambda model: "tagging")
+    monkeypatch.setattr(commands, "load", lambda model: trained_tagger)
+    monkeypatch.setattr(models, "task", lambda model: "tagging")
     return trained_tagger
 
 
@@ -96,7 +97,7 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
 
 
 def test_the_task_of_a_directory(tagger_directory, trained_directory):
-    assert cli._task(tagger_directory) == "tagging" and cli._task(trained_directory) == "translation"
+    assert models.task(tagger_directory) == "tagging" and models.task(trained_directory) == "translation"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from keraszoo import console
+from keraszoo.cli import console
 from keraszoo.errors import KerasZooError
 
 app = typer.Typer(rich_markup_mode=None, help="Word vectors.")

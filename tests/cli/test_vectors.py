@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from keraszoo import cli
+from keraszoo.cli import app
 
 keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
 
@@ -16,7 +16,7 @@ TEXT = "The dog runs home. The cat runs home. A dog and a cat sleep.\n" * 40
 def run(capfd):
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
-            cli.main(["vectors", *map(str, arguments)])
+            app.main(["vectors", *map(str, arguments)])
         return ended.value.code or 0, *capfd.readouterr()
 
     return run
