@@ -7,7 +7,7 @@ The files have a word and its tag on a line, and a blank line after each sentenc
 word2vec, GloVe or fastText; without one, `keraszoo.text.vector_training` learns some from the training
 sentences. What stands last are settings of the model or the training. In the made-up sentences all names are
 found; what real ones come to is in RESULTS.md. `keraszoo train` does the same from a recipe, such as
-examples/recipes/bc5cdr_strong.yaml.
+examples/recipes/entities_strong.yaml.
 """
 
 import itertools

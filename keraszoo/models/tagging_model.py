@@ -43,6 +43,7 @@ class TaggingModel(keras.Model):
         character_vocabulary_size: number of character ids, 0 (padding) included; for `characters`.
         character_dim: width of the embeddings of characters.
         character_units: filters, or units of each direction, of the character encoder.
+        character_window: characters that a filter sees, an odd number.
         casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
         casing_dim: width of the embedding of the casing; 0: none.
         dropout: share dropped in training; a subclass says of what. Here it drops embeddings of characters.
@@ -69,6 +70,7 @@ class TaggingModel(keras.Model):
         character_vocabulary_size=None,
         character_dim=30,
         character_units=30,
+        character_window=3,
         casing_size=None,
         casing_dim=0,
         dropout=0.0,
@@ -99,6 +101,7 @@ class TaggingModel(keras.Model):
             "character_vocabulary_size": character_vocabulary_size,
             "character_dim": character_dim,
             "character_units": character_units,
+            "character_window": character_window,
             "casing_size": casing_size,
             "casing_dim": casing_dim,
             "dropout": dropout,
@@ -116,6 +119,7 @@ class TaggingModel(keras.Model):
                 character_dim,
                 character_units,
                 characters,
+                character_window,
                 dropout=dropout,
                 dtype=dtype,
                 name="characters",
