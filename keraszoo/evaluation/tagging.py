@@ -12,36 +12,40 @@ from dataclasses import asdict, dataclass, field
 from keraszoo.errors import DataError, ScoreError
 from keraszoo.text.tag_schemes import convert, repair, spans
 
-NONE = "-"  # where an entity has no counterpart
+NONE = "-"  # where an entity has no counterpart, and where there is no entity
 
 
 @dataclass(frozen=True)
 class SpanScore:
     """Precision, recall and F1 of some entities.
 
+    Of seen and of unseen entities there may be none; `None`, printed `-`, then stands for the share of
+    nothing. Of all entities, and of those of a label, it is 0, as seqeval has it.
+
     Attributes:
         name: of what, as one writes it in a table.
-        score: F1, from 0 to 100, as are the next two.
-        precision: share of right ones among the entities found.
-        recall: share of those found among the entities that there are.
+        score: F1, from 0 to 100, as are the next two; `None` if there are none.
+        precision: share of right ones among the entities found; `None` if none was.
+        recall: share of those found among the entities that there are; `None` if there are none.
         gold: how many there are.
         found: how many were found, right or wrong.
         signature: who counted, and how.
     """
 
     name: str
-    score: float
-    precision: float
-    recall: float
+    score: float | None
+    precision: float | None
+    recall: float | None
     gold: int
     found: int
     signature: str = ""
 
     def __str__(self):
-        figures = (
-            f"{self.precision:9.2f}  {self.recall:6.2f}  {self.score:6.2f}  {self.gold:7,}  {self.found:7,}"
+        shares = (
+            f"{NONE if share is None else f'{share:.2f}':>{width}}"
+            for share, width in ((self.precision, 9), (self.recall, 6), (self.score, 6))
         )
-        return f"{figures}  {self.signature}".rstrip()
+        return f"{'  '.join(shares)}  {self.gold:7,}  {self.found:7,}  {self.signature}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -119,10 +123,10 @@ class _Counts:
     name: str = field(default="")
 
     def score(self, signature=""):
-        precision = self.right / self.found if self.found else 0.0
-        recall = self.right / self.gold if self.gold else 0.0
-        f1 = 2 * precision * recall / (precision + recall) if self.right else 0.0
-        return SpanScore(self.name, 100 * f1, 100 * precision, 100 * recall, self.gold, self.found, signature)
+        precision = 100 * self.right / self.found if self.found else None
+        recall = 100 * self.right / self.gold if self.gold else None
+        f1 = 200 * self.right / (self.gold + self.found) if self.gold else None
+        return SpanScore(self.name, f1, precision, recall, self.gold, self.found, signature)
 
 
 def known_entities(sentences):

@@ -84,7 +84,7 @@ def _front_matter(pipeline_tag, metrics, facts):
     if "data" in facts:
         front["datasets"] = [data["id"] for data in facts["data"]]
     scores = {
-        section: {name: figure for name, figure in figures.items() if _is_score(figure)}
+        section: {name: it for name, it in figures.items() if _is_score(it) and it["score"] is not None}
         for section, figures in metrics.items()
         if isinstance(figures, dict)
     }
@@ -128,6 +128,8 @@ def _is_score(figure):
 
 
 def _line(name, figure):
+    if _is_score(figure) and figure["score"] is None:
+        return f"- {figure['name']}: none to score"
     if _is_score(figure):
         return f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
     return f"- {name}: {figure:.4g}" if isinstance(figure, float) else f"- {name}: {figure}"

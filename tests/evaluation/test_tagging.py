@@ -80,6 +80,23 @@ def test_entities_seen_in_training_and_others():
     assert "f1_seen" not in score_tags(gold, predicted).as_dict()
 
 
+@pytest.mark.parametrize(
+    ("train", "name", "row"),
+    [
+        ("B-P O", "f1_unseen", "F1, unseen - - - 0 0 strict IOB2"),
+        ("O O", "f1_seen", "F1, seen in training - - - 0 0 strict IOB2"),
+    ],
+)
+def test_none_seen_or_none_unseen_is_no_figure_of_0(train, name, row):
+    known = known_entities([TaggedSentence(("Ed", "ran"), tuple(train.split()))])
+    scores = score_tags([["B-P", "O"]], [["B-P", "O"]], [["Ed", "sat"]], known)
+    shown = [" ".join(line.split()) for line in str(scores).splitlines()]
+    assert row in shown and sum("100.00 100.00 100.00 1 1" in line for line in shown) == 4
+    assert json.loads(json.dumps(scores.as_dict()))[name]["score"] is None
+    found = score_tags([["B-P", "O"]], [["B-P", "B-P"]], [["Ed", "sat"]], {(("Ed",), "P")}).f1_unseen
+    assert (found.precision, found.recall, found.score) == (0.0, None, None)
+
+
 def test_tags_of_another_scheme():
     assert f1s("B-A I-A O B-A", "B-A E-A O S-A", scheme="BIOES") == (1.0, 1.0, 0)
     assert f1s("B-A I-A O B-A", "B-A I-A O S-A", scheme="BIOES") == (1.0, 1.0, 1)

@@ -127,3 +127,11 @@ def test_a_file_of_facts_that_is_none(tmp_path):
             path.write_text(text)
         with pytest.raises(PresetError, match=said):
             about.read_facts(path)
+
+
+def test_a_share_of_nothing_is_no_figure(place):
+    none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
+    about.rewrite(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
+    front, text = front_matter((place / "README.md").read_text())
+    assert "- F1, unseen: none to score\n" in text
+    assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
