@@ -23,7 +23,7 @@ class Periods(keras.utils.PyDataset):
         updates: of a period; `None`: an epoch of the corpus.
         period: the one to begin with.
         skip: steps at the head of that period that are left out: those a stopped run had made. Then `fit`
-            ends with it, and the next one is begun anew.
+            must end with it, and the next one be begun anew.
         parts: shares of a batch; its rows must be a multiple of it.
 
     Attributes:

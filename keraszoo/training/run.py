@@ -4,6 +4,8 @@ import contextlib
 import signal
 import sys
 
+import keras
+
 from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
 from keraszoo.training.distribution import OnOneDevice, copy_in_scope, copy_variables, while_all_workers_live
 from keraszoo.training.guard import Diverged, Guard
@@ -78,15 +80,16 @@ def train(
             period, skip = divmod(saving.step, len(periods))
             saving.periods = part = Periods(batches, steps_per_evaluation, period, skip, parts)
             own = [part.at_period(), KeepFreedMemory(), Guard(part), Throughput(part, stop_at=last)]
+            ends = [_end_of_fit(trained)] if skip else []
             try:
                 with while_all_workers_live(strategy, "start all of them again, and the run goes on"):
                     trained.fit(
                         part,
                         steps_per_epoch=len(part),
                         initial_epoch=period,
-                        epochs=period + 1 if skip else -(-last // len(periods)),
+                        epochs=-(-last // len(periods)),
                         shuffle=False,
-                        callbacks=[*own, *theirs, history, saving],
+                        callbacks=[*own, *theirs, history, saving, *ends],
                         verbose=verbose if verbose is not None else 1 if sys.stderr.isatty() else 2,
                     )
             except Diverged:
@@ -101,6 +104,13 @@ def train(
     history.target_tokens = _real_tokens(batches, history.steps)
     history.checkpoint_seconds = saving.seconds
     return history
+
+
+def _end_of_fit(model):
+    """The callback that ends `fit` with its first period; after `Saving`, which asks who else wants that."""
+    return keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: setattr(model, "stop_training", True)
+    )
 
 
 def _end(stopped, checkpoints, parts):

@@ -111,6 +111,14 @@ def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path,
         assert f"going on from step {step // parts} of 7" in capsys.readouterr().err
 
 
+def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(batches, tmp_path, capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, folder=tmp_path / "run", at=At(4, interrupt(signal.SIGINT)), verbose=2)
+    assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 1/3", "Epoch 2/3"]
+    run(batches, folder=tmp_path / "run", verbose=2)
+    assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
+
+
 def test_in_a_graph_it_is_the_same_after_a_crash_and_after_two_polite_kills(batches, tmp_path):
     def crash(model):
         raise MemoryError
