@@ -77,6 +77,31 @@ def train(
 
 
 @app.command()
+def convert(
+    vectors: Vectors,
+    output: Annotated[
+        str, Option("--output", metavar="FILE", help="x.bin, x.txt, x.vec, .gz of each; or a directory.")
+    ],
+    words: Annotated[
+        int | None, Option("--words", min=1, help="Only the first so many, the most frequent ones.")
+    ] = None,
+    half: Annotated[bool, Option("--half", help="In a directory: numbers of half precision.")] = False,
+    format: Format = "auto",
+    skip_damaged: SkipDamaged = False,
+):
+    """Write vectors in another format, or fewer of them."""
+    from keraszoo.text.word_vectors import WordVectors
+
+    _check_output(output)
+    if half and _file_format(output) is not None:
+        raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
+    with console.results() as write:
+        read = WordVectors.read(vectors, format, damaged="skip" if skip_damaged else "error")
+        _save(read if words is None else read.first(words), output, "float16" if half else "float32")
+        write([output])
+
+
+@app.command()
 def coverage(
     vectors: Vectors,
     corpora: Annotated[list[str], Argument(metavar="CORPUS...", help="Columns with tags, or text.")],
@@ -159,10 +184,10 @@ def _check_output(output):
         raise KerasZooError(f"{output}: is a directory, and its name that of a file")
 
 
-def _save(vectors, output):
+def _save(vectors, output, dtype="float32"):
     format = _file_format(output)
     if format is None:
-        vectors.save(output)
+        vectors.save(output, dtype)
     else:
         vectors.write(output, format)
 

@@ -99,6 +99,10 @@ class WordVectors:
         rows = rows[rows >= 0]
         return WordVectors([self.words[row] for row in rows], self.matrix[rows])
 
+    def first(self, count):
+        """Returns the first `count` words with their vectors; mostly, these are the most frequent."""
+        return WordVectors(self.words[:count], self.matrix[:count])
+
     def neighbours(self, word, count=10, backoff=DEFAULT_BACKOFF):
         """Returns the words whose vectors have the smallest angle with that of a word, it itself left out.
 

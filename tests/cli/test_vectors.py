@@ -77,3 +77,17 @@ def test_damaged_vectors(run, text, tmp_path):
     assert err == f"keraszoo: warning: {bad}:2: expected 2 numbers, got 1; 1 of 3 rows left out\n"
     assert run("neighbours", bad, "zebra", "--skip-damaged")[0] == 2
     assert run("coverage", bad, tmp_path / "none.txt")[0] == 2
+
+
+def test_convert_keeps_the_first_words(run, tmp_path):
+    vectors = "3 2\nthe 0.5 -1\nzoo 2 0.25\nlion 1 3\n"
+    (tmp_path / "v.txt").write_text(vectors)
+    code, out, err = run("convert", tmp_path / "v.txt", "--output", tmp_path / "w.bin", "--words", 2)
+    assert (code, out) == (0, f"{tmp_path / 'w.bin'}\n"), err
+    binary = keyedvectors.KeyedVectors.load_word2vec_format(str(tmp_path / "w.bin"), binary=True)
+    assert binary.index_to_key == ["the", "zoo"] and binary["zoo"].tolist() == [2, 0.25]
+    assert run("convert", tmp_path / "w.bin", "--output", tmp_path / "half", "--half")[0] == 0
+    assert np.load(tmp_path / "half" / "vectors.npy").tolist() == [[0.5, -1], [2, 0.25]]
+    assert np.load(tmp_path / "half" / "vectors.npy").dtype == "float16"
+    code, _, err = run("convert", tmp_path / "v.txt", "--output", tmp_path / "x.bin", "--half")
+    assert code == 2 and "half precision is for a directory" in err and not (tmp_path / "x.bin").exists()
