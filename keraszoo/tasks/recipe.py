@@ -11,11 +11,11 @@ Only `data.train` and `output` have no default.
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
-from keraszoo.tasks.recipe_base import BaseRecipe, Count, FitSection, Fraction, Section
+from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath
-from keraszoo.tasks.translation_models import TRANSLATION_MODELS
+from keraszoo.tasks.translation_models import TRANSLATION_MODELS, TRANSLATION_PRESETS
 
 
 class Pairs(Section):
@@ -79,16 +79,16 @@ class SubwordsSection(Section):
         return self
 
 
-class ModelSection(Section):
+class ModelSection(BaseModelSection):
     """The model: a preset of sizes, and `overrides` for single arguments of its constructor.
 
     From the oldest: `rnnencdec` (Cho 2014), `deeplstm` (Sutskever 2014), `simplified` (RNNsearch without
     gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `transformer` (Vaswani 2017).
     """
 
+    presets = TRANSLATION_PRESETS
+
     name: Literal[*TRANSLATION_MODELS] = "transformer"
-    preset: str = "small"
-    overrides: dict[str, JsonValue] = {}
 
 
 class TrainingSection(FitSection):

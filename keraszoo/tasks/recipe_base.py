@@ -1,10 +1,19 @@
 """What the recipes of all tasks share: how they are read and checked, and how `fit` runs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-from keraszoo.tasks.recipe_errors import recipe_error, unknown_key
+from keraszoo.tasks.recipe_errors import recipe_error, suggestion, unknown_key
 from keraszoo.tasks.recipe_file import read_yaml, set_value
 
 Count = Annotated[int, Field(ge=1)]
@@ -22,6 +31,29 @@ class Section(BaseModel):
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"`{key}` has no effect {because}; leave it out")
+
+
+class BaseModelSection(Section):
+    """Which model, of which sizes; a section of a task lists the names, and the presets of each.
+
+    `preset: null` is the first of the model's presets.
+    """
+
+    presets: ClassVar[dict] = {}
+
+    name: str
+    preset: Annotated[str | None, Field(validate_default=True)] = None
+    overrides: dict[str, JsonValue] = {}
+
+    @field_validator("preset")
+    @classmethod
+    def _one_that_there_is(cls, preset, info):
+        known = cls.presets.get(info.data.get("name"))  # a wrong name is an error of its own
+        if known is None or preset in known:
+            return preset
+        if preset is None:
+            return known[0]
+        raise ValueError(f"{info.data['name']} has no preset {preset!r}{suggestion(preset, known)}")
 
 
 class OptimizerSection(Section):
@@ -113,6 +145,7 @@ class BaseRecipe(Section):
     """Base of the recipes; one has the sections `data` (with `validation`), `model` and `training`."""
 
     _where: str = PrivateAttr(default="recipe")
+    _lines: dict = PrivateAttr(default={})
 
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):
@@ -162,7 +195,7 @@ class BaseRecipe(Section):
             recipe = cls.model_validate(values, context={"recipe_file": folder})
         except ValidationError as error:
             raise recipe_error(error.errors(), cls, where, lines) from None
-        recipe._where = where
+        recipe._where, recipe._lines = where, lines
         return recipe
 
     def as_dict(self):
@@ -183,4 +216,5 @@ class BaseRecipe(Section):
         """
         for key in self.model.overrides:
             if key not in allowed:
-                raise unknown_key(f"{self._where}: model.overrides.{key}", key, allowed)
+                place = self._lines.get(("model", "overrides", key), self._where)
+                raise unknown_key(f"{place}: model.overrides.{key}", key, allowed)

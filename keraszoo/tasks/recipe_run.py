@@ -43,6 +43,7 @@ def run_recipe(recipe):
 
 def _run(recipe, checkpoints):
     started = time.perf_counter()
+    recipe.check_overrides(model_arguments(recipe.model.name))
     validation = _pairs(recipe.data.validation)
     test = _pairs(recipe.data.test)
     source_subwords, target_subwords = _subwords(recipe, checkpoints)
@@ -74,11 +75,8 @@ def make_model(recipe, source_subwords, target_subwords):
     """The model that a recipe names, untrained.
 
     Raises:
-        RecipeError: an unknown preset, or an override that the model's constructor does not take.
+        RecipeError: the model's constructor does not take an override's value.
     """
-    kind = KINDS[recipe.model.name]
-    allowed = [name for name in inspect.signature(kind).parameters if name != "kwargs"]
-    recipe.check_overrides(allowed)
     sizes = {
         "source_vocabulary_size": source_subwords.vocabulary_size,
         "target_vocabulary_size": target_subwords.vocabulary_size,
@@ -86,9 +84,14 @@ def make_model(recipe, source_subwords, target_subwords):
         "dtype": recipe.training.precision,
     }
     try:
-        return kind.preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        return KINDS[recipe.model.name].preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
+
+
+def model_arguments(name):
+    """Names of the arguments of a model's constructor that a recipe may override."""
+    return [argument for argument in inspect.signature(KINDS[name]).parameters if argument != "kwargs"]
 
 
 def _subwords(recipe, checkpoints):

@@ -17,7 +17,7 @@ def read_recipe(path, overrides=()):
     """Reads a recipe of any task.
 
     Args:
-        path: the file. It is one of a translator if it does not say `task`.
+        path: the file. One that does not say `task` is that of a translator, and must look so.
         overrides: strings such as `"training.seed=3"`.
 
     Returns:
@@ -29,11 +29,23 @@ def read_recipe(path, overrides=()):
     values, lines = read_yaml(path)
     for override in overrides:
         set_value(values, override, lines)
+    if "task" not in values and _is_of_words_and_tags(values):
+        raise RecipeError(
+            f"{path}: task: missing; the recipe of a tagger says `task: tagging`, "
+            "and that of a translator gives `data.train` as {source: FILE, target: FILE} or {tsv: FILE}"
+        )
     task = values.get("task", "translation")
     if not isinstance(task, str) or task not in TASKS:
         hint = suggestion(task, list(TASKS))
         raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
     return _named(TASKS[task][0]).read(path, overrides)
+
+
+def _is_of_words_and_tags(values):
+    """Whether a recipe that does not say its task has what only a tagger's has."""
+    data = values.get("data")
+    train = data.get("train") if isinstance(data, dict) else None
+    return isinstance(train, (str, list)) or "vectors" in values or "tags" in values
 
 
 def run(recipe):

@@ -5,7 +5,7 @@
       train: train.tsv
       validation: devel.tsv
     vectors: {file: vectors.txt}
-    model: {name: recurrent, preset: small}
+    model: {name: recurrent, preset: strong}
     output: runs/tagger
 
 Only `data.train` and `output` have no default.
@@ -13,9 +13,17 @@ Only `data.train` and `output` have no default.
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from keraszoo.tasks.recipe_base import BaseRecipe, Count, FitSection, Fraction, OptimizerSection, Section
+from keraszoo.tasks.recipe_base import (
+    BaseModelSection,
+    BaseRecipe,
+    Count,
+    FitSection,
+    Fraction,
+    OptimizerSection,
+    Section,
+)
 from keraszoo.tasks.recipe_file import FilePath
 from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
 from keraszoo.text.tag_schemes import SCHEMES
@@ -25,6 +33,13 @@ TAGGING_MODELS = {
     "attention": "AttentionTagger",
     "recurrent": "RecurrentTagger",
     "transformer": "TransformerTagger",
+}
+
+# The names in their `presets`, the first the one that a recipe takes if it names none.
+TAGGING_PRESETS = {
+    "attention": ["base", "bidirectional", "tiny"],
+    "recurrent": ["strong", "plain", "tiny", "lample", "ma_hovy"],
+    "transformer": ["small", "tiny"],
 }
 
 
@@ -84,16 +99,16 @@ class TagsSection(Section):
     constraints: Literal["decode", "both", "none"] = "decode"
 
 
-class TaggingModelSection(Section):
+class TaggingModelSection(BaseModelSection):
     """The model: a preset of sizes, and `overrides` for single arguments of its constructor.
 
     `attention` is a recurrent net with attention over the words of the sentence; `recurrent` one with
     characters, casing and a CRF; `transformer` an encoder of Vaswani 2017.
     """
 
+    presets = TAGGING_PRESETS
+
     name: Literal[*TAGGING_MODELS] = "recurrent"
-    preset: str = "small"
-    overrides: dict[str, JsonValue] = {}
 
 
 class TaggerOptimizerSection(OptimizerSection):

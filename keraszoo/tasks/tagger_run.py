@@ -35,8 +35,8 @@ def run_tagger_recipe(recipe):
 
 def _run(recipe, checkpoints):
     started = time.perf_counter()
-    train, validation, test = read_corpora(recipe.data)
     recipe.check_overrides(model_arguments(model_kind(recipe.model.name)))
+    train, validation, test = read_corpora(recipe.data)
     vectors = _vectors(recipe, train, validation, test)
     keras.utils.set_random_seed(recipe.training.seed)
     tagger = make_tagger_of(recipe, train, validation, vectors)

@@ -143,6 +143,8 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("subwords.vocabulary_size", 7, "subwords.vocabulary_size: expected greater than or equal to 8"),
         ("subwords.character_coverage", 0.5, "subwords.character_coverage: expected greater than 0.9"),
         ("model.name", "lstm", "model.name: expected 'rnnencdec', 'deeplstm', 'simplified', "),
+        ("model.preset", "smal", "model.preset: transformer has no preset 'smal', did you mean small?"),
+        ("model.preset", 3, "model.preset: expected text, got 3"),
         ("model.overrides", [1], "model.overrides: expected a valid dictionary, got [1]"),
         ("data.train.source", 7, "data.train.source: expected text, got 7"),
         ("data.train", "train.en", "data.train: expected a section with some of source, target, tsv, got"),

@@ -88,8 +88,6 @@ def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ({"preset": "huge"}, "has the presets"),
-        ({"overrides": {"dropuot": 0.1}}, "model.overrides.dropuot: unknown key, did you mean dropout?"),
         ({"name": "rnnsearch", "overrides": {"cell": "gro"}}, "model: "),
         ({"overrides": {"dropout": "much"}}, "model: "),
         ({"overrides": {"dropout": 1.5}}, "model: "),
@@ -121,6 +119,14 @@ def test_bad_files_are_found_before_anything_is_written(make_recipe, files, spoi
     with pytest.raises(KerasZooError, match=said):
         run_recipe(recipe)
     assert not (files / "out").exists()
+
+
+def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files):
+    (files / "train.en").unlink()
+    recipe = make_recipe(model={"overrides": {"dropuot": 0.1}})
+    said = r"recipe.yaml:1: model.overrides.dropuot: unknown key, did you mean dropout\?"
+    with pytest.raises(RecipeError, match=said):
+        run_recipe(recipe)
 
 
 def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):

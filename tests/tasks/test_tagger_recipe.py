@@ -2,10 +2,12 @@
 
 import pytest
 
+from keraszoo import models
 from keraszoo.errors import RecipeError
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_tasks import read_recipe
-from keraszoo.tasks.tagger_recipe import TAGGING_MODELS, TaggerRecipe
+from keraszoo.tasks.tagger_recipe import TAGGING_MODELS, TAGGING_PRESETS, TaggerRecipe
+from keraszoo.tasks.translation_models import TRANSLATION_MODELS, TRANSLATION_PRESETS
 
 LEAST = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/model"}
 
@@ -45,6 +47,14 @@ def test_there_and_back():
             {"training": {"optimizer": {"schedule": "transformer"}}},
             "computed from d_model, which recurrent has not",
         ),
+        (
+            {"model": {"preset": "stronk"}},
+            "model.preset: recurrent has no preset 'stronk', did you mean strong?",
+        ),
+        (
+            {"model": {"name": "transformer", "preset": "strong"}},
+            "transformer has no preset 'strong', expected",
+        ),
         ({"tags": {"scheme": "IOB1"}}, "tags.scheme: expected 'IOB2' or 'BIOES'"),
     ],
 )
@@ -52,6 +62,33 @@ def test_what_is_wrong_is_said(sections, said):
     with pytest.raises(RecipeError) as raised:
         checked(**sections)
     assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
+    names = {name: checked(model={"name": name}).model.preset for name in TAGGING_MODELS}
+    assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "presets"),
+    [
+        (TAGGING_MODELS, TAGGING_PRESETS),
+        (TRANSLATION_MODELS, TRANSLATION_PRESETS),
+    ],
+)
+def test_the_presets_of_a_recipe_are_those_of_the_models(kinds, presets):
+    assert {name: sorted(getattr(models, kind).presets) for name, kind in kinds.items()} == {
+        name: sorted(known) for name, known in presets.items()
+    }
+
+
+def test_a_wrong_preset_is_found_in_its_line(tmp_path):
+    file = tmp_path / "recipe.yaml"
+    file.write_text(
+        "task: tagging\ndata: {train: a.tsv}\nmodel:\n  name: recurrent\n  preset: tny\noutput: out\n"
+    )
+    with pytest.raises(RecipeError, match=r"recipe.yaml:5: model.preset: .*'tny', did you mean tiny\?"):
+        read_recipe(file)
 
 
 def test_the_task_says_which_kind(tmp_path):
@@ -68,11 +105,28 @@ def test_the_task_says_which_kind(tmp_path):
         read_recipe(file)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data: {train: train.tsv, validation: v.tsv}\nvectors: {file: v.bin}\nmodel: {name: recurrent}",
+        "data: {train: [a.tsv, b.tsv]}",
+        "data: 3\ntags: {scheme: BIOES}",
+    ],
+)
+def test_a_taggers_recipe_without_its_task_is_one_complaint(tmp_path, text):
+    file = tmp_path / "recipe.yaml"
+    file.write_text(f"{text}\noutput: out\n")
+    with pytest.raises(RecipeError) as raised:
+        read_recipe(file)
+    assert "recipe.yaml: task: missing; the recipe of a tagger says `task: tagging`" in str(raised.value)
+    assert "; " not in str(raised.value).split("missing; ")[1]
+
+
 def test_the_examples_are_recipes(monkeypatch):
     from pathlib import Path
 
-    for name in ("BC5CDR", "NCBI_DISEASE", "WNUT17", "VECTORS"):
+    for name in ("CORPUS", "VECTORS"):
         monkeypatch.setenv(name, "/data")
     folder = Path(__file__).parents[2] / "examples" / "recipes"
     recipes = [read_recipe(file) for file in folder.glob("*.yaml") if "task: tagging" in file.read_text()]
-    assert len(recipes) >= 4 and {recipe.model.name for recipe in recipes} <= set(TAGGING_MODELS)
+    assert {recipe.model.name for recipe in recipes} == {"attention", "recurrent"}

@@ -85,7 +85,7 @@ def test_corpora_of_several_files(files, tagged_sentences):
     [
         ("data.train=none.tsv", "none.tsv: cannot read"),
         ("vectors.file=none.txt", "none.txt"),
-        ("model.preset=huge", "AttentionTagger has the presets"),
+        ("model.preset=huge", "--set: model.preset: attention has no preset 'huge', expected one of base"),
         ("model.overrides.unitz=3", "model.overrides.unitz: unknown key, did you mean units?"),
         ("model.overrides.vector_width=7", "vector_width is 7, but .*vectors.txt has 5"),
     ],
