@@ -18,6 +18,11 @@ def one_line(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
 
 
+def say(text):
+    """Writes a line on what is being done to stderr."""
+    print(f"keraszoo: {one_line(text)}", file=sys.stderr)
+
+
 def show_warning(message, category, filename, lineno, file=None, line=None):
     """Writes a warning to stderr in one line; it takes the place of `warnings.showwarning`."""
     print(f"keraszoo: warning: {one_line(message)}", file=sys.stderr)

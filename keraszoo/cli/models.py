@@ -34,7 +34,7 @@ def fetch(
     from keraszoo.shipping.fetching import fetch
 
     with console.results() as write:
-        write([fetch(name, source, sha256=sha256)])
+        write([fetch(name, source, sha256=sha256, report=console.say)])
 
 
 def card(

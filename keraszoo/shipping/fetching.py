@@ -20,7 +20,7 @@ TRIES = 5  # in a row that bring no further byte
 PAUSE = 0.5  # seconds before the second, and more before each later one
 
 
-def fetch(name, source, folder=None, sha256=None):
+def fetch(name, source, folder=None, sha256=None, report=None):
     """Copies or downloads a model directory, unless it is there already.
 
     What came of an interrupted call is kept beside its place, under a hidden name, and taken up by the next.
@@ -31,6 +31,7 @@ def fetch(name, source, folder=None, sha256=None):
         folder: where to put it; by default the cache, where `from_preset(name)` finds it.
         sha256: of a model that the index does not know: the last entry of its `manifest.json`. From a local
             folder it may be left out.
+        report: called with a line of text if there is nothing to do.
 
     Returns:
         The `Path` of the directory, which was read and checked.
@@ -45,12 +46,16 @@ def fetch(name, source, folder=None, sha256=None):
     folder = Path(folder or shipped.cache_folder()).absolute()
     place, partial = folder / name, folder / f".{name}.partial"
     source = Folder(f"{str(source).rstrip('/')}/{name}")
+    _check_known(name, source, sha256)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         with atomic.locked(partial):  # of two calls one waits for the other
             partial.mkdir(exist_ok=True)  # which took it away when it was done
             manifest = _manifest(name, source, partial, sha256)
-            if not _is_there(place, manifest):
+            if _is_there(place, manifest):
+                if report is not None:
+                    report(f"{name}: is there already, as it should be")
+            else:
                 for file, entry in manifest["files"].items():
                     _complete(source, file, partial / file, **entry)
                 with atomic.replacing(place, check=lambda: _check_replaceable(place)) as directory:
@@ -62,15 +67,28 @@ def fetch(name, source, folder=None, sha256=None):
     return model_directory.read_directory(place).path
 
 
+def _check_known(name, source, sha256):
+    """Raises PresetError for a name that nobody knows, before anything is made in the cache."""
+    if name in shipped.index():
+        return
+    if not source.is_remote:
+        place = Path(source.address)
+        if not place.exists():
+            there = model_directory.names_in(place.parent)
+            hint = shipped.near(name, there) or f"it has {', '.join(there) or 'none'}"
+            raise PresetError(f"{place.parent}: has no model {name}; {hint}")
+    elif sha256 is None:
+        hint = shipped.near(name, shipped.index())
+        raise PresetError(
+            f"{name}: does not ship with this keraszoo: to get it from {source} its SHA-256 is "
+            f"wanted, the last entry of its {manifests.MANIFEST}{'; ' if hint else ''}{hint}"
+        )
+
+
 def _manifest(name, source, partial, sha256):
     """The manifest that the files must have: the index's, or one that the caller vouches for."""
     if name in shipped.index() and sha256 is None:
         return shipped.index()[name]["manifest"]
-    if sha256 is None and source.is_remote:
-        raise PresetError(
-            f"{name}: does not ship with this keraszoo: to get it from {source} its SHA-256 is wanted, "
-            f"the last entry of its {manifests.MANIFEST}"
-        )
     content = b"".join(source.read(manifests.MANIFEST, 0, manifests.MOST_JSON))
     (partial / manifests.MANIFEST).write_bytes(content)
     manifest = manifests.read_manifest(partial)

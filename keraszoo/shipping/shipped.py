@@ -65,9 +65,14 @@ def find(name_or_directory):
             f"fetch {name} --from FOLDER`, a folder or a URL that has what pretrained/ of a clone has"
         )
     names = sorted({*there, *index()})
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped: {', '.join(names) or 'none'}"
+    hint = near(name, names) or f"shipped: {', '.join(names) or 'none'}"
     raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
+
+
+def near(name, names):
+    """The end of an error message: which of some names may have been meant; empty if none is near."""
+    found = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def list_presets():

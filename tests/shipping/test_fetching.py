@@ -198,6 +198,15 @@ def test_a_name_that_is_none(folder, cache, name):
     assert not cache.exists()
 
 
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, server, cache, known, remote):
+    with pytest.raises(PresetError, match=r"smal.* did you mean small\?"):
+        fetch("smal", server.url if remote else folder)
+    with pytest.raises(PresetError, match="its SHA-256 is wanted" if remote else r"mirror: .*; it has small"):
+        fetch("xyz", server.url if remote else folder)
+    assert not cache.exists()
+
+
 # Models that the index does not know
 
 
@@ -272,5 +281,7 @@ def test_an_installed_package_lists_fetches_and_finds(tmp_path):
     code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
     place = tmp_path / "cache" / "keraszoo" / name
     assert (code, out, err) == (0, f"{place}\n", "")
+    code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
+    assert (code, out, err) == (0, f"{place}\n", f"keraszoo: {name}: is there already, as it should be\n")
     code, out, err = run("list", "--json")
     assert {model["name"]: model["place"] for model in json.loads(out)}[name] == str(place)
