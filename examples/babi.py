@@ -20,6 +20,7 @@ import argparse
 import time
 from pathlib import Path
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import QuestionAnswerer
 from keraszoo.plots import attention_heatmap
 from keraszoo.text.babi import find_tasks, read_questions

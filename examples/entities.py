@@ -11,6 +11,10 @@ test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conl
 of h validates, as is usual; the first half of h is trained on with the other sections. Wikigold has no parts:
 its documents are dealt into five folds, each the test once, and a tenth of the rest validates.
 
+`english/` is the three general corpora as one, with the labels PER, LOC, ORG and MISC (WNUT17's corporations
+and groups are ORG, its products and works MISC; Twitter's MISC have no tags), and the first fold of Wikigold:
+for the tagger that ships. Its test is there as a whole and by corpus.
+
 Vectors are learnt from free text and from the training files, those of the biomedical corpora ten times each
 (`{,,}` is bash for a word repeated), since no other text has their words:
 
@@ -23,6 +27,7 @@ RESULTS.md.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -35,6 +40,14 @@ from keraszoo.text.columns import column_lines, read_columns, write_lines
 RECIPES = Path(__file__).parent / "recipes"
 FOLDS = 5
 CORPORA = ("bc5cdr", "ncbi_disease", "wnut17", "btc", "wikigold")
+GENERAL = {
+    "person": "PER",
+    "location": "LOC",
+    "corporation": "ORG",
+    "group": "ORG",
+    "product": "MISC",
+    "creative-work": "MISC",
+}
 SCORES = {"f1": "F1, strict", "f1_default": "F1, default", "f1_seen": "seen", "f1_unseen": "unseen"}
 
 # The parts of a tagger, one after the other: the recipe, and what is changed in it.
@@ -49,6 +62,7 @@ LADDER = {
         {"overrides": {"context": "concat", "bidirectional": True, "characters": "cnn", "casing_dim": 8}},
     ),
     "crf": ("attention", {"preset": "bidirectional"}),
+    "vectors_frozen": ("strong", {"overrides": {"train_vectors": False}}),
     "strong": ("strong", {}),
 }
 
@@ -70,7 +84,9 @@ def arguments():
 
 def prepare(data, output):
     """Writes each corpus as three files of columns, in IOB2."""
-    for name, parts in read_parts(data):
+    corpora = dict(read_parts(data))
+    corpora["english"] = joined(corpora["wnut17"], corpora["btc"], corpora["wikigold/1"])
+    for name, parts in corpora.items():
         for part, sentences in parts.items():
             file = output / name / f"{part}.tsv"
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -98,6 +114,20 @@ def read_parts(data):
             rest = "validation" if number // FOLDS % 10 == fold else "train"
             parts["test" if number % FOLDS == fold else rest].extend(document)
         yield f"wikigold/{fold + 1}", parts
+
+
+def joined(wnut17, btc, wikigold):
+    """Three corpora as one with the labels of the last; the test also by corpus."""
+    wnut17 = {part: [general(sentence) for sentence in some] for part, some in wnut17.items()}
+    parts = {part: [*wnut17[part], *btc[part], *wikigold[part]] for part in PARTS}
+    by_corpus = {"wnut17": wnut17, "btc": btc, "wikigold": wikigold}
+    return parts | {f"test_{name}": corpus["test"] for name, corpus in by_corpus.items()}
+
+
+def general(sentence):
+    """A sentence with the labels of WNUT17 as PER, LOC, ORG and MISC."""
+    tags = [tag if tag == "O" else f"{tag[:2]}{GENERAL[tag[2:]]}" for tag in sentence.tags]
+    return dataclasses.replace(sentence, tags=tuple(tags))
 
 
 PARTS = ("train", "validation", "test")

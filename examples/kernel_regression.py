@@ -13,6 +13,9 @@ a bandwidth of 1 is off by 0.61. Twelve seconds on 2 busy cores.
 import time
 from pathlib import Path
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
 import keras
 import numpy as np
 from keras import ops

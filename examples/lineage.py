@@ -22,6 +22,7 @@ import itertools
 import os
 from pathlib import Path
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.evaluation import bleu_by_length, score_translations

@@ -16,6 +16,7 @@ import sys
 
 import yaml
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import EntityTagger
 from keraszoo.plots import attention_strip, html_page, save_html
 from keraszoo.text.columns import read_columns

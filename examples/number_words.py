@@ -24,6 +24,9 @@ import sys
 import time
 from pathlib import Path
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
 import keras
 import yaml
 

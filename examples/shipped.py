@@ -8,6 +8,7 @@ English one. `keraszoo list` shows all models that ship.
 
 from pathlib import Path
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import QuestionAnswerer, Translator
 from keraszoo.plots import attention_heatmap
 from keraszoo.text.words import merge_subwords

@@ -58,6 +58,7 @@ def score(model, data, count=None):
     every = {}
     for source, target in all_of_test:
         every.setdefault(words_of(source), []).append(target)
+    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
     from keraszoo import Translator  # it loads the backend, which `prepare` has no use for
 
     translations = Translator.from_preset(model).translate(sources)

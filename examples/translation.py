@@ -10,6 +10,9 @@ examples/recipes/multi30k_transformer.yaml.
 import itertools
 import sys
 
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
 import keras
 import yaml
 
