@@ -2,9 +2,13 @@
 
 import contextlib
 import os
+import re
 import sys
+import tempfile
 
 from keraszoo.errors import KerasZooError
+
+LOG_LINE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before |To enable the following instructions: ")
 
 
 def one_line(text):
@@ -67,20 +71,36 @@ def results():
 
 
 def import_tensorflow():
-    """Imports TensorFlow without the lines on CPU features that it writes to stderr past every setting.
+    """Imports TensorFlow without its log lines, which it writes to stderr past every setting while it starts.
+
+    From then on the environment variable TF_CPP_MIN_LOG_LEVEL, set to 3, has it log what ends the process and
+    no more. Whoever sets that variable to another level is shown all.
 
     Raises:
         KerasZooError: if TensorFlow cannot be imported; what it said is in the message.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    quiet = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "3"
     try:
-        os.dup2(nowhere, 2)
-        import tensorflow  # noqa: F401
+        with _without_log_lines() if quiet else contextlib.nullcontext():
+            import tensorflow  # noqa: F401
     except ImportError as error:
         raise KerasZooError(f"TensorFlow cannot be imported: {error}") from error
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _without_log_lines():
+    """Holds back what is written to stderr, and in the end shows what is not of TensorFlow's log."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+            written.seek(0)
+            for line in written.read().decode("utf-8", "replace").splitlines():
+                if not LOG_LINE.match(line):
+                    print(line, file=sys.stderr)

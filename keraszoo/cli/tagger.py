@@ -62,6 +62,7 @@ def tag(
 
 def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
     """Prints the scores of a tagger on a tagged file."""
+    console.import_tensorflow()
     from keraszoo.tasks.tagger_run import read_tagged
 
     columns = column(token_column), column(tag_column), None, scheme

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ import keraszoo
 from keraszoo.cli import app, models
 from keraszoo.cli import translator as commands
 
+FOLDER = Path(keraszoo.__file__).parents[1]
 STANDS_IN = """
 import sys, time
 from keraszoo.cli import app, translator
@@ -250,6 +252,34 @@ def test_python_m_keraszoo_is_the_command():
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
     assert err == b"keraszoo: error: none.yaml: cannot read the recipe: No such file or directory\n"
+
+
+QUIET = "from keraszoo.cli import console; console.import_tensorflow(); "
+WORK = "import tensorflow as tf, tensorflow_text; tf.config.list_physical_devices(); tf.constant(1) + 1"
+
+
+def test_tensorflow_comes_and_works_without_a_line_unless_they_are_asked_for():
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    assert program(code=QUIET + WORK, env=environment).communicate(timeout=120) == (b"", b"")
+    environment["TF_CPP_MIN_LOG_LEVEL"] = "0"
+    _, err = program(code=QUIET + WORK, env=environment).communicate(timeout=120)
+    assert b"oneDNN custom operations are on" in err or b"optimized to use available CPU" in err
+
+
+def test_what_is_no_log_line_is_shown(tmp_path):
+    (tmp_path / "tensorflow.py").write_text(
+        "import os, sys\n"
+        "os.write(2, b'I0000 00:00:17.4 62 port.cc:153] oneDNN\\nE0000 00:00:17.4 62 cuda.cc:5] none\\n')\n"
+        "print('disk on fire', file=sys.stderr)\n"
+        "raise ImportError('no such thing')\n"
+    )
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": f"{tmp_path}:{FOLDER}"}
+    process = program("translate", "m", stdin=subprocess.DEVNULL, env=environment)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.decode().splitlines()) == (
+        2,
+        ["disk on fire", "keraszoo: error: TensorFlow cannot be imported: no such thing"],
+    )
 
 
 def test_an_error_after_tensorflow_came_is_still_one_line():

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -116,3 +118,11 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err
+
+
+def test_scores_come_without_a_line_of_tensorflows(tagger_directory, tmp_path):
+    (tmp_path / "a.tsv").write_text("In\tO\nParis\tB-LOC\n")
+    command = [sys.executable, "-m", "keraszoo", "evaluate", tagger_directory, "--data", tmp_path / "a.tsv"]
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and "F1, strict IOB2" in done.stdout
