@@ -129,6 +129,29 @@ def coverage(
 
 
 @app.command()
+def evaluate(
+    vectors: Vectors,
+    pairs: Annotated[
+        str | None, Option("--pairs", metavar="FILE", help="word TAB word TAB judgement; WordSim-353.")
+    ] = None,
+    analogies: Annotated[
+        str | None, Option("--analogies", metavar="FILE", help="Four words a line; Mikolov's of 2013.")
+    ] = None,
+    format: Format = "auto",
+    as_json: Annotated[bool, Option("--json", help="As a JSON object.")] = False,
+):
+    """Say how well vectors agree with people on what is alike, and how many analogies they solve."""
+    from keraszoo.text.vector_scores import score_vectors
+    from keraszoo.text.word_vectors import WordVectors
+
+    scores = score_vectors(WordVectors.read(vectors, format), pairs, analogies)
+    with console.results() as write:
+        write(
+            [json.dumps(scores)] if as_json else (f"{key:<20}{value:8.3f}" for key, value in scores.items())
+        )
+
+
+@app.command()
 def neighbours(
     vectors: Vectors,
     words: Annotated[list[str], Argument(metavar="WORD...")],

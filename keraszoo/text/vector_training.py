@@ -125,7 +125,7 @@ def train_vectors(
             raise KerasZooError(f"{name}: expected at least {least}, got {value}")
     word2vec = _gensim()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, _only_errors_of_gensim():
+    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, only_errors_of_gensim():
         tokens = _StoredTokens(os.path.join(folder, "tokens"), progress)
         runs = source
         if _are_files(source):
@@ -229,7 +229,7 @@ def _gensim():
 
 
 @contextlib.contextmanager
-def _only_errors_of_gensim():
+def only_errors_of_gensim():
     """Gensim warns of a short text, in words that mean nothing to somebody who never asked for gensim."""
     logger = logging.getLogger("gensim")
     level = logger.level
