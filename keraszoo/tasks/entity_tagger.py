@@ -151,15 +151,16 @@ class EntityTagger:
     # --- training
 
     @classmethod
-    def for_sentences(cls, sentences, vectors=None, model="recurrent", preset="strong", **options):
+    def for_sentences(cls, sentences, vectors=None, model="recurrent", preset=None, **options):
         """An untrained tagger that knows the tags, words and characters of sentences.
 
         Args:
             sentences: a `TaggedCorpus` or list of `TaggedSentence`: those to be trained on and, where vectors
                 of the words that occur alone are kept, those to be tagged later.
-            vectors: `WordVectors` for words, kept as they are; `None`: the model learns its own.
+            vectors: `WordVectors` for words, kept as they are unless the preset trains them on; `None`: the
+                model learns its own.
             model: `"attention"`, `"recurrent"` or `"transformer"`.
-            preset: of the model's sizes.
+            preset: of the model's sizes; `None`: the one that a recipe takes, `"strong"` of `"recurrent"`.
             **options: see `keraszoo.tasks.entity_tagger_making.make_tagger`; what it does not know are
                 arguments of the model's constructor, such as `dropout=0.3`.
         """

@@ -6,7 +6,7 @@ from keraszoo import models
 from keraszoo.errors import DataError, RecipeError
 from keraszoo.tasks.entity_tagger import vocabulary_sizes
 from keraszoo.tasks.recipe_errors import suggestion
-from keraszoo.tasks.tagger_recipe import TAGGING_MODELS
+from keraszoo.tasks.tagger_recipe import TAGGING_MODELS, TAGGING_PRESETS
 from keraszoo.text.backoff import DEFAULT_BACKOFF
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
@@ -20,7 +20,7 @@ OPTIONS = {
 }
 
 
-def make_tagger(cls, sentences, vectors=None, model="recurrent", preset="strong", options=None):
+def make_tagger(cls, sentences, vectors=None, model="recurrent", preset=None, options=None):
     """Makes a tagger that knows the tags, words and characters of sentences.
 
     Args:
@@ -28,7 +28,7 @@ def make_tagger(cls, sentences, vectors=None, model="recurrent", preset="strong"
         sentences: list of `TaggedSentence`.
         vectors: `WordVectors`; `None`: the model learns vectors of the words that occur.
         model: `"attention"`, `"recurrent"` or `"transformer"`.
-        preset: of the model's sizes.
+        preset: of the model's sizes; `None`: the first of `TAGGING_PRESETS`.
         options: dict with any of
 
             - `scheme`: of the tags that the model predicts, `"IOB2"` or `"BIOES"`;
@@ -65,14 +65,15 @@ def make_tagger(cls, sentences, vectors=None, model="recurrent", preset="strong"
         raise DataError(f"expected sentences with entities to learn from, got none in {len(sentences):,}")
     sizes = {
         **vocabulary_sizes(vocabulary),
-        "train_vectors": vectors is None,
         "allowed": None if given["constrain"] == "none" else vocabulary.transitions(),
         "constrain": given["constrain"],
     }
-    if vectors is not None:
+    if vectors is None:
+        sizes["train_vectors"] = True
+    else:
         sizes["vector_width"] = vectors.width
     try:
-        made = kind.preset(preset, **{**sizes, **arguments})
+        made = kind.preset(preset or TAGGING_PRESETS[model][0], **{**sizes, **arguments})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
     if vectors is not None:

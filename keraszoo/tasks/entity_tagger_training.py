@@ -19,9 +19,9 @@ from keraszoo.training.tagged_rows import TaggedRows
 def train_tagger(tagger, train, validation=None, directory=None, settings=None, checkpoints=None):
     """Trains a tagger in place; see `EntityTagger.fit`.
 
-    In the end it has the weights that are best on the held-out sentences, by strict F1 or by loss as the settings
-    say: those of the best epoch, or the mean of the last `average_last` epochs where that is better. Without
-    held-out sentences it has the mean, or the last.
+    In the end it has the weights that are best on the held-out sentences, by strict F1 or by loss as the
+    settings say: those of the best epoch, or the mean of the last `average_last` epochs where that is better.
+    Without held-out sentences it has the mean, or the last.
 
     Args:
         tagger: an `EntityTagger`.

@@ -71,7 +71,7 @@ class TaggedDataSection(Section):
 
 
 class VectorsSection(Section):
-    """Word vectors that are brought along and kept as they are.
+    """Word vectors that are brought along, and kept as they are unless the model trains them on.
 
     `keep: corpus` takes those that a word of the corpora (validation and test included) can use by the
     `backoff` chain; `keep: all` takes all, for text of which nothing is known yet.

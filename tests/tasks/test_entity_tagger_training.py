@@ -111,3 +111,16 @@ def test_taggers_that_cannot_be_made(tagged_sentences, options, said):
 def test_nothing_to_learn_from():
     with pytest.raises(DataError, match="expected sentences with entities to learn from, got none in 1"):
         EntityTagger.for_sentences([TaggedSentence(("a",), ("O",))])
+
+
+@pytest.mark.parametrize(
+    "options, moves", [({}, False), ({"train_vectors": True}, True), ({"preset": "strong"}, True)]
+)
+def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
+    words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
+    vectors = WordVectors(words, np.random.default_rng(1).normal(size=(len(words), 4)))
+    model = {"model": "recurrent", "preset": "tiny", "units": 3, **options}
+    tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
+    before = tagger.model.vectors.embeddings.numpy().copy()
+    tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
+    assert np.any(before != tagger.model.vectors.embeddings.numpy()) == moves
