@@ -63,6 +63,7 @@ def main(output, corpora, vectors, settings):
         attention_strip(
             tokens[first:last], weights[first:last], found[0].tags[first:last], f"{output}/attention.png"
         )
+        print(f"{output}/attention.png shows where it looked in the first sentence")
     print(f"{output}/entities.html shows them")
 
 

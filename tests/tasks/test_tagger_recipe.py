@@ -2,12 +2,13 @@
 
 import pytest
 
-from keraszoo import models
+from keraszoo import EntityTagger, models
 from keraszoo.errors import RecipeError
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_tasks import read_recipe
 from keraszoo.tasks.tagger_recipe import TAGGING_MODELS, TAGGING_PRESETS, TaggerRecipe
 from keraszoo.tasks.translation_models import TRANSLATION_MODELS, TRANSLATION_PRESETS
+from keraszoo.text.tagged_corpus import TaggedSentence
 
 LEAST = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/model"}
 
@@ -67,6 +68,8 @@ def test_what_is_wrong_is_said(sections, said):
 def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
     names = {name: checked(model={"name": name}).model.preset for name in TAGGING_MODELS}
     assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
+    made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="attention")
+    assert made.model.get_config()["units"] == models.AttentionTagger.presets["base"]["units"]
 
 
 @pytest.mark.parametrize(
