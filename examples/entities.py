@@ -144,6 +144,8 @@ def read(path):
 
 def train(options):
     """Runs all that is asked for, seed by seed, so that each seed is whole before the next begins."""
+    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
     models = list(LADDER) if "ladder" in options.models else options.models
     os.environ["VECTORS"] = str(options.vectors.resolve())
     for seed in range(1, options.seeds + 1):
