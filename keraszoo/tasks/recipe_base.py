@@ -111,6 +111,10 @@ class FitSection(Section):
     fewer for less to compile, more for less padding; `null` is 16 under XLA, and without it no limit, each
     batch being as long as its longest sentence.
 
+    `precision: mixed_bfloat16` computes in half the bits and keeps weights in float32; `mixed_float16` also
+    multiplies the loss by a scale that keeps small gradients from vanishing, and leaves out a step whose
+    gradient overflows.
+
     `strategy: mirrored` trains on `replicas` GPUs, all of them by default, each computing on its share of
     every batch; where there is none, on as many parts of the CPU. `strategy: workers` is the same on several
     machines (docs/distributed.md). `accumulate` is the number of parts in which a batch goes through a device
@@ -124,7 +128,7 @@ class FitSection(Section):
     steps: Count | None = None
     steps_per_evaluation: Count | None = None
     optimizer: OptimizerSection = Field(default_factory=lambda: OptimizerSection.model_validate({}))
-    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool | None = None
     shapes: Count | None = None
     patience: Count | None = None

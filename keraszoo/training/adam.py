@@ -137,6 +137,11 @@ class Adam(keras.optimizers.Adam):
         return {**super().get_config(), "accumulate": self.accumulate}
 
 
+def innermost(optimizer):
+    """The optimizer that moves the weights; in float16 Keras wraps it into one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 def largest_gradients(optimizer, count=5):
     """The weights whose gradients were the largest when `Adam` last measured them, those that are NaN first.
 

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.errors import KerasZooError
-from keraszoo.training.adam import largest_gradients
+from keraszoo.training.adam import innermost, largest_gradients
 
 EVERY = {"tensorflow": 1}  # steps from look to look; JAX computes ahead, and a look makes it wait
 ADVICE = "take a lower learning rate or a clipnorm"
@@ -37,7 +37,8 @@ class Guard(keras.callbacks.Callback):
     before the step, whose batch can be looked at again; see `replay`.
 
     Under TensorFlow every step is looked at, elsewhere every sixteenth; the step that did it is named all the
-    same.
+    same. In float16 a gradient that is not finite is no failure but makes the scale of the loss smaller,
+    until that is below 1.
 
     Args:
         periods: the `Periods` that `fit` is given.
@@ -62,7 +63,12 @@ class Guard(keras.callbacks.Callback):
 
     def look(self):
         """Raises Diverged if the optimizer has met something that is not finite."""
-        optimizer = self.model.optimizer
+        scale = float(getattr(self.model.optimizer, "dynamic_scale", 1.0))
+        if scale < 1:
+            raise Diverged(
+                f"training diverged: no gradient is finite at a loss scale of {scale:.3g}; {ADVICE}"
+            )
+        optimizer = innermost(self.model.optimizer)
         if not hasattr(optimizer, "health"):
             return
         gradient, weights, call = map(float, ops.convert_to_numpy(optimizer.health))

@@ -6,6 +6,7 @@ import sys
 
 import keras
 
+from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
 from keraszoo.training.distribution import OnOneDevice, copy_in_scope, copy_variables, while_all_workers_live
 from keraszoo.training.guard import Diverged, Guard
@@ -62,7 +63,7 @@ def train(
     with strategy.scope() if strategy is not None else contextlib.nullcontext():
         compile_model(trained)
         trained.optimizer.build(trained.trainable_variables)
-    parts = getattr(trained.optimizer, "accumulate", 1)
+    parts = getattr(innermost(trained.optimizer), "accumulate", 1)
     periods = Periods(batches, steps_per_evaluation, parts=parts)
     last = steps * parts
 

@@ -1,0 +1,108 @@
+"""Training in half precision: the loss is scaled, and what overflows is not learnt from."""
+
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.models import Transformer
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.adam import innermost
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.guard import Diverged
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.run import train
+
+V = 12
+
+
+@pytest.fixture
+def batches():
+    draw = np.random.default_rng(0)
+    rows = [[draw.integers(4, V, size=draw.integers(1, 5)).tolist() for _ in range(18)] for _ in range(2)]
+    corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
+    return TokenBatches(corpus, 32, seed=1, shapes=None)
+
+
+def compile_model(model):
+    optimizer = make_optimizer("constant", learning_rate=0.01, clipnorm=1.0)
+    model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=True, jit_compile=False)
+
+
+def run(batches, dtype, steps=6, scale=None, **options):
+    keras.utils.set_random_seed(1)
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8, "dropout": 0.0}
+    model = Transformer(V, **sizes, pre_norm=True, dtype=dtype)
+    model.build()
+
+    def compiled(model):
+        compile_model(model)
+        if scale is not None:
+            model.optimizer.initial_scale = scale
+
+    history = train(model, batches, compiled, steps, verbose=0, **options)
+    return model, history
+
+
+def test_it_learns_what_float32_learns(batches):
+    half, history = run(batches, "mixed_float16")
+    full, wanted = run(batches, "float32")
+    assert float(half.optimizer.dynamic_scale) == 2**15
+    assert int(innermost(half.optimizer).iterations) == 6
+    assert history.history["loss"] == pytest.approx(wanted.history["loss"], rel=5e-3)
+    for weight, other in zip(half.trainable_weights, full.trainable_weights, strict=True):
+        if not weight.path.endswith("/b_k"):  # whose gradient is zero but for rounding
+            np.testing.assert_allclose(weight.numpy(), other.numpy(), atol=0.02)
+
+
+def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
+    model, _ = run(batches, "mixed_float16", steps=1, scale=2.0**40)
+    other = run(batches, "mixed_float16", steps=1, scale=2.0**60)[0]
+    assert float(model.optimizer.dynamic_scale) == 2.0**39
+    for weight, same in zip(model.trainable_weights, other.trainable_weights, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), same.numpy())
+
+
+def test_no_scale_that_is_small_enough(batches):
+    keras.utils.set_random_seed(1)
+    with pytest.raises(Diverged, match="no gradient is finite at a loss scale of 0.5"):
+        run(batches, "mixed_float16", scale=1.0, callbacks=[Spoil()])
+
+
+class Spoil(keras.callbacks.Callback):
+    """Weights so large that the activations overflow, whatever the loss is multiplied by."""
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 1:
+            for weight in self.model.trainable_weights:
+                weight.assign(weight * 1e6 + 1e5)
+
+
+class Stop(keras.callbacks.Callback):
+    """Ctrl-C in the third step."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+        if self.steps == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_weights(batches, tmp_path):
+    whole, _ = run(batches, "mixed_float16", steps=5, steps_per_evaluation=2)
+    options = {"steps": 5, "steps_per_evaluation": 2}
+    with Checkpoints(tmp_path / "run", {}).open() as checkpoints, pytest.raises(KeyboardInterrupt):
+        run(batches, "mixed_float16", checkpoints=checkpoints, callbacks=[Stop()], **options)
+    with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
+        resumed, _ = run(batches, "mixed_float16", checkpoints=checkpoints, **options)
+    for ours, wanted in zip(resumed.optimizer.variables, whole.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
+    for ours, wanted in zip(resumed.weights, whole.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
