@@ -62,8 +62,8 @@ LADDER = {
         {"overrides": {"context": "concat", "bidirectional": True, "characters": "cnn", "casing_dim": 8}},
     ),
     "crf": ("attention", {"preset": "bidirectional"}),
-    "vectors_frozen": ("strong", {"overrides": {"train_vectors": False}}),
     "strong": ("strong", {}),
+    "vectors_trained": ("strong", {"overrides": {"train_vectors": True}}),
 }
 
 

@@ -24,9 +24,8 @@ class RecurrentTagger(TaggingModel):
     `word_dropout` shows training some of the words as unknown, so that the spelling is learned.
 
     Presets: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of 100,
-    character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters, vectors
-    that are trained on, and a quarter of the words shown as unknown), `plain` (a GRU in one direction) and
-    `tiny`.
+    character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters, less
+    dropout and a quarter of the words shown as unknown), `plain` (a GRU in one direction) and `tiny`.
 
     Args:
         num_tags, vocabulary_size, vector_width: as for `TaggingModel`, which has further ones by name.
@@ -74,7 +73,6 @@ class RecurrentTagger(TaggingModel):
             "units": 200,
             "dropout": 0.35,
             "word_dropout": 0.25,
-            "train_vectors": True,
             "characters": "cnn",
             "character_units": 100,
             "character_window": 5,
