@@ -6,9 +6,11 @@ import warnings
 import keras
 
 from keraszoo.errors import PresetError, RecipeError
+from keraszoo.saving.model_directory import check_replaceable
 from keraszoo.training.callbacks import BestWeights, LastWeights
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.distribution import make_strategy, writes
+from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
 
 
@@ -45,6 +47,84 @@ def opened(checkpoints, identity, writing=True):
         with Checkpoints(checkpoints, identity, writes=writing).open() as own:
             yield own
             own.forget()
+
+
+def begin(model, settings, directory=None):
+    """Checks what can be before hours of work, and seeds all that is random from here on.
+
+    Args:
+        model: of a task.
+        settings: a `FitSection`.
+        directory: where the model will be saved, or `None`.
+
+    Returns:
+        `(replicas, shapes, jit_compile)`: what the rows of a batch are a multiple of, to how many lengths
+        batches are padded, and whether XLA compiles the steps.
+
+    Raises:
+        PresetError: the directory is something else, which would be replaced.
+        RecipeError: the model computes in another precision than the settings say.
+    """
+    if directory is not None:
+        check_replaceable(directory)
+    if settings.precision != model.dtype_policy.name:
+        raise RecipeError(
+            f"fit: precision: the model is of {model.dtype_policy.name}, got {settings.precision}"
+        )
+    replicas = rows_multiple(settings)
+    keras.utils.set_random_seed(settings.seed)
+    jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
+    shapes = 16 if settings.shapes is None and jit_compile else settings.shapes
+    return replicas, shapes, jit_compile
+
+
+def optimizer_of(model, settings):
+    """The optimizer that a `FitSection` describes, for a model."""
+    given = {key: value for key, value in settings.optimizer.model_dump().items() if value is not None}
+    if given["schedule"] == "transformer":
+        given["d_model"] = model.get_config().get("d_model")
+        if given["d_model"] is None:
+            kind = type(model).__name__
+            raise RecipeError(f"fit: optimizer.schedule: transformer wants a d_model, which {kind} has not")
+    return make_optimizer(**given, accumulate=settings.accumulate)
+
+
+def fit_task(task, batches, settings, compile_model, held_out, directory, checkpoints, data, counted):
+    """Trains the model of a translator or a tagger by `fit_and_choose`, and saves it as it gets better.
+
+    Args:
+        task: has `model`, `metrics` and `save_to_preset`.
+        batches, settings, compile_model, held_out: as for `fit_and_choose`.
+        directory: where it is saved, or `None`.
+        checkpoints: a folder, where a run that stopped is taken up, and which is deleted in the end; or the
+            open `Checkpoints` of somebody who sees to that; None: none.
+        data: a digest of all that is trained on and judged by: a run on other data is not taken up.
+        counted: what the tokens that were seen are called among the figures.
+
+    Returns:
+        The `keras.callbacks.History`.
+    """
+
+    def save(figures):
+        if figures:
+            held_out = {key: float(figures[key]) for key in figures if key.startswith(("val_", "averaged"))}
+            task.metrics["validation"] = held_out
+        task.save_to_preset(directory)
+
+    writing = writes_files(settings)
+    save = save if directory is not None and writing else None
+    identity = {"training": settings.deciding(), "data": data}
+    with opened(checkpoints, identity, writing) as there:
+        history, chosen = fit_and_choose(
+            task.model, batches, settings, compile_model, held_out, save, directory, there
+        )
+        figures = {"steps": history.steps, counted: history.target_tokens, **history.history}
+        task.metrics["training"] = figures
+        if there is not None:
+            figures["checkpoint_seconds"] = round(history.checkpoint_seconds, 3)
+        if save is not None:
+            save(chosen)
+    return history
 
 
 def fit_and_choose(

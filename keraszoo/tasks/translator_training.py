@@ -6,16 +6,14 @@ import keras
 import numpy as np
 from pydantic import ValidationError
 
-from keraszoo.errors import DataError, RecipeError
-from keraszoo.saving.model_directory import check_replaceable
-from keraszoo.tasks.fitting import fit_and_choose, opened, rows_multiple, writes_files
+from keraszoo.errors import DataError
+from keraszoo.tasks.fitting import begin, fit_task, optimizer_of
 from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import HeldOut
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
 
 
 def train_translator(translator, train, validation=None, directory=None, settings=None, checkpoints=None):
@@ -33,44 +31,24 @@ def train_translator(translator, train, validation=None, directory=None, setting
         A `keras.callbacks.History`.
     """
     settings = checked_settings(settings or {})
-    if directory is not None:
-        check_replaceable(directory)  # now, not when the first epoch is over
-    model = translator.model
-    if settings.precision != model.dtype_policy.name:
-        raise RecipeError(
-            f"fit: precision: the model is of {model.dtype_policy.name}, got {settings.precision}"
-        )
-    replicas = rows_multiple(settings)
+    replicas, shapes, jit_compile = begin(translator.model, settings, directory)
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
-    keras.utils.set_random_seed(settings.seed)
-    jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
-    shapes = 16 if settings.shapes is None and jit_compile else settings.shapes
     batches = TokenBatches(
         corpus, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes
     )
     validation = None if validation is None else list(validation)
     held_out = None if validation is None else _held_out(translator, validation, settings)
-    writing = writes_files(settings)
-    save = (lambda logs: _save(translator, directory, logs)) if directory is not None and writing else None
-    identity = {"training": settings.deciding(), "data": _digest(corpus, validation)}
-    with opened(checkpoints, identity, writing) as there:
-        history, chosen = fit_and_choose(
-            model,
-            batches,
-            settings,
-            lambda model: compile_model(model, settings, jit_compile),
-            held_out,
-            save,
-            directory,
-            there,
-        )
-        figures = {"steps": history.steps, "target_tokens": history.target_tokens, **history.history}
-        translator.metrics["training"] = figures
-        if there is not None:
-            figures["checkpoint_seconds"] = round(history.checkpoint_seconds, 3)
-        if save is not None:
-            save(chosen)
-    return history
+    return fit_task(
+        translator,
+        batches,
+        settings,
+        lambda model: compile_model(model, settings, jit_compile),
+        held_out,
+        directory,
+        checkpoints,
+        _digest(corpus, validation),
+        counted="target_tokens",
+    )
 
 
 def _digest(corpus, validation):
@@ -104,17 +82,8 @@ def make_corpus(translator, pairs, max_length=None, directory=None):
 
 def compile_model(model, settings, jit_compile=False):
     """Compiles a translation model with loss and optimizer as a recipe's `training` section says."""
-    optimizer = settings.optimizer.model_dump()
-    if optimizer["schedule"] == "transformer":
-        d_model = model.get_config().get("d_model")
-        if d_model is None:
-            kind = type(model).__name__
-            raise RecipeError(f"fit: optimizer.schedule: transformer wants a d_model, which {kind} has not")
-        optimizer["d_model"] = d_model
-    given = {key: value for key, value in optimizer.items() if value is not None}
-    given["accumulate"] = settings.accumulate
     loss = TokenCrossentropy(settings.label_smoothing)
-    model.compile(optimizer=make_optimizer(**given), loss=loss, jit_compile=jit_compile)
+    model.compile(optimizer_of(model, settings), loss, jit_compile=jit_compile)
 
 
 def _held_out(translator, validation, settings):
@@ -127,10 +96,3 @@ def _held_out(translator, validation, settings):
     batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)
     translate = translator.translate if settings.monitor == "val_bleu" else None
     return HeldOut(translate, sources, references, batches)
-
-
-def _save(translator, directory, figures):
-    if figures:
-        held_out = {key: float(figures[key]) for key in figures if key.startswith(("val_", "averaged"))}
-        translator.metrics["validation"] = held_out
-    translator.save_to_preset(directory)
