@@ -1,16 +1,17 @@
-"""Models that ship, at work: three sentences translated, and where one of the models looked.
+"""Models that ship, at work: sentences translated, names found, a question answered, attention drawn.
 
     make demo      # runs this first; or: pip install 'keraszoo[plot]' and python examples/shipped.py
 
 The picture is runs/shipped/attention.png: each German word, in its row, and how much RNNsearch looked at each
-English one. `keraszoo list` shows all models that ship.
+English one; the page runs/shipped/entities.html has the names in colour. `keraszoo list` shows all models.
 """
 
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
-from keraszoo import QuestionAnswerer, Translator
+from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.plots import attention_heatmap
+from keraszoo.plots.entity_html import html_page, save_html
 from keraszoo.text.words import merge_subwords
 
 SENTENCES = [
@@ -18,24 +19,35 @@ SENTENCES = [
     "I would like a cup of tea, please.",
     "She has never been to Berlin.",
 ]
+NAMES = "Ada Lovelace was born in London and wrote to Charles Babbage at the University of Cambridge."
 STORY = ["John went to the kitchen.", "Mary took the football.", "Mary went to the garden."]
 
 
 def main():
-    """Translates, answers and draws."""
+    """Translates, finds names, answers and draws."""
+    output = Path("runs/shipped")
+    output.mkdir(parents=True, exist_ok=True)
     for name in ("tatoeba_en_de_transformer", "tatoeba_en_fr_transformer"):
         print(name)
         for source, target in zip(SENTENCES, Translator.from_preset(name).translate(SENTENCES), strict=True):
             print(f"  {source} -> {target}")
 
+    (tagged,) = EntityTagger.from_preset("english_entities").tag_details([NAMES])
+    marked = NAMES
+    for entity in reversed(tagged.entities):
+        marked = f"{marked[: entity.start]}[{entity.text}]{entity.label}{marked[entity.end :]}"
+    print(f"english_entities\n  {marked}")
+    page = output / "entities.html"
+    save_html(html_page([tagged]), page)
+
     answer = QuestionAnswerer.from_preset("babi_memory_network").answer(STORY, "Where is the football?")
     print(f"babi_memory_network\n  {' '.join(STORY)} Where is the football? -> {answer.text}")
 
     found = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
-    picture = Path("runs/shipped/attention.png")
-    picture.parent.mkdir(parents=True, exist_ok=True)
+    picture = output / "attention.png"
     words = merge_subwords(found.source_tokens, found.tokens, found.attention_weights)
     attention_heatmap(*words, path=picture)
+    print(f"{page} has the names in colour")
     print(f"{picture} shows where tatoeba_en_de_rnnsearch looked for: {found.text}")
 
 

@@ -1,0 +1,75 @@
+"""The taggers and word vectors that ship find what they found, on every backend."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.text.word_vectors import WordVectors
+
+GOLDEN = {
+    "english_entities": [
+        (
+            "Ada Lovelace was born in London and wrote to Charles Babbage at the University of Cambridge.",
+            [
+                ("Ada Lovelace", "PER"),
+                ("London", "LOC"),
+                ("Charles Babbage", "PER"),
+                ("University of Cambridge", "ORG"),
+            ],
+        ),
+        (
+            "Marie Curie moved from Warsaw to Paris \N{SNOWMAN}, where she studied.",
+            [("Marie Curie", "PER"), ("Warsaw", "LOC"), ("Paris", "LOC")],
+        ),
+        ("It rained all day.", []),
+    ],
+}
+
+
+@pytest.fixture(scope="module", params=GOLDEN)
+def name(request):
+    return request.param
+
+
+def test_they_find_what_they_found(name):
+    tagger = EntityTagger.from_preset(name)
+    for (text, wanted), entities in zip(
+        GOLDEN[name], tagger.tag([text for text, _ in GOLDEN[name]]), strict=True
+    ):
+        assert [(entity.text, entity.label) for entity in entities] == wanted
+        assert all(text[entity.start : entity.end] == entity.text for entity in entities)
+        assert all(0 < entity.probability <= 1 for entity in entities)
+
+
+CODE = """
+import json, sys
+from keraszoo import EntityTagger
+tagger = EntityTagger.from_preset(sys.argv[1])
+print(json.dumps([[(e.text, e.label) for e in entities] for entities in tagger.tag(json.load(sys.stdin))]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_they_find_the_same_on_another_backend(name, backend):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-W", "ignore", "-c", CODE, name]
+    texts = json.dumps([text for text, _ in GOLDEN[name]])
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, input=texts, env=environment, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [[tuple(entity) for entity in entities] for entities in found] == [it for _, it in GOLDEN[name]]
+
+
+def test_word_vectors_have_the_neighbours_that_they_had():
+    vectors = WordVectors.read("english_words")
+    assert (len(vectors), vectors.width) == (40_000, 200)
+    assert [word for word, _ in vectors.neighbours("river", 3)] == ["lake", "stream", "brook"]
