@@ -186,7 +186,10 @@ def mean_and_deviation(seeds, *keys):
     for figures in seeds:
         for key in keys:
             figures = [figure[key] for figure in figures]
-        values.append(statistics.fmean(figure for figure in figures if figure is not None))
+        figures = [figure for figure in figures if figure is not None]  # where there is nothing to find
+        if not figures:
+            return "-"
+        values.append(statistics.fmean(figures))
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.2f}{spread}"
 
