@@ -1,0 +1,90 @@
+"""The script of the entity corpora, on small ones of our own under the names that publishers give them."""
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from keraszoo.text.columns import read_columns
+
+PLACE = Path(__file__).parents[2] / "examples" / "entities.py"
+spec = importlib.util.spec_from_file_location("entities", PLACE)
+entities = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(entities)
+
+
+def write(path, sentences, label="PER"):
+    """Sentences of two words, the first a name; every file of another kind, as the real ones are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{name}\tB-{label}\nspeaks\tO\n\n" for name in sentences)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+@pytest.fixture
+def data(tmp_path):
+    for folder in ("bio_bc5cdr", "bio_ncbi_disease"):
+        for part in ("train", "devel", "test"):
+            write(tmp_path / folder / f"{part}.tsv.gz", [f"{folder}-{part}-{i}" for i in range(3)], "Disease")
+    for part in ("train", "dev", "test"):
+        write(tmp_path / "wnut17" / f"{part}.conll", [f"wnut-{part}"], "creative-work")
+    for section in "abefgh":
+        write(tmp_path / "btc" / f"{section}.conll.gz", [f"btc-{section}-{i}" for i in range(4)])
+    lines = "".join(f"Wiki-{i} I-PER\nspeaks O\n\n-DOCSTART- O\n\n" for i in range(60))
+    (tmp_path / "wikigold").mkdir()
+    (tmp_path / "wikigold" / "wikigold.conll").write_text(lines)
+    return tmp_path
+
+
+def names_in(path):
+    return {sentence.tokens[0] for sentence in read_columns(path).sentences}
+
+
+def test_each_corpus_has_its_usual_parts(data, tmp_path):
+    out = tmp_path / "out"
+    entities.prepare(data, out)
+    assert names_in(out / "bc5cdr" / "validation.tsv") == {f"bio_bc5cdr-devel-{i}" for i in range(3)}
+    assert names_in(out / "btc" / "test.tsv") == {f"btc-f-{i}" for i in range(4)}
+    assert names_in(out / "btc" / "validation.tsv") == {"btc-h-2", "btc-h-3"}
+    assert {"btc-h-0", "btc-h-1", "btc-a-0", "btc-g-3"} < names_in(out / "btc" / "train.tsv")
+
+
+def test_the_folds_of_wikigold_share_no_document(data, tmp_path):
+    entities.prepare(data, tmp_path / "out")
+    tests = []
+    for fold in "12345":
+        parts = [names_in(tmp_path / "out" / "wikigold" / fold / f"{part}.tsv") for part in entities.PARTS]
+        assert len(set.union(*parts)) == sum(map(len, parts)) == 60 and all(parts)
+        tests.append(parts[2])
+    assert len(set.union(*tests)) == sum(map(len, tests)) == 60
+
+
+def test_the_general_corpora_as_one(data, tmp_path):
+    entities.prepare(data, tmp_path / "out")
+    folder = tmp_path / "out" / "english"
+    assert read_columns(folder / "test_wnut17.tsv").sentences[0].tags == ("B-MISC", "O")
+    tests = [names_in(folder / f"test_{name}.tsv") for name in ("wnut17", "btc", "wikigold")]
+    assert names_in(folder / "test.tsv") == set.union(*tests)
+    assert not names_in(folder / "train.tsv") & names_in(folder / "test.tsv")
+
+
+def test_the_table_has_means_over_whole_seeds(tmp_path, capsys):
+    def finished(place, f1, unseen=None):
+        scores = {"f1": f1, "f1_default": f1, "f1_seen": 2 * f1, "f1_unseen": unseen}
+        test = {name: {"score": score} for name, score in scores.items()}
+        (tmp_path / place).mkdir(parents=True)
+        text = json.dumps({"test": test, "training": {"seconds": 10}})
+        (tmp_path / place / "metrics.json").write_text(text)
+
+    finished("bc5cdr/strong_seed1", 80.0)
+    finished("bc5cdr/strong_seed2", 82.0)
+    for fold in range(1, 6):
+        finished(f"wikigold/{fold}/attention_seed1", 10.0 * fold, 5.0)
+    finished("wikigold/1/attention_seed2", 99.0)  # the other folds are still to come
+    entities.table(tmp_path)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert rows[2:] == [
+        ["bc5cdr", "strong", "2", "81.00 ± 1.41", "81.00 ± 1.41", "162.00 ± 2.83", "-", "10"],
+        ["wikigold", "attention", "1", "30.00", "30.00", "60.00", "5.00", "10"],
+    ]
