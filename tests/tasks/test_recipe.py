@@ -128,7 +128,11 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("training.tensorboard", 1, "training.tensorboard: expected a valid boolean, got 1"),
         ("training.shapes", 0, "training.shapes: expected greater than or equal to 1, got 0"),
         ("training.monitor", "val_acc", "expected 'val_bleu' or 'val_loss', got 'val_acc'"),
-        ("training.precision", "float16", "expected 'float32', 'mixed_bfloat16' or 'mixed_float16', got 'float16'"),
+        (
+            "training.precision",
+            "float16",
+            "expected 'float32', 'mixed_bfloat16' or 'mixed_float16', got 'float16'",
+        ),
         ("training.optimizer.epsilon", float("nan"), "training.optimizer.epsilon: expected a finite number"),
         ("training.optimizer.beta_1", 1, "training.optimizer.beta_1: expected less than 1, got 1"),
         ("training.optimizer.clipnorm", 0, "training.optimizer.clipnorm: expected greater than 0, got 0"),
