@@ -25,6 +25,13 @@ def tag_features(model, features):
     return found if attention_weights is None else [*found, ops.cast(attention_weights, "float32")]
 
 
+def tags_alone(model, features):
+    """Tags of a batch, a list of one int32 `(B, T)`: no forward and backward sums, where a CRF has them."""
+    features = model.check_features(features)
+    scores, _ = model.read(features, training=False)
+    return [ops.cast(model.best_tags(features, scores), "int32")]
+
+
 def feature_specs(vocabulary, names):
     """The `tf.TensorSpec` of each feature, a dict; all lengths may vary."""
     import tensorflow as tf
@@ -39,15 +46,17 @@ class CompiledTagger:
     Args:
         model: a `TaggingModel`.
         vocabulary: the `TaggingVocabulary` that makes its features.
+        function: `tag_features`, or `tags_alone` where nothing else is wanted.
     """
 
-    def __init__(self, model, vocabulary):
+    def __init__(self, model, vocabulary, function=tag_features):
         self.model = model
         self.vocabulary = vocabulary
+        self.function = function
         self._program = None
 
     def __call__(self, features):
-        """Tags a batch of features; gives a list of NumPy arrays, see `tag_features`."""
+        """Tags a batch of features; gives a list of NumPy arrays, see the function."""
         if self._program is None:
             self._program = self._compiled()
         shape = features["words"].shape
@@ -58,7 +67,7 @@ class CompiledTagger:
 
     def _compiled(self):
         def tag(features):
-            return tag_features(self.model, features)
+            return self.function(self.model, features)
 
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf

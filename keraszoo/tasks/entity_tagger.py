@@ -4,7 +4,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tasks import entity_tagger_directory
-from keraszoo.tasks.compiled_tagger import CompiledTagger
+from keraszoo.tasks.compiled_tagger import CompiledTagger, tags_alone
 from keraszoo.tasks.tagging import TaggedTokens, tagged_text
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tagging_features import CASINGS
@@ -51,6 +51,7 @@ class EntityTagger:
         if not model.built:
             model.build()
         self.compiled_tagger = CompiledTagger(model, vocabulary)
+        self.compiled_tags = CompiledTagger(model, vocabulary, tags_alone)
 
     # --- text in, entities out
 
@@ -104,7 +105,10 @@ class EntityTagger:
         Raises:
             KerasZooError: if `sentences` is something else.
         """
-        return [found.tags for found in self.tag_tokens_details(sentences, batch_tokens)]
+        results = [[] for _ in sentences]
+        for i, tags in self._found(sentences, batch_tokens, self.compiled_tags):
+            results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
+        return results
 
     def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS):
         """Tags sentences of words, and says how sure the model was and where it looked.
@@ -116,9 +120,11 @@ class EntityTagger:
         """
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
-        for i, tags, probabilities, attention_weights in self._found(sentences, batch_tokens):
+        for i, tags, probabilities, *weights in self._found(sentences, batch_tokens, self.compiled_tagger):
             tags = list(convert(tags, self.vocabulary.scheme, "IOB2"))
-            results[i] = TaggedTokens(list(sentences[i]), tags, probabilities, attention_weights)
+            results[i] = TaggedTokens(
+                list(sentences[i]), tags, probabilities, weights[0] if weights else None
+            )
         return results
 
     def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS):
@@ -137,7 +143,7 @@ class EntityTagger:
         sentences = sentences_of(sentences)
         tokens = [list(sentence.tokens) for sentence in sentences]
         predicted = [[] for _ in tokens]
-        for i, tags, *_ in self._found(tokens, batch_tokens):
+        for i, tags in self._found(tokens, batch_tokens, self.compiled_tags):
             predicted[i] = tags  # as the model gave them: invalid ones are counted, not mended
         known = None if known is None else known_entities(sentences_of(known))
         gold = [sentence.tags for sentence in sentences]
@@ -254,16 +260,16 @@ class EntityTagger:
 
     # --- in between
 
-    def _found(self, sentences, batch_tokens):
-        """Tags the sentences that have a word; yields (number, tags, probabilities, attention weights)."""
+    def _found(self, sentences, batch_tokens, compiled):
+        """Tags the sentences that have a word; yields number, tags and whatever else a program gives."""
         _check_sentences(sentences)
         names = self.vocabulary.tags
         for indices in _batches(sentences, batch_tokens):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
-            found = self.compiled_tagger({name: encoded[name] for name in self.model.features})
+            found = compiled({name: encoded[name] for name in self.model.features})
             for row, i in enumerate(indices):
-                tags, probabilities, *weights = (part[row, : len(sentences[i])] for part in found)
-                yield i, [names[tag] for tag in tags.tolist()], probabilities, weights[0] if weights else None
+                tags, *others = (part[row, : len(sentences[i])] for part in found)
+                yield i, [names[tag] for tag in tags.tolist()], *others
 
 
 def vocabulary_sizes(vocabulary):
