@@ -29,6 +29,14 @@ GOLDEN = {
         ),
         ("It rained all day.", []),
     ],
+    "biomedical_entities": [
+        ("Aspirin may cause asthma.", [("Aspirin", "Chemical"), ("asthma", "Disease")]),
+        (
+            "Two patients developed acute renal failure after treatment with cisplatin.",
+            [("acute renal failure", "Disease"), ("cisplatin", "Chemical")],
+        ),
+        ("It rained all day.", []),
+    ],
 }
 
 
