@@ -1,6 +1,5 @@
 """The command line's own part: options, streams, exit codes and the one line of an error."""
 
-import io
 import json
 import os
 import signal
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import keraszoo
-from keraszoo.cli import app, models
+from keraszoo.cli import models
 from keraszoo.cli import translator as commands
 
 FOLDER = Path(keraszoo.__file__).parents[1]
@@ -69,20 +68,6 @@ def translator(monkeypatch):
     monkeypatch.setattr(commands, "load", lambda model: translator)
     monkeypatch.setattr(models, "task", lambda model: "translation")
     return translator
-
-
-@pytest.fixture
-def run(capfd, monkeypatch):
-    """Runs the command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            app.main(list(arguments))
-        sys.stdout.flush()
-        return ended.value.code or 0, *capfd.readouterr()
-
-    return run
 
 
 def program(*arguments, code=None, **options):

@@ -1,6 +1,5 @@
 """The commands of taggers: what they print, and the one line of everything that is wrong."""
 
-import io
 import json
 import os
 import subprocess
@@ -8,25 +7,11 @@ import sys
 
 import pytest
 
-from keraszoo.cli import app, models
+from keraszoo.cli import models
 from keraszoo.cli import tagger as commands
 from keraszoo.text.columns import column_lines, write_lines
 
 TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
-
-
-@pytest.fixture
-def run(capfd, monkeypatch):
-    """Runs the command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            app.main([str(argument) for argument in arguments])
-        sys.stdout.flush()
-        return ended.value.code or 0, *capfd.readouterr()
-
-    return run
 
 
 @pytest.fixture

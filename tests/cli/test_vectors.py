@@ -1,11 +1,10 @@
 """The commands `keraszoo vectors`, from text to files, figures and neighbours."""
 
+import functools
 import json
 
 import numpy as np
 import pytest
-
-from keraszoo.cli import app
 
 keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
 
@@ -13,13 +12,9 @@ TEXT = "The dog runs home. The cat runs home. A dog and a cat sleep.\n" * 40
 
 
 @pytest.fixture
-def run(capfd):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            app.main(["vectors", *map(str, arguments)])
-        return ended.value.code or 0, *capfd.readouterr()
-
-    return run
+def vectors(run):
+    """Runs one of the commands about vectors."""
+    return functools.partial(run, "vectors")
 
 
 @pytest.fixture
@@ -29,10 +24,10 @@ def text(tmp_path):
     return path
 
 
-def test_train_coverage_and_neighbours(run, text, tmp_path):
+def test_train_coverage_and_neighbours(vectors, text, tmp_path):
     options = "--width", 12, "--epochs", 2, "--seed", 5
     for name in ("v.bin", "v.txt.gz", "v.vec", "v"):
-        code, out, err = run("train", text, "--output", tmp_path / name, *options)
+        code, out, err = vectors("train", text, "--output", tmp_path / name, *options)
         assert (code, out) == (0, f"{tmp_path / name}\n"), err
         assert "680 tokens of 10 types" in err and "learning: 1,360 of 1,360 tokens" in err
     binary = keyedvectors.KeyedVectors.load_word2vec_format(str(tmp_path / "v.bin"), binary=True)
@@ -41,7 +36,7 @@ def test_train_coverage_and_neighbours(run, text, tmp_path):
     np.testing.assert_array_equal(binary.vectors, plain.vectors)
 
     for name in ("v.bin", "v.txt.gz", "v"):
-        code, out, err = run("neighbours", tmp_path / name, "Dog", "home", "--count", 3)
+        code, out, err = vectors("neighbours", tmp_path / name, "Dog", "home", "--count", 3)
         rows = [line.split("\t") for line in out.splitlines()]
         assert code == 0 and [row[0] for row in rows] == ["Dog"] * 3 + ["home"] * 3, err
         near = binary.most_similar("home", topn=3)
@@ -51,43 +46,42 @@ def test_train_coverage_and_neighbours(run, text, tmp_path):
 
     corpus = tmp_path / "test.conll"
     corpus.write_text("Rome\tB-LOC\nDOG\tB-MISC\nsleep\tO\n")
-    code, out, _ = run("coverage", tmp_path / "v.bin", corpus, text)
+    code, out, _ = vectors("coverage", tmp_path / "v.bin", corpus, text)
     assert (
         code == 0 and out.startswith(f"{corpus}\n") and "most missed: Rome 1" in out and f"\n{text}\n" in out
     )
-    code, out, _ = run("coverage", tmp_path / "v.bin", corpus, "--backoff", "exact", "--json")
+    code, out, _ = vectors("coverage", tmp_path / "v.bin", corpus, "--backoff", "exact", "--json")
     found = json.loads(out)
     assert code == 0 and found["covered"] == {"tokens": 1 / 3, "types": 1 / 3, "entity_tokens": 0.0}
 
 
 @pytest.mark.parametrize("output", ["v.npz", "none/v.bin", "text.txt/v.bin", ".", "v.gz"])
-def test_a_place_that_cannot_be_written_is_found_before_the_work(run, text, tmp_path, output):
-    code, out, err = run("train", text, "--output", tmp_path / output)
+def test_a_place_that_cannot_be_written_is_found_before_the_work(vectors, text, tmp_path, output):
+    code, out, err = vectors("train", text, "--output", tmp_path / output)
     assert (code, out) == (2, "") and err.startswith("keraszoo: error: ") and err.count("\n") == 1
 
 
 @pytest.mark.filterwarnings("always::UserWarning")  # as they are for whoever types a command
-def test_damaged_vectors(run, text, tmp_path):
+def test_damaged_vectors(vectors, text, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("dog 1 2\ncat 1\nhome 2 1\n")
-    code, out, err = run("neighbours", bad, "dog")
+    code, out, err = vectors("neighbours", bad, "dog")
     assert (code, out) == (2, "") and err == f"keraszoo: error: {bad}:2: expected 2 numbers, got 1\n"
-    code, out, err = run("neighbours", bad, "dog", "--skip-damaged")
+    code, out, err = vectors("neighbours", bad, "dog", "--skip-damaged")
     assert (code, out) == (0, "dog\thome\t0.8000\n")
     assert err == f"keraszoo: warning: {bad}:2: expected 2 numbers, got 1; 1 of 3 rows left out\n"
-    assert run("neighbours", bad, "zebra", "--skip-damaged")[0] == 2
-    assert run("coverage", bad, tmp_path / "none.txt")[0] == 2
+    assert vectors("neighbours", bad, "zebra", "--skip-damaged")[0] == 2
+    assert vectors("coverage", bad, tmp_path / "none.txt")[0] == 2
 
 
-def test_convert_keeps_the_first_words(run, tmp_path):
-    vectors = "3 2\nthe 0.5 -1\nzoo 2 0.25\nlion 1 3\n"
-    (tmp_path / "v.txt").write_text(vectors)
-    code, out, err = run("convert", tmp_path / "v.txt", "--output", tmp_path / "w.bin", "--words", 2)
+def test_convert_keeps_the_first_words(vectors, tmp_path):
+    (tmp_path / "v.txt").write_text("3 2\nthe 0.5 -1\nzoo 2 0.25\nlion 1 3\n")
+    code, out, err = vectors("convert", tmp_path / "v.txt", "--output", tmp_path / "w.bin", "--words", 2)
     assert (code, out) == (0, f"{tmp_path / 'w.bin'}\n"), err
     binary = keyedvectors.KeyedVectors.load_word2vec_format(str(tmp_path / "w.bin"), binary=True)
     assert binary.index_to_key == ["the", "zoo"] and binary["zoo"].tolist() == [2, 0.25]
-    assert run("convert", tmp_path / "w.bin", "--output", tmp_path / "half", "--half")[0] == 0
+    assert vectors("convert", tmp_path / "w.bin", "--output", tmp_path / "half", "--half")[0] == 0
     assert np.load(tmp_path / "half" / "vectors.npy").tolist() == [[0.5, -1], [2, 0.25]]
     assert np.load(tmp_path / "half" / "vectors.npy").dtype == "float16"
-    code, _, err = run("convert", tmp_path / "v.txt", "--output", tmp_path / "x.bin", "--half")
+    code, _, err = vectors("convert", tmp_path / "v.txt", "--output", tmp_path / "x.bin", "--half")
     assert code == 2 and "half precision is for a directory" in err and not (tmp_path / "x.bin").exists()
