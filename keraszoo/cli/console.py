@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import tempfile
+from importlib.util import find_spec
 
 from keraszoo.errors import KerasZooError
 
@@ -74,11 +75,14 @@ def import_tensorflow():
     """Imports TensorFlow without its log lines, which it writes to stderr past every setting while it starts.
 
     From then on the environment variable TF_CPP_MIN_LOG_LEVEL, set to 3, has it log what ends the process and
-    no more. Whoever sets that variable to another level is shown all.
+    no more. Whoever sets that variable to another level is shown all. Where Keras computes on another backend
+    and TensorFlow is not installed, there is nothing to import.
 
     Raises:
         KerasZooError: if TensorFlow cannot be imported; what it said is in the message.
     """
+    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" and not find_spec("tensorflow"):
+        return
     quiet = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "3"
     try:
         with _without_log_lines() if quiet else contextlib.nullcontext():

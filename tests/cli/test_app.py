@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import keraszoo
-from keraszoo.cli import models
+from keraszoo.cli import console, models
 from keraszoo.cli import translator as commands
+from keraszoo.errors import KerasZooError
 
 FOLDER = Path(keraszoo.__file__).parents[1]
 STANDS_IN = """
@@ -273,3 +274,12 @@ def test_an_error_after_tensorflow_came_is_still_one_line():
     )
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (2, b"keraszoo: error: x\n")
+
+
+def test_another_backend_needs_no_tensorflow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    console.import_tensorflow()
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    with pytest.raises(KerasZooError, match="TensorFlow cannot be imported"):
+        console.import_tensorflow()
