@@ -38,6 +38,8 @@ from keraszoo.tasks.recipe_tasks import read_recipe, run
 from keraszoo.text.columns import column_lines, read_columns, write_lines
 
 RECIPES = Path(__file__).parent / "recipes"
+PARTS = ("train", "validation", "test")
+BIO = ("train", "devel", "test")  # what the biomedical corpora call them
 FOLDS = 5
 CORPORA = ("bc5cdr", "ncbi_disease", "wnut17", "btc", "wikigold")
 GENERAL = {
@@ -128,10 +130,6 @@ def general(sentence):
     """A sentence with the labels of WNUT17 as PER, LOC, ORG and MISC."""
     tags = [tag if tag == "O" else f"{tag[:2]}{GENERAL[tag[2:]]}" for tag in sentence.tags]
     return dataclasses.replace(sentence, tags=tuple(tags))
-
-
-PARTS = ("train", "validation", "test")
-BIO = ("train", "devel", "test")
 
 
 def read(path):
