@@ -7,6 +7,8 @@ from keras import ops
 from keraszoo.training.batch_shapes import rounded_lengths
 from keraszoo.training.jitted import jitted_on_jax
 
+ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # sentences before XLA is called, words of the longest it is for
+
 
 def tag_features(model, features):
     """Tags of a batch, how probable each is, and the attention weights of a model that attends.
@@ -43,6 +45,10 @@ def feature_specs(vocabulary, names):
 class CompiledTagger:
     """Tags batches by one program that is compiled once, or on JAX once for each of a few shapes.
 
+    Launching operations is most of what a sentence costs that comes alone. So from the seventeenth of them on
+    they go through programs of TensorFlow's XLA, made for a few lengths when these come for the first time: a
+    second or two each, and then a sentence takes half the time or less. Who tags a few sentences never waits.
+
     Args:
         model: a `TaggingModel`.
         vocabulary: the `TaggingVocabulary` that makes its features.
@@ -54,27 +60,47 @@ class CompiledTagger:
         self.vocabulary = vocabulary
         self.function = function
         self._program = None
+        self._programs_of_one = {}
+        self._alone = 0  # sentences that came alone so far
 
     def __call__(self, features):
         """Tags a batch of features; gives a list of NumPy arrays, see the function."""
-        if self._program is None:
-            self._program = self._compiled()
-        shape = features["words"].shape
-        if keras.backend.backend() == "jax":
+        rows, length = features["words"].shape
+        backend = keras.backend.backend()
+        if backend == "jax":
             features = {name: _filled_up(array) for name, array in features.items()}
-        found = self._program({name: ops.convert_to_tensor(array) for name, array in features.items()})
-        return [ops.convert_to_numpy(part)[: shape[0], : shape[1]] for part in found]
+        alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_ALONE
+        self._alone += alone
+        if alone and self._alone > ALONE_AT_FIRST:
+            features = {name: _doubled_up(array) for name, array in features.items()}
+            program = self._program_of_one(features)
+        else:
+            program = self._program = self._program or self._compiled()
+        found = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
+        return [ops.convert_to_numpy(part)[:rows, :length] for part in found]
+
+    def _tag(self, features):
+        return self.function(self.model, features)
 
     def _compiled(self):
-        def tag(features):
-            return self.function(self.model, features)
-
+        """The program for batches of any shape; on JAX one that is made for each."""
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
             specs = feature_specs(self.vocabulary, self.model.features)
-            return tf.function(tag, input_signature=[specs], autograph=False)
-        return jitted_on_jax(tag, self.model)
+            return tf.function(self._tag, input_signature=[specs], autograph=False)
+        return jitted_on_jax(self._tag, self.model)
+
+    def _program_of_one(self, features):
+        """The program for one sentence of this shape, by XLA."""
+        import tensorflow as tf
+
+        shape = tuple(array.shape for array in features.values())
+        if shape not in self._programs_of_one:
+            specs = {name: tf.TensorSpec(array.shape, tf.int32) for name, array in features.items()}
+            function = tf.function(self._tag, autograph=False, jit_compile=True)
+            self._programs_of_one[shape] = function.get_concrete_function(specs)
+        return self._programs_of_one[shape]
 
 
 def _filled_up(array):
@@ -82,3 +108,11 @@ def _filled_up(array):
     rows = 1 << (array.shape[0] - 1).bit_length()
     lengths = [int(rounded_lengths(length, multiple=8)[-1]) for length in array.shape[1:]]
     return np.pad(array, [(0, new - old) for old, new in zip(array.shape, (rows, *lengths), strict=True)])
+
+
+def _doubled_up(array):
+    """An array padded with 0 behind its rows: every length to 16 or a larger power of two."""
+    lengths = [max(16, 1 << (length - 1).bit_length()) for length in array.shape[1:]]
+    return np.pad(
+        array, [(0, 0), *((0, new - old) for old, new in zip(array.shape[1:], lengths, strict=True))]
+    )

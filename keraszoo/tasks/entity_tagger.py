@@ -5,6 +5,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.tasks import entity_tagger_directory
 from keraszoo.tasks.compiled_tagger import CompiledTagger, tags_alone
+from keraszoo.tasks.length_batches import length_batches
 from keraszoo.tasks.tagging import TaggedTokens, tagged_text
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tagging_features import CASINGS
@@ -264,7 +265,7 @@ class EntityTagger:
         """Tags the sentences that have a word; yields number, tags and whatever else a program gives."""
         _check_sentences(sentences)
         names = self.vocabulary.tags
-        for indices in _batches(sentences, batch_tokens):
+        for indices in length_batches(list(map(len, sentences)), batch_tokens):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
             found = compiled({name: encoded[name] for name in self.model.features})
             for row, i in enumerate(indices):
@@ -300,21 +301,6 @@ def sentence_tokens(text, rules="words"):
 def sentences_of(corpus):
     """The sentences of a `TaggedCorpus`, or of a list of `TaggedSentence`, as a list."""
     return list(getattr(corpus, "sentences", corpus))
-
-
-def _batches(sentences, batch_tokens):
-    """Yields the numbers of sentences of like length that together, padded, keep the budget; or of one."""
-    if not isinstance(batch_tokens, int) or batch_tokens < 1:
-        raise KerasZooError(f"batch_tokens must be at least 1, got {batch_tokens!r}")
-    order = sorted((i for i, tokens in enumerate(sentences) if len(tokens)), key=lambda i: len(sentences[i]))
-    batch = []
-    for i in order:
-        if batch and (len(batch) + 1) * len(sentences[i]) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
 
 
 def _check_texts(texts):

@@ -1,5 +1,6 @@
 """Text in, entities out."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -58,6 +59,20 @@ def test_batches_change_nothing(trained_tagger):
         alone = trained_tagger.tag(texts, batch_tokens=budget)
         for ours, theirs in zip(together, alone, strict=True):
             assert [e.as_dict() for e in ours] == [pytest.approx(e.as_dict(), abs=1e-5) for e in theirs]
+
+
+def test_sentences_that_come_alone_are_compiled_in_time_and_change_nothing(trained_tagger):
+    tagger = type(trained_tagger)(trained_tagger.model, trained_tagger.vocabulary)
+    words = TEXT.split()
+    sentences = [words[i : i + length] for length in (1, 7, 14) for i in range(2)] * 3
+    wanted = tagger.tag_tokens_details(sentences)
+    for sentence, want in zip(sentences, wanted, strict=True):
+        (found,) = tagger.tag_tokens_details([sentence])
+        assert (found.tokens, found.tags) == (want.tokens, want.tags)
+        np.testing.assert_allclose(found.probabilities, want.probabilities, atol=1e-5)
+        np.testing.assert_allclose(found.attention_weights, want.attention_weights, atol=1e-5)
+    if keras.backend.backend() == "tensorflow":
+        assert len(tagger.compiled_tagger._programs_of_one) == 1  # for all lengths up to 16
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n\t", "\u200b"])
