@@ -13,6 +13,8 @@ from pydantic import (
     model_validator,
 )
 
+from keraszoo.errors import PresetError
+from keraszoo.saving.about import check_facts
 from keraszoo.tasks.recipe_errors import recipe_error, suggestion, unknown_key
 from keraszoo.tasks.recipe_file import read_yaml, set_value
 
@@ -146,10 +148,24 @@ class FitSection(Section):
 
 
 class BaseRecipe(Section):
-    """Base of the recipes; one has the sections `data` (with `validation`), `model` and `training`."""
+    """Base of the recipes; one has the sections `data` (with `validation`), `model` and `training`.
+
+    `about` is what no program can know of the model, for its card: licence, languages, data, intended use;
+    `keraszoo.saving.about` lists these facts. They decide nothing, and a run goes on though they changed.
+    """
+
+    about: dict[str, JsonValue] = {}
 
     _where: str = PrivateAttr(default="recipe")
     _lines: dict = PrivateAttr(default={})
+
+    @field_validator("about")
+    @classmethod
+    def _facts_that_there_are(cls, about):
+        try:
+            return check_facts(about, "about")
+        except PresetError as error:
+            raise ValueError(str(error).removeprefix("about: ")) from None
 
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):

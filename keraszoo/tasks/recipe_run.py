@@ -51,7 +51,7 @@ def _run(recipe, checkpoints):
     model = make_model(recipe, source_subwords, target_subwords)
     search = SearchOptions(**recipe.search.model_dump())
     translator = Translator(model, source_subwords, target_subwords, search)
-    translator.recipe = recipe.as_dict()
+    translator.recipe, translator.about = recipe.as_dict(), dict(recipe.about)
     corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
     say(
         f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "

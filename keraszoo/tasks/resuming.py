@@ -30,7 +30,7 @@ def resumable(recipe, run, load):
     # First of all: a CPU is split, and workers meet, before anything is computed.
     strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
     deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
-    del deciding["output"]  # a run may be moved
+    del deciding["output"], deciding["about"]  # a run may be moved, and spoken of in other words
     identity = {"recipe": deciding}
     checkpoints = Checkpoints(f"{recipe.output}.checkpoints", identity, writes=writes(strategy))
     with checkpoints.open():

@@ -75,7 +75,7 @@ def make_tagger_of(recipe, train, validation, vectors):
         **({} if recipe.vectors is None else {"keep": "all", "backoff": tuple(recipe.vectors.backoff)}),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
-    tagger.recipe = recipe.as_dict()
+    tagger.recipe, tagger.about = recipe.as_dict(), dict(recipe.about)
     return tagger
 
 

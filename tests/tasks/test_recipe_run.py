@@ -45,7 +45,7 @@ def make_recipe(files):
 
 
 def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
-    translator = run_recipe(make_recipe())
+    translator = run_recipe(make_recipe(about={"licence": "cc0-1.0", "languages": ["en", "de"]}))
     assert "RNNSearch, " in capsys.readouterr().err
     again = Translator.from_preset(files / "out" / "model")
     sources, references = map(list, zip(*test_pairs[:6], strict=True))
@@ -57,6 +57,8 @@ def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
     assert again.metrics["test"]["sentences"] == 6
     assert again.metrics["test"]["bleu"]["score"] == again.evaluate(sources, references).bleu.score
     assert again.recipe["data"]["train"]["source"] == "train.en"
+    card = (files / "out" / "model" / "README.md").read_text()
+    assert card.startswith("---\nlicense: cc0-1.0\nlanguage:\n- en\n- de\n")
     written = [path for path in (files / "out" / "model").iterdir() if path.suffix in (".json", ".md")]
     assert str(files) not in "".join(path.read_text() for path in written)
 
@@ -154,6 +156,8 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Saving, "on_train_batch_begin", interrupted)
         run_recipe(recipe)
+    changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7}
+    recipe = make_recipe(training=changes, about={"limits": "Many."})  # other words about it change nothing
     monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
     again = run_recipe(recipe)
     assert "going on from step 4 of 7" in capsys.readouterr().err

@@ -29,6 +29,7 @@ def files(tmp_path, tagged_sentences, other_sentences):
         "model": {"name": "attention", "preset": "tiny", "overrides": {"units": 6, "hidden_dim": 6}},
         "training": {"batch_tokens": 256, "epochs": 1},
         "output": "out/model",
+        "about": {"licence": "cc0-1.0"},
     }
     (tmp_path / "recipe.yaml").write_text(json.dumps(values))
     return tmp_path
@@ -43,6 +44,7 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     scores = [tagger.evaluate(other_sentences[:8]).f1.score for tagger in taggers]
     assert figures[0].name == "f1" and figures[0].values == pytest.approx(scores)
     assert [tagger.metrics["test"]["f1"]["score"] for tagger in taggers] == pytest.approx(scores)
+    assert taggers[0].about == {"licence": "cc0-1.0"}
     assert taggers[0].recipe["data"]["train"] == ["train.tsv"] and taggers[1].recipe["training"]["seed"] == 2
     summary = json.loads((files / "out/model_seeds.json").read_text())
     assert summary["part"] == "test" and summary["figures"]["f1"]["mean"] == pytest.approx(np.mean(scores))
