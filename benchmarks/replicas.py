@@ -1,13 +1,19 @@
 """How far the weights are apart after training on one device and on several, and how long a step takes.
 
     python benchmarks/replicas.py --model transformer --replicas 2 --steps 50
+    python benchmarks/replicas.py --model recurrent_tagger_crf --replicas 4
     python benchmarks/replicas.py --model rnnsearch --replicas 4 --precision mixed_bfloat16
     python benchmarks/replicas.py --model transformer --replicas 2 --accumulate 2
+    python benchmarks/replicas.py --model transformer --replicas 2 --dropout 0.3 --seeds 5
 
 Both trainings see the same batches: uneven numbers of sentences, a small last batch, clipping, label
-smoothing, no dropout. Without GPUs the devices are parts of the CPU, which share its cores. With `TF_CONFIG`
-set and `--strategy workers` the other devices are other processes. Prints one JSON line: `difference` is |w -
-w'| / |w| over all weights but the biases of keys, which change nothing.
+smoothing. Without GPUs the devices are parts of the CPU, which share its cores. With `TF_CONFIG` set and
+`--strategy workers` the other devices are other processes.
+
+Prints one JSON line. Without dropout: `difference`, |w - w'| / |w| over all that is trained but the biases of
+keys, which change nothing. With it masks differ, and so do weights: the loss of the last ten steps, its mean
+and its standard deviation over the seeds on either side, and `sigmas`, the difference of the means in units
+of its own standard error.
 """
 
 import argparse
@@ -19,25 +25,16 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from replica_tasks import TASKS, make_task, weights
 
-from keraszoo.models import RNNSearch, Transformer
-from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
 from keraszoo.training.distribution import make_strategy
-from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
 
-VOCABULARY = 500
-SIZES = {
-    "transformer": {"d_model": 128, "num_layers": 2, "num_heads": 4, "hidden_dim": 256, "dropout": 0.0},
-    "rnnsearch": {"embedding_dim": 64, "units": 64, "dropout": 0.0},
-}
-KINDS = {"transformer": Transformer, "rnnsearch": RNNSearch}
+PERIOD = 10  # steps between two losses
 
 
 class Clock(keras.callbacks.Callback):
-    """The time of each step."""
+    """The time at the end of each period."""
 
     def __init__(self):
         super().__init__()
@@ -48,61 +45,78 @@ class Clock(keras.callbacks.Callback):
 
 
 def main():
-    """Parses the command line, trains twice, and prints the figures."""
+    """Parses the command line, trains on both sides, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", choices=SIZES, default="transformer")
+    parser.add_argument("--model", choices=TASKS, default="transformer")
     parser.add_argument("--strategy", choices=["mirrored", "workers"], default="mirrored")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--batch-tokens", type=int, default=1024)
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.dropout and arguments.seeds < 2:
+        parser.error("with dropout on nothing can be compared but means: give several --seeds")
     strategy = make_strategy(arguments.strategy, arguments.replicas)
-    draw = np.random.default_rng(0)
-    sides = [
-        [draw.integers(4, VOCABULARY, size=draw.integers(3, 25)).tolist() for _ in range(1201)]
-        for _ in range(2)
-    ]
-    corpus = ParallelCorpus.from_ids(*sides, pad_id=0, start_id=2, end_id=3)
     shares = strategy.num_replicas_in_sync * arguments.accumulate
-    batches = TokenBatches(corpus, arguments.batch_tokens, seed=1, replicas=shares, shapes=None)
+    task = make_task(arguments.model, arguments.batch_tokens, shares)
 
-    def run(strategy, accumulate):
-        keras.utils.set_random_seed(1)
-        model = KINDS[arguments.model](VOCABULARY, dtype=arguments.precision, **SIZES[arguments.model])
-        model.build()
-
-        def compile_model(model):
-            optimizer = make_optimizer(warmup_steps=20, clipnorm=0.5, accumulate=accumulate)
-            model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
-
-        clock = Clock()
+    def run(strategy, accumulate, seed):
+        keras.utils.set_random_seed(seed)
+        model, clock = task.model(arguments.precision, arguments.dropout), Clock()
         history = train(
             model,
-            batches,
-            compile_model,
+            task.batches,
+            lambda model: task.compile(model, accumulate),
             arguments.steps,
-            steps_per_evaluation=10,
+            steps_per_evaluation=PERIOD,
             callbacks=[clock],
             strategy=strategy,
             verbose=0,
         )
-        step = (clock.times[-1] - clock.times[0]) / (arguments.steps - 10)  # the first ten compile
-        # A key's bias adds the same to all scores of a query: its gradient is rounding alone.
-        weights = [w.numpy().ravel() for w in model.weights if not w.path.endswith("/b_k")]
-        return np.concatenate(weights), history.history["loss"], step
+        step = (clock.times[-1] - clock.times[0]) / (arguments.steps - PERIOD)  # the first period compiles
+        return weights(model), history.history["loss"], step
 
-    one, losses, step_of_one = run(None, 1)
-    two, others, step_of_two = run(strategy, arguments.accumulate)
-    figures = {
-        "difference": float(np.linalg.norm(one - two) / np.linalg.norm(one)),
-        "loss_difference": max(abs(a - b) for a, b in zip(losses, others, strict=True)),
-        "learned": losses[0] - losses[-1],
-        "ms_a_step": round(1000 * step_of_one, 1),
-        "ms_a_step_shared": round(1000 * step_of_two, 1),
-    }
+    compare = with_dropout if arguments.dropout else without_dropout
+    seeds = range(1, arguments.seeds + 1)
+    figures = compare(
+        [run(None, 1, seed) for seed in seeds],
+        [run(strategy, arguments.accumulate, seed) for seed in seeds],
+    )
     print(json.dumps({"bench": "replicas", **vars(arguments), **figures}))
+
+
+def without_dropout(alone, shared):
+    """The largest differences over the seeds."""
+    pairs = list(zip(alone, shared, strict=True))
+    return {
+        "difference": max(float(np.linalg.norm(a - b) / np.linalg.norm(a)) for (a, *_), (b, *_) in pairs),
+        "loss_difference": max(np.abs(np.subtract(a, b)).max() for (_, a, _), (_, b, _) in pairs),
+        "learned": alone[0][1][0] - alone[0][1][-1],
+        "ms_a_step": milliseconds(alone),
+        "ms_a_step_shared": milliseconds(shared),
+    }
+
+
+def with_dropout(alone, shared):
+    """The last losses of either side, and how far their means are apart."""
+    one, two = ([losses[-1] for _, losses, _ in side] for side in (alone, shared))
+    error = np.sqrt((np.var(one, ddof=1) + np.var(two, ddof=1)) / len(one))
+    return {
+        "loss": [np.mean(one), np.std(one, ddof=1)],
+        "loss_shared": [np.mean(two), np.std(two, ddof=1)],
+        "sigmas": (np.mean(two) - np.mean(one)) / error,
+        "learned": np.mean([losses[0] - losses[-1] for _, losses, _ in alone]),
+        "ms_a_step": milliseconds(alone),
+        "ms_a_step_shared": milliseconds(shared),
+    }
+
+
+def milliseconds(side):
+    """The mean time of a step."""
+    return round(1000 * float(np.mean([step for *_, step in side])), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""What replicas.py trains: small translators and taggers on generated sentences of uneven lengths."""
+
+import keras
+import numpy as np
+
+from keraszoo import EntityTagger
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.tasks.entity_tagger_training import checked_settings, compile_model
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.word_vectors import WordVectors
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.tag_batches import TagBatches
+from keraszoo.training.tagged_rows import TaggedRows
+
+VOCABULARY, SENTENCES = 500, 1201
+TRANSLATORS = {
+    "transformer": (Transformer, {"d_model": 128, "num_layers": 2, "num_heads": 4, "hidden_dim": 256}),
+    "rnnsearch": (RNNSearch, {"embedding_dim": 64, "units": 64}),
+}
+TAGGERS = {
+    "recurrent": {"units": 48, "characters": "cnn", "casing_dim": 8},
+    "attention": {"units": 64},
+}
+TASKS = [*TRANSLATORS, *(f"{kind}_tagger{crf}" for kind in TAGGERS for crf in ("", "_crf"))]
+
+
+class Translation:
+    """A translation model, label smoothing, and pairs of sentences that have nothing to do with each other.
+
+    Args:
+        name: in `TRANSLATORS`.
+        batch_tokens, shares: of `TokenBatches`; its `replicas` are the latter.
+    """
+
+    def __init__(self, name, batch_tokens, shares):
+        self.kind, self.sizes = TRANSLATORS[name]
+        draw = np.random.default_rng(0)
+        sides = [
+            [draw.integers(4, VOCABULARY, size=draw.integers(3, 25)).tolist() for _ in range(SENTENCES)]
+            for _ in range(2)
+        ]
+        corpus = ParallelCorpus.from_ids(*sides, pad_id=0, start_id=2, end_id=3)
+        self.batches = TokenBatches(corpus, batch_tokens, seed=1, replicas=shares, shapes=None)
+
+    def model(self, dtype, dropout):
+        """A new model."""
+        model = self.kind(VOCABULARY, dtype=dtype, dropout=dropout, **self.sizes)
+        model.build()
+        return model
+
+    def compile(self, model, accumulate):
+        """Gives a model its loss and its optimizer."""
+        optimizer = make_optimizer(warmup_steps=20, clipnorm=0.5, accumulate=accumulate)
+        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
+
+
+class Tagging:
+    """A tagger with frozen vectors, its own loss, and sentences whose tags follow from their words.
+
+    Args:
+        name: `"recurrent_tagger"` or `"attention_tagger"`, `_crf` behind it for one with a CRF.
+        batch_tokens, shares: of `TagBatches`; its `replicas` are the latter.
+    """
+
+    def __init__(self, name, batch_tokens, shares):
+        self.kind, _, crf = name.partition("_tagger")
+        self.crf = bool(crf)
+        draw = np.random.default_rng(0)
+        words = [f"{'abcde'[i % 5]}{i}" for i in range(VOCABULARY)]
+        self.vectors = WordVectors(words, draw.normal(size=(VOCABULARY, 32)))
+        self.sentences = []
+        for _ in range(SENTENCES):
+            row = draw.integers(VOCABULARY, size=draw.integers(1, 25)).tolist()
+            tags = ["B-a" if word % 7 == 0 else "B-b" if word % 7 == 1 else "O" for word in row]
+            self.sentences.append(TaggedSentence(tuple(words[word] for word in row), tuple(tags)))
+        model = self.tagger()
+        rows = TaggedRows(self.sentences, model.vocabulary, model.model.features)
+        self.batches = TagBatches(rows, batch_tokens, seed=1, replicas=shares, shapes=None)
+
+    def tagger(self, **options):
+        """A new `EntityTagger`."""
+        options = {**TAGGERS[self.kind], **options}
+        return EntityTagger.for_sentences(
+            self.sentences, self.vectors, self.kind, "tiny", crf=self.crf, **options
+        )
+
+    def model(self, dtype, dropout):
+        """A new model."""
+        return self.tagger(dtype=dtype, dropout=dropout).model
+
+    def compile(self, model, accumulate):
+        """Gives a model its optimizer; the loss is its own."""
+        optimizer = {"schedule": "inverse_sqrt", "learning_rate": 3e-3, "warmup_steps": 20, "clipnorm": 0.5}
+        compile_model(model, checked_settings({"optimizer": optimizer, "accumulate": accumulate}))
+
+
+def make_task(name, batch_tokens, shares):
+    """The `Translation` or `Tagging` of a name in `TASKS`."""
+    return (Translation if name in TRANSLATORS else Tagging)(name, batch_tokens, shares)
+
+
+def weights(model):
+    """All that training decides, one array.
+
+    But for the biases of keys: they add the same to all scores of a query, their gradient is rounding alone.
+    """
+    chosen = [weight for weight in model.trainable_weights if not weight.path.endswith("/b_k")]
+    return np.concatenate([keras.ops.convert_to_numpy(weight).ravel() for weight in chosen])
