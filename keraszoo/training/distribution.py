@@ -8,6 +8,8 @@ import keras
 
 from keraszoo.errors import KerasZooError
 
+SEEDS_APART = 0x9E3779B1  # from replica to replica; an odd number that no two layers' seeds are likely apart
+
 
 def make_strategy(name, replicas=None):
     """The distribution strategy of a name.
@@ -126,13 +128,31 @@ def _split_cpu(count):
 
 
 def copy_in_scope(model, strategy):
-    """A copy of a built model, with its weights, whose variables live on all devices of a strategy."""
+    """A copy of a built model, with its weights, whose variables live on all devices of a strategy.
+
+    Its generators of random numbers have the same states on all devices, which a checkpoint holds once, but
+    each device draws numbers of its own; the first those that the model would draw.
+    """
     kind = type(model)
     with strategy.scope():
         copy = type(kind.__name__, (_BuiltModel, kind), {}).from_config(model.get_config())
         copy.build()
     copy_variables(model, copy)
+    for layer in copy._flatten_layers():
+        for generator in layer._seed_generators:
+            generator.next = functools.partial(_seed_of_replica, generator.next)
     return copy
+
+
+def _seed_of_replica(next_seed, ordered=True):
+    """The next seed of a generator, int64 (2,), with the number of the replica in its first half."""
+    import tensorflow as tf
+
+    seed, replica = next_seed(ordered), tf.distribute.get_replica_context()
+    if replica is None:
+        return seed
+    number = tf.cast(replica.replica_id_in_sync_group, seed.dtype)
+    return seed + tf.stack([number * SEEDS_APART, tf.zeros_like(number)])
 
 
 def copy_variables(source, target):
@@ -186,6 +206,11 @@ class _BuiltModel(keras.Model):
     with several workers it fails at that, and also at taking the mean of their logs.
     """
 
+    def compile(self, optimizer, *arguments, **options):
+        if self.dtype_policy.name == "mixed_float16":
+            optimizer = _LossScale(optimizer)
+        super().compile(optimizer, *arguments, **options)
+
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         pass
 
@@ -204,3 +229,13 @@ class _BuiltModel(keras.Model):
 
         self.train_function = step
         return step
+
+
+class _LossScale(keras.optimizers.LossScaleOptimizer):
+    """Leaves a step out when the gradient of any replica overflows, where Keras asks the first one alone."""
+
+    def check_finite(self, grads):
+        import tensorflow as tf
+
+        overflows = tf.cast(tf.logical_not(super().check_finite(grads)), "float32")
+        return tf.equal(tf.distribute.get_replica_context().all_reduce("SUM", overflows), 0.0)

@@ -63,7 +63,7 @@ class Guard(keras.callbacks.Callback):
 
     def look(self):
         """Raises Diverged if the optimizer has met something that is not finite."""
-        scale = float(getattr(self.model.optimizer, "dynamic_scale", 1.0))
+        scale = float(ops.convert_to_numpy(getattr(self.model.optimizer, "dynamic_scale", 1.0)))
         if scale < 1:
             raise Diverged(
                 f"training diverged: no gradient is finite at a loss scale of {scale:.3g}; {ADVICE}"

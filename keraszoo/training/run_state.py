@@ -60,4 +60,5 @@ def _variables(model):
 
 
 def _array(variable):
-    return np.array(ops.convert_to_numpy(variable.value))  # a copy: the variable goes on changing
+    # A copy: the variable goes on changing. Not of its value: on many devices NumPy takes no such scalar.
+    return np.array(ops.convert_to_numpy(variable))

@@ -18,32 +18,47 @@ import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
 strategy = make_strategy(sys.argv[1], 2)
-from keraszoo.models import RNNSearch, Transformer
+from keraszoo.models import AttentionTagger, RecurrentTagger, RNNSearch, Transformer
 from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import LastWeights
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
+from keraszoo.training.tag_batches import TagBatches
+from keraszoo.training.tagged_rows import TaggedRows
 
 draw = np.random.default_rng(0)
 rows = [[draw.integers(4, 20, size=draw.integers(1, 7)).tolist() for _ in range(43)] for _ in range(2)]
 corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
-batches = TokenBatches(corpus, 64, seed=1, replicas=4, shapes=None)  # the last batch is a small one
-real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
-assert any(count % 2 for count in real) and len(real) > 2
+vocabulary = TaggingVocabulary(words=list(map(str, range(20))), characters="0123456789", labels=["even"])
+tagged = [TaggedSentence([str(i) for i in row], ["O" if i % 2 else "B-even" for i in row]) for row in rows[0]]
+few = {"seed": 1, "replicas": 4, "shapes": None}
+of_pairs = TokenBatches(corpus, 64, **few)  # the last batch is a small one
+of_tags = TagBatches(TaggedRows(tagged, vocabulary, ["words"]), 64, **few)
+for batches in (of_pairs, of_tags):
+    real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
+    assert any(count % 2 for count in real) and len(real) > 2
+tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width": 4, "units": 4}
 
 def run(strategy, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
     if kind == "transformer":
         model = Transformer(20, d_model=8, num_layers=1, num_heads=2, hidden_dim=8, dropout=0.0, dtype=dtype)
-    else:
+    elif kind == "rnnsearch":
         model = RNNSearch(20, embedding_dim=4, units=4, dropout=0.0, dtype=dtype)
+    elif kind == "crf":
+        model = RecurrentTagger(**tagger, dropout=0.0, crf=True, dtype=dtype)
+    else:
+        model = AttentionTagger(**tagger, dropout=0.0, dtype=dtype)
     model.build()
+    translates = kind in ("transformer", "rnnsearch")
     def compile_model(model):
         optimizer = make_optimizer(learning_rate=3e-3, warmup_steps=10, clipnorm=0.3, accumulate=parts)
-        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
-    last = LastWeights(1)
+        model.compile(optimizer, TokenCrossentropy(0.1) if translates else None, jit_compile=False)
+    last, batches = LastWeights(1), of_pairs if translates else of_tags
     history = train(model, batches, compile_model, steps, callbacks=[last], strategy=strategy, verbose=0)
     assert all(map(np.array_equal, last.mean(), model.get_weights()))
     # A key's bias adds the same to all scores of a query: its gradient is rounding, which Adam makes large.
@@ -62,6 +77,9 @@ RUNS = [
     ("transformer", "float32", 2, 15, 1e-5),
     ("rnnsearch", "float32", 1, 8, 1e-5),
     ("transformer", "mixed_bfloat16", 1, 10, 2e-2),
+    ("crf", "float32", 2, 8, 1e-5),
+    ("attention", "float32", 1, 8, 1e-5),
+    ("attention", "mixed_float16", 1, 8, 2e-2),
 ]
 
 
@@ -69,9 +87,106 @@ def test_two_devices_make_the_model_of_one():
     command = [sys.executable, "-c", CHECK, "mirrored", json.dumps([run[:-1] for run in RUNS])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
-    for line, (*_, most) in zip(done.stdout.strip().splitlines()[-3:], RUNS, strict=True):
+    for line, (*_, most) in zip(done.stdout.strip().splitlines()[-len(RUNS) :], RUNS, strict=True):
         weights, losses, learned = json.loads(line)
         assert weights < most and losses < most and abs(learned) > 1e-3
+
+
+# On two devices: a gradient that overflows on one of them, the masks of a layer of dropout, and then a run
+# without a break beside one that is stopped and goes on.
+APART = """
+import os, signal, sys
+import keras
+import numpy as np
+from keraszoo.training.distribution import copy_in_scope, make_strategy
+strategy = make_strategy("mirrored", 2)
+import tensorflow as tf
+from keraszoo.models import Transformer
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.run import train
+
+def make(seed, dtype=None):
+    keras.utils.set_random_seed(seed)
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    model = Transformer(20, **sizes, dropout=0.5, dtype=dtype)
+    model.build()
+    return model
+
+half = make(1, dtype="mixed_float16")
+half = copy_in_scope(half, strategy)
+with strategy.scope():
+    half.compile(make_optimizer("constant", 0.1))
+    half.optimizer.build(half.trainable_variables)
+
+@tf.function(autograph=False)
+def step(overflowing):
+    def of_replica():
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        value = tf.where(tf.equal(number, overflowing), np.inf, 1.0)
+        weights = half.trainable_variables
+        half.optimizer.apply([tf.fill(weight.shape, value) for weight in weights], weights)
+    strategy.run(of_replica)
+
+for overflowing, made, halved in ((0, 0, 1), (1, 0, 2), (-1, 1, 2), (1, 1, 3)):
+    before = half.get_weights()
+    step(tf.constant(overflowing))
+    assert all(map(np.array_equal, before, half.get_weights())) == (overflowing >= 0)
+    assert int(half.optimizer.iterations.numpy()) == made
+    scales = strategy.experimental_local_results(half.optimizer.dynamic_scale.value)
+    assert all(scale.numpy() == 2.0 ** (15 - halved) for scale in scales)
+
+model = make(1)
+copy, ones = copy_in_scope(model, strategy), np.ones(4096, "float32")
+layer = next(layer for layer in model._flatten_layers() if layer._seed_generators)
+twin = next(layer for layer in copy._flatten_layers() if layer._seed_generators)
+for _ in range(2):
+    shared = strategy.run(tf.function(lambda: twin(ones, training=True)))
+    first, second = (part.numpy() > 0 for part in strategy.experimental_local_results(shared))
+    assert np.array_equal(first, layer(ones, training=True).numpy() > 0)
+    assert abs((first == second).mean() - 0.5) < 0.05  # of independent ones half agree: +- 0.008
+states = strategy.experimental_local_results(twin._seed_generators[0].state.value)
+assert np.array_equal(*(state.numpy() for state in states))
+
+draw = np.random.default_rng(0)
+rows = [[draw.integers(4, 20, size=draw.integers(1, 7)).tolist() for _ in range(43)] for _ in range(2)]
+corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
+
+def run(seed, folder, stop_at=None):
+    model, batches = make(seed), TokenBatches(corpus, 64, seed=1, replicas=2, shapes=None)
+    batch, asked = batches.batch, []
+    def stopping(epoch, i):
+        asked.append(i)
+        if len(asked) == stop_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batch(epoch, i)
+    batches.batch = stopping
+    def compile_model(model):
+        model.compile(make_optimizer("constant", 0.01), TokenCrossentropy(), jit_compile=False)
+    with Checkpoints(folder, {}).open() as checkpoints:
+        history = train(model, batches, compile_model, 8, 8, checkpoints=checkpoints, strategy=strategy)
+    return [v.numpy() for v in model.variables], history.history["loss"]
+
+whole, loss = run(1, sys.argv[1] + "/whole")
+try:
+    run(1, sys.argv[1] + "/broken", stop_at=5)
+    raise AssertionError("it was not stopped")
+except SystemExit as end:
+    assert end.code == 143
+parts, other_loss = run(2, sys.argv[1] + "/broken")
+assert all(map(np.array_equal, whole, parts))
+assert np.allclose(loss, other_loss, rtol=1e-6)  # a running sum over the devices, put together and divided
+"""
+
+
+def test_devices_draw_apart_leave_out_the_same_steps_and_go_on(tmp_path):
+    command = [sys.executable, "-c", APART, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert "going on from step" in done.stderr
 
 
 def test_two_workers_make_the_model_of_one():
