@@ -165,9 +165,9 @@ def run(seed, folder, stop_at=None):
         return batch(epoch, i)
     batches.batch = stopping
     def compile_model(model):
-        model.compile(make_optimizer("constant", 0.01), TokenCrossentropy(), jit_compile=False)
+        model.compile(make_optimizer("constant", 0.01), TokenCrossentropy(), run_eagerly=True)
     with Checkpoints(folder, {}).open() as checkpoints:
-        history = train(model, batches, compile_model, 8, 8, checkpoints=checkpoints, strategy=strategy)
+        history = train(model, batches, compile_model, 6, 6, checkpoints=checkpoints, strategy=strategy)
     return [v.numpy() for v in model.variables], history.history["loss"]
 
 whole, loss = run(1, sys.argv[1] + "/whole")
