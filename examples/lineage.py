@@ -1,97 +1,110 @@
 """The translation models of the papers side by side: one table, and BLEU against the length of the source.
 
-    python examples/lineage.py --data multi30k --train     # trains the six recipes, then scores their models
-    python examples/lineage.py --data multi30k runs/multi30k_cho runs/multi30k_rnnsearch
-    python examples/lineage.py --test test.tsv tatoeba_en_de_rnnsearch tatoeba_en_de_transformer
+    python examples/lineage.py train MULTI30K           # six models, those that carry a claim three times
+    python examples/lineage.py train MULTI30K --models cho rnnsearch --seeds 1
+    python examples/lineage.py compare MULTI30K         # what has been trained so far
+    python examples/lineage.py compare MULTI30K tatoeba_en_de_rnnsearch tatoeba_en_de_transformer
 
-`--data` is a folder of Multi30k: train.en.gz, train.de.gz, val..., test_2016_flickr... `--train` runs the
-recipes examples/recipes/multi30k_*.yaml in the order of the papers, about half an hour each on 2 cores, and
-leaves out what has been run to its end before. `lineage.md` and `by_length.png` come out in `--output`.
+MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
+multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 2.0 million
+parameters. A training is about 20 minutes of one core; one that was stopped goes on, one that is finished is
+not made again. `compare` writes the translations of each model, `lineage.md` and `by_length.png` into
+`--output`; RESULTS.md has what came out.
 
-Multi30k's test set has captions of 4 to 34 words, half of them below 12: too short for what the papers say,
-that a fixed vector loses long sentences and attention does not. So the figures by length are of the test set
-and of the same captions joined by two, three and four: sources of up to 70 words, no part of which is harder
-than before. A model trained on single captions has hardly seen a text go on after a full stop, though (13
-captions of 29,000), and falls on joined ones with attention, too: the Transformer of the recipe from 36 BLEU
-up to 10 words to 10 from 31 words on, by the first 100 sentences. For what the papers say, `--train --join`:
-it trains on captions joined like that, each once an epoch; then neither length nor full stops are new.
+Multi30k's captions have 4 to 34 words, half of them below 12: too short for what the papers say, that a fixed
+vector loses long sentences and attention does not. So half of the captions stand alone in the training text
+and the others are joined by two, three and four, each once; and the figures by length are of the test set
+alone and of the same captions joined: sources of up to 70 words, no part of which is harder than before.
 """
 
 import argparse
 import itertools
+import json
 import os
+import statistics
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.plots import length_plot
-from keraszoo.saving import model_directory
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import run_recipe
 from keraszoo.text.parallel import read_pairs
 
-RECIPES = Path(__file__).parent / "recipes"
-RUNS = "../../runs"  # as the recipes write it
-ORDER = ("cho", "sutskever", "simplified", "rnnsearch", "luong", "transformer")
-PAPERS = {
-    "RNNEncDec": "Cho 2014",
-    "DeepLSTM": "Sutskever 2014",
-    "SimplifiedRNNSearch": "no gates",
-    "RNNSearch": "Bahdanau 2015",
-    "LuongNMT": "Luong 2015",
-    "Transformer": "Vaswani 2017",
+RECIPE = Path(__file__).parent / "recipes" / "multi30k_lineage.yaml"
+TRAINED_JOINED = (1, 1, 1, 1, 2, 2, 3, 4)  # captions in a group, again and again
+TESTED_JOINED = (2, 3, 4)
+LONGEST = 60 * max(TESTED_JOINED)  # subwords that a translation of a group may have
+
+
+def sized(name, width, units, **overrides):
+    """A recurrent model of a recipe, with this width of embeddings and of states."""
+    return {
+        "name": name,
+        "preset": "small",
+        "overrides": {"embedding_dim": width, "units": units, "dropout": 0.2, **overrides},
+    }
+
+
+MODELS = {  # in the order of the papers: whose, the model of a recipe, and whether it carries a claim
+    "cho": ("Cho 2014", sized("rnnencdec", 192, 224), True),
+    "sutskever": ("Sutskever 2014", sized("deeplstm", 192, 192), True),
+    "simplified": ("no gates", sized("simplified", 96, 128), False),
+    "rnnsearch": ("Bahdanau 2015", sized("rnnsearch", 176, 176), True),
+    "luong": ("Luong 2015", sized("luong", 176, 176), False),
+    "transformer": (
+        "Vaswani 2017",
+        {"name": "transformer", "preset": "tiny", "overrides": {"pre_norm": True, "dropout": 0.2}},
+        True,
+    ),
 }
-SIZES = (1, 2, 3, 4)  # captions in a group
-LONGEST = 60 * max(SIZES)  # subwords that a translation of a group may have
+SEEDS = 3
 
 
 def arguments():
     """What stands on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="directories of translators, or names of shipped ones")
-    parser.add_argument("--data", type=Path, help="folder of Multi30k")
-    parser.add_argument("--test", nargs="+", help="another test set: one file with tabs, or two files")
-    parser.add_argument("--train", action="store_true", help="train the recipes, and score their models, too")
-    parser.add_argument("--join", action="store_true", help="train them on joined captions")
-    parser.add_argument("--seed", type=int, default=1, help="of the training")
-    parser.add_argument("--limit", type=int, help="so many sentences of the test set; all by default")
     parser.add_argument("--output", type=Path, default=Path("runs/lineage"))
-    options = parser.parse_args()
-    if not options.models and not options.train:
-        parser.error("expected directories of models, or --train")
-    if options.data is None and (options.train or not options.test):
-        parser.error("expected --data, or --test without --train")
-    return options
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("train", "compare"):
+        command = commands.add_parser(name)
+        command.add_argument("data", type=Path, help="folder of Multi30k")
+        if name == "train":
+            command.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+            command.add_argument("--seeds", type=int, help="of each; 3 or 1 by default")
+        else:
+            command.add_argument(
+                "others", nargs="*", help="directories of translators, or names of shipped ones"
+            )
+    return parser.parse_args()
 
 
-def main():
-    """Trains if asked to, translates, scores, draws."""
-    options = arguments()
-    trained = [train(name, options) for name in ORDER] if options.train else []
-    translators = {place: Translator.from_preset(place) for place in [*trained, *options.models]}
-    files = options.test or [options.data / f"test_2016_flickr.{language}.gz" for language in ("en", "de")]
-    test = list(read_pairs(*files))[: options.limit]
-    longer = [pair for size in SIZES[1:] for pair in joined(test, [size])]
-    sources, references = map(list, zip(*test, *longer, strict=True))
+def train(options):
+    """Runs all that is asked for, seed by seed, and translates the test set."""
+    os.environ["MULTI30K"] = str(options.data.resolve())
+    for part, file in (("train", "train"), ("validation", "val")):
+        write_joined(options.data, file, options.output / f"{part}.tsv")
+    for seed in range(1, (options.seeds or SEEDS) + 1):
+        for name in options.models:
+            if options.seeds or seed == 1 or MODELS[name][2]:
+                place = options.output / f"{name}_seed{seed}"
+                print(place, flush=True)
+                run_recipe(recipe_of(name, seed, options.output))
+                translations(place, options)
 
-    rows, by_length = [], {}
-    for place, translator in translators.items():
-        print(f"{place}: {len(sources):,} sources to translate", flush=True)
-        found = translator.translate(sources[: len(test)])
-        scores = score_translations(found, references[: len(test)])
-        found += translator.translate(sources[len(test) :], max_length=LONGEST)
-        label = label_of(place, translators)
-        by_length[label] = bleu_by_length(sources, found, references)
-        rows.append((label, translator, scores))
 
-    options.output.mkdir(parents=True, exist_ok=True)
-    text = table(rows, by_length)
-    (options.output / "lineage.md").write_text(text, encoding="utf-8")
-    picture = options.output / "by_length.png"
-    length_plot(by_length, picture, f"BLEU of sentences alone and joined by 2 to {max(SIZES)}")
-    print(f"\n{text}\n{picture} shows BLEU against the length of the source")
+def recipe_of(name, seed, output):
+    """The recipe with one model, one seed, and its files in `output`."""
+    changes = [f"model={json.dumps(MODELS[name][1])}", f"training.seed={seed}"]
+    folder = os.path.relpath(
+        output.resolve(), RECIPE.parent.resolve()
+    )  # no folder of this machine gets into a model
+    changes += [
+        f"data.{part}={json.dumps({'tsv': f'{folder}/{part}.tsv'})}" for part in ("train", "validation")
+    ]
+    return Recipe.read(RECIPE, [*changes, f"output={json.dumps(f'{folder}/{name}_seed{seed}')}"])
 
 
 def joined(pairs, sizes):
@@ -104,69 +117,111 @@ def joined(pairs, sizes):
         yield tuple(" ".join(side) for side in zip(*group, strict=True))
 
 
-def train(name, options):
-    """Runs a recipe, unless that has been done; returns the directory of its model."""
-    kind = f"{'_joined' if options.join else ''}{f'_seed{options.seed}' if options.seed != 1 else ''}"
-    os.environ["MULTI30K"] = str(options.data.resolve())
-    changes = [f"training.seed={options.seed}", f"output={RUNS}/multi30k_{name}{kind}"]
-    if options.join:
-        for part, file in (("train", "train"), ("validation", "val")):
-            texts = [options.data / f"{file}.{language}.gz" for language in ("en", "de")]
-            tsv = f"{RUNS}/multi30k_joined/{file}.tsv"
-            write_joined(texts, RECIPES / tsv)
-            changes.append(f"data.{part}={{tsv: {tsv}}}")
-    recipe = Recipe.read(RECIPES / f"multi30k_{name}.yaml", changes)
-    try:
-        finished = "test" in model_directory.read_directory(recipe.output).metrics
-    except PresetError:
-        finished = False
-    if not finished:
-        run_recipe(recipe)
-    return recipe.output
-
-
-def write_joined(files, path):
-    """A file of tabs with each pair once, in groups of one to four."""
+def write_joined(data, name, path):
+    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (f"{source}\t{target}\n" for source, target in joined(read_pairs(*files), SIZES))
-    path.write_text("".join(lines), encoding="utf-8")
+    pairs = read_pairs(data / f"{name}.en.gz", data / f"{name}.de.gz")
+    path.write_text(
+        "".join("\t".join(pair) + "\n" for pair in joined(pairs, TRAINED_JOINED)), encoding="utf-8"
+    )
 
 
-def label_of(place, translators):
-    """The model and its paper; of several of a kind, with the directory."""
-    kinds = {other: type(translator.model).__name__ for other, translator in translators.items()}
-    label = f"{kinds[place]} ({PAPERS[kinds[place]]})"
-    return label if list(kinds.values()).count(kinds[place]) == 1 else f"{label}, {Path(place).name}"
+def test_pairs(data):
+    """`(alone, longer)`: the pairs of the test set, and the same joined."""
+    alone = list(read_pairs(data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"))
+    return alone, [pair for size in TESTED_JOINED for pair in joined(alone, [size])]
+
+
+def translations(place, options):
+    """What a translator makes of `test_pairs`, from a file if it was asked before and is still the same."""
+    file, written = options.output / f"{Path(place).name}.txt", Path(place, "manifest.json")
+    alone, longer = test_pairs(options.data)
+    changed = file.exists() and written.exists() and written.stat().st_mtime > file.stat().st_mtime
+    if changed or not file.exists():
+        print(f"{place}: {len(alone) + len(longer):,} sources to translate", flush=True)
+        translator = Translator.from_preset(place)
+        found = translator.translate([source for source, _ in alone])
+        found += translator.translate([source for source, _ in longer], max_length=LONGEST)
+        file.write_text("".join(f"{line}\n" for line in found), encoding="utf-8")
+    return file.read_text(encoding="utf-8").splitlines()
+
+
+def compare(options):
+    """Scores all that was trained, and other models, and draws BLEU by length."""
+    alone, longer = test_pairs(options.data)
+    sources, references = map(list, zip(*alone, *longer, strict=True))
+    groups = {}
+    for name, (paper, _, _) in MODELS.items():
+        seeds = [options.output / f"{name}_seed{seed}" for seed in range(1, SEEDS + 1)]
+        groups[f"{name} ({paper})"] = [place for place in seeds if place.with_suffix(".txt").exists()]
+    groups = {label: places for label, places in groups.items() if places}
+    groups |= {str(place): [place] for place in options.others}
+    rows, by_length = [], {}
+    for label, places in groups.items():
+        found = [translations(place, options) for place in places]
+        scores = [score_translations(some[: len(alone)], references[: len(alone)]) for some in found]
+        by_length[label] = bleu_by_length(sources, found[0], references)
+        rows.append((label, Translator.from_preset(places[0]), scores))
+    if not rows:
+        raise KerasZooError(f"{options.output}: nothing has been trained, and no model is named")
+    text = table(rows, by_length)
+    (options.output / "lineage.md").write_text(text, encoding="utf-8")
+    picture = options.output / "by_length.png"
+    length_plot(by_length, picture, f"BLEU of captions alone and joined by 2 to {max(TESTED_JOINED)}")
+    print(f"\n{text}\n{picture} shows BLEU against the length of the source")
 
 
 def table(rows, by_length):
-    """The lineage in Markdown: size, training, scores, and BLEU by words of the source."""
+    """The lineage in Markdown: size, training, scores, and BLEU by words of the source.
+
+    Args:
+        rows: list of `(label, translator, scores)`, the scores of each seed.
+        by_length: dict from labels to buckets, of the first seed.
+    """
     ranges = [bucket.label for bucket in next(iter(by_length.values()))]
-    head = ["model", "parameters", "target tokens seen", "BLEU", "lower-cased", "chrF2"]
+    head = ["model", "parameters", "target tokens seen", "seeds", "BLEU", "lower-cased", "chrF2"]
     head += [f"{label} words" for label in ranges]
     lines = [head, ["---"] * len(head)]
     for label, translator, scores in rows:
         seen = translator.metrics.get("training", {}).get("target_tokens")
+        figures = [
+            [getattr(one, kind).score for one in scores] for kind in ("bleu", "bleu_lowercased", "chrf")
+        ]
         lines.append(
             [
                 label,
                 f"{translator.model.count_params() / 1e6:.2f} M",
                 f"{seen / 1e6:.1f} M" if seen else "unknown",
-                *(f"{score.score:.2f}" for score in (scores.bleu, scores.bleu_lowercased, scores.chrf)),
+                str(len(scores)),
+                *map(mean_and_deviation, figures),
                 *(f"{bucket.bleu.score:.1f} ± {bucket.margin:.1f}" for bucket in by_length[label]),
             ]
         )
-    counts = ", ".join(f"{bucket.label}: {bucket.sentences:,}" for bucket in by_length[rows[0][0]])
-    signatures = {score.signature for score in (scores.bleu, scores.bleu_lowercased, scores.chrf)}
+    buckets, one = by_length[rows[0][0]], rows[0][2][0]
+    counts = ", ".join(f"{bucket.label}: {bucket.sentences:,}" for bucket in buckets)
+    signatures = {score.signature for score in (one.bleu, one.bleu_lowercased, one.chrf)}
     return "\n".join(
         [
             *(f"| {' | '.join(cells)} |" for cells in lines),
             "",
-            f"{scores.sentences:,} sentences; by words of the source, joined ones among them: {counts}.",
+            f"{one.sentences:,} sentences; ± is the standard deviation of the seeds. By words of the source, "
+            f"joined ones among them ({counts}), the first seed alone, ± half of a 95 % interval.",
             "Signatures: " + ", ".join(f"`{signature}`" for signature in sorted(signatures)) + "; by length "
-            f"`{by_length[label][0].bleu.signature}`, with 95 % intervals.\n",
+            f"`{buckets[0].bleu.signature}`.\n",
         ]
     )
+
+
+def mean_and_deviation(values):
+    """The mean of a figure of several seeds, with its standard deviation, as text."""
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.2f}{spread}"
+
+
+def main():
+    """Does what the command line says."""
+    options = arguments()
+    (train if options.command == "train" else compare)(options)
 
 
 if __name__ == "__main__":

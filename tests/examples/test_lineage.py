@@ -2,13 +2,14 @@
 
 import gzip
 import importlib.util
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
+from keraszoo.tasks.recipe_run import make_model
 from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 
 PLACE = Path(__file__).parents[2] / "examples" / "lineage.py"
@@ -25,49 +26,61 @@ def test_captions_are_joined_in_whole_groups():
     assert list(lineage.joined([], [2])) == []
 
 
-def test_every_model_has_a_recipe_and_a_paper(monkeypatch):
+@pytest.mark.parametrize("name", lineage.MODELS)
+def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MULTI30K", "multi30k")
-    assert set(lineage.PAPERS) == set(TRANSLATION_MODELS.values())
-    recipes = {lineage.RECIPES / f"multi30k_{name}.yaml" for name in lineage.ORDER}
-    assert recipes == set(lineage.RECIPES.glob("multi30k_*.yaml"))
-    names = [lineage.Recipe.read(path).model.name for path in sorted(recipes)]
-    assert set(names) == set(TRANSLATION_MODELS) and len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("join", [False, True])
-def test_training_runs_the_recipe_unless_that_is_done(tmp_path, monkeypatch, join):
-    recipes = tmp_path / "examples" / "recipes"
-    recipes.mkdir(parents=True)
-    (recipes / "multi30k_cho.yaml").write_text((lineage.RECIPES / "multi30k_cho.yaml").read_text())
-    for file in ("train", "val"):
-        for language in ("en", "de"):
-            text = "".join(f"{language} {i}\n" for i in range(10))
-            (tmp_path / f"{file}.{language}.gz").write_bytes(gzip.compress(text.encode()))
-    ran = []
-    monkeypatch.setattr(lineage, "RECIPES", recipes)
-    monkeypatch.setattr(lineage, "run_recipe", ran.append)
-    monkeypatch.setenv("MULTI30K", "")
-    place = lineage.train("cho", SimpleNamespace(data=tmp_path, join=join, seed=2))
-    (recipe,) = ran
-    runs = (tmp_path / "runs").resolve()
-    assert Path(place).resolve() == runs / ("multi30k_cho_joined_seed2" if join else "multi30k_cho_seed2")
-    assert recipe.training.seed == 2 and recipe.model.name == "rnnencdec"
-    assert str(tmp_path) not in str(
-        recipe.as_dict()
-    )  # nothing of this machine gets into the model's directory
-    if join:
-        assert Path(recipe.data.train.tsv).read_text().splitlines() == [
-            "en 0\tde 0",
-            "en 1 en 2\tde 1 de 2",
-            "en 3 en 4 en 5\tde 3 de 4 de 5",
-            "en 6 en 7 en 8 en 9\tde 6 de 7 de 8 de 9",
-        ]
-    else:
-        assert Path(recipe.data.train.source) == tmp_path.resolve() / "train.en.gz"
-    monkeypatch.setattr(
-        lineage.model_directory, "read_directory", lambda place: SimpleNamespace(metrics={"test": {}})
+    recipe = lineage.recipe_of(name, 2, tmp_path)
+    assert (
+        recipe.training.seed == 2 and Path(recipe.output).resolve() == (tmp_path / f"{name}_seed2").resolve()
     )
-    assert lineage.train("cho", SimpleNamespace(data=tmp_path, join=join, seed=2)) == place and len(ran) == 1
+    assert Path(recipe.data.train.tsv).resolve() == (tmp_path / "train.tsv").resolve()
+    usual = lineage.recipe_of(name, 2, lineage.RECIPE.parents[2] / "runs" / "lineage").as_dict()
+    assert usual["data"]["train"]["tsv"] == "../../runs/lineage/train.tsv"  # no folder of this machine
+    assert usual["output"] == f"../../runs/lineage/{name}_seed2"
+    vocabulary = SimpleNamespace(vocabulary_size=recipe.subwords.vocabulary_size, pad_id=0)
+    model = make_model(recipe, vocabulary, vocabulary)
+    model.build()
+    assert 1.75e6 < model.count_params() < 2e6
+
+
+def test_all_models_of_the_papers_are_there():
+    assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(TRANSLATION_MODELS)
+    assert [name for name, (_, _, claim) in lineage.MODELS.items() if claim] == [
+        "cho",
+        "sutskever",
+        "rnnsearch",
+        "transformer",
+    ]
+
+
+def write_corpus(folder, pairs):
+    for name in ("train", "val", "test_2016_flickr"):
+        for side, language in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in pairs)
+            (folder / f"{name}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTI30K", "")  # put back in the end
+    write_corpus(tmp_path, PAIRS)
+    ran, options = [], {"data": tmp_path, "output": tmp_path / "out"}
+    told = SimpleNamespace(metrics={"training": {"target_tokens": 60_001_778}}, model=RNNSearch())
+    told.translate = lambda sources, max_length=60: [source.replace(".", "!") for source in sources]
+    monkeypatch.setattr(lineage, "run_recipe", lambda recipe: ran.append(Path(recipe.output).name))
+    monkeypatch.setattr(lineage, "Translator", SimpleNamespace(from_preset=lambda place: told))
+    lineage.train(SimpleNamespace(**options, models=["cho", "luong"], seeds=None))
+    assert ran == ["cho_seed1", "luong_seed1", "cho_seed2", "cho_seed3"]
+    assert (tmp_path / "out" / "train.tsv").read_text().splitlines() == [
+        *(f"{i}.\t{i}!" for i in range(4)),
+        "4. 5.\t4! 5!",
+        "6. 7.\t6! 7!",
+    ]
+    lines = (tmp_path / "out" / "cho_seed3.txt").read_text().splitlines()
+    assert lines[:8] == [f"{i}!" for i in range(8)] and lines[-1] == "4! 5! 6! 7!"
+    lineage.compare(SimpleNamespace(**options, others=["other"]))
+    said = capsys.readouterr().out
+    assert "| cho (Cho 2014) | 4.93 M | 60.0 M | 3 | " in said and "| other | 4.93 M | 60.0 M | 1 | " in said
+    assert (tmp_path / "out" / "by_length.png").stat().st_size > 1000
 
 
 class RNNSearch:
@@ -78,37 +91,22 @@ class RNNSearch:
 
 
 def test_the_table():
-    translators = {
-        place: SimpleNamespace(model=RNNSearch(), metrics=metrics)
-        for place, metrics in (("runs/a", {"training": {"target_tokens": 60_001_778}}), ("runs/b", {}))
-    }
-    labels = [lineage.label_of(place, translators) for place in translators]
-    assert labels == ["RNNSearch (Bahdanau 2015), a", "RNNSearch (Bahdanau 2015), b"]
+    told = SimpleNamespace(model=RNNSearch(), metrics={"training": {"target_tokens": 60_001_778}})
     sources = ["a b c d"] * 30 + ["a b c d e f g h i j k l"] * 30
-    by_length = {label: bleu_by_length(sources, sources, sources) for label in labels}
-    scores = score_translations(sources, sources)
-    rows = [(label, translators[place], scores) for label, place in zip(labels, translators, strict=True)]
+    by_length = dict.fromkeys(["one", "other"], bleu_by_length(sources, sources, sources))
+    scores = [score_translations(some, sources) for some in (sources, ["a b c d e f"] * 60)]
+    rows = [("one", told, scores), ("other", SimpleNamespace(model=RNNSearch(), metrics={}), scores[:1])]
     head, _, first, second, _, counts, signatures = lineage.table(rows, by_length).splitlines()
     assert head.endswith("| lower-cased | chrF2 | 1–10 words | 11–20 words |")
-    assert first == (
-        "| RNNSearch (Bahdanau 2015), a | 4.93 M | 60.0 M | 100.00 | 100.00 | 100.00 "
-        "| 100.0 ± 0.0 | 100.0 ± 0.0 |"
-    )
-    assert "| unknown |" in second
+    bleu = [score.bleu.score for score in scores]
+    mean, deviation = sum(bleu) / 2, abs(bleu[0] - bleu[1]) / 2**0.5
+    assert first.startswith(f"| one | 4.93 M | 60.0 M | 2 | {mean:.2f} ± {deviation:.2f} | ")
+    assert second == "| other | 4.93 M | unknown | 1 | 100.00 | 100.00 | 100.00 | 100.0 ± 0.0 | 100.0 ± 0.0 |"
     assert counts.startswith("60 sentences") and "1–10: 30, 11–20: 30" in counts
-    assert scores.bleu.signature in signatures and "bs:1000" in signatures
+    assert scores[0].bleu.signature in signatures and "bs:1000" in signatures
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected directories of models, or --train"),
-        (["runs/a"], "expected --data"),
-        (["--train", "--test", "t"], "expected --data"),
-    ],
-)
-def test_what_is_missing_is_said(arguments, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["lineage.py", *arguments])
-    with pytest.raises(SystemExit):
-        lineage.arguments()
-    assert message in capsys.readouterr().err
+def test_nothing_to_compare_is_said(tmp_path):
+    write_corpus(tmp_path, PAIRS)
+    with pytest.raises(KerasZooError, match="nothing has been trained"):
+        lineage.compare(SimpleNamespace(data=tmp_path, output=tmp_path, others=[]))
