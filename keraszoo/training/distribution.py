@@ -91,8 +91,14 @@ def while_all_workers_live(strategy, advice):
     try:
         yield
     except tuple(getattr(tf.errors, f"{kind}Error") for kind in kinds) as error:
-        said = str(error).strip().splitlines()[0][:200]
-        raise KerasZooError(f"another worker is gone ({said}); {advice}") from error
+        raise KerasZooError(f"another worker is gone ({_reason(error)}); {advice}") from error
+
+
+def _reason(error):
+    """The line of TensorFlow's message that says what happened; before it stand the places in the code."""
+    places = ("Graph execution error", "Detected at", "File ")
+    lines = (line.strip() for line in str(error).splitlines())
+    return next((line for line in lines if line and not line.startswith(places)), type(error).__name__)[:200]
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from keraszoo.training.periods import Periods
 from keraszoo.training.saving import Interrupted, Saving
 from keraszoo.training.signals import Signals
 
+ALL_AGAIN = "start all of them again, and the run goes on"
+
 
 def train(
     model,
@@ -57,12 +59,13 @@ def train(
         KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, when all is saved.
     """
     trained = model
-    if strategy is not None:
-        trained = copy_in_scope(model, strategy)
-        compile_model(model)  # for callbacks that evaluate it
-    with strategy.scope() if strategy is not None else contextlib.nullcontext():
-        compile_model(trained)
-        trained.optimizer.build(trained.trainable_variables)
+    with while_all_workers_live(strategy, ALL_AGAIN):
+        if strategy is not None:
+            trained = copy_in_scope(model, strategy)
+            compile_model(model)  # for callbacks that evaluate it
+        with strategy.scope() if strategy is not None else contextlib.nullcontext():
+            compile_model(trained)
+            trained.optimizer.build(trained.trainable_variables)
     parts = getattr(innermost(trained.optimizer), "accumulate", 1)
     periods = Periods(batches, steps_per_evaluation, parts=parts)
     last = steps * parts
@@ -83,7 +86,7 @@ def train(
             own = [part.at_period(), KeepFreedMemory(), Guard(part), Throughput(part, stop_at=last)]
             ends = [_end_of_fit(trained)] if skip else []
             try:
-                with while_all_workers_live(strategy, "start all of them again, and the run goes on"):
+                with while_all_workers_live(strategy, ALL_AGAIN):
                     trained.fit(
                         part,
                         steps_per_epoch=len(part),

@@ -1,0 +1,91 @@
+"""Two workers of one training, of which one is killed: the other ends in order, and both go on."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+RECIPE = """
+task: translation
+data: {train: {tsv: train.tsv}}
+subwords: {vocabulary_size: 40}
+model:
+  name: transformer
+  preset: tiny
+  overrides: {d_model: 8, num_layers: 1, num_heads: 2, hidden_dim: 8, dropout: 0.1}
+training: {strategy: workers, batch_tokens: 128, steps: 150, checkpoint_steps: 10}
+output: model
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts two processes that train by the recipe, worker 0 and worker 1; none outlives the test."""
+    started = []
+
+    def start(output):
+        with socket.socket() as one, socket.socket() as two:
+            for port in (one, two):
+                port.bind(("127.0.0.1", 0))
+            addresses = [f"127.0.0.1:{port.getsockname()[1]}" for port in (one, two)]
+        for index in range(2):
+            place = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+            worker = subprocess.Popen(
+                [sys.executable, "-m", "keraszoo", "train", "recipe.yaml", "--output", output],
+                cwd=tmp_path,
+                env={**os.environ, "TF_CONFIG": json.dumps(place)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            started.append(worker)
+        return started[-2:]
+
+    yield start
+    for worker in started:
+        worker.kill()
+        worker.communicate()
+
+
+def end(worker):
+    """(status, stderr) of a worker, for which at most five minutes are waited."""
+    _, said = worker.communicate(timeout=300)
+    return worker.returncode, said
+
+
+def test_a_killed_worker_ends_the_other_and_both_go_on(tmp_path, start):
+    draw = random.Random(1)
+    words = "one two three four five six seven eight nine ten".split()
+    lines = [draw.choices(range(10), k=draw.randint(1, 6)) for _ in range(300)]
+    pairs = [f"{' '.join(words[i] for i in line)}\t{' '.join(map(str, line))}\n" for line in lines]
+    tmp_path.joinpath("train.tsv").write_text("".join(pairs), encoding="utf-8")
+    tmp_path.joinpath("recipe.yaml").write_text(RECIPE, encoding="utf-8")
+
+    survivor, victim = start("broken")
+    tenth = tmp_path / "broken.checkpoints" / "step-00000010"
+    until = time.monotonic() + 300
+    while not tenth.exists() and victim.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGKILL)
+    status, said = end(victim)
+    assert status == -signal.SIGKILL, said
+    killed = time.monotonic()
+    status, said = end(survivor)
+    assert status == 2 and time.monotonic() - killed < 120
+    assert "Traceback" not in said
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("keraszoo: error: another worker is gone (")
+    assert last.endswith("); start all of them again, and the run goes on")
+
+    for output in ("broken", "whole"):
+        for worker in start(output):
+            status, said = end(worker)
+            assert status == 0, said
+    whole, broken = (tmp_path / output / "model.weights.h5" for output in ("whole", "broken"))
+    assert whole.read_bytes() == broken.read_bytes()
