@@ -35,7 +35,8 @@ from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.tasks.recipe_tasks import read_recipe, run
-from keraszoo.text.columns import column_lines, read_columns, write_lines
+from keraszoo.text.columns import column_lines, read_columns
+from keraszoo.text.lines import write_lines
 
 RECIPES = Path(__file__).parent / "recipes"
 PARTS = ("train", "validation", "test")

@@ -128,7 +128,7 @@ def export(
     ] = "single",
 ):
     """Export a SavedModel that turns strings into strings."""
-    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.lines import read_lines
 
     lines = None if verify is None else list(read_lines(verify))
     if models.task(model) == "tagging":

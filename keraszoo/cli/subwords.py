@@ -27,7 +27,7 @@ def train(
     character_coverage: Annotated[float, Option(help="Share of the characters that get an id.")] = 1.0,
 ):
     """Train a sentencepiece vocabulary on text files."""
-    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.lines import read_lines
     from keraszoo.text.subwords import Subwords
 
     lines = itertools.chain.from_iterable(map(read_lines, files))

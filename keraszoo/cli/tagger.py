@@ -32,7 +32,7 @@ def tag(
 ):
     """Find named entities: text, columns or JSON lines in, the same or HTML out."""
     from keraszoo.tasks import line_tagging
-    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.lines import read_lines
 
     to = to or ("columns" if from_ == "columns" else "json")
     _check_format("--from", from_, FORMATS.split("|"))
@@ -122,7 +122,7 @@ def column(text):
 def _page(tagger, files, from_, token_column, attention):
     from keraszoo.plots import html_page
     from keraszoo.tasks import line_tagging
-    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.lines import read_lines
 
     found = []
     for file in files:

@@ -28,7 +28,7 @@ def translate(
 ):
     """Translate lines of text: one line in, one line out, blank lines kept."""
     from keraszoo.tasks.line_translation import describe_lines, translate_lines
-    from keraszoo.text.parallel import read_lines
+    from keraszoo.text.lines import read_lines
 
     lines = itertools.chain.from_iterable(map(read_lines, files or ["-"]))
     # Somebody who types waits for the answer to each line.

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from keraszoo.errors import DataError
-from keraszoo.text.parallel import read_lines
+from keraszoo.text.lines import read_lines
 
 WORD = re.compile(r"[\w'-]+")
 FILE = re.compile(r"qa(\d+)_(.+)_(train|test)\.txt(?:\.gz)?")

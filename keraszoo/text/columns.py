@@ -1,12 +1,10 @@
 """Tagged text in columns, as the CoNLL tasks have it: a token a line, a blank line after each sentence."""
 
 import dataclasses
-import os
 import re
-from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.parallel import read_lines
+from keraszoo.text.lines import read_lines
 from keraszoo.text.tag_schemes import convert, detect_scheme, letters_of, repair, split_tag
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 
@@ -190,26 +188,6 @@ def column_lines(sentences, scheme="IOB2"):
                 raise DataError(f"cannot write the token {token!r}: a tab or a line end ends a token here")
             yield f"{token}\t{tag}"
         yield ""
-
-
-def write_lines(path, lines):
-    """Writes lines as UTF-8, beside their place first, so that nothing half-written is ever there.
-
-    Raises:
-        DataError: the file cannot be written.
-    """
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        raise DataError(f"cannot write: {error.strerror or error}", path) from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _find_rows(lines, comment, has_header):

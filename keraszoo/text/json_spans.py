@@ -12,7 +12,7 @@ import json
 from typing import NamedTuple
 
 from keraszoo.errors import DataError
-from keraszoo.text.parallel import read_lines
+from keraszoo.text.lines import read_lines
 from keraszoo.text.tag_schemes import Span, spans, tags_of
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 from keraszoo.text.tokens import split_sentences, tokenize

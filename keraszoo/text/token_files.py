@@ -10,7 +10,7 @@ import re
 
 from keraszoo.errors import KerasZooError
 from keraszoo.text.columns import BLANKS, DOCUMENT, read_columns
-from keraszoo.text.parallel import read_lines
+from keraszoo.text.lines import read_lines
 from keraszoo.text.tokens import tokenize
 from keraszoo.text.vector_coverage import tokens_of
 

@@ -9,7 +9,8 @@ import pytest
 
 from keraszoo.cli import models
 from keraszoo.cli import tagger as commands
-from keraszoo.text.columns import column_lines, write_lines
+from keraszoo.text.columns import column_lines
+from keraszoo.text.lines import write_lines
 
 TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
 

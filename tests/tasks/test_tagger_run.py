@@ -10,8 +10,9 @@ from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.tasks.tagger_recipe import TaggedDataSection, TaggerRecipe
 from keraszoo.tasks.tagger_run import read_corpora, run_tagger_recipe
-from keraszoo.text.columns import column_lines, write_lines
+from keraszoo.text.columns import column_lines
 from keraszoo.text.json_spans import AnnotatedText, span_lines
+from keraszoo.text.lines import write_lines
 from keraszoo.text.word_vectors import WordVectors
 
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
-from keraszoo.text.columns import write_lines
 from keraszoo.text.json_spans import (
     AnnotatedText,
     Mention,
@@ -16,6 +15,7 @@ from keraszoo.text.json_spans import (
     span_lines,
     tagged_texts,
 )
+from keraszoo.text.lines import write_lines
 from keraszoo.text.tokens import tokenize
 
 PIECES = [
