@@ -16,7 +16,6 @@ a stage; `start_mb` is that of the libraries and the vocabulary alone.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -45,8 +44,9 @@ class Stages:
 
     @staticmethod
     def memory():
-        """The largest resident memory of this process so far, in MB."""
-        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+        """The largest resident memory of this process so far, in MB; `ru_maxrss` counts its parent's too."""
+        status = Path("/proc/self/status").read_text()
+        return round(int(status.split("VmHWM:")[1].split()[0]) / 1024, 1)
 
     def begin(self):
         """Starts the clock of the next stage."""
