@@ -86,10 +86,7 @@ class ParallelCorpus:
 
             corpus_files.write(directory, chunks, dtypes, describe)
             return cls.open(directory)
-        parts = [
-            (flattened(sources, dtypes[0]), flattened(targets, dtypes[1])) for sources, targets in chunks
-        ]
-        sources, targets = (_joined([part[side] for part in parts], dtypes[side]) for side in (0, 1))
+        sources, targets = _in_memory(chunks, dtypes)
         _check_any(len(sources), dropped)
         return cls(sources, targets, *specials, dropped)
 
@@ -178,11 +175,19 @@ def _dtype(vocabulary_size):
     return "uint16" if vocabulary_size <= 65_536 else "int32"
 
 
-def _joined(parts, dtype):
-    """One `TokenRows` of the flat ids and offsets of many."""
-    ids = [np.zeros(0, dtype), *(ids for ids, _ in parts)]
-    lengths = [np.zeros(1, "int64"), *(np.diff(offsets) for _, offsets in parts)]
-    return TokenRows(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
+def _in_memory(chunks, dtypes):
+    """Two `TokenRows` of chunks of lists of ids, appended to buffers that grow: no id is there twice."""
+    sides = [(bytearray(), bytearray()) for _ in dtypes]
+    for chunk in chunks:
+        for (ids, ends), rows, dtype in zip(sides, chunk, dtypes, strict=True):
+            new_ids, offsets = flattened(rows, dtype)
+            before = len(ids) // new_ids.itemsize
+            ids += new_ids.tobytes()
+            ends += (before + offsets[1:]).tobytes()
+    return [
+        TokenRows(np.frombuffer(ids, dtype), np.concatenate([[0], np.frombuffer(ends, "int64")]))
+        for (ids, ends), dtype in zip(sides, dtypes, strict=True)
+    ]
 
 
 def _check_any(count, dropped):
