@@ -15,6 +15,8 @@ CORPUS = {
     "first batch, s": {"memory": "first_batch_s", "disk": "first_batch_s"},
     "training, µs a token": {"memory": "step_us_a_token", "disk": "step_us_a_token"},
 }
+COLOURS = {"vocabulary": "C2", "memory": "C0", "disk": "C1", "transformer": "C0", "rnnsearch": "C1"}
+NAMES = {"memory": "in memory", "disk": "on disk"}
 LENGTH = {
     "training, µs a token": {"transformer": "step_us_a_token", "rnnsearch": "step_us_a_token"},
     "memory, MB": {"transformer": "more_steps_rss_mb", "rnnsearch": "more_steps_rss_mb"},
@@ -36,7 +38,7 @@ def plot(points, path):
     for axis, (size, label, cost, keys, chosen) in zip(axes[0], panels, strict=True):
         for kind, key in keys.items():
             line = sorted((point[size], point[key]) for point in chosen if point["kind"] == kind)
-            axis.plot(*zip(*line, strict=True), marker="o", label=kind)
+            axis.plot(*zip(*line, strict=True), marker="o", color=COLOURS[kind], label=NAMES.get(kind, kind))
         axis.set(xscale="log", xlabel=label, ylabel=cost, ylim=(0, None))
         axis.legend()
         axis.grid(alpha=0.3)
