@@ -13,7 +13,7 @@ from keraszoo.training import distribution
 
 # Trains the same model on one device and on two, and prints how far apart the weights are.
 CHECK = """
-import json, sys
+import json, sys, tempfile
 import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
@@ -24,6 +24,7 @@ from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import LastWeights
+from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
@@ -59,7 +60,9 @@ def run(strategy, kind, dtype, parts, steps):
         optimizer = make_optimizer(learning_rate=3e-3, warmup_steps=10, clipnorm=0.3, accumulate=parts)
         model.compile(optimizer, TokenCrossentropy(0.1) if translates else None, jit_compile=False)
     last, batches = LastWeights(1), of_pairs if translates else of_tags
-    history = train(model, batches, compile_model, steps, callbacks=[last], strategy=strategy, verbose=0)
+    with tempfile.TemporaryDirectory() as folder, Checkpoints(folder, {}).open() as checkpoints:
+        given = {"callbacks": [last], "checkpoints": checkpoints, "strategy": strategy}
+        history = train(model, batches, compile_model, steps, verbose=0, **given)
     assert all(map(np.array_equal, last.mean(), model.get_weights()))
     # A key's bias adds the same to all scores of a query: its gradient is rounding, which Adam makes large.
     weights = [weight.numpy().ravel() for weight in model.weights if not weight.path.endswith("/b_k")]
