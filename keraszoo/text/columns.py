@@ -62,8 +62,8 @@ def read_columns(
 
     Example:
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "train.conll")
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "train.conll")
     >>> _ = file.write_text("Ed NNP I-PER\nKoch NNP I-PER\n\n-DOCSTART-\n\nRome NNP I-LOC")
     >>> corpus = read_columns(file)
     >>> corpus.scheme, corpus.repaired
@@ -131,8 +131,8 @@ def retagged_lines(corpus, tags, scheme=None, append=False):
 
     Example:
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "test.conll")
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "test.conll")
     >>> _ = file.write_text("Ed  NNP O\nKoch NNP O\n\n")
     >>> corpus = read_columns(file)
     >>> retagged_lines(corpus, [("B-PER", "I-PER")], scheme="BIOES")
