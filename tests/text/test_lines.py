@@ -12,18 +12,6 @@ from keraszoo.errors import DataError
 from keraszoo.text.lines import read_lines, write_lines
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Writes bytes to a file of that name and returns its path."""
-
-    def write(name, data):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
-
-    return write
-
-
 def error_of(iterator):
     with pytest.raises(DataError) as caught:
         list(iterator)
