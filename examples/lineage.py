@@ -7,9 +7,9 @@
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
 multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 2.0 million
-parameters. A training is about 20 minutes of one core; one that was stopped goes on, one that is finished is
-not made again. `compare` writes the translations of each model, `lineage.md` and `by_length.png` into
-`--output`; RESULTS.md has what came out.
+parameters. None has been trained to its end yet; by their first steps a training takes 20 to 30 minutes of
+one core. One that was stopped goes on, one that is finished is not made again. `compare` writes the
+translations of each model, `lineage.md` and `by_length.png` into `--output`.
 
 Multi30k's captions have 4 to 34 words, half of them below 12: too short for what the papers say, that a fixed
 vector loses long sentences and attention does not. So half of the captions stand alone in the training text
@@ -31,6 +31,7 @@ from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.plots import length_plot
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import run_recipe
+from keraszoo.text.lines import write_lines
 from keraszoo.text.parallel import read_pairs
 
 RECIPE = Path(__file__).parent / "recipes" / "multi30k_lineage.yaml"
@@ -98,9 +99,8 @@ def train(options):
 def recipe_of(name, seed, output):
     """The recipe with one model, one seed, and its files in `output`."""
     changes = [f"model={json.dumps(MODELS[name][1])}", f"training.seed={seed}"]
-    folder = os.path.relpath(
-        output.resolve(), RECIPE.parent.resolve()
-    )  # no folder of this machine gets into a model
+    # Relative, so that no folder of this machine gets into a model.
+    folder = os.path.relpath(output.resolve(), RECIPE.parent.resolve())
     changes += [
         f"data.{part}={json.dumps({'tsv': f'{folder}/{part}.tsv'})}" for part in ("train", "validation")
     ]
@@ -118,12 +118,10 @@ def joined(pairs, sizes):
 
 
 def write_joined(data, name, path):
-    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group."""
+    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group; another run may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pairs = read_pairs(data / f"{name}.en.gz", data / f"{name}.de.gz")
-    path.write_text(
-        "".join("\t".join(pair) + "\n" for pair in joined(pairs, TRAINED_JOINED)), encoding="utf-8"
-    )
+    write_lines(path, map("\t".join, joined(pairs, TRAINED_JOINED)))
 
 
 def test_pairs(data):
@@ -142,7 +140,7 @@ def translations(place, options):
         translator = Translator.from_preset(place)
         found = translator.translate([source for source, _ in alone])
         found += translator.translate([source for source, _ in longer], max_length=LONGEST)
-        file.write_text("".join(f"{line}\n" for line in found), encoding="utf-8")
+        write_lines(file, found)
     return file.read_text(encoding="utf-8").splitlines()
 
 
