@@ -118,7 +118,7 @@ def joined(pairs, sizes):
 
 
 def write_joined(data, name, path):
-    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group; another run may read it."""
+    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pairs = read_pairs(data / f"{name}.en.gz", data / f"{name}.de.gz")
     write_lines(path, map("\t".join, joined(pairs, TRAINED_JOINED)))
