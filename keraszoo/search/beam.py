@@ -27,13 +27,17 @@ def beam_search(
 
     At every step each of the W live hypotheses of a sentence is continued by every word, and the best 2 W of
     these are looked at. Those among the first W that end with `</s>` are finished: they are frozen and kept
-    if they are among the W best finished ones by score. The best W that do not end live on. A sentence is
-    done when W hypotheses have been finished, or at the maximum length. Live hypotheses compete by
-    log-probability (they are of one length), finished ones by score. Where fewer than K have been finished,
-    the best live ones follow, cut at the maximum length.
+    if they are among the W best finished ones by score. The best W that do not end live on. Live hypotheses
+    compete by log-probability (they are of one length), finished ones by score.
+
+    A sentence is done when W hypotheses have been finished and no live one, if the next word were a certain
+    `</s>`, would score better than the best of them; or at the maximum length. (To stop at W alone, as is
+    often done, loses the sentences that a model is sure of: W short hypotheses of hardly any probability end
+    while the right one is still being written.) Where fewer than K have been finished, the best live ones
+    follow, cut at the maximum length.
 
     Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows a
-    sentence. With one row the result is greedy search's; a beam as wide as the space finds the best
+    sentence. With one row and no penalties the result is greedy search's; a beam as wide as the space finds the best
     hypothesis there is.
 
     Example:
@@ -137,11 +141,13 @@ def beam_search(
             tokens=_take(history, stay),
             last=ops.take_along_axis(word, stay, axis=1),
             log_prob=log_prob,
-            live=ops.logical_and(live, after["count"] < width),
         )
         if track:
             after["finished_attention"] = merge("finished_attention", seen)
             after["attention"] = _take(seen, stay)
+        hope = rank(log_prob, position + 2, after.get("attention"), constants["memory"])
+        goes_on = ops.logical_or(after["count"] < width, ops.max(hope, axis=1) > pool_score[:, 0])
+        after["live"] = ops.logical_and(live, goes_on)
         state = select_rows({key: part for key, part in state.items() if key != "memory"}, origin)
         return after, state
 

@@ -74,9 +74,9 @@ class Tables:
         """Where the model looked when it wrote each of the words, `(length, S)`."""
         return np.array([self.looks[sentence, i, last] for i, last in enumerate([START, *words[:-1]])])
 
-    def score(self, sentence, words, options):
-        """Wu et al. 2016, eq. 14."""
-        n, a = len(words), options.length_penalty
+    def score(self, sentence, words, options, more=0):
+        """Wu et al. 2016, eq. 14; with so many more words that cost nothing and look at nothing."""
+        n, a = len(words) + more, options.length_penalty
         penalty = n**a if options.normalization == "length" else ((5 + n) / 6) ** a
         covered = 0.0
         for j in range(self.source):

@@ -127,7 +127,9 @@ def beam_in_python(model, sentence, options):
         following = sorted(following, reverse=True)[: 2 * W]
         finished += [words for _, words in following[:W] if words[-1] == END]
         live = [(log_prob, words) for log_prob, words in following if words[-1] != END][:W]
-        if len(finished) >= W:
+        done = [model.score(sentence, words, options) for words in finished]
+        hope = [model.score(sentence, words, options, more=1) for _, words in live]
+        if len(done) >= W and max(hope) <= max(done):
             break
     finished = sorted(((model.score(sentence, words, options), words) for words in finished), reverse=True)
     cut = sorted(((model.score(sentence, words, options), words) for _, words in live), reverse=True)
@@ -149,18 +151,30 @@ def test_a_narrow_beam_equals_a_beam_in_python(tables, found, width, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "arguments"),
-    [
-        ("gnmt", {}),
-        ("coverage", {"attention": True}),
-        ("length", {"attention": True, "never": (0,), "prefix": np.full((11, 2), 4, "int32")}),
-    ],
+    "arguments",
+    [{}, {"attention": True}, {"attention": True, "never": (0,), "prefix": np.full((11, 2), 4, "int32")}],
 )
-def test_a_beam_of_one_is_greedy_search(tables, same, kind, arguments):
+def test_a_beam_of_one_is_greedy_search(tables, same, arguments):
     model = tables(sentences=11, length=9, seed=4)
-    options = SearchOptions(beam_width=1, max_length=9, **SCORES[kind])
+    options = SearchOptions(beam_width=1, max_length=9, length_penalty=0.0)
     greedy = greedy_search(model.step, model.state(), options, START, END, **arguments)
     same(beam_search(model.step, model.state(), options, START, END, **arguments), greedy)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 8])
+@pytest.mark.parametrize("kind", ["log-probability", "length", "gnmt"])
+def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, found, width, kind):
+    # W short ones end before it: `</s>` is the second likeliest word everywhere
+    sure = (2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 2, END)
+    model = tables(sentences=2, length=14)
+    model.logits[:] = 0
+    model.logits[..., END] = 4
+    for i, word in enumerate(sure):
+        model.logits[:, i, :, :, word] = 12
+    options = SearchOptions(beam_width=width, max_length=14, **SCORES[kind])
+    for ((score, words, _),) in found(beam_search(model.step, model.state(width), options, START, END)):
+        assert words == sure
+        assert score == pytest.approx(model.score(0, sure, options), abs=1e-4)
 
 
 @pytest.mark.parametrize("width", [1, 4])
