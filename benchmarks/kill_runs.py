@@ -128,7 +128,10 @@ def main():
         while kills < arguments.kills:
             place = Path(folder, f"run-{sum(runs.values())}")
             before = kills
-            while not in_a_child(place, arguments.steps, answer, draw.uniform(0, longest)):
+            # each time for longer: on a machine that has grown slower a run would never get to its end
+            while not in_a_child(
+                place, arguments.steps, answer, draw.uniform(0, longest * (1 + (kills - before) / 10))
+            ):
                 kills += 1
                 in_saving += place.exists() and any(item.name.endswith(".new") for item in place.iterdir())
             kind = "killed" if kills > before else "untouched"

@@ -1,9 +1,9 @@
 """Entities and attention as HTML: a page that needs nothing but a browser."""
 
 import html
-from pathlib import Path
 
 from keraszoo.errors import KerasZooError
+from keraszoo.saving.whole_file import whole_file
 
 # Light enough for black text, told apart by those who see few colours, too (Okabe and Ito 2008, lightened).
 COLOURS = ("#9fd3ee", "#f6c46b", "#8fd9b6", "#f2b6d4", "#f3ea8c", "#e8a58a", "#b3b9e6", "#cfcfcf")
@@ -108,14 +108,10 @@ def html_page(texts, labels=None, attention=False, title="Entities"):
 
 
 def save_html(page, path):
-    """Writes a page in UTF-8.
+    """Writes a page in UTF-8, all of it or nothing: see `whole_file`.
 
     Raises:
         KerasZooError: the disk refuses.
     """
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise KerasZooError(f"{path}: cannot be written: {error.strerror}") from error
+    with whole_file(path, folders=True) as file:
+        file.write(page.encode("utf-8", errors="replace"))

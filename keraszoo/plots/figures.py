@@ -1,14 +1,12 @@
 """What all pictures share: a figure without a window, a file written whole, and inputs that can be drawn."""
 
-import contextlib
 import io
-import os
-import secrets
 from pathlib import Path
 
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.saving.whole_file import whole_file
 
 ROUNDING = 1e-2  # half precision sums to 1 within this
 DOTS_PER_INCH = 150
@@ -31,7 +29,7 @@ def new_figure():
 
 
 def save_figure(figure, path):
-    """Writes a picture beside its place and renames it in, so that no half picture is left.
+    """Writes a picture, all of it or nothing: see `whole_file`.
 
     Args:
         figure: a `matplotlib.figure.Figure`.
@@ -43,19 +41,13 @@ def save_figure(figure, path):
     path = Path(path)
     if not path.suffix:
         path = path.with_suffix(".png")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     content = io.BytesIO()
     try:
         figure.savefig(content, format=path.suffix[1:])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content.getvalue())
-        os.replace(temporary, path)
     except ValueError as error:
         raise KerasZooError(f"{path}: cannot be drawn: {error}") from error
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise KerasZooError(f"{path}: cannot be written: {error.strerror}") from error
+    with whole_file(path, folders=True) as file:
+        file.write(content.getvalue())
 
 
 def check_tokens(name, tokens):

@@ -37,8 +37,8 @@ def beam_search(
     follow, cut at the maximum length.
 
     Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows a
-    sentence. With one row and no penalties the result is greedy search's; a beam as wide as the space finds the best
-    hypothesis there is.
+    sentence. With one row and no penalties the result is greedy search's; a beam as wide as the space finds
+    the best hypothesis there is.
 
     Example:
 

@@ -2,12 +2,11 @@
 
 import contextlib
 import gzip
-import os
 import sys
 import zlib
-from pathlib import Path
 
 from keraszoo.errors import DataError
+from keraszoo.saving.whole_file import whole_file
 
 LONGEST_LINE = 1 << 24  # bytes; a longer one is not a sentence but a file of another kind
 BOM = b"\xef\xbb\xbf"
@@ -45,23 +44,13 @@ def read_lines(path):
 
 
 def write_lines(path, lines):
-    """Writes lines as UTF-8, beside their place first, so that nothing half-written is ever there.
+    """Writes lines as UTF-8, all of them or none: see `whole_file`.
 
     Raises:
         DataError: the file cannot be written.
     """
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        raise DataError(f"cannot write: {error.strerror or error}", path) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
 
 
 def raw_lines(path):

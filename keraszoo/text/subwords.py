@@ -1,12 +1,12 @@
 """Subwords: text to ids and back by a sentencepiece model."""
 
 import io
-import os
 import pathlib
 import random
 import re
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.saving.whole_file import whole_file
 
 HOW_TO_TRAIN = (
     "train one with `Subwords.train`, or with spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
@@ -149,18 +149,9 @@ class Subwords:
             raise DataError(str(error), path) from None
 
     def save(self, path):
-        """Writes the model file, beside its place first, so that nothing half-written is ever there."""
-        path = pathlib.Path(path)
-        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            with open(beside, "wb") as file:
-                file.write(self.model_bytes)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise DataError(f"cannot write the sentencepiece model: {error.strerror}", path) from None
+        """Writes the model file, all of it or nothing: see `whole_file`."""
+        with whole_file(path) as file:
+            file.write(self.model_bytes)
 
     def encode(self, texts, threads=2):
         """Turns texts into ids, without `<s>` and `</s>`.

@@ -6,7 +6,6 @@ gensim's own format is pickle and is never opened.
 """
 
 import gzip
-import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.saving.whole_file import whole_file
 from keraszoo.text.vector_rows import find_layout, read_rows, text_numbers
 
 
@@ -135,21 +135,12 @@ def write_vectors(path, words, matrix, format="word2vec"):
         if not word or set(word) & set(" \t\r\n"):
             raise DataError(f"cannot write the word {word!r}: a blank ends a word in this format", path)
     matrix = np.ascontiguousarray(matrix, "<f4")
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "wb") as file:
-            if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes
-                with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                    packed.writelines(_lines(words, matrix, format))
-            else:
-                file.writelines(_lines(words, matrix, format))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        raise DataError(f"cannot write the word vectors: {error.strerror or error}", path) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                packed.writelines(_lines(words, matrix, format))
+        else:
+            file.writelines(_lines(words, matrix, format))
 
 
 class _Faults:

@@ -98,6 +98,6 @@ def test_lines_are_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(ValueError):
         write_lines(place, broken())
     assert list(read_lines(place)) == ["a\u2028b", "", "ü"]
-    with pytest.raises(DataError, match="none/file: cannot write: No such file"):
+    with pytest.raises(DataError, match="none/file: cannot be written: No such file"):
         write_lines(tmp_path / "none" / "file", [])
     assert [file.name for file in tmp_path.iterdir()] == ["new"]

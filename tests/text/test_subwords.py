@@ -229,5 +229,5 @@ def test_files_that_are_no_model(tmp_path):
             Subwords.load(path)
     with pytest.raises(DataError, match="none.model: cannot read"):
         Subwords.load(tmp_path / "none.model")
-    with pytest.raises(DataError, match="cannot write"):
+    with pytest.raises(DataError, match="cannot be written"):
         Subwords.train(SENTENCES, 60).save(tmp_path / "none" / "a.model")

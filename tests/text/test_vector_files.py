@@ -204,7 +204,7 @@ def test_missing_file_header_and_wrong_options(write, tmp_path):
         write_vectors(tmp_path / "x", ["a"], [[1.0]], "auto")
     with pytest.raises(DataError, match="'a b': a blank ends a word"):
         write_vectors(tmp_path / "x", ["a b"], [[1.0]])
-    with pytest.raises(DataError, match="cannot write"):
+    with pytest.raises(DataError, match="cannot be written"):
         write_vectors(tmp_path / "none" / "x", ["a"], [[1.0]])
     assert not (tmp_path / "x").exists()
 
