@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import sys
 
 import keras
 
@@ -111,7 +112,12 @@ def _workers():
     import tensorflow as tf
 
     try:
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        tasks = [f"{job}:{place}" for job, tasks in resolver.cluster_spec().as_dict().items() for place in tasks]
+        mine = f"{resolver.task_type} {resolver.task_id}"
+        text = f"keraszoo: {mine} waits until all of {', '.join(tasks)} are there"
+        print(text, file=sys.stderr, flush=True)
+        return tf.distribute.MultiWorkerMirroredStrategy(resolver)
     except (ValueError, KeyError, RuntimeError) as error:
         raise KerasZooError(f"TF_CONFIG: {' '.join(str(error).split())}") from error
 

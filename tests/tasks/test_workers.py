@@ -78,6 +78,7 @@ def test_a_killed_worker_ends_the_other_and_both_go_on(tmp_path, start):
     killed = time.monotonic()
     status, said = end(survivor)
     assert status == 2 and time.monotonic() - killed < 120
+    assert "keraszoo: worker 0 waits until all of worker:127.0.0.1:" in said
     assert "Traceback" not in said
     last = said.strip().splitlines()[-1]
     assert last.startswith("keraszoo: error: another worker is gone (")
