@@ -131,8 +131,7 @@ def best_path(scores, moves):
         y_t = argmax_j (A[y_{t-1}, j] + gamma_t[j])
 
     From the last word to the first it is found out what each tag is worth at best, and from the first to the
-    last
-    the best one is taken: so that among equals the tags form one path. The lowest of equals wins.
+    last the best one is taken: so that among equals the tags form one path. The lowest of equals wins.
 
     Returns:
         `(tags, score)`: int32 `(B, T)`, K at padding, and s of it, `(B,)`.

@@ -17,9 +17,8 @@ class LuongDecoder(keras.layers.Layer):
         h~_t = tanh(W_c [c_t; h_t])               (eq. 5), W_c -> `W_c`; h~_t is the readout, h~_0 = 0
 
     Input feeding (section 3.3) tells the stack where it has looked; its price is a loop over everything.
-    Without
-    it the recurrence knows nothing of the attention: the stack runs over the whole sentence first, and all
-    its states then ask at once.
+    Without it the recurrence knows nothing of the attention: the stack runs over the whole sentence first,
+    and all its states then ask at once.
 
     In training with dropout and input feeding the units dropped between layers are the same at all positions.
 

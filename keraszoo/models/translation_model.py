@@ -25,8 +25,7 @@ class TranslationModel(keras.Model):
     * any other key, of a row: tensors `(N, ...)`.
 
     `keraszoo.search.state` knows how to pick rows or sentences out of a state and how to lengthen its cache.
-    A search that
-    gives rows new parents picks the tensors of rows alone: memory and cache never move.
+    A search that gives rows new parents picks the tensors of rows alone: memory and cache never move.
 
     Args:
         source_vocabulary_size: number of source ids.

@@ -23,8 +23,7 @@ def run(advance, found, state, constants, lengths, beam_width=1, compact=False):
     """Advances all sentences until each is done.
 
     The work goes through stages of growing cache length. Between stages, with `compact`, the sentences that
-    are done leave the
-    batch: the rest is smaller, and their results are the same.
+    are done leave the batch: the rest is smaller, and their results are the same.
 
     Args:
         advance: a function of `(found, state, constants)` that steps every row once and returns `(found,

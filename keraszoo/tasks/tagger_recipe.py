@@ -55,9 +55,8 @@ class TaggedDataSection(Section):
     """The corpora: a file or a list of files each, of CoNLL columns or, if they end in .jsonl, of JSON lines.
 
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
-    null`
-    is any blank, `scheme: null` the tag scheme that is found in the training files. `token_rules` are those
-    by which the texts of JSON lines are cut into words.
+    null` is any blank, `scheme: null` the tag scheme that is found in the training files. `token_rules` are
+    those by which the texts of JSON lines are cut into words.
     """
 
     train: Files

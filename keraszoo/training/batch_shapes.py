@@ -33,11 +33,10 @@ class ShapeLadder:
     """A rising ladder of shapes (S, T), chosen so that padding is least.
 
     Every pair goes to the first shape that holds it. No length falls from one shape to the next, so what is
-    left
-    over of one shape fits into the next: an epoch has one batch that is not full, not one for each shape. XLA
-    compiles one program for each shape, so there are at most `shapes` of them. Which they are follows from
-    how often each pair of lengths occurs, by dynamic programming over the table of rounded lengths. The cost
-    is the number of padded tokens of both sides,
+    left over of one shape fits into the next: an epoch has one batch that is not full, not one for each
+    shape. XLA compiles one program for each shape, so there are at most `shapes` of them. Which they are
+    follows from how often each pair of lengths occurs, by dynamic programming over the table of rounded
+    lengths. The cost is the number of padded tokens of both sides,
 
         sum_k (N(S_k, T_k) - N(S_{k-1}, T_{k-1})) (S_k + T_k)
 

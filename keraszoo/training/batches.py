@@ -116,8 +116,8 @@ class TokenBatches(AddressedBatches):
 
         Returns:
             A dict: `batches`, `shapes` (how many different (B, S, T)), `source_tokens` and `target_tokens`
-                (real
-            ones), `source_padding` and `target_padding` (the share of padding in all positions, in [0, 1)).
+            (real ones), `source_padding` and `target_padding` (the share of padding in all positions, in
+            [0, 1)).
         """
         shapes = np.array([self.shape(epoch, i) for i in range(len(self))])
         pairs = self._plan(epoch).order

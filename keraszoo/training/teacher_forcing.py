@@ -8,9 +8,8 @@ def teacher_forced(sources, targets, source_special, target_special, shape):
 
     A target `y_1 ... y_n` is read as `<s> y_1 ... y_n` and predicted as `y_1 ... y_n </s>`; the source is
     read as `x_1 ... x_m </s>`. The weight of each of the real target tokens, `</s>` among them, is one over
-    their number in
-    the whole batch: with a loss that sums, every token counts the same, however the rows are split over
-        replicas.
+    their number in the whole batch: with a loss that sums, every token counts the same, however the rows are
+    split over replicas.
 
     Shapes: B rows, S source and T target positions, n <= B sentences.
 
