@@ -113,7 +113,8 @@ def _workers():
 
     try:
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        tasks = [f"{job}:{place}" for job, tasks in resolver.cluster_spec().as_dict().items() for place in tasks]
+        cluster = resolver.cluster_spec()
+        tasks = [f"{job}:{place}" for job in cluster.jobs for place in cluster.job_tasks(job)]
         mine = f"{resolver.task_type} {resolver.task_id}"
         text = f"keraszoo: {mine} waits until all of {', '.join(tasks)} are there"
         print(text, file=sys.stderr, flush=True)
