@@ -14,6 +14,7 @@ FOLDER = Path(keraszoo.__file__).parent
 # What a room may import stands before it; `layers`, `models` and `search` know nothing of files and text.
 ROOMS = {
     "errors": "",
+    "messages": "",
     "saving": "errors",
     "shipping": "errors saving",
     "text": "errors saving shipping",
@@ -21,10 +22,10 @@ ROOMS = {
     "models": "errors layers",
     "search": "errors",
     "evaluation": "errors text",
-    "plots": "errors text",
-    "training": "errors saving text evaluation",
-    "tasks": "errors saving shipping text layers models search evaluation training",
-    "cli": "errors saving shipping text plots tasks",
+    "plots": "errors saving text",
+    "training": "errors messages saving text evaluation",
+    "tasks": "errors messages saving shipping text layers models search evaluation training",
+    "cli": "errors messages saving shipping text plots tasks",
     "__main__": "cli",
 }
 

@@ -16,6 +16,7 @@ from keraszoo import __version__
 from keraszoo.cli import console, models, subwords, tagger, translator, vectors
 from keraszoo.cli.options import BatchSize, Beam, MaxLength, Model, Penalty
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import say
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.add_typer(subwords.app, name="subwords")
@@ -45,7 +46,7 @@ def train(
     ] = None,
     output: Annotated[str | None, Option("--output", help="The directory, instead of the recipe's.")] = None,
     strategy: Annotated[
-        str | None, Option("--strategy", metavar="mirrored", help="On all GPUs, or on parts of the CPU.")
+        str | None, Option("--strategy", metavar="mirrored|workers", help="On all GPUs, or on all machines.")
     ] = None,
     seeds: Annotated[
         int | None, Option("--seeds", min=1, help="So many runs; prints means and deviations.")
@@ -91,8 +92,12 @@ def evaluate(
         str | None,
         Option("--known", metavar="FILE", help="Its training text: scores by entities seen there."),
     ] = None,
-    token_column: Annotated[str, Option("--token-column", help="Its number, from 0, or its name.")] = "0",
-    tag_column: Annotated[str, Option("--tag-column", help="The same; -1 is the last.")] = "-1",
+    token_column: Annotated[
+        str | None, Option("--token-column", help="Its number, from 0, or its name; the first by default.")
+    ] = None,
+    tag_column: Annotated[
+        str | None, Option("--tag-column", help="The same; the last by default, -1.")
+    ] = None,
     scheme: Annotated[str | None, Option("--scheme", help="Of the tags; found if not given.")] = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
@@ -101,15 +106,17 @@ def evaluate(
     as_json: Annotated[bool, Option("--json", help="As one JSON object.")] = False,
 ):
     """Score a translator: BLEU, chrF and TER with their signatures; or a tagger: F1 of its entities."""
+    search = {"beam_width": beam_width, "length_penalty": length_penalty}
+    search |= {"max_length": max_length, "batch_size": batch_size}
     if data is not None:
-        _refuse("--data", source=source, references=references)
-        tagger.evaluate(model, data, known, token_column, tag_column, scheme, as_json)
+        _refuse("--data", source=source, references=references, **search)
+        tagger.evaluate(model, data, known, token_column or "0", tag_column or "-1", scheme, as_json)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    search = {"beam_width": beam_width, "length_penalty": length_penalty}
-    search |= {"max_length": max_length, "batch_size": batch_size}
+    of_taggers = {"known": known, "token_column": token_column, "tag_column": tag_column, "scheme": scheme}
+    _refuse("--source", **of_taggers)
     translator.evaluate(model, source, references, as_json, **search)
 
 
@@ -124,17 +131,23 @@ def export(
         str | None, Option("--verify", metavar="FILE", help="Lines of which both must make the same.")
     ] = None,
     jit_compile: Annotated[
-        str, Option("--jit-compile", metavar="single|all|never", help="What XLA compiles when it is met.")
-    ] = "single",
+        str | None,
+        Option(
+            "--jit-compile",
+            metavar="single|all|never",
+            help="Of a translator: what XLA compiles when it is met; single by default.",
+        ),
+    ] = None,
 ):
     """Export a SavedModel that turns strings into strings."""
     from keraszoo.text.lines import read_lines
 
     lines = None if verify is None else list(read_lines(verify))
     if models.task(model) == "tagging":
+        _refuse("a tagger", jit_compile=jit_compile)
         tagger.export(model, directory, lines)
     else:
-        translator.export(model, directory, lines, jit_compile)
+        translator.export(model, directory, lines, jit_compile or "single")
 
 
 @app.command()
@@ -144,12 +157,15 @@ def plot(
     picture: Annotated[
         str, Argument(metavar="PICTURE", help="A .png, .svg or .pdf to write; of a tagger also a .html.")
     ],
-    subwords: Annotated[bool, Option("--subwords", help="Subwords on the axes, not words.")] = False,
+    subwords: Annotated[
+        bool, Option("--subwords", help="Of a translator: subwords on the axes, not words.")
+    ] = False,
 ):
     """Translate a sentence and draw which words attended to which; or tag it and draw where that looked."""
     if not sentence.strip():
         raise KerasZooError("expected a sentence, got a blank one")
     if models.task(model) == "tagging":
+        _refuse("a tagger", subwords=subwords or None)
         tagger.plot(model, sentence, picture)
     else:
         translator.plot(model, sentence, picture, subwords)
@@ -163,7 +179,7 @@ def _refuse(option, **others):
     """Raises KerasZooError if options were given that have no effect beside one."""
     for name, value in others.items():
         if value is not None:
-            raise KerasZooError(f"--{name} has no effect beside {option}; leave it out")
+            raise KerasZooError(f"--{name.replace('_', '-')} has no effect beside {option}; leave it out")
 
 
 def main(arguments=None):
@@ -174,7 +190,7 @@ def main(arguments=None):
 
     Raises:
         SystemExit: always, with 0; 2 for bad input, a wrong option or a file that cannot be written; 130
-            after Ctrl-C; 141 if the reader of the output went away.
+            after Ctrl-C and 143 after SIGTERM; 141 if the reader of the output went away.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
@@ -190,5 +206,5 @@ def main(arguments=None):
 
 
 def _fail(message):
-    print(f"keraszoo: error: {console.one_line(message)}", file=sys.stderr)
+    say(f"error: {message}")
     sys.exit(2)

@@ -8,29 +8,14 @@ import tempfile
 from importlib.util import find_spec
 
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import say
 
 LOG_LINE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before |To enable the following instructions: ")
 
 
-def one_line(text):
-    r"""Writes control characters, line ends and the like as escapes, so that a message stays one line.
-
-    Example:
-
-    >>> print(one_line("no such file: a\nb\x1b[31m"))
-    no such file: a\nb\x1b[31m
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
-
-
-def say(text):
-    """Writes a line on what is being done to stderr."""
-    print(f"keraszoo: {one_line(text)}", file=sys.stderr)
-
-
 def show_warning(message, category, filename, lineno, file=None, line=None):
     """Writes a warning to stderr in one line; it takes the place of `warnings.showwarning`."""
-    print(f"keraszoo: warning: {one_line(message)}", file=sys.stderr)
+    say(f"warning: {message}")
 
 
 @contextlib.contextmanager
@@ -108,3 +93,8 @@ def _without_log_lines():
             for line in written.read().decode("utf-8", "replace").splitlines():
                 if not LOG_LINE.match(line):
                     print(line, file=sys.stderr)
+
+
+def lines_at_once(file, count):
+    """How many lines of a file are read before the first is answered: one, if somebody types them."""
+    return 1 if file == "-" and sys.stdin.isatty() else count

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from keraszoo.cli import console
+from keraszoo.messages import one_line, say
 
 
 def list_models(
@@ -18,7 +19,7 @@ def list_models(
     models = list_models()
     with console.results() as write:
         lines = [json.dumps(models, ensure_ascii=False)] if as_json else as_table(models)
-        write(map(console.one_line, lines))
+        write(map(one_line, lines))
 
 
 def fetch(
@@ -34,7 +35,7 @@ def fetch(
     from keraszoo.shipping.fetching import fetch
 
     with console.results() as write:
-        write([fetch(name, source, sha256=sha256, report=console.say)])
+        write([fetch(name, source, sha256=sha256, report=say)])
 
 
 def card(

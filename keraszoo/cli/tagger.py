@@ -1,8 +1,6 @@
 """The commands of taggers: `tag`, and what `evaluate`, `export` and `plot` do with the directory of one."""
 
-import itertools
 import json
-import sys
 from typing import Annotated
 
 from typer import Argument, Option
@@ -53,11 +51,12 @@ def tag(
             for file in files:
                 write(line_tagging.tag_columns(tagger, file, writer, token_column=column(token_column)))
             return
-        lines = itertools.chain.from_iterable(map(read_lines, files))
-        # Somebody who types waits for the answer to each line.
-        chunk = 1 if files == ["-"] and sys.stdin.isatty() else 256
-        for some in line_tagging.tag_lines(tagger, lines, writer, chunk, as_json=from_ == "json"):
-            write(some)
+        for file in files:
+            chunk = console.lines_at_once(file, 256)
+            for some in line_tagging.tag_lines(
+                tagger, read_lines(file), writer, chunk, as_json=from_ == "json", path=file
+            ):
+                write(some)
 
 
 def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
@@ -129,7 +128,8 @@ def _page(tagger, files, from_, token_column, attention):
         if from_ == "columns":
             line_tagging.tag_columns(tagger, file, _into(found), token_column=column(token_column))
         else:
-            for _ in line_tagging.tag_lines(tagger, read_lines(file), _into(found), as_json=from_ == "json"):
+            lines = read_lines(file)
+            for _ in line_tagging.tag_lines(tagger, lines, _into(found), as_json=from_ == "json", path=file):
                 pass
     return html_page(found, list(tagger.vocabulary.labels), attention)
 

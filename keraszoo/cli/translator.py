@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sys
 from typing import Annotated
 
 from typer import Argument, Option
@@ -30,9 +29,9 @@ def translate(
     from keraszoo.tasks.line_translation import describe_lines, translate_lines
     from keraszoo.text.lines import read_lines
 
-    lines = itertools.chain.from_iterable(map(read_lines, files or ["-"]))
-    # Somebody who types waits for the answer to each line.
-    chunk = 1 if not files and sys.stdin.isatty() else 512
+    files = files or ["-"]
+    lines = itertools.chain.from_iterable(map(read_lines, files))
+    chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(
         beam_width=beam_width, length_penalty=length_penalty, max_length=max_length, batch_size=batch_size
     )

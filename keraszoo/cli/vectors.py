@@ -27,7 +27,7 @@ Backoff = Annotated[
     list[str] | None,
     Option("--backoff", metavar="NAME", help="exact, lower, capital, digits0, digits#, ...; repeatable."),
 ]
-Kind = Annotated[str, Option("--kind", metavar="auto|text|columns|tagged", help="Of the files.")]
+Kind = Annotated[str, Option("--kind", metavar="auto|text|columns|json|tagged", help="Of the files.")]
 Rules = Annotated[
     str, Option("--rules", metavar="words|marks_apart|alphanumeric", help="By which text is cut into tokens.")
 ]
@@ -146,9 +146,11 @@ def evaluate(
 
     scores = score_vectors(WordVectors.read(vectors, format), pairs, analogies)
     with console.results() as write:
-        write(
-            [json.dumps(scores)] if as_json else (f"{key:<20}{value:8.3f}" for key, value in scores.items())
-        )
+        if as_json:
+            write([json.dumps(scores)])
+        else:
+            texts = {key: "-" if value is None else f"{value:.3f}" for key, value in scores.items()}
+            write(f"{key:<20}{text:>8}" for key, text in texts.items())
 
 
 @app.command()

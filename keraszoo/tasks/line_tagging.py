@@ -8,11 +8,12 @@ import numpy as np
 from keraszoo.errors import DataError
 from keraszoo.tasks.tagging import tagged_text
 from keraszoo.text.columns import column_lines, read_columns, retagged_lines
+from keraszoo.text.lines import shown_name
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import Token
 
 
-def tag_lines(tagger, lines, write, chunk=256, as_json=False):
+def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
     """Tags lines, a chunk at a time, so that a file of any length passes through.
 
     Args:
@@ -23,12 +24,13 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False):
         chunk: how many lines are read before the first of them is answered.
         as_json: each line is a JSON object with a `text`, whose other keys are kept in answers that are JSON,
             too; `entities` among them is replaced.
+        path: where the lines came from, for messages.
 
     Returns:
         An iterator of lists of str: the answers to a chunk.
 
     Raises:
-        DataError: with the number of the line, for what is no such object.
+        DataError: with file and line, for what is no such object.
 
     Example:
 
@@ -44,7 +46,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False):
     """
     numbered = enumerate(lines, start=1)
     while some := list(itertools.islice(numbered, chunk)):
-        records = [_record(line, number) if as_json else {"text": line} for number, line in some]
+        records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
         found = tagger.tag_details([record["text"] for record in records])
         yield [line for pair in zip(found, records, strict=True) for line in write(*pair)]
 
@@ -117,11 +119,12 @@ def as_columns(found, record=None):
 WRITERS = {"json": json_line, "text": bracketed, "columns": as_columns}
 
 
-def _record(line, number):
+def _record(line, path, number):
     try:
         record = json.loads(line)
         if isinstance(record, dict) and isinstance(record.get("text"), str):
             return record
     except (ValueError, RecursionError):
         record = None
-    raise DataError(f'line {number}: expected a JSON object with a "text", got {line[:40]!r}')
+    where = "lines" if path is None else shown_name(path)
+    raise DataError(f'expected a JSON object with a "text", got {line[:40]!r}', where, number)

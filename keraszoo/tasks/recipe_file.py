@@ -19,14 +19,18 @@ _Loader.add_implicit_resolver(
 )
 
 
+VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
+
+
 class ResolvedPath(str):
-    """A path that can be opened; `written` is how the recipe had it."""
+    """A path that can be opened; `written` is how the recipe had it, `expanded` that without variables."""
 
     written: str
+    expanded: str
 
-    def __new__(cls, resolved, written):
+    def __new__(cls, resolved, written, expanded=None):
         path = super().__new__(cls, resolved)
-        path.written = written
+        path.written, path.expanded = written, written if expanded is None else expanded
         return path
 
 
@@ -35,7 +39,9 @@ def resolve_path(written, recipe_file=None):
 
     Args:
         written: the path; `~`, `${NAME}` and `${NAME:-value}` are expanded.
-        recipe_file: the recipe's file, from whose folder relative paths are meant; None leaves all as is.
+        recipe_file: the recipe's file, from whose folder relative paths are meant; None leaves all as is. A
+            path that begins with what an environment variable holds is meant from the current folder, as
+            whoever set the variable meant it.
 
     Returns:
         A ResolvedPath.
@@ -59,13 +65,21 @@ def resolve_path(written, recipe_file=None):
             raise ValueError(f"the environment variable {match['name']} is not set, in {written!r}")
         return value
 
-    expanded = re.sub(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}", variable, written)
-    path = os.path.join(os.path.dirname(recipe_file), os.path.expanduser(expanded))
-    return ResolvedPath(os.path.normpath(path), written)
+    expanded = os.path.expanduser(VARIABLE.sub(variable, written))
+    first = VARIABLE.match(written)
+    given = first and os.environ.get(first["name"])
+    folder = os.getcwd() if given else os.path.dirname(recipe_file)
+    return ResolvedPath(os.path.normpath(os.path.join(folder, expanded)), written, expanded)
 
 
 def _resolve(written, info: ValidationInfo):
     return resolve_path(written, (info.context or {}).get("recipe_file"))
+
+
+def _resolve_or_name(written, info: ValidationInfo):
+    path = _resolve(written, info)
+    is_name = re.fullmatch(r"\w+", path.expanded) and not os.path.exists(path)
+    return ResolvedPath(path.expanded, written) if is_name else path
 
 
 def _written(path):
@@ -73,6 +87,7 @@ def _written(path):
 
 
 FilePath = Annotated[str, AfterValidator(_resolve), PlainSerializer(_written, return_type=str)]
+PathOrName = Annotated[str, AfterValidator(_resolve_or_name), PlainSerializer(_written, return_type=str)]
 
 
 def read_yaml(path):

@@ -8,8 +8,9 @@ import keras
 
 from keraszoo import models
 from keraszoo.errors import RecipeError
+from keraszoo.messages import say, show
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.resuming import resumable, say
+from keraszoo.tasks.resuming import resumable
 from keraszoo.tasks.translation_models import TRANSLATION_MODELS
 from keraszoo.tasks.translator import Translator
 from keraszoo.tasks.translator_training import make_corpus, train_translator
@@ -64,7 +65,7 @@ def _run(recipe, checkpoints):
         sources, references = map(list, zip(*test, strict=True))
         scores = translator.evaluate(sources, references)
         translator.metrics["test"] = scores.as_dict()
-        say(str(scores))
+        show(scores)
     if checkpoints.writes:
         translator.save_to_preset(recipe.output)
     checkpoints.finish(steps=translator.metrics["training"]["steps"])

@@ -1,8 +1,8 @@
 """A recipe's run that can be stopped at any time, and is taken up by the same call."""
 
-import sys
 from pathlib import Path
 
+from keraszoo.messages import say
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.distribution import make_strategy, writes
 
@@ -41,8 +41,3 @@ def resumable(recipe, run, load):
             return run(recipe, checkpoints)
     say(f"this run is finished; delete {checkpoints.folder} to make it anew")
     return load(recipe.output)
-
-
-def say(text):
-    """Writes a line on the course of a run, to stderr."""
-    print(text, file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@
     model: {name: recurrent, preset: strong}
     output: runs/tagger
 
-Only `data.train` and `output` have no default.
+Only `task`, `data.train` and `output` have no default.
 """
 
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ from keraszoo.tasks.recipe_base import (
     OptimizerSection,
     Section,
 )
-from keraszoo.tasks.recipe_file import FilePath
+from keraszoo.tasks.recipe_file import FilePath, PathOrName
 from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
 from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
@@ -73,10 +73,11 @@ class VectorsSection(Section):
     """Word vectors that are brought along, and kept as they are unless the model trains them on.
 
     `keep: corpus` takes those that a word of the corpora (validation and test included) can use by the
-    `backoff` chain; `keep: all` takes all, for text of which nothing is known yet.
+    `backoff` chain; `keep: all` takes all, for text of which nothing is known yet. `file` is a path, or the
+    name of vectors that ship.
     """
 
-    file: FilePath
+    file: PathOrName
     format: str = "auto"
     keep: Literal["corpus", "all"] = "corpus"
     backoff: list[str] = list(DEFAULT_BACKOFF)

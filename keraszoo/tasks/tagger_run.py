@@ -6,12 +6,13 @@ import time
 import keras
 
 from keraszoo.errors import RecipeError
+from keraszoo.messages import say, show
 from keraszoo.tasks.entity_tagger import EntityTagger
 from keraszoo.tasks.entity_tagger_making import model_arguments, model_kind
 from keraszoo.tasks.entity_tagger_training import train_tagger
-from keraszoo.tasks.resuming import resumable, say
+from keraszoo.tasks.resuming import resumable
 from keraszoo.text.columns import read_columns
-from keraszoo.text.json_spans import read_spans, tagged_texts
+from keraszoo.text.json_spans import is_json_lines, read_spans, tagged_texts
 from keraszoo.text.tagged_corpus import TaggedCorpus
 from keraszoo.text.word_vectors import WordVectors
 
@@ -51,7 +52,7 @@ def _run(recipe, checkpoints):
     if test is not None:
         scores = tagger.evaluate(test, known=train)
         tagger.metrics["test"] = scores.as_dict()
-        say(str(scores))
+        show(scores)
     if checkpoints.writes:
         tagger.save_to_preset(recipe.output)
     checkpoints.finish(steps=tagger.metrics["training"]["steps"])
@@ -108,7 +109,7 @@ def read_corpora(data):
 
 def read_tagged(file, token_column=0, tag_column=-1, separator=None, scheme=None, rules="words"):
     """Reads JSON lines with spans, known by the ending `.jsonl`, or else columns; a `TaggedCorpus`."""
-    if str(file).removesuffix(".gz").endswith(".jsonl"):
+    if is_json_lines(file):
         return tagged_texts(read_spans(file), rules)
     return read_columns(file, token_column, tag_column, separator, scheme)
 
@@ -135,5 +136,5 @@ def _vectors(recipe, *corpora):
     if width != vectors.width:
         raise RecipeError(f"model.overrides.vector_width is {width}, but {section.file} has {vectors.width}")
     say(f"{section.file}: {len(vectors):,} vectors of {vectors.width} numbers are kept")
-    say(str(vectors.coverage(list(corpora[0]), tuple(section.backoff))))
+    show(vectors.coverage(list(corpora[0]), tuple(section.backoff)))
     return vectors

@@ -41,6 +41,11 @@ class AnnotatedText:
     line: int = 1
 
 
+def is_json_lines(path):
+    """Whether a file is one of JSON lines, by its name."""
+    return str(path).removesuffix(".gz").endswith(".jsonl")
+
+
 def read_spans(path):
     r"""Reads texts with entities, one JSON object a line.
 

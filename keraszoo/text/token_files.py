@@ -2,6 +2,7 @@
 
 text      raw text; tokenised as the taggers tokenise it (`keraszoo.text.tokens`)
 columns   one token a line with its tag, blank lines between sentences (`keraszoo.text.columns`)
+json      texts with entities, one JSON object a line; the file ends in .jsonl (`keraszoo.text.json_spans`)
 tagged    running text of `word/TAG` or `word_TAG`, as the corpora Brown and MASC
 """
 
@@ -10,11 +11,12 @@ import re
 
 from keraszoo.errors import KerasZooError
 from keraszoo.text.columns import BLANKS, DOCUMENT, read_columns
+from keraszoo.text.json_spans import is_json_lines, read_spans, tagged_texts
 from keraszoo.text.lines import read_lines
 from keraszoo.text.tokens import tokenize
 from keraszoo.text.vector_coverage import tokens_of
 
-KINDS = ("auto", "text", "columns", "tagged")
+KINDS = ("auto", "text", "columns", "json", "tagged")
 ENTITY_TAG = re.compile(r"O|[BIESLUM]-\S+")
 TAGGED = re.compile(r"(.+)[/_](?:[A-Z][A-Z|]*\$?|[^\w\s]{1,3}|-[LR][RCS]B-)")
 SENTENCE_END = re.compile(r"[.!?:;][\"'”’)\]]*$")
@@ -37,7 +39,7 @@ def read_tokens(path, kind="auto", rules="words"):
         An iterator of lists of str, none empty. A file without words gives none.
 
     Raises:
-        DataError: as `read_lines` and `read_columns` raise it, with file and line.
+        DataError: as `read_lines`, `read_columns` and `read_spans` raise it, with file and line.
         KerasZooError: another `kind`, or unknown rules.
 
     Example:
@@ -63,17 +65,21 @@ def read_sentences(path, kind="auto", rules="words"):
         kind = find_kind(path)
     if kind == "columns":
         return iter(read_columns(path).sentences)
+    if kind == "json":
+        return iter(tagged_texts(read_spans(path), rules).sentences)
     if kind == "tagged":
         return ([_untagged(token) for token in line.split()] for line in read_lines(path))
     return _text_runs(path, rules)
 
 
 def find_kind(path):
-    """Says of which of the kinds a file is, by its first 100 lines that are not blank.
+    """Says of which of the kinds a file is, by its name or by its first 100 lines that are not blank.
 
     Raises:
         DataError: the file cannot be read.
     """
+    if is_json_lines(path):
+        return "json"
     lines = list(itertools.islice((line for line in read_lines(path) if line.strip()), 100))
     rows = [BLANKS.split(line.rstrip()) for line in lines if not line.startswith(DOCUMENT)]
     if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows):

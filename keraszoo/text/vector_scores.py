@@ -1,5 +1,6 @@
 """What word vectors are worth by themselves: likeness and analogies, by gensim's own evaluation."""
 
+import math
 from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
@@ -22,7 +23,7 @@ def score_vectors(vectors, pairs=None, analogies=None):
 
     Returns:
         Dict of floats: `wordsim_353`, `wordsim_353_known`, `analogies` and `analogies_known`, all in per cent
-        but the first, in [-1, 1]; NaN where nothing is known. Other files of pairs are `pairs`.
+        but the first, in [-1, 1]; None where nothing is known. Other files of pairs are `pairs`.
 
     Raises:
         DataError: a file that cannot be read.
@@ -44,15 +45,18 @@ def score_vectors(vectors, pairs=None, analogies=None):
     model.add_vectors(vectors.words, vectors.matrix)
     name = "wordsim_353" if pairs is None else "pairs"
     with only_errors_of_gensim():
-        _, (spearman, _), missing = model.evaluate_word_pairs(pairs or datapath("wordsim353.tsv"))
+        try:
+            _, (spearman, _), missing = model.evaluate_word_pairs(pairs or datapath("wordsim353.tsv"))
+        except ValueError:  # no pair is known
+            spearman, missing = math.nan, 100.0
         share, sections = model.evaluate_word_analogies(analogies or datapath("questions-words.txt"))
     answered = len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])
     asked = _count_analogies(analogies or datapath("questions-words.txt"))
     return {
-        name: float(spearman),
+        name: None if math.isnan(spearman) else float(spearman),
         f"{name}_known": 100 - float(missing),
-        "analogies": 100 * float(share) if answered else float("nan"),
-        "analogies_known": 100 * answered / asked if asked else float("nan"),
+        "analogies": 100 * float(share) if answered else None,
+        "analogies_known": 100 * answered / asked if asked else None,
     }
 
 

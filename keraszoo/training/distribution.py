@@ -3,11 +3,11 @@
 import contextlib
 import functools
 import os
-import sys
 
 import keras
 
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import say
 
 SEEDS_APART = 0x9E3779B1  # from replica to replica; an odd number that no two layers' seeds are likely apart
 
@@ -116,8 +116,7 @@ def _workers():
         cluster = resolver.cluster_spec()
         tasks = [f"{job}:{place}" for job in cluster.jobs for place in cluster.job_tasks(job)]
         mine = f"{resolver.task_type} {resolver.task_id}"
-        text = f"keraszoo: {mine} waits until all of {', '.join(tasks)} are there"
-        print(text, file=sys.stderr, flush=True)
+        say(f"{mine} waits until all of {', '.join(tasks)} are there")
         return tf.distribute.MultiWorkerMirroredStrategy(resolver)
     except (ValueError, KeyError, RuntimeError) as error:
         raise KerasZooError(f"TF_CONFIG: {' '.join(str(error).split())}") from error

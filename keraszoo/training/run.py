@@ -6,6 +6,7 @@ import sys
 
 import keras
 
+from keraszoo.messages import say
 from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
 from keraszoo.training.distribution import OnOneDevice, copy_in_scope, copy_variables, while_all_workers_live
@@ -79,7 +80,7 @@ def train(
         saving = Saving(checkpoints, kept, signals, checkpoint_minutes, checkpoint_steps)
         saving.take_up(trained)
         if saving.step:
-            _say(f"going on from step {saving.step // parts:,} of {steps:,}")
+            say(f"going on from step {saving.step // parts:,} of {steps:,}")
         while saving.step < last and not saving.over:
             period, skip = divmod(saving.step, len(periods))
             saving.periods = part = Periods(batches, steps_per_evaluation, period, skip, parts)
@@ -128,7 +129,7 @@ def _end(stopped, checkpoints, parts):
             else f"it goes on from step {stopped.saved // parts:,}"
         )
         where = f"but it could not be saved: {last}"
-    _say(f"{stopped.signal.name}: stopped after step {stopped.step / parts:,g}, {where}")
+    say(f"{stopped.signal.name}: stopped after step {stopped.step / parts:,g}, {where}")
     if stopped.signal == signal.SIGINT:
         raise KeyboardInterrupt from None
     raise SystemExit(128 + stopped.signal) from None
@@ -139,7 +140,3 @@ def _real_tokens(batches, updates):
     epochs, rest = divmod(updates, len(batches))
     epoch = sum(batches.real_tokens(0, i) for i in range(len(batches))) if epochs else 0
     return epochs * epoch + sum(batches.real_tokens(epochs, i) for i in range(rest))
-
-
-def _say(text):
-    print(f"keraszoo: {text}", file=sys.stderr, flush=True)

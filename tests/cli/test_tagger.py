@@ -96,6 +96,11 @@ def test_the_task_of_a_directory(tagger_directory, trained_directory):
         (["tag", "m", "--to", "pdf"], "--to: expected one of text, columns, json, html, got 'pdf'"),
         (["tag", "m", "--to", "text", "--attention"], "--attention: expected --to json or html, got text"),
         (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect beside --data"),
+        (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect beside --data"),
+        (
+            ["evaluate", "m", "--source", "x", "--references", "y", "--tag-column", "1"],
+            "--tag-column has no effect beside --source",
+        ),
         (["evaluate", "m", "--source", "y"], "Missing option '--references', or --data for a tagger"),
         (["train", "no.yaml", "--seeds", "0"], "Invalid value for '--seeds'"),
     ],

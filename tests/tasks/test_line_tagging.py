@@ -63,5 +63,5 @@ def test_files_of_columns_keep_their_lines(trained_tagger, tmp_path):
 
 @pytest.mark.parametrize("line", ["no JSON", "[1]", '{"text": 3}', "{}", ""])
 def test_lines_that_are_no_objects(trained_tagger, line):
-    with pytest.raises(DataError, match='line 2: expected a JSON object with a "text"'):
+    with pytest.raises(DataError, match='lines:2: expected a JSON object with a "text"'):
         flat(tag_lines(trained_tagger, ['{"text": ""}', line], json_line, as_json=True))

@@ -54,6 +54,18 @@ def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
         Recipe.read(path)
 
 
+def test_a_path_in_a_variable_is_meant_from_where_it_was_set(write, tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("MY_DATA", "near")
+    recipe = Recipe.read(
+        write("data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: 'x/${MY_DATA}'}}\noutput: o")
+    )
+    assert recipe.data.train.tsv == str(here / "near" / "a.tsv")
+    assert recipe.data.test.tsv == str(tmp_path / "x" / "near")
+
+
 def test_what_is_stored_names_no_folder_of_this_machine(write, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_DATA", "/far")
     text = TEXT.replace("train.en", "'${MY_DATA}/train.en'")

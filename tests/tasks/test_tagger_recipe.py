@@ -125,6 +125,21 @@ def test_a_taggers_recipe_without_its_task_is_one_complaint(tmp_path, text):
     assert "; " not in str(raised.value).split("missing; ")[1]
 
 
+def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
+    file = tmp_path / "recipe.yaml"
+    text = "task: tagging\ndata: {train: a.tsv}\nvectors: {file: '${VECTORS}'}\noutput: out\n"
+    file.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    places = {"english_words": "english_words", "words.bin": str(tmp_path / "words.bin")}
+    for given, place in places.items():
+        monkeypatch.setenv("VECTORS", given)
+        recipe = read_recipe(file)
+        assert recipe.vectors.file == place and recipe.as_dict()["vectors"]["file"] == "${VECTORS}"
+    (tmp_path / "mine").mkdir()
+    file.write_text(text.replace("${VECTORS}", "mine"))
+    assert read_recipe(file).vectors.file == str(tmp_path / "mine")
+
+
 def test_the_examples_are_recipes(monkeypatch):
     from pathlib import Path
 

@@ -42,6 +42,15 @@ def test_each_kind_is_found_and_read(write, text, kind, runs, name):
     assert list(read_tokens(path)) == list(read_tokens(path, kind)) == runs
 
 
+def test_json_lines_are_known_by_their_name(write):
+    text = '{"text": "Ed won. I saw.", "entities": [{"start": 0, "end": 2, "label": "PER"}]}\n'
+    for name in ("file.jsonl", "file.jsonl.gz"):
+        path = write(text, name)
+        assert find_kind(path) == "json"
+        assert list(read_tokens(path)) == [["Ed", "won", "."], ["I", "saw", "."]]
+    assert next(iter(read_sentences(path))).tags == ("B-PER", "O", "O")
+
+
 @pytest.mark.parametrize("text", ["O O O\nwe sing\n", "either/or and/or\n", "I-95\n", "a TAB-free O\nline\n"])
 def test_text_that_looks_a_little_like_another_kind(write, text):
     assert find_kind(write(text)) == "text"

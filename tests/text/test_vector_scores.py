@@ -35,6 +35,14 @@ def test_scores_of_both_kinds(tmp_path):
     assert found["analogies_known"] == pytest.approx(100 * 7 / 8)
 
 
+def test_nothing_is_known(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("cat\tdog\t5\n")
+    (tmp_path / "analogies.txt").write_text(": one\na b c d\n")
+    vectors = WordVectors(["nowhere"], np.ones((1, 3), "float32"))
+    found = score_vectors(vectors, tmp_path / "pairs.tsv", tmp_path / "analogies.txt")
+    assert found == {"pairs": None, "pairs_known": 0.0, "analogies": None, "analogies_known": 0.0}
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         score_vectors(WordVectors(["a"], [[1.0]]), pairs=tmp_path / "pairs.tsv")
