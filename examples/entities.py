@@ -1,8 +1,9 @@
 """Named entities in five corpora, and what each part of a tagger is worth on one of them.
 
     python examples/entities.py prepare DATA            # writes runs/entities/bc5cdr/train.tsv and so on
-    python examples/entities.py train --vectors words.bin    # both taggers, all corpora, 3 seeds
-    python examples/entities.py train --vectors words.bin --corpora bc5cdr --models ladder --seeds 1
+    W=runs/entities/words.bin
+    python examples/entities.py train --vectors $W      # both taggers, all corpora, 3 seeds
+    python examples/entities.py train --vectors $W --corpora bc5cdr --models ladder --seeds 1
     python examples/entities.py table                # what has been trained so far, as Markdown
 
 DATA has the corpora as their publishers give them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv, devel.tsv,

@@ -1,6 +1,6 @@
 """Attention before neural networks: a curve through noisy points by kernel regression (1964).
 
-    python examples/kernel_regression.py      # needs matplotlib: pip install 'keraszoo[plot]'
+    python examples/kernel_regression.py      # needs matplotlib: pip install '.[plot]'
 
 The value at x is a mean of the examples' values, weighted by how near they are. How near is near, the
 bandwidth of the kernel, is learned: each example is predicted from the others, and gradient descent makes the

@@ -18,6 +18,7 @@ alone and of the same captions joined: sources of up to 70 words, no part of whi
 """
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -25,10 +26,11 @@ import statistics
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
-from keraszoo import Translator
+from keraszoo import Translator, __version__
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.plots import length_plot
+from keraszoo.shipping.shipped import find
 from keraszoo.tasks.recipe import Recipe
 from keraszoo.tasks.recipe_run import run_recipe
 from keraszoo.text.lines import write_lines
@@ -132,10 +134,12 @@ def test_pairs(data):
 
 def translations(place, options):
     """What a translator makes of `test_pairs`, from a file if it was asked before and is still the same."""
-    file, written = options.output / f"{Path(place).name}.txt", Path(place, "manifest.json")
+    manifest = Path(find(place), "manifest.json").read_bytes()
+    digest = hashlib.sha256(manifest + __version__.encode()).hexdigest()[:12]
+    file = options.output / "translations" / f"{Path(place).name}-{digest}.txt"
     alone, longer = test_pairs(options.data)
-    changed = file.exists() and written.exists() and written.stat().st_mtime > file.stat().st_mtime
-    if changed or not file.exists():
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
         print(f"{place}: {len(alone) + len(longer):,} sources to translate", flush=True)
         translator = Translator.from_preset(place)
         found = translator.translate([source for source, _ in alone])
@@ -148,10 +152,11 @@ def compare(options):
     """Scores all that was trained, and other models, and draws BLEU by length."""
     alone, longer = test_pairs(options.data)
     sources, references = map(list, zip(*alone, *longer, strict=True))
-    groups = {}
+    groups, folder = {}, options.output / "translations"
     for name, (paper, _, _) in MODELS.items():
         seeds = [options.output / f"{name}_seed{seed}" for seed in range(1, SEEDS + 1)]
-        groups[f"{name} ({paper})"] = [place for place in seeds if place.with_suffix(".txt").exists()]
+        # One that has been translated once has been trained to its end.
+        groups[f"{name} ({paper})"] = [seed for seed in seeds if any(folder.glob(f"{seed.name}-*"))]
     groups = {label: places for label, places in groups.items() if places}
     groups |= {str(place): [place] for place in options.others}
     rows, by_length = [], {}

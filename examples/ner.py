@@ -5,9 +5,9 @@
 
 The files have a word and its tag on a line, and a blank line after each sentence. Vectors are a file of
 word2vec, GloVe or fastText; without one, `keraszoo.text.vector_training` learns some from the training
-sentences. What stands last are settings of the model or the training. In the made-up sentences all names are
-found; what real ones come to is in RESULTS.md. `keraszoo train` does the same from a recipe, such as
-examples/recipes/entities_strong.yaml.
+sentences. What stands last are the model, its preset and its units, or settings of the training. In the
+made-up sentences all names are found; what real ones come to is in RESULTS.md. `keraszoo train` does the same
+from a recipe, such as examples/recipes/entities_strong.yaml.
 """
 
 import itertools

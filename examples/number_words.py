@@ -1,6 +1,6 @@
 """Numbers in English words to numbers in German words: from nothing to a SavedModel that translates.
 
-    make demo      # or: pip install 'keraszoo[demo]' and python examples/number_words.py
+    make demo      # or: pip install '.[demo]' and python examples/number_words.py
 
 "twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The
 data is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by. Of these
@@ -15,7 +15,7 @@ The other models of the lineage learn the same by their name, with whatever argu
     python examples/number_words.py luong window=predictive half_width=3        # to seven subwords at a time
     python examples/number_words.py transformer         # Vaswani 2017
 
-They export, translate and draw as RNNsearch does; of these no full run has been measured yet.
+They export and translate as RNNsearch does, and those that attend draw what they attended to.
 """
 
 import argparse

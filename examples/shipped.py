@@ -1,6 +1,6 @@
 """Models that ship, at work: sentences translated, names found, a question answered, attention drawn.
 
-    make demo      # runs this first; or: pip install 'keraszoo[plot]' and python examples/shipped.py
+    make demo      # runs this first; or: pip install '.[plot]' and python examples/shipped.py
 
 The picture is runs/shipped/attention.png: each German word, in its row, and how much RNNsearch looked at each
 English one; the page runs/shipped/entities.html has the names in colour. `keraszoo list` shows all models.

@@ -3,7 +3,7 @@
     python examples/translation.py train.en train.de val.en val.de runs/english_german [epochs=20 ...]
 
 The files may be gzipped. What stands last are settings of the training, listed in
-`keraszoo.tasks.recipe.TrainingSection`. `keraszoo train` does the same from a recipe, such as
+`keraszoo.tasks.recipe_base.FitSection`. `keraszoo train` does the same from a recipe, such as
 examples/recipes/multi30k_transformer.yaml.
 """
 

@@ -22,8 +22,8 @@ class RNNSearch(RecurrentModel):
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
         p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
 
-    Departures, each of which can be switched off: dropout on embeddings and readout (the paper has none);
-    output biases.
+    Departures: dropout on embeddings and readout (the paper has none), which can be switched off; biases in
+    the recurrences, the initial state, the readout and the output.
 
     Presets: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for small
     data.

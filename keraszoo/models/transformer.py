@@ -22,8 +22,9 @@ class Transformer(TranslationModel):
     output matrix before the softmax is the transpose of the target embedding, and by default also of the
     source embedding ("three-way" tied, section 3.4), which wants one joint vocabulary.
 
-    Presets: `base` (65 M parameters at a vocabulary of 37,000) and `big` (213 M) are the paper's; `small` (3
-    + 3 layers of 256) and `tiny` (4 + 4 layers of 128) are for small data.
+    Presets: `base` and `big` are the paper's (63 and 214 M parameters at a vocabulary of 37,000; it states 65
+    and 213), with its residual dropout alone; `small` (3 + 3 layers of 256) and `tiny` (4 + 4 layers of 128)
+    are for small data, with LayerNorm before the sublayers.
 
     Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
 
@@ -69,10 +70,33 @@ class Transformer(TranslationModel):
     """
 
     presets = {
-        "base": {"d_model": 512, "num_layers": 6, "num_heads": 8, "hidden_dim": 2048, "dropout": 0.1},
-        "big": {"d_model": 1024, "num_layers": 6, "num_heads": 16, "hidden_dim": 4096, "dropout": 0.3},
+        "base": {
+            "d_model": 512,
+            "num_layers": 6,
+            "num_heads": 8,
+            "hidden_dim": 2048,
+            "dropout": 0.1,
+            "attention_dropout": 0.0,
+            "hidden_dropout": 0.0,
+        },
+        "big": {
+            "d_model": 1024,
+            "num_layers": 6,
+            "num_heads": 16,
+            "hidden_dim": 4096,
+            "dropout": 0.3,
+            "attention_dropout": 0.0,
+            "hidden_dropout": 0.0,
+        },
         "small": {"d_model": 256, "num_layers": 3, "num_heads": 4, "hidden_dim": 1024, "pre_norm": True},
-        "tiny": {"d_model": 128, "num_layers": 4, "num_heads": 4, "hidden_dim": 256, "dropout": 0.3},
+        "tiny": {
+            "d_model": 128,
+            "num_layers": 4,
+            "num_heads": 4,
+            "hidden_dim": 256,
+            "dropout": 0.3,
+            "pre_norm": True,
+        },
     }
 
     def __init__(

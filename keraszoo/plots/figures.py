@@ -22,7 +22,7 @@ def new_figure():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise KerasZooError("pictures need matplotlib: pip install 'keraszoo[plot]'") from error
+        raise KerasZooError("pictures need matplotlib: pip install matplotlib") from error
     figure = Figure(dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

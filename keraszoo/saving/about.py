@@ -10,7 +10,8 @@ The first five a program knows and writes; the others are told by people, in a Y
     licence        of the weights, as model hubs write it
     tags, metrics  lists of words, as model hubs have them
     data           list of {name, id, url, licence, note}
-    score          the one figure for lists: {name, section, figure}, the last two keys of `metrics.json`
+    score          the one figure for lists: {name, section, figure}, the last two keys of `metrics.json`, and
+                   perhaps `data`, what it was measured on, if that is not the first of the data
     intended_use, limits, training, evaluation, attribution
                    Markdown; training and evaluation give their commands
 """
@@ -126,7 +127,7 @@ def check_facts(facts, where):
     for data in facts.get("data", []):
         if not _has_texts(data, DATA - {"note"}, DATA):
             raise PresetError(f"{where}: an entry of data has {', '.join(sorted(DATA))}, got {data!r:.80}")
-    if "score" in facts and not _has_texts(facts["score"], SCORE, SCORE):
+    if "score" in facts and not _has_texts(facts["score"], SCORE, SCORE | {"data"}):
         raise PresetError(f"{where}: score has {', '.join(sorted(SCORE))}, got {facts['score']!r:.80}")
     return facts
 

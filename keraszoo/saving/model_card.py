@@ -110,9 +110,12 @@ def _results(pipeline_tag, metrics, scores, facts):
             kind = facts.get("metrics", [headline["figure"]])[0]
             value = metrics[section][headline["figure"]]
             found = [{"type": kind, "name": headline["name"], "value": round(value, 2)}]
-        own = OUTSIDE not in section
-        name = f"{data['name']}, {section}" if own else section
-        dataset = {"name": name, "type": data["id"] if own else "other"}
+        if OUTSIDE in section:
+            dataset = {"name": section, "type": "other"}
+        elif "data" in headline:
+            dataset = {"name": headline["data"], "type": "other"}
+        else:
+            dataset = {"name": f"{data['name']}, {section}", "type": data["id"]}
         if found:
             yield {"task": {"type": pipeline_tag}, "dataset": dataset, "metrics": found}
 

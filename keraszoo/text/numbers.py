@@ -31,9 +31,7 @@ def number_pairs(numbers):
     try:
         from num2words import num2words
     except ImportError as error:
-        raise KerasZooError(
-            "numbers in words need the library num2words: pip install 'keraszoo[demo]'"
-        ) from error
+        raise KerasZooError("numbers in words need the library num2words: pip install num2words") from error
     return [(num2words(int(n), lang="en"), num2words(int(n), lang="de")) for n in numbers]
 
 

@@ -265,5 +265,5 @@ def compile_expression(expression):
     try:
         import regex
     except ImportError as error:
-        raise KerasZooError("tokens need the library regex: pip install 'keraszoo[ner]'") from error
+        raise KerasZooError("tokens need the library regex: pip install regex") from error
     return regex.compile(expression)

@@ -37,7 +37,7 @@ def score_vectors(vectors, pairs=None, analogies=None):
         from gensim.models import KeyedVectors
         from gensim.test.utils import datapath
     except ImportError as error:
-        raise KerasZooError("word vectors are scored by gensim: pip install 'keraszoo[ner]'") from error
+        raise KerasZooError("word vectors are scored by gensim: pip install gensim") from error
     for file in (pairs, analogies):
         if file is not None and not Path(file).is_file():
             raise DataError("no such file", file)

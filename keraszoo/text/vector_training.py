@@ -224,7 +224,7 @@ def _gensim():
     try:
         from gensim.models import word2vec
     except ImportError as error:
-        raise KerasZooError("word vectors are learnt by gensim: pip install 'keraszoo[ner]'") from error
+        raise KerasZooError("word vectors are learnt by gensim: pip install gensim") from error
     return word2vec
 
 

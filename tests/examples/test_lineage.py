@@ -63,6 +63,9 @@ def write_corpus(folder, pairs):
 def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MULTI30K", "")  # put back in the end
     write_corpus(tmp_path, PAIRS)
+    (tmp_path / "manifest.json").write_text("{}")
+    monkeypatch.setattr(lineage, "find", lambda place: tmp_path)
+    folder = tmp_path / "out" / "translations"
     ran, options = [], {"data": tmp_path, "output": tmp_path / "out"}
     told = SimpleNamespace(metrics={"training": {"target_tokens": 60_001_778}}, model=RNNSearch())
     told.translate = lambda sources, max_length=60: [source.replace(".", "!") for source in sources]
@@ -75,12 +78,17 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
         "4. 5.\t4! 5!",
         "6. 7.\t6! 7!",
     ]
-    lines = (tmp_path / "out" / "cho_seed3.txt").read_text().splitlines()
+    assert len(list(folder.iterdir())) == 4
+    (file,) = folder.glob("cho_seed3-*.txt")
+    lines = file.read_text().splitlines()
     assert lines[:8] == [f"{i}!" for i in range(8)] and lines[-1] == "4! 5! 6! 7!"
     lineage.compare(SimpleNamespace(**options, others=["other"]))
     said = capsys.readouterr().out
     assert "| cho (Cho 2014) | 4.93 M | 60.0 M | 3 | " in said and "| other | 4.93 M | 60.0 M | 1 | " in said
     assert (tmp_path / "out" / "by_length.png").stat().st_size > 1000
+    (tmp_path / "manifest.json").write_text("another")  # trained anew: translated anew
+    lineage.compare(SimpleNamespace(**options, others=[]))
+    assert len(list(folder.iterdir())) == 4 + 1 + 4
 
 
 class RNNSearch:

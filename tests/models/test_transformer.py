@@ -46,6 +46,9 @@ def test_presets_have_the_sizes_of_table_3(name, in_paper, exactly):
     assert (config["num_heads"], config["d_model"] // config["num_heads"]) == (heads, 64)
     assert (config["pre_norm"], config["tie_embeddings"]) == (False, "all")
     assert config["dropout"] == {"base": 0.1, "big": 0.3}[name]
+    assert (
+        config["attention_dropout"] == config["hidden_dropout"] == 0
+    )  # the paper has residual dropout alone
 
 
 @pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("target", 2)])

@@ -170,5 +170,5 @@ def test_where_pictures_go(tmp_path):
 
 def test_a_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[plot\]'"):
+    with pytest.raises(KerasZooError, match=r"pip install matplotlib"):
         attention_heatmap(["a"], ["b"], [[1.0]])
