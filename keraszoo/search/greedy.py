@@ -21,6 +21,7 @@ def greedy_search(
     attention=False,
     lengths=None,
     loop=run,
+    numbers=None,
 ):
     """Greedy search, or sampling where `options.sampling` is set, until every sentence has written `</s>`.
 
@@ -38,6 +39,7 @@ def greedy_search(
         attention: return the attention weights too.
         lengths: stages of the cache, see `cache_lengths`.
         loop: what goes through the steps: `keraszoo.search.loop.run`, or a function with its arguments.
+        numbers: int `(B,)`, for sampling: sentences of one number have the same luck; `None`: 0, 1, 2, ...
 
     Returns:
         `Hypotheses` with K = 1.
@@ -68,7 +70,7 @@ def greedy_search(
     }
     if track:
         found["attention"] = ops.zeros((sentences, limit, attention_width(state)), dtype="float32")
-    constants = {"memory": state["memory"], "number": ops.arange(sentences)}
+    constants = {"memory": state["memory"], "number": ops.arange(sentences) if numbers is None else numbers}
     if prefix is not None:
         constants["prefix"] = prefix
     state = {key: part for key, part in state.items() if key != "memory"}

@@ -37,7 +37,7 @@ class SearchOptions:
         temperature: divides the logits before drawing; below 1 sharpens.
         top_k: draw from the k likeliest words alone; 0 from all.
         top_p: draw from the fewest words that together have at least this probability, in (0, 1].
-        seed: of the draws.
+        seed: of the draws; another seed, another translation of the same text.
 
     Raises:
         KerasZooError: if a value is out of its range, or beams and sampling are asked for together.

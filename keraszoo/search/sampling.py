@@ -9,14 +9,14 @@ from keraszoo.search.constraints import FORBIDDEN
 def draw(logits, options, sentences, position):
     """Draws a word of each row from softmax(logits / temperature), cut to the likeliest words.
 
-    The draw is the word with the largest logit plus Gumbel noise. The noise is a hash of seed, sentence,
-    position and word: it is the same on every backend, inside a loop that is compiled and outside, and
-    whatever else is in the batch.
+    The draw is the word with the largest logit plus Gumbel noise. The noise is a hash of seed, number of the
+    sentence, position and word: it is the same on every backend, and inside a loop that is compiled and
+    outside.
 
     Args:
         logits: `(N, V)`.
         options: `SearchOptions`: `temperature`, `top_k`, `top_p` and `seed` are used.
-        sentences: int `(N,)`, the number of each row's sentence.
+        sentences: int `(N,)`, the number of each row's sentence, such as those of `numbers_of`.
         position: scalar int.
 
     Returns:
@@ -29,6 +29,28 @@ def draw(logits, options, sentences, position):
     uniform = (ops.cast(ops.bitwise_and(bits, 0xFFFFFF), "float32") + 0.5) / 2.0**24
     noise = -ops.log(-ops.log(uniform))
     return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
+
+
+def numbers_of(ids, pad_id):
+    """A number for each sentence that its words alone decide, whatever its padding and its batch.
+
+    Args:
+        ids: int `(B, S)`.
+        pad_id: of what does not count.
+
+    Returns:
+        int32 `(B,)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> one, other, again = ops.convert_to_numpy(numbers_of(np.array([[5, 6, 0], [6, 5, 0], [5, 6, 0]]), 0))
+    >>> bool(one == again), bool(one == other)
+    (True, False)
+    """
+    ids = ops.cast(ids, "int32")
+    places = ops.arange(ops.shape(ids)[1], dtype="int32")
+    return ops.sum(ops.where(ids == pad_id, 0, _mix(ids + _mix(places + 1)[None])), axis=1)
 
 
 def keep_likeliest(logits, top_k=0, top_p=1.0):

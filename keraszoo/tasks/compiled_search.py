@@ -9,6 +9,7 @@ from keras import ops
 from keraszoo.errors import KerasZooError
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search.loop import run as run_stages
+from keraszoo.search.sampling import numbers_of
 from keraszoo.tasks.staged_loop import ROWS, at_least, staged_loop
 from keraszoo.training.jitted import jitted_on_jax
 
@@ -36,6 +37,8 @@ def search_ids(model, options, special, source, prefix=None, attention=False, le
     step = model.step
     if keras.backend.backend() == "tensorflow":
         step = traced_once(step, state)
+    if options.sampling:  # a text's luck is its own, whatever it is translated with
+        ways["numbers"] = numbers_of(source, model.source_pad_id)
     return search(
         step,
         state,

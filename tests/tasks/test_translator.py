@@ -143,3 +143,11 @@ def test_bad_search_options(trained, options, said):
 def test_a_vocabulary_of_another_model(trained):
     with pytest.raises(KerasZooError, match="the source vocabulary has 44 subwords, but the model 40"):
         Translator(trained.model, trained.target_subwords)
+
+
+def test_what_is_drawn_for_a_text_depends_on_the_text_and_the_seed_alone(trained, test_pairs):
+    texts = [source for source, _ in test_pairs[:9]]
+    together = trained.translate(texts, sampling=True, temperature=2.0)
+    assert trained.translate(texts, batch_size=2, sampling=True, temperature=2.0) == together
+    assert trained.translate(texts[3:4] + [""], sampling=True, temperature=2.0) == [together[3], ""]
+    assert trained.translate(texts, sampling=True, temperature=2.0, seed=1) != together
