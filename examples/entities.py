@@ -19,6 +19,7 @@ for the tagger that ships. Its test is there as a whole and by corpus.
 Vectors are learnt from free text and from the training files, those of the biomedical corpora ten times each
 (`{,,}` is bash for a word repeated), since no other text has their words:
 
+    python examples/free_text.py DATA runs/entities
     cd runs/entities
     keraszoo vectors train novels.txt.gz ... {wnut17,btc}/train.tsv \\
         {bc5cdr,ncbi_disease}/train.tsv{,,,,,,,,,} --epochs 3 --output words.bin
