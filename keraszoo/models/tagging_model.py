@@ -5,11 +5,12 @@ from keras import ops
 
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
+from keraszoo.models.presets import Presets
 
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
 
 
-class TaggingModel(keras.Model):
+class TaggingModel(Presets, keras.Model):
     """Base of the taggers: it turns features into the vectors of words, and scores into tags and a loss.
 
         scores = model(features)                                     # (B, T, K): logits, or a CRF's emissions
@@ -57,7 +58,6 @@ class TaggingModel(keras.Model):
     """
 
     attends = False
-    presets = {}
 
     def __init__(
         self,
@@ -133,17 +133,6 @@ class TaggingModel(keras.Model):
         self.scores = keras.layers.Dense(num_tags, dtype="float32", name="scores")
         self.prediction = keras.layers.Softmax(dtype="float32", name="prediction")
         self.word_dropout_seed = keras.random.SeedGenerator()
-
-    @classmethod
-    def preset(cls, name, **arguments):
-        """A model of named sizes: `cls.presets[name]`, with `arguments` added and winning.
-
-        Raises:
-            ValueError: if there is no preset of that name.
-        """
-        if name not in cls.presets:
-            raise ValueError(f"{cls.__name__} has the presets {sorted(cls.presets)}. Received: {name!r}")
-        return cls(**{**cls.presets[name], **arguments})
 
     @property
     def features(self):

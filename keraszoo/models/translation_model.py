@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keraszoo.models.presets import Presets
 
-class TranslationModel(keras.Model):
+
+class TranslationModel(Presets, keras.Model):
     """Base of the translation models.
 
         memory = model.encode(source)                           # what the decoder reads, a dict
@@ -38,24 +40,12 @@ class TranslationModel(keras.Model):
     """
 
     attends = True
-    presets = {}
 
     def __init__(self, source_vocabulary_size, target_vocabulary_size, source_pad_id=0, **kwargs):
         super().__init__(**kwargs)
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
         self.source_pad_id = source_pad_id
-
-    @classmethod
-    def preset(cls, name, **arguments):
-        """A model of named sizes: `cls.presets[name]`, with `arguments` added and winning.
-
-        Raises:
-            ValueError: if there is no preset of that name.
-        """
-        if name not in cls.presets:
-            raise ValueError(f"{cls.__name__} has the presets {sorted(cls.presets)}. Received: {name!r}")
-        return cls(**{**cls.presets[name], **arguments})
 
     def memory_mask(self, source):
         """Bool `(B, S)`, `True` where the source holds a word."""

@@ -19,20 +19,13 @@ padded. Log-probabilities are natural logarithms, `</s>` included.
 """
 
 import hashlib
-import json
-import subprocess
-import sys
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import keras
 
 from keraszoo.errors import KerasZooError
-from keraszoo.saving import atomic
 from keraszoo.tasks.compiled_search import tensorflow_search
-
-MARK = "keraszoo.json"  # stands in an export, so that it is known as ours
+from keraszoo.tasks.saved_modules import ask, module_of, write_modules
 
 
 def export_translator(translator, directory, jit_compile="single"):
@@ -53,57 +46,11 @@ def export_translator(translator, directory, jit_compile="single"):
     write_modules(directory, parts, {"task": "translation"})
 
 
-def write_modules(directory, parts, about):
-    """Writes SavedModels into one directory, all of them or none.
-
-    Args:
-        directory: a new one, or an earlier export, which is replaced.
-        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
-        about: dict of what else stands in `keraszoo.json`, beside the signatures and their outputs.
-
-    Raises:
-        KerasZooError: another backend than TensorFlow, something else in the directory's place, or a disk
-            that refuses.
-    """
-    if keras.backend.backend() != "tensorflow":
-        raise KerasZooError(f"a SavedModel is written by TensorFlow; this is {keras.backend.backend()}")
-    import tensorflow as tf
-
-    directory = Path(directory)
-
-    def check():
-        if directory.exists() and any(directory.iterdir()) and not (directory / MARK).exists():
-            raise KerasZooError(
-                f"{directory}: expected a new directory or an earlier export, got something else"
-            )
-
-    made = {name: make() for name, make in parts.items()}
-    about = {**about, "signatures": {name: sorted(signatures) for name, (_, signatures) in made.items()}}
-    try:
-        with atomic.replacing(directory, check=check) as place:
-            for name, (module, signatures) in made.items():
-                tf.saved_model.save(module, str(place / name), signatures=signatures)
-            (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
-    except OSError as error:
-        raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
-    except tf.errors.OpError as error:  # of its message, the last part is what the system said
-        reason = error.message.splitlines()[0].rsplit("; ")[-1]
-        raise KerasZooError(f"{directory}: cannot be written: {reason}") from error
-
-
 def _search(translator, options, attention=False, jit_compile="single"):
     special, source = translator.compiled_search.special, translator.compiled_search.source_special
     return tensorflow_search(
         translator.model, options, special, source.pad_id, attention, jit_compile=jit_compile
     )
-
-
-def _new_module(translator):
-    import tensorflow as tf
-
-    module = tf.Module()
-    module.model_variables = [variable.value for variable in translator.model.variables]
-    return module
 
 
 def _ids_module(translator, best):
@@ -114,7 +61,7 @@ def _ids_module(translator, best):
         tokens, lengths, log_prob, _ = best(source_ids)
         return {"tokens": tokens[:, 0], "lengths": lengths[:, 0], "log_prob": log_prob[:, 0]}
 
-    return _new_module(translator), _signatures(translate=translate)
+    return module_of(translator.model), _signatures(translate=translate)
 
 
 def _signatures(**functions):
@@ -128,7 +75,7 @@ def _texts_module(translator, best, search):
     special, source_special = translator.compiled_search.special, translator.compiled_search.source_special
     limit, attends = translator.max_source_tokens, translator.model.attends
     looking = search(translator.search, attention=True) if attends else None
-    module = _new_module(translator)
+    module = module_of(translator.model)
     module.source_text = _tokenizer(translator.source_subwords)
     module.target_text = _tokenizer(translator.target_subwords)
     texts = [tf.TensorSpec([None], tf.string, name="text")]
@@ -209,19 +156,9 @@ json.dump(found, sys.stdout)
 
 def verify_export(translator, directory, texts):
     """Translates with the SavedModel in a process of its own and compares; see `Translator.verify_export`."""
+    texts = list(texts)
     wanted = translator.translate(texts)
-    with tempfile.TemporaryDirectory() as nowhere:
-        run = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(Path(directory).absolute())],
-            input=json.dumps(list(texts)),
-            capture_output=True,
-            text=True,
-            cwd=nowhere,
-        )
-    if run.returncode:
-        last = (run.stderr.strip().splitlines() or ["no message"])[-1]
-        raise KerasZooError(f"{directory}: the SavedModel cannot be run: {last}")
-    found = json.loads(run.stdout)
+    found = ask(directory, PROGRAM, texts)
     for number, (text, ours, theirs) in enumerate(zip(texts, wanted, found, strict=True), start=1):
         if ours != theirs:
             raise KerasZooError(

@@ -22,12 +22,7 @@ end exclusive, `sentence` from 0 on in each text. Ids, places and counts are int
 0. `keraszoo.json` beside it names the K tags in the order of their ids.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -35,7 +30,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.tasks.compiled_tagger import feature_specs, tag_features
 from keraszoo.tasks.graph_entities import GraphTags, entities, iob2
 from keraszoo.tasks.graph_text import GraphFeatures, tokenize
-from keraszoo.tasks.saved_model import write_modules
+from keraszoo.tasks.saved_modules import ask, module_of, write_modules
 
 
 def export_tagger(tagger, directory):
@@ -49,18 +44,10 @@ def export_tagger(tagger, directory):
     write_modules(directory, parts, {"task": "tagging", "tags": list(tagger.vocabulary.tags)})
 
 
-def _new_module(tagger):
-    import tensorflow as tf
-
-    module = tf.Module()
-    module.model_variables = [variable.value for variable in tagger.model.variables]
-    return module
-
-
 def _texts_module(tagger):
     import tensorflow as tf
 
-    module, names = _new_module(tagger), tagger.model.features
+    module, names = module_of(tagger.model), tagger.model.features
     module.features = GraphFeatures(tagger.vocabulary)
     module.tables = [module.features.words, module.features.characters]
     tags_of = GraphTags(tagger.vocabulary.tags)
@@ -152,7 +139,7 @@ def _ids_module(tagger):
         return found if attention_weights is None else {**found, "attention_weights": attention_weights}
 
     signature = tag.get_concrete_function(**specs)
-    return _new_module(tagger), {"tag": signature, "serving_default": signature}
+    return module_of(tagger.model), {"tag": signature, "serving_default": signature}
 
 
 PROGRAM = """
@@ -175,18 +162,8 @@ def verify_export(tagger, directory, texts):
     """Tags with the SavedModel in a process of its own and compares; see `EntityTagger.verify_export`."""
     texts = list(texts)
     wanted = tagger.tag_details(texts)
-    with tempfile.TemporaryDirectory() as nowhere:
-        run = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(Path(directory).absolute())],
-            input=json.dumps(texts),
-            capture_output=True,
-            text=True,
-            cwd=nowhere,
-        )
-    if run.returncode:
-        last = (run.stderr.strip().splitlines() or ["no message"])[-1]
-        raise KerasZooError(f"{directory}: the SavedModel cannot be run: {last}")
-    for number, (ours, theirs) in enumerate(zip(wanted, json.loads(run.stdout), strict=True), start=1):
+    found = ask(directory, PROGRAM, texts)
+    for number, (ours, theirs) in enumerate(zip(wanted, found, strict=True), start=1):
         _compare(directory, number, ours, theirs)
     return len(texts)
 
