@@ -15,6 +15,7 @@ from keraszoo.shipping import shipped
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SOURCE = "Where did you park the car?"
 GOLDEN = {
+    "tatoeba_en_de_luong": "Wo hast du das Auto geparkt?",
     "tatoeba_en_de_rnnsearch": "Wo hast du das Auto geparkt?",
     "tatoeba_en_de_transformer": "Wo hast du das Auto geparkt?",
     "tatoeba_en_fr_rnnsearch": "Où as-tu garé la voiture ?",
@@ -69,7 +70,7 @@ print(json.dumps([Translator.from_preset(n).translate([sys.argv[1]], beam_width=
 def test_they_say_the_same_on_another_backend(backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
-    names = ["tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer"]
+    names = ["tatoeba_en_de_luong", "tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer"]
     environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-W", "ignore", "-c", CODE, SOURCE, *names]
     done = subprocess.run(command, env=environment, cwd=FOLDER.parent, capture_output=True, text=True)
