@@ -7,9 +7,9 @@
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
 multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 2.0 million
-parameters. None has been trained to its end yet; by their first steps a training takes 20 to 30 minutes of
-one core. One that was stopped goes on, one that is finished is not made again. `compare` writes the
-translations of each model, `lineage.md` and `by_length.png` into `--output`.
+parameters. A training takes 20 to 30 minutes of one core; RESULTS.md has what has been run. One that was
+stopped goes on, one that is finished is not made again. `compare` writes the translations of each model,
+`lineage.md` and `by_length.png` into `--output`.
 
 Multi30k's captions have 4 to 34 words, half of them below 12: too short for what the papers say, that a fixed
 vector loses long sentences and attention does not. So half of the captions stand alone in the training text
