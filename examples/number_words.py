@@ -4,7 +4,7 @@
 
 "twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The
 data is generated: 20,000 numbers below a million to train on and 1,000 others to be judged by. Of these
-97.4 % were exactly right after two minutes on 2 cores.
+all were exactly right after two to three minutes on 2 cores.
 
 The other models of the lineage learn the same by their name, with whatever arguments they take:
 
