@@ -34,7 +34,7 @@ test: $(VENV)/.test ## all tests and the examples in the docstrings, on TensorFl
 test-jax: $(VENV)/.test ## the tests of layers, models and search once more, on JAX
 	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ANY_BACKEND) $(PYTEST_ARGS)
 
-demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (4 minutes)
+demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (5 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py
 	KERAS_BACKEND=tensorflow $(BIN)/python $(DEMO)
 
