@@ -81,12 +81,12 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     (tmp_path / "a.txt").write_text("a\nb\n")
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
     assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts are tagged alike\n")
-    for arguments in (
-        ("export", "m", "x", "--jit-compile", "all"),
-        ("plot", "m", "a", "a.png", "--subwords"),
+    for *arguments, option in (
+        ("export", "m", "x", "--jit-compile=all"),
+        ("plot", "m", "In Paris", "a.png", "--subwords"),
     ):
-        code, _, err = run(*arguments)
-        assert code == 2 and f"{arguments[-2 if arguments[0] == 'export' else -1]} has no effect" in err
+        code, _, err = run(*arguments, option)
+        assert code == 2 and f"{option.partition('=')[0]} has no effect beside a tagger" in err
     assert done == [str(tmp_path / "saved")]
 
 
