@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.layers.linear_chain import best_path, log_partition, marginals, path_score, with_outside
+from keraszoo.layers.precision import at_least_float32
 
 FORBIDDEN = -1e4  # finite: a gold path that is forbidden has a bad score, and not none
 
@@ -134,7 +135,7 @@ class CRF(keras.layers.Layer):
             raise ValueError(
                 f"emissions must be (B, T, {self.num_tags}). Received: shape {tuple(emissions.shape)}"
             )
-        emissions = ops.cast(emissions, keras.backend.result_type(emissions.dtype, "float32"))
+        emissions = ops.cast(emissions, at_least_float32(emissions.dtype))
         mask = ops.ones_like(emissions[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         return emissions, mask
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.precision import at_least_float32
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class LayerNorm(keras.layers.Layer):
@@ -49,7 +51,7 @@ class LayerNorm(keras.layers.Layer):
         self.beta = self.add_weight(name="beta", shape=inputs_shape[-1:], initializer="zeros", autocast=False)
 
     def call(self, inputs):
-        dtype = keras.backend.result_type(inputs.dtype, "float32")
+        dtype = at_least_float32(inputs.dtype)
         gamma, beta = (ops.cast(ops.copy(weight), dtype) for weight in (self.gamma, self.beta))
         rows = ops.reshape(ops.cast(inputs, dtype), (-1, inputs.shape[-1]))
         rows = _normalise(rows, gamma, beta, self.epsilon)

@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keraszoo.layers.precision import at_least_float32
+
 
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis that gives a masked position a weight of exactly zero.
@@ -26,7 +28,7 @@ def masked_softmax(scores, mask=None):
     [[0.5, 0.5, 0.0, 0.0]]
     """
     dtype = scores.dtype
-    scores = ops.cast(scores, "float32")
+    scores = ops.cast(scores, at_least_float32(dtype))
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
     mask = ops.cast(mask, "bool")

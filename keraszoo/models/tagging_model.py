@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
+from keraszoo.layers.precision import at_least_float32
 from keraszoo.models.presets import Presets
 
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
@@ -109,6 +110,7 @@ class TaggingModel(Presets, keras.Model):
             "constrain": constrain,
         }
         dtype, embedding = self.dtype_policy, keras.layers.Embedding
+        full = at_least_float32(dtype.compute_dtype)  # no half precision: scores
         self.vectors = embedding(
             vocabulary_size, vector_width, trainable=train_vectors, dtype=dtype, name="vectors"
         )
@@ -128,10 +130,9 @@ class TaggingModel(Presets, keras.Model):
             self.casing = embedding(casing_size, casing_dim, dtype=dtype, name="casing")
         if crf or allowed is not None:
             # With transitions of zero that stay so, a CRF is a softmax at every word that knows the scheme.
-            self.chain = CRF(num_tags, allowed, constrain, trainable=crf, name="crf")
-        # In float32 also under mixed precision, as is the softmax.
-        self.scores = keras.layers.Dense(num_tags, dtype="float32", name="scores")
-        self.prediction = keras.layers.Softmax(dtype="float32", name="prediction")
+            self.chain = CRF(num_tags, allowed, constrain, trainable=crf, dtype=full, name="crf")
+        self.scores = keras.layers.Dense(num_tags, dtype=full, name="scores")
+        self.prediction = keras.layers.Softmax(dtype=full, name="prediction")
         self.word_dropout_seed = keras.random.SeedGenerator()
 
     @property
@@ -241,9 +242,9 @@ class TaggingModel(Presets, keras.Model):
             if self.crf:
                 raise ValueError("a model with a CRF has a loss of its own: compile it without one")
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        mask = ops.cast(self.mask(x), "float32")  # (B, T)
+        mask = ops.cast(self.mask(x), y_pred.dtype)  # (B, T)
         weight = mask / ops.maximum(ops.sum(mask), 1) if sample_weight is None else sample_weight
-        weight = ops.cast(weight, "float32") * mask
+        weight = ops.cast(weight, mask.dtype) * mask
         if self.crf:
             weight = ops.sum(weight, axis=1) / ops.maximum(ops.sum(mask, axis=1), 1)
             return -ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask))

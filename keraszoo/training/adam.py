@@ -95,9 +95,9 @@ class Adam(keras.optimizers.Adam):
 
         _if(update, move)
         weights = ops.sqrt(sum(_squared_norm(_read(variable)) for variable in trainable_variables))
-        now = ops.stack([norm, weights, call])
-        _write(self.health, ops.where(healthy, now, _read(self.health)))
-        _write(self.gradient_norms, ops.where(healthy, ops.sqrt(squares), _read(self.gradient_norms)))
+        figures = (self.health, ops.stack([norm, weights, call])), (self.gradient_norms, ops.sqrt(squares))
+        for variable, now in figures:
+            _write(variable, ops.where(healthy, ops.cast(now, "float32"), _read(variable)))
 
     def _clipped(self, grads, norm):
         if not self.global_clipnorm:
@@ -185,11 +185,13 @@ def _dense(grad):
 
 
 def _squared_norm(values):
+    """The squared length, in float32 at least."""
+    dtype = keras.backend.result_type(values.dtype, "float32")
     if keras.backend.backend() != "tensorflow":
-        return ops.sum(ops.square(ops.cast(values, "float32")))
+        return ops.sum(ops.square(ops.cast(values, dtype)))
     import tensorflow as tf
 
-    return 2 * tf.nn.l2_loss(tf.cast(values, "float32"))  # one pass, no copy
+    return 2 * tf.nn.l2_loss(tf.cast(values, dtype))  # one pass, no copy
 
 
 def _read(variable):

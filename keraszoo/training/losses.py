@@ -22,7 +22,7 @@ class TokenCrossentropy(keras.losses.Loss):
     Args:
         label_smoothing: eps, in [0, 1).
         name: in the logs.
-        dtype: of the loss, `"float32"` also under mixed precision.
+        dtype: of the loss, `"float32"` also under mixed precision; `"float64"` for a model of that.
 
     Call arguments:
         y_true: int `(B, T)`.
@@ -64,10 +64,11 @@ class TokenCrossentropy(keras.losses.Loss):
 
 def smoothed_crossentropy(targets, logits, label_smoothing):
     """Cross entropy of each position: int `(B, T)` and `(B, T, V)` to `(B, T)`, in nats."""
-    logits = ops.cast(logits, "float32")
+    dtype = keras.backend.result_type(logits.dtype, "float32")
+    logits = ops.cast(logits, dtype)
     largest = ops.stop_gradient(ops.max(logits, axis=-1, keepdims=True))
     total = (largest + ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True)))[..., 0]
-    right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], "float32")
+    right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], dtype)
     wanted = (1 - label_smoothing) * right + label_smoothing / logits.shape[-1]
     return total - ops.sum(wanted * logits, axis=-1)
 
