@@ -3,11 +3,9 @@
 import hashlib
 
 import keras
-from pydantic import ValidationError
 
 from keraszoo.errors import DataError
 from keraszoo.tasks.fitting import begin, fit_task, optimizer_of
-from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
 from keraszoo.training.held_out_spans import HeldOutSpans
 from keraszoo.training.tag_batches import TagBatches
@@ -33,7 +31,7 @@ def train_tagger(tagger, train, validation=None, directory=None, settings=None, 
     Returns:
         A `keras.callbacks.History`.
     """
-    settings = checked_settings(settings or {})
+    settings = TaggerTrainingSection.checked(settings or {})
     replicas, shapes, jit_compile = begin(tagger.model, settings, directory)
     rows = TaggedRows(train, tagger.vocabulary, tagger.model.features)
     batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes)
@@ -49,18 +47,6 @@ def train_tagger(tagger, train, validation=None, directory=None, settings=None, 
         _digest(train, validation),
         counted="tokens",
     )
-
-
-def checked_settings(settings):
-    """Keyword arguments as the `training` section of a tagger's recipe.
-
-    Raises:
-        RecipeError: an unknown setting, or one of the wrong type or out of range.
-    """
-    try:
-        return TaggerTrainingSection.model_validate(settings)
-    except ValidationError as error:
-        raise recipe_error(error.errors(), TaggerTrainingSection, "fit", {}) from None
 
 
 def compile_model(model, settings, jit_compile=False):

@@ -142,6 +142,18 @@ class FitSection(Section):
     checkpoint_steps: Count | None = None
     tensorboard: bool = False
 
+    @classmethod
+    def checked(cls, settings):
+        """Settings of `fit`, a dictionary, as this section of a recipe.
+
+        Raises:
+            RecipeError: an unknown setting, or one of the wrong type or out of range.
+        """
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise recipe_error(error.errors(), cls, "fit", {}) from None
+
     def deciding(self):
         """All values, as JSON has them, but those that change nothing of what is learned."""
         return self.model_dump(mode="json", exclude={"checkpoint_minutes", "checkpoint_steps", "tensorboard"})

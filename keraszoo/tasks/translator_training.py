@@ -4,12 +4,10 @@ import hashlib
 
 import keras
 import numpy as np
-from pydantic import ValidationError
 
 from keraszoo.errors import DataError
 from keraszoo.tasks.fitting import begin, fit_task, optimizer_of
 from keraszoo.tasks.recipe import TrainingSection
-from keraszoo.tasks.recipe_errors import recipe_error
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import HeldOut
@@ -30,7 +28,7 @@ def train_translator(translator, train, validation=None, directory=None, setting
     Returns:
         A `keras.callbacks.History`.
     """
-    settings = checked_settings(settings or {})
+    settings = TrainingSection.checked(settings or {})
     replicas, shapes, jit_compile = begin(translator.model, settings, directory)
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     batches = TokenBatches(
@@ -60,18 +58,6 @@ def _digest(corpus, validation):
     for pair in validation or ():
         digest.update("\t".join(pair).encode())
     return digest.hexdigest()
-
-
-def checked_settings(settings):
-    """Keyword arguments as the `training` section of a recipe.
-
-    Raises:
-        RecipeError: an unknown setting, or one of the wrong type or out of range.
-    """
-    try:
-        return TrainingSection.model_validate(settings)
-    except ValidationError as error:
-        raise recipe_error(error.errors(), TrainingSection, "fit", {}) from None
 
 
 def make_corpus(translator, pairs, max_length=None, directory=None):

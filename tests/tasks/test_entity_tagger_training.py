@@ -6,7 +6,8 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
 from keraszoo.models import RecurrentTagger
-from keraszoo.tasks.entity_tagger_training import checked_settings, compile_model
+from keraszoo.tasks.entity_tagger_training import compile_model
+from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.held_out_spans import HeldOutSpans
@@ -59,7 +60,7 @@ def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
 
 def test_a_model_with_a_crf_is_compiled_without_a_loss():
     model = RecurrentTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=3, crf=True)
-    compile_model(model, checked_settings({"optimizer": {"learning_rate": 0.5}}))
+    compile_model(model, TaggerTrainingSection.checked({"optimizer": {"learning_rate": 0.5}}))
     assert model.loss is None and float(model.optimizer.learning_rate) == 0.5
     assert model.optimizer.global_clipnorm == 5.0
 

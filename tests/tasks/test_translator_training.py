@@ -9,6 +9,7 @@ from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.saving import model_directory
 from keraszoo.tasks import translator_training
+from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.text.corpus import ParallelCorpus
 
 FAST = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
@@ -86,9 +87,7 @@ def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_p
     settings = {**SHORT, "epochs": 3, "monitor": "val_loss", "average_last": 2}
     history = translator.fit(train_pairs[:90], test_pairs[:4], **settings).history
     assert "val_bleu" not in history and len(history["val_loss"]) == 3
-    held_out = translator_training._held_out(
-        translator, test_pairs[:4], translator_training.checked_settings(settings)
-    )
+    held_out = translator_training._held_out(translator, test_pairs[:4], TrainingSection.checked(settings))
     kept = held_out.figures(translator.model)["val_loss"]
     assert kept <= min(history["val_loss"]) + 1e-6
 

@@ -78,10 +78,11 @@ def test_fit_sees_each_batch_once_in_its_order_though_the_first_are_alike(batche
                 self.seen.append(i)
             return super().__getitem__(i)
 
-    from keraszoo.tasks.translator_training import checked_settings, compile_model
+    from keraszoo.tasks.recipe import TrainingSection
+    from keraszoo.tasks.translator_training import compile_model
 
     model = new_translator().model
-    compile_model(model, checked_settings({}))
+    compile_model(model, TrainingSection())
     periods = Spy(batches, 3)
     model.fit(
         periods,
