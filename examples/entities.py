@@ -37,6 +37,7 @@ from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.tasks.recipe_tasks import read_recipe, run
+from keraszoo.tasks.seeds import mean_and_deviation
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import write_lines
 
@@ -175,13 +176,13 @@ def table(output):
                     seeds.setdefault(file.parent.name, []).append(figures)
             whole = [runs for runs in seeds.values() if len(runs) == (FOLDS if corpus == "wikigold" else 1)]
             if whole:
-                cells = [mean_and_deviation(whole, "test", key, "score") for key in SCORES]
+                cells = [over_seeds(whole, "test", key, "score") for key in SCORES]
                 seconds = statistics.fmean(run["training"]["seconds"] for runs in whole for run in runs)
                 lines.append([corpus, model, str(len(whole)), *cells, f"{seconds:.0f}"])
     print("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
-def mean_and_deviation(seeds, *keys):
+def over_seeds(seeds, *keys):
     """A figure of each seed, the mean of its folds, as text: their mean ± standard deviation."""
     values = []
     for figures in seeds:
@@ -191,8 +192,7 @@ def mean_and_deviation(seeds, *keys):
         if not figures:
             return "-"
         values.append(statistics.fmean(figures))
-    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.2f}{spread}"
+    return mean_and_deviation(values)
 
 
 def main():

@@ -40,7 +40,17 @@ class Figure:
 
     def __str__(self):
         values = "  ".join(f"{value:.2f}" for value in self.values)
-        return f"{self.name:<20}  {self.mean:6.2f} ± {self.deviation:.2f}   ({values})"
+        return f"{self.name:<20}  {mean_and_deviation(self.values):>13}   ({values})"
+
+
+def mean_and_deviation(values):
+    """The mean of a figure of several runs, with its standard deviation if there is one, as text.
+
+    >>> mean_and_deviation([1.0, 2.0]), mean_and_deviation([1.0])
+    ('1.50 ± 0.71', '1.00')
+    """
+    figure = Figure("", values)
+    return f"{figure.mean:.2f} ± {figure.deviation:.2f}" if len(values) > 1 else f"{figure.mean:.2f}"
 
 
 def run_seeds(path, overrides, count, report=None):
@@ -53,9 +63,8 @@ def run_seeds(path, overrides, count, report=None):
         report: called with the directory of each run when it is over.
 
     Returns:
-        List of `Figure`: those of the test corpus if the recipe has one, else those of the validation. They
-            are
-        written as JSON beside the directories, `_seeds.json` added to `output`.
+        List of `Figure`, of the test corpus if the recipe has one, else of the validation. They are written
+        as JSON beside the directories, `_seeds.json` added to `output`.
 
     Raises:
         RecipeError: as `read_recipe`; or there is neither a test nor a validation corpus.
