@@ -191,6 +191,29 @@ def locked(directory, wait=True):
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def locked_anew(directory):
+    """Makes a directory that may be there and holds its lock, although whoever held it before may delete it.
+
+    A lock belongs to the directory that was opened, not to its name: who waited for one that is gone by then
+    begins again with the next.
+    """
+    with contextlib.ExitStack() as opened:
+        ours = False
+        while not ours:
+            with contextlib.suppress(FileExistsError):  # deleted this moment; a file is found out by `open`
+                directory.mkdir(parents=True, exist_ok=True)
+            if fcntl is None:
+                break
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                opened.callback(os.close, descriptor)
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                ours = os.path.samestat(os.fstat(descriptor), os.stat(directory))
+        yield
+
+
 def _sync(path):
     if os.name == "nt" and Path(path).is_dir():
         return  # Windows flushes no folders

@@ -48,9 +48,7 @@ def fetch(name, source, folder=None, sha256=None, report=None):
     source = Folder(f"{str(source).rstrip('/')}/{name}")
     _check_known(name, source, sha256)
     try:
-        partial.mkdir(parents=True, exist_ok=True)
-        with atomic.locked(partial):  # of two calls one waits for the other
-            partial.mkdir(exist_ok=True)  # which took it away when it was done
+        with atomic.locked_anew(partial):  # of two calls one waits for the other
             manifest = _manifest(name, source, partial, sha256)
             if _is_there(place, manifest):
                 if report is not None:

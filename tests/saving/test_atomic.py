@@ -178,3 +178,23 @@ def test_a_symbolic_link_is_followed(tmp_path):
     (tmp_path / "link").symlink_to("real")
     write_directory(tmp_path / "link", NEW)
     assert (tmp_path / "link").is_symlink() and read_directory(tmp_path / "real").config == {"model": "new"}
+
+
+def test_a_lock_that_its_holder_deletes_keeps_others_out(tmp_path):
+    place, inside, most = tmp_path / ".model.partial", [], []
+
+    def claim():
+        for _ in range(40):
+            with atomic.locked_anew(place):
+                inside.append(1)
+                most.append(len(inside))
+                (place / "file").touch()
+                inside.pop()
+                atomic.remove(place)
+
+    threads = [threading.Thread(target=claim) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 320

@@ -238,11 +238,11 @@ def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
 def test_two_calls_at_a_time(folder, cache, known):
     with contextlib.ExitStack() as stack:
         results = []
-        for _ in range(4):
+        for _ in range(8):
             thread = threading.Thread(target=lambda: results.append(fetch("small", folder)))
             thread.start()
             stack.callback(thread.join)
-    assert results == [cache / "small"] * 4 and same(cache / "small", folder / "small")
+    assert results == [cache / "small"] * 8 and same(cache / "small", folder / "small")
 
 
 def test_where_the_cache_is(tmp_path, monkeypatch):
