@@ -1,5 +1,7 @@
 """What the recurrent translation models share: embeddings, dropout and the output matrix."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -11,6 +13,7 @@ from keraszoo.models.translation_model import TranslationModel
 class RecurrentModel(TranslationModel):
     """Base of the recurrent models: words in, and from a readout to the logits.
 
+        x_j = E[j]                               or sqrt(D) E[j], E of width D
         p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_kernel`, or the target embedding if tied
 
     Args:
@@ -18,8 +21,9 @@ class RecurrentModel(TranslationModel):
         target_vocabulary_size: number of target ids; `None`: as the source.
         source_pad_id: id of padding in the source.
         sizes: all other arguments of the model, for its configuration; of them `embedding_dim`, `dropout` (on
-            embeddings and readout), `share_embeddings` (one embedding for source and target, which wants one
-            joint vocabulary) and `tie_output` (the target embedding is W_o) are used here.
+            embeddings and readout), `scale_embeddings` (the sqrt(D), with E drawn from N(0, 1/D)),
+            `share_embeddings` (one embedding for source and target, which wants one joint vocabulary) and
+            `tie_output` (the target embedding is W_o) are used here.
         readout_dim: width of the readout; with `tie_output` it is `embedding_dim`.
 
     Raises:
@@ -43,12 +47,18 @@ class RecurrentModel(TranslationModel):
                 f"a readout of {readout_dim}, embedding_dim={width}"
             )
         self.sizes = sizes
-        dtype, embedding = self.dtype_policy, keras.layers.Embedding
-        self.target_embedding = embedding(target_vocabulary_size, width, dtype=dtype, name="target_embedding")
+        dtype = self.dtype_policy
+        self.embedding_scale, initializer = 1.0, "uniform"
+        if sizes["scale_embeddings"]:
+            self.embedding_scale = math.sqrt(width)
+            initializer = keras.initializers.RandomNormal(stddev=width**-0.5)
+
+        def embedding(size, name):
+            return keras.layers.Embedding(size, width, initializer, dtype=dtype, name=name)
+
+        self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
         self.source_embedding = (
-            self.target_embedding
-            if share
-            else embedding(source_vocabulary_size, width, dtype=dtype, name="source_embedding")
+            self.target_embedding if share else embedding(source_vocabulary_size, "source_embedding")
         )
         self.embedding_dropout = Dropout(sizes["dropout"], dtype=dtype, name="embedding_dropout")
         self.readout_dropout = Dropout(sizes["dropout"], dtype=dtype, name="readout_dropout")
@@ -65,7 +75,7 @@ class RecurrentModel(TranslationModel):
 
     def embed(self, embedding, words, training=None):
         """Embeddings of words: int `(...)` to `(..., E)`, some dropped in training."""
-        return self.embedding_dropout(embedding(words), training=training)
+        return self.embedding_dropout(self.embedding_scale * embedding(words), training=training)
 
     def logits(self, readout, training=None):
         """`(..., R)` to `(..., V)`."""

@@ -41,6 +41,8 @@ class RNNSearch(RecurrentModel):
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
         dropout: on embeddings, between encoder layers and on the readout.
+        scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
+            Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
         share_embeddings: one embedding for source and target, which wants one joint vocabulary.
         tie_output: use the target embedding as W_o; then `readout_dim` is `embedding_dim`.
         source_pad_id: id of padding in the source.
@@ -90,6 +92,7 @@ class RNNSearch(RecurrentModel):
         cell="gru",
         encoder_layers=1,
         dropout=0.0,
+        scale_embeddings=True,
         share_embeddings=False,
         tie_output=False,
         source_pad_id=0,
@@ -104,6 +107,7 @@ class RNNSearch(RecurrentModel):
             "cell": cell,
             "encoder_layers": encoder_layers,
             "dropout": dropout,
+            "scale_embeddings": scale_embeddings,
             "share_embeddings": share_embeddings,
             "tie_output": tie_output,
         }
@@ -146,7 +150,7 @@ class RNNSearch(RecurrentModel):
 
     def step(self, tokens, state):
         memory = state["memory"]
-        embedded = self.target_embedding(tokens)  # (N, E)
+        embedded = self.embed(self.target_embedding, tokens)  # (N, E)
         context, weights, recurrent = self.decoder.step(
             embedded,
             state["recurrent"],

@@ -33,6 +33,7 @@ MODELS = {
             "num_layers": 1,
             "cell": "gru",
             "reverse_source": False,
+            "scale_embeddings": False,
             "share_embeddings": True,
             "tie_output": True,
         },
@@ -61,6 +62,7 @@ MODELS = {
             "window": "monotonic",
             "half_width": 2,
             "cell": "gru_reset_after",
+            "scale_embeddings": False,
             "share_embeddings": True,
             "tie_output": True,
         },
@@ -72,6 +74,7 @@ MODELS = {
             "embedding_dim": 12,
             "units": 22,
             "cell": "gru_reset_after",
+            "scale_embeddings": False,
             "share_embeddings": True,
             "tie_output": True,
         },
@@ -85,11 +88,15 @@ MODELS = {
             "cell": "lstm",
             "encoder_layers": 2,
             "attention_units": 5,
+            "scale_embeddings": False,
             "share_embeddings": True,
             "tie_output": True,
         },
     ),
-    "SimplifiedRNNSearch": (SimplifiedRNNSearch, {"embedding_dim": 12, "units": 20, "attention_units": 7}),
+    "SimplifiedRNNSearch": (
+        SimplifiedRNNSearch,
+        {"embedding_dim": 12, "units": 20, "attention_units": 7, "scale_embeddings": False},
+    ),
     "Transformer": (
         Transformer,
         {"d_model": 16, "num_layers": 1, "num_heads": 2, "hidden_dim": 32, "dropout": 0.0},
@@ -342,3 +349,16 @@ def test_every_preset_can_be_made_and_changed(name):
     for preset, sizes in cls.presets.items():
         model = cls.preset(preset, source_vocabulary_size=V, dropout=0.25)
         assert model.get_config() | sizes | {"dropout": 0.25} == model.get_config()
+
+
+@pytest.mark.parametrize("name", ["DeepLSTM", "LuongNMT", "RNNEncDec", "RNNSearch", "SimplifiedRNNSearch"])
+def test_scaled_embeddings_are_those_without_the_factor(name):
+    scaled, plain = make(name, scale_embeddings=True), make(name, scale_embeddings=False)
+    width = MODELS[name][1]["embedding_dim"]
+    for weight, found in zip(plain.weights, scaled.weights, strict=True):
+        assert weight.path.split("/")[1:] == found.path.split("/")[1:]
+        weight.assign(found * width**0.5 if "embedding" in weight.path else found)
+    drawn = to_numpy(scaled.source_embedding.embeddings)
+    assert drawn.shape == (V, width) and abs(drawn.std() * width**0.5 - 1) < 0.25
+    batch = random_batch(np.random.default_rng(1))
+    np.testing.assert_allclose(to_numpy(scaled(batch)), to_numpy(plain(batch)), atol=1e-5)

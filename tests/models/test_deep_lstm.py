@@ -38,7 +38,8 @@ def step(stack, x, state):
 
 def forward(model, source, target_in):
     """Logits of one sentence whose words are read in the order given."""
-    E_x, E_y = to_numpy(model.source_embedding.embeddings), to_numpy(model.target_embedding.embeddings)
+    embeddings = model.source_embedding, model.target_embedding
+    E_x, E_y = (E**0.5 * to_numpy(one.embeddings) for one in embeddings)
     state = [(np.zeros(U), np.zeros(U))] * L
     for word in source:
         _, state = step(model.encoder, E_x[word], state)

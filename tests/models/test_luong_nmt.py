@@ -48,7 +48,8 @@ def score(attention, h_t, h_s):
 
 def forward(model, source, target_in):
     """Logits and attention weights of one sentence."""
-    E_x, E_y = to_numpy(model.source_embedding.embeddings), to_numpy(model.target_embedding.embeddings)
+    embeddings = model.source_embedding, model.target_embedding
+    E_x, E_y = (E**0.5 * to_numpy(one.embeddings) for one in embeddings)
     attention, decoder = model.decoder.attention, model.decoder
     state, S = [(np.zeros(U), np.zeros(U))] * 2, len(source)
     memory = [None] * S

@@ -47,7 +47,8 @@ def decoder_step(cell, C, y, h, c):
 
 def forward(model, source, target_in):
     """Logits of one sentence."""
-    E_x, E_y = to_numpy(model.source_embedding.embeddings), to_numpy(model.target_embedding.embeddings)
+    embeddings = model.source_embedding, model.target_embedding
+    E_x, E_y = (E**0.5 * to_numpy(one.embeddings) for one in embeddings)
     h = np.zeros(U)
     for word in source:
         h = encoder_step(model.encoder.cells[0], E_x[word], h)

@@ -21,7 +21,8 @@ def random_model():
 
 def forward(model, source, target_in):
     """Logits and attention weights of one sentence."""
-    E_x, E_y = to_numpy(model.source_embedding.embeddings), to_numpy(model.target_embedding.embeddings)
+    embeddings = model.source_embedding, model.target_embedding
+    E_x, E_y = (E**0.5 * to_numpy(one.embeddings) for one in embeddings)
     W_h, U_h, b_h = (to_numpy(w) for w in model.encoder.cells[0].weights)
     cell, attention = model.decoder.cell, model.decoder.attention
     W_s, U_s, b_s, C_s = (to_numpy(w) for w in (cell.W, cell.U, cell.b, model.decoder.C))

@@ -23,8 +23,8 @@ MODELS = {
         lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="rotary"),
         1,
     ),
-    "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 6),
-    "RNNSearch": (lambda: RNNSearch(V, embedding_dim=7, units=6), 5),
+    "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 8),
+    "RNNSearch": (lambda: RNNSearch(V, embedding_dim=7, units=6), 1),
 }
 
 
