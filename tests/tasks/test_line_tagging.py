@@ -23,9 +23,12 @@ def flat(chunks):
 
 def test_one_object_a_line_whatever_the_chunk(trained_tagger):
     lines = [TEXT, "", "New York"]
-    answers = flat(tag_lines(trained_tagger, lines, json_line))
-    assert answers == flat(tag_lines(trained_tagger, lines, json_line, chunk=1))
-    first, blank, last = map(json.loads, answers)
+    together = first, blank, last = list(map(json.loads, flat(tag_lines(trained_tagger, lines, json_line))))
+    alone = list(map(json.loads, flat(tag_lines(trained_tagger, lines, json_line, chunk=1))))
+    for line, other in zip(together, alone, strict=True):
+        assert (line.keys(), line["text"]) == (other.keys(), other["text"])
+        for found, wanted in zip(line["entities"], other["entities"], strict=True):
+            assert found == pytest.approx(wanted, abs=1e-6)  # another batch, another last digit
     assert first["text"] == TEXT and blank == {"text": "", "entities": []}
     assert [TEXT[e["start"] : e["end"]] for e in first["entities"]] == ["Paris", "Kurt Gödel", "Hedy Lamarr"]
     assert last["entities"][0]["label"] == "LOC"

@@ -145,7 +145,7 @@ def test_ids_alone(exported, trained, sources, details):
 def test_two_exports_in_one_process_keep_their_vocabularies(
     loaded, trained, both_subwords, sources, details, tmp_path
 ):
-    model = Transformer.preset("tiny", source_vocabulary_size=44, target_vocabulary_size=44)
+    model = Transformer(44, d_model=16, num_layers=1, num_heads=2, hidden_dim=32)
     other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
     other.export(tmp_path / "other")
     again = tf.saved_model.load(str(tmp_path / "other"))
