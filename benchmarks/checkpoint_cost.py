@@ -2,7 +2,7 @@
 
     python benchmarks/checkpoint_cost.py
 
-Of a Transformer of 11.7 million weights with Adam's moments, the best weights and, by `--last`, so many of
+Of a Transformer of 9.4 million weights with Adam's moments, the best weights and, by `--last`, so many of
 the last ones. Prints one JSON line. A run of ten minutes between checkpoints spends `save_s / 600` of its
 time on them.
 """

@@ -36,10 +36,12 @@ def plot(points, path):
         panels += [(size, label, cost, keys, chosen) for cost, keys in costs.items() if chosen]
     figure, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.4), squeeze=False)
     for axis, (size, label, cost, keys, chosen) in zip(axes[0], panels, strict=True):
+        highest = 0
         for kind, key in keys.items():
             line = sorted((point[size], point[key]) for point in chosen if point["kind"] == kind)
+            highest = max([highest, *(value for _, value in line)])
             axis.plot(*zip(*line, strict=True), marker="o", color=COLOURS[kind], label=NAMES.get(kind, kind))
-        axis.set(xscale="log", xlabel=label, ylabel=cost, ylim=(0, None))
+        axis.set(xscale="log", xlabel=label, ylabel=cost, ylim=(0, 1.08 * highest))
         axis.legend()
         axis.grid(alpha=0.3)
     figure.tight_layout()

@@ -32,10 +32,10 @@ class Translation:
 
     Args:
         name: in `TRANSLATORS`.
-        batch_tokens, shares: of `TokenBatches`; its `replicas` are the latter.
+        shares, batch_tokens, shapes: the `replicas`, `tokens` and `shapes` of `TokenBatches`.
     """
 
-    def __init__(self, name, batch_tokens, shares):
+    def __init__(self, name, shares, batch_tokens, shapes):
         self.kind, self.sizes = TRANSLATORS[name]
         draw = np.random.default_rng(0)
         sides = [
@@ -43,7 +43,7 @@ class Translation:
             for _ in range(2)
         ]
         corpus = ParallelCorpus.from_ids(*sides, pad_id=0, start_id=2, end_id=3)
-        self.batches = TokenBatches(corpus, batch_tokens, seed=1, replicas=shares, shapes=None)
+        self.batches = TokenBatches(corpus, batch_tokens, seed=1, replicas=shares, shapes=shapes)
 
     def model(self, dtype, dropout):
         """A new model."""
@@ -54,7 +54,8 @@ class Translation:
     def compile(self, model, accumulate):
         """Gives a model its loss and its optimizer."""
         optimizer = make_optimizer(warmup_steps=20, clipnorm=0.5, accumulate=accumulate)
-        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
+        dtype = keras.backend.result_type(model.compute_dtype, "float32")
+        model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=False)
 
 
 class Tagging:
@@ -62,10 +63,10 @@ class Tagging:
 
     Args:
         name: `"recurrent_tagger"` or `"attention_tagger"`, `_crf` behind it for one with a CRF.
-        batch_tokens, shares: of `TagBatches`; its `replicas` are the latter.
+        shares, batch_tokens, shapes: the `replicas`, `tokens` and `shapes` of `TagBatches`.
     """
 
-    def __init__(self, name, batch_tokens, shares):
+    def __init__(self, name, shares, batch_tokens, shapes):
         self.kind, _, crf = name.partition("_tagger")
         self.crf = bool(crf)
         draw = np.random.default_rng(0)
@@ -78,7 +79,7 @@ class Tagging:
             self.sentences.append(TaggedSentence(tuple(words[word] for word in row), tuple(tags)))
         model = self.tagger()
         rows = TaggedRows(self.sentences, model.vocabulary, model.model.features)
-        self.batches = TagBatches(rows, batch_tokens, seed=1, replicas=shares, shapes=None)
+        self.batches = TagBatches(rows, batch_tokens, seed=1, replicas=shares, shapes=shapes)
 
     def tagger(self, **options):
         """A new `EntityTagger`."""
@@ -97,9 +98,9 @@ class Tagging:
         compile_model(model, checked_settings({"optimizer": optimizer, "accumulate": accumulate}))
 
 
-def make_task(name, batch_tokens, shares):
+def make_task(name, shares, batch_tokens, shapes=None):
     """The `Translation` or `Tagging` of a name in `TASKS`."""
-    return (Translation if name in TRANSLATORS else Tagging)(name, batch_tokens, shares)
+    return (Translation if name in TRANSLATORS else Tagging)(name, shares, batch_tokens, shapes)
 
 
 def weights(model):

@@ -4,11 +4,19 @@
     python benchmarks/replicas.py --model recurrent_tagger_crf --replicas 4
     python benchmarks/replicas.py --model rnnsearch --replicas 4 --precision mixed_bfloat16
     python benchmarks/replicas.py --model transformer --replicas 2 --accumulate 2
+    python benchmarks/replicas.py --model transformer --replicas 2 --precision float64
+    python benchmarks/replicas.py --model transformer --strategy reversed
     python benchmarks/replicas.py --model transformer --replicas 2 --dropout 0.3 --seeds 5
+    python benchmarks/replicas.py --model transformer --replicas 2 --shapes 4    # for the time of a step
 
 Both trainings see the same batches: uneven numbers of sentences, a small last batch, clipping, label
 smoothing. Without GPUs the devices are parts of the CPU, which share its cores. With `TF_CONFIG` set and
 `--strategy workers` the other devices are other processes.
+
+In float32 the order of a sum decides the last bit, and a ReLU or the largest of two may then fall on the
+other side; Adam makes as large a step of a small gradient as of a large one, and the difference grows. Two
+ways to tell this from a fault: in float64 hardly anything is left of it, and a control that shares nothing,
+one device once more with the sentences of each batch in reverse order, has it too.
 
 Prints one JSON line. Without dropout: `difference`, |w - w'| / |w| over all that is trained but the biases of
 keys, which change nothing. With it masks differ, and so do weights: the loss of the last ten steps, its mean
@@ -17,6 +25,7 @@ of its own standard error.
 """
 
 import argparse
+import copy
 import json
 import os
 import time
@@ -48,27 +57,29 @@ def main():
     """Parses the command line, trains on both sides, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=TASKS, default="transformer")
-    parser.add_argument("--strategy", choices=["mirrored", "workers"], default="mirrored")
+    parser.add_argument("--strategy", choices=["mirrored", "workers", "reversed"], default="mirrored")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--batch-tokens", type=int, default=1024)
+    parser.add_argument("--shapes", type=int, help="of batches; none: each as long as its sentences")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.dropout and arguments.seeds < 2:
         parser.error("with dropout on nothing can be compared but means: give several --seeds")
-    strategy = make_strategy(arguments.strategy, arguments.replicas)
-    shares = strategy.num_replicas_in_sync * arguments.accumulate
-    task = make_task(arguments.model, arguments.batch_tokens, shares)
+    control = arguments.strategy == "reversed"
+    strategy = None if control else make_strategy(arguments.strategy, arguments.replicas)
+    shares = (1 if control else strategy.num_replicas_in_sync) * arguments.accumulate
+    task = make_task(arguments.model, shares, arguments.batch_tokens, arguments.shapes)
 
-    def run(strategy, accumulate, seed):
+    def run(batches, strategy, accumulate, seed):
         keras.utils.set_random_seed(seed)
         model, clock = task.model(arguments.precision, arguments.dropout), Clock()
         history = train(
             model,
-            task.batches,
+            batches,
             lambda model: task.compile(model, accumulate),
             arguments.steps,
             steps_per_evaluation=PERIOD,
@@ -76,16 +87,25 @@ def main():
             strategy=strategy,
             verbose=0,
         )
-        step = (clock.times[-1] - clock.times[0]) / (arguments.steps - PERIOD)  # the first period compiles
+        # The median: on one device the first batch of each shape waits for the compiler.
+        step = np.median(np.diff(clock.times)) / PERIOD
         return weights(model), history.history["loss"], step
 
+    other = reversed_rows(task.batches) if control else task.batches
     compare = with_dropout if arguments.dropout else without_dropout
     seeds = range(1, arguments.seeds + 1)
     figures = compare(
-        [run(None, 1, seed) for seed in seeds],
-        [run(strategy, arguments.accumulate, seed) for seed in seeds],
+        [run(task.batches, None, 1, seed) for seed in seeds],
+        [run(other, strategy, arguments.accumulate, seed) for seed in seeds],
     )
     print(json.dumps({"bench": "replicas", **vars(arguments), **figures}))
+
+
+def reversed_rows(batches):
+    """The same batches, the sentences of each from the last to the first."""
+    other = copy.copy(batches)
+    other.batch = lambda *which: keras.tree.map_structure(lambda rows: rows[::-1], batches.batch(*which))
+    return other
 
 
 def without_dropout(alone, shared):
@@ -115,7 +135,7 @@ def with_dropout(alone, shared):
 
 
 def milliseconds(side):
-    """The mean time of a step."""
+    """The time of a step: of the median period, the mean over the seeds."""
     return round(1000 * float(np.mean([step for *_, step in side])), 1)
 
 
