@@ -69,10 +69,16 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
     ran, options = [], {"data": tmp_path, "output": tmp_path / "out"}
     told = SimpleNamespace(metrics={"training": {"target_tokens": 60_001_778}}, model=RNNSearch())
     told.translate = lambda sources, max_length=60: [source.replace(".", "!") for source in sources]
-    monkeypatch.setattr(lineage, "run_recipe", lambda recipe: ran.append(Path(recipe.output).name))
+    monkeypatch.setattr(lineage, "run_recipe", ran.append)
     monkeypatch.setattr(lineage, "Translator", SimpleNamespace(from_preset=lambda place: told))
-    lineage.train(SimpleNamespace(**options, models=["cho", "luong"], seeds=None))
-    assert ran == ["cho_seed1", "luong_seed1", "cho_seed2", "cho_seed3"]
+    lineage.train(SimpleNamespace(**options, models=["cho", "luong"], seeds=None, set=["training.epochs=2"]))
+    assert [Path(recipe.output).name for recipe in ran] == [
+        "cho_seed1",
+        "luong_seed1",
+        "cho_seed2",
+        "cho_seed3",
+    ]
+    assert {recipe.training.epochs for recipe in ran} == {2}
     assert (tmp_path / "out" / "train.tsv").read_text().splitlines() == [
         *(f"{i}.\t{i}!" for i in range(4)),
         "4. 5.\t4! 5!",
