@@ -18,6 +18,7 @@ from keraszoo.layers.masking import causal_mask, masked_softmax
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
+from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.sentence_encoder import SentenceEncoder
@@ -41,6 +42,7 @@ __all__ = [
     "MemoryHop",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "RecurrentCell",
     "RecurrentStack",
     "ScaledDotProductAttention",
     "SentenceEncoder",

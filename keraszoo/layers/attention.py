@@ -30,9 +30,10 @@ class Attention(keras.layers.Layer):
         value: `(B, S, D)`, what is summed.
         key: `(B, S, ...)`, what is compared with the queries; `None`: the values.
         query_mask: accepted since Keras fills it in; a query of padding is not treated in any special way.
+            The mask that an `Embedding(mask_zero=True)` gave the queries goes on with the context.
         value_mask: bool `(B, S)`, `True` = attend; arrives by itself from `Embedding(mask_zero=True)`.
         attention_mask: bool `(B, T, S)`, which query may see which value.
-        use_causal_mask: query t sees values up to t alone.
+        use_causal_mask: query t sees values up to t alone, both counted from the first.
         positions: int `(T,)`, where each query stands, or `(1,)` where all stand at one place; `None`: 0 to
             T - 1. Layers whose scores or windows know of positions read it.
         training: whether dropout is on.
@@ -106,12 +107,17 @@ class Attention(keras.layers.Layer):
         training=None,
     ):
         keys, values = self.prepare(value, key)
-        causal = causal_mask(ops.shape(query)[1]) if use_causal_mask else None
-        mask = combine_masks(value_mask, attention_mask, causal)
+        mask = self._seen(query, value, value_mask, attention_mask, use_causal_mask)
         return self.attend(query, keys, values, mask, positions, training=training)
 
-    def compute_mask(self, query, value=None, query_mask=None, value_mask=None):
-        return query_mask, None
+    def _seen(self, query, value, value_mask, attention_mask, use_causal_mask):
+        """The masks of a call as one, `(B or 1, T or 1, S)`, or `None`."""
+        lengths = ops.shape(query)[1], ops.shape(value)[1]
+        return combine_masks(value_mask, attention_mask, causal_mask(*lengths) if use_causal_mask else None)
+
+    def compute_mask(self, query, previous_mask=None):
+        """Keras gives the query and its mask: the context has a vector for each query, and so its mask."""
+        return previous_mask, None
 
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
         return (*query_shape[:2], value_shape[-1]), (*query_shape[:2], value_shape[1])

@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
+from keraszoo.layers.sizes import check_sizes
 
 
 def additive_scores(queries, keys, v):
@@ -61,8 +62,7 @@ class BahdanauAttention(Attention):
 
     def __init__(self, units, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(dropout=dropout, **kwargs)
-        if not isinstance(units, int) or units < 1:
-            raise ValueError(f"units must be a positive integer. Received: units={units!r}")
+        check_sizes(units=units)
         self.units = units
         self.use_bias = use_bias
 

@@ -6,8 +6,9 @@ import keras
 from keras import ops
 
 from keraszoo.layers.attention import Attention
+from keraszoo.layers.masking import masked_softmax
 
-LOWEST = -6e4  # of a score: above what a masked one is set to, and within half precision
+LOWEST = -3e38  # of a score: what float32 holds
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -18,7 +19,8 @@ class KernelAttention(Attention):
 
     with x the query, x_i the keys, y_i the values and h the `bandwidth`. That is attention with the scores
     -|x - x_i|^2 / 2 h^2: their softmax is the kernel, normalised. Since a softmax is taken of differences,
-    a query far from all keys gets the value of the nearest, where the formula as it stands is 0 / 0.
+    a query far from all keys gets the value of the nearest that is not masked, where the formula as it stands
+    is 0 / 0. Scores and softmax are in float32 whatever the precision.
 
     A learned bandwidth is trained as its logarithm, so that it stays positive. To fit it, predict each
     example from the others (`attention_mask` with a diagonal of `False`): if an example may look at itself,
@@ -71,18 +73,27 @@ class KernelAttention(Attention):
         self.log_bandwidth = None
         if self.learn_bandwidth:
             initializer = keras.initializers.Constant(math.log(self.bandwidth))
-            self.log_bandwidth = self.add_weight(name="log_bandwidth", shape=(), initializer=initializer)
+            self.log_bandwidth = self.add_weight(
+                name="log_bandwidth", shape=(), initializer=initializer, autocast=False
+            )
 
     def scores(self, query, keys):
+        """-|x - x_i|^2 / 2, the scores of h = 1, in float32; `normalize` divides them by h^2."""
         query, keys = ops.convert_to_tensor(query), ops.convert_to_tensor(keys)
         differences = ops.cast(query, "float32")[:, :, None] - ops.cast(keys, "float32")[:, None]
+        return -0.5 * ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
+
+    def normalize(self, scores, mask):
+        """A softmax does not see what is added to a row: how much farther than the nearest is what counts,
+        and that is small before it is divided.
+        """
         log_bandwidth = math.log(self.bandwidth)
         if self.log_bandwidth is not None:
             log_bandwidth = ops.cast(self.log_bandwidth, "float32")
-        squares = ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
-        scores = -0.5 * squares * ops.exp(-2.0 * log_bandwidth)
-        # A softmax does not see what is added to a row: now the nearest is near 0, whatever the bandwidth.
-        return ops.cast(ops.maximum(ops.log_softmax(scores), LOWEST), self.compute_dtype)
+        kept = scores if mask is None else ops.where(mask, scores, LOWEST)
+        nearest = ops.max(kept, axis=-1, keepdims=True, initial=LOWEST)
+        scores = (kept - ops.stop_gradient(nearest)) * ops.exp(-2.0 * log_bandwidth)
+        return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
 
     def get_config(self):
         own = {"bandwidth": self.bandwidth, "learn_bandwidth": self.learn_bandwidth}

@@ -6,9 +6,11 @@ from keras import ops
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.bahdanau_attention import additive_scores
 from keraszoo.layers.linear import linear
+from keraszoo.layers.sizes import check_optional_sizes
 
 SCORES = ("dot", "general", "concat")
 WINDOWS = (None, "monotonic", "predictive")
+NAMES = {"global": None, "local-m": "monotonic", "local-p": "predictive"}  # in the paper
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -39,7 +41,8 @@ class LuongAttention(Attention):
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.
-        window: `None`, `"monotonic"` or `"predictive"`.
+        window: `None`, `"monotonic"` or `"predictive"`; or by the paper's names, which mean the same,
+            `"global"`, `"local-m"` or `"local-p"`.
         half_width: D of the equations, in words; 10 in the paper.
         units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
         dropout: share of the attention weights dropped in training.
@@ -50,8 +53,8 @@ class LuongAttention(Attention):
         `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
 
     Raises:
-        ValueError: if score or window is unknown, `half_width` is not positive, or queries and keys of `dot`
-            differ in width.
+        ValueError: if score or window is unknown, `half_width` is not a number above 0, `units` is not a
+            positive integer, or queries and keys of `dot` differ in width.
 
     Example:
 
@@ -69,12 +72,13 @@ class LuongAttention(Attention):
         super().__init__(dropout=dropout, **kwargs)
         if score not in SCORES:
             raise ValueError(f"score must be one of {SCORES}. Received: score={score!r}")
-        if window not in WINDOWS:
-            raise ValueError(f"window must be one of {WINDOWS}. Received: window={window!r}")
-        if not half_width > 0:
-            raise ValueError(f"half_width must be above 0. Received: half_width={half_width!r}")
+        if window not in (*WINDOWS, *NAMES):
+            raise ValueError(f"window must be one of {(*WINDOWS, *NAMES)}. Received: window={window!r}")
+        if not (isinstance(half_width, (int, float)) and half_width > 0):
+            raise ValueError(f"half_width must be a number above 0. Received: half_width={half_width!r}")
+        check_optional_sizes(units=units)
         self.score = score
-        self.window = window
+        self.window = NAMES.get(window, window)
         self.half_width = half_width
         self.units = units
 

@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.layers.sizes import check_optional_sizes
 from keraszoo.layers.time_loop import over_time
 
 
@@ -44,7 +45,7 @@ class LuongDecoder(keras.layers.Layer):
         The readouts h~_t, `(B, T, R)`, in (-1, 1).
 
     Raises:
-        ValueError: if `cell` is unknown.
+        ValueError: if `cell` is unknown, or a size is not a positive integer.
 
     Example:
 
@@ -71,6 +72,7 @@ class LuongDecoder(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_optional_sizes(readout_dim=readout_dim)
         self.supports_masking = True
         self.attention = attention
         self.units = units

@@ -41,17 +41,19 @@ def _softmax(scores):
     return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
-def causal_mask(length):
+def causal_mask(length, memory_length=None):
     """The lower triangle: position t may look at positions up to t.
 
     Args:
-        length: T, an integer or a scalar tensor.
+        length: T, how many positions look, an integer or a scalar tensor.
+        memory_length: S, how many are looked at, both counted from the first; `None`: T.
 
     Returns:
-        bool `(1, T, T)`, `True` = keep.
+        bool `(1, T, S)`, `True` = keep.
     """
     positions = ops.arange(length)
-    return (positions[:, None] >= positions[None, :])[None]
+    seen = positions if memory_length is None else ops.arange(memory_length)
+    return (positions[:, None] >= seen[None, :])[None]
 
 
 def combine_masks(*masks):

@@ -8,6 +8,9 @@ def maxout(x):
 
         t_k = max(x_{2k-1}, x_{2k})
 
+    Raises:
+        ValueError: if the width is odd.
+
     Example:
 
     >>> ops.convert_to_numpy(maxout(ops.array([[1, 3, 2, 0]]))).tolist()
@@ -15,4 +18,6 @@ def maxout(x):
 
     Reference: Goodfellow et al.: Maxout Networks, 2013, https://arxiv.org/abs/1302.4389.
     """
-    return ops.max(ops.reshape(x, (*ops.shape(x)[:-1], x.shape[-1] // 2, 2)), axis=-1)
+    if x.shape[-1] % 2:
+        raise ValueError(f"maxout takes pairs: the width must be even. Received: shape {tuple(x.shape)}")
+    return ops.maximum(x[..., ::2], x[..., 1::2])

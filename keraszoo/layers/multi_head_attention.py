@@ -10,6 +10,7 @@ from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import combine_masks, masked_softmax
 from keraszoo.layers.relative_positions import relative_scores, relative_values, relative_vectors
 from keraszoo.layers.rotary_positions import rotate
+from keraszoo.layers.sizes import check_optional_sizes, check_sizes
 
 
 def _batch(x):
@@ -53,16 +54,19 @@ class MultiHeadAttention(Attention):
         relative: relative positions: the largest distance k that has vectors of its own; `None`: none.
         dropout: share of the attention weights dropped in training.
 
-    Call arguments: as for `Attention`; `positions` are read with `rotary` and `relative`. Self-attention is
-    `layer(x, x)`, causal with `use_causal_mask=True`.
+    Call arguments: as for `Attention`, `positions` being read with `rotary` and `relative`, and beside them
+        key_positions: int `(S,)`, where each key stands, or `(1,)` where all stand at one place; `None`: 0 to
+            S - 1, whatever `positions` are. Self-attention of words that stand elsewhere wants both.
+
+    Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
 
     Returns:
         `(context, attention_weights)`: `(B, T, output_dim)` and `(B, H, T, S)`. A query that may see nothing
         has attention weights of zero and, as its heads are zero, the context b_o.
 
     Raises:
-        ValueError: if `num_heads`, `key_dim` or `relative` is not a positive integer, or `key_dim` is odd
-            with `rotary`.
+        ValueError: if `num_heads`, a width or `relative` is not a positive integer, or `key_dim` is odd with
+            `rotary`.
 
     Example:
 
@@ -88,10 +92,8 @@ class MultiHeadAttention(Attention):
         **kwargs,
     ):
         super().__init__(dropout=dropout, **kwargs)
-        numbers = {"num_heads": num_heads, "key_dim": key_dim}
-        for name, number in (numbers if relative is None else {**numbers, "relative": relative}).items():
-            if not isinstance(number, int) or number < 1:
-                raise ValueError(f"{name} must be a positive integer. Received: {name}={number!r}")
+        check_sizes(num_heads=num_heads, key_dim=key_dim)
+        check_optional_sizes(value_dim=value_dim, output_dim=output_dim, relative=relative)
         if rotary and key_dim % 2:
             raise ValueError(f"rotary positions turn pairs: key_dim must be even. Received: {key_dim}")
         self.num_heads = num_heads
@@ -155,10 +157,27 @@ class MultiHeadAttention(Attention):
     def _distances(self, vectors, scores, positions, key_positions):
         """`(T or 1, S, d)` vectors for scores `(B, H, T, S)`; who has no positions stands in order."""
         positions, key_positions = (
-            ops.arange(ops.shape(scores)[axis]) if given is None else given
+            ops.arange(ops.shape(scores)[axis], dtype="int32") if given is None else ops.cast(given, "int32")
             for given, axis in ((positions, 2), (key_positions, 3))
         )
         return relative_vectors(vectors, positions, key_positions)
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        positions=None,
+        key_positions=None,
+        training=None,
+    ):
+        keys, values = self.prepare(value, key, key_positions)
+        mask = self._seen(query, value, value_mask, attention_mask, use_causal_mask)
+        return self.attend(query, keys, values, mask, positions, key_positions, training=training)
 
     def attend(self, query, keys, values, mask=None, positions=None, key_positions=None, training=None):
         """See `Attention.attend`. `key_positions`, int `(S,)`, says where the keys of a cache stand, 0 to

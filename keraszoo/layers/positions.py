@@ -3,6 +3,9 @@
 import keras
 from keras import ops
 
+ADDED_POSITIONS = ("sinusoidal", "learned")  # to the words; the others are the attention's
+POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
+
 
 def angles_of(positions, width, max_wavelength=10_000):
     """`pos / max_wavelength^(2i / width)`, float32: int `(T,)` to `(T, width / 2)`."""
@@ -134,3 +137,16 @@ class LearnedPositions(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "max_positions": self.max_positions}
+
+
+def added_positions(positions, max_positions, **options):
+    """The layer that adds one of `POSITIONS` to the words, with `options`; it adds nothing where attention
+    does it. An unknown one is an error.
+    """
+    if positions not in POSITIONS:
+        raise ValueError(f"positions must be one of {POSITIONS}. Received: {positions!r}")
+    if positions == "sinusoidal":
+        return PositionalEncoding(**options)
+    if positions == "learned":
+        return LearnedPositions(max_positions, **options)
+    return keras.layers.Identity(**options)

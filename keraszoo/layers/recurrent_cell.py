@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.linear import linear
+from keraszoo.layers.sizes import check_sizes
 
 GATES = {"rnn": 1, "gru": 3, "gru_reset_after": 3, "lstm": 4}
 
@@ -50,7 +51,7 @@ class RecurrentCell(keras.layers.Layer):
         The next state, a list like `state`.
 
     Raises:
-        ValueError: if `cell` is unknown.
+        ValueError: if `cell` is unknown, or `units` is not a positive integer.
 
     Example:
 
@@ -66,6 +67,7 @@ class RecurrentCell(keras.layers.Layer):
 
     def __init__(self, units, cell="gru", **kwargs):
         super().__init__(**kwargs)
+        check_sizes(units=units)
         self.units = units
         self.cell = check_cell(cell)
         self.width = GATES[cell] * units  # of what `project` gives

@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_cell import RecurrentCell
+from keraszoo.layers.sizes import check_sizes
 from keraszoo.layers.time_loop import over_time
 
 
@@ -38,7 +39,7 @@ class RecurrentStack(keras.layers.Layer):
         last word that was read, a list of lists of `(B, U)`.
 
     Raises:
-        ValueError: if `cell` is unknown.
+        ValueError: if `cell` is unknown, or `units` or `num_layers` is not a positive integer.
 
     Example:
 
@@ -54,6 +55,7 @@ class RecurrentStack(keras.layers.Layer):
 
     def __init__(self, units, cell="lstm", num_layers=1, dropout=0.0, backward=False, **kwargs):
         super().__init__(**kwargs)
+        check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
         self.units = units
         self.cell = cell

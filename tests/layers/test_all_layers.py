@@ -29,6 +29,7 @@ from keraszoo.layers import (
     MemoryHop,
     MultiHeadAttention,
     PositionalEncoding,
+    RecurrentCell,
     RecurrentStack,
     ScaledDotProductAttention,
     SentenceEncoder,
@@ -75,6 +76,7 @@ LAYERS = {
         VALUE,
     ),
     "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),
+    "RecurrentCell": (lambda: RecurrentCell(4, "gru_reset_after"), ((D,), (4,))),
     "RecurrentStack": (
         lambda: RecurrentStack(4, "gru_reset_after", num_layers=2, dropout=0.1, backward=True),
         QUERY,
@@ -96,6 +98,7 @@ ORTHOGONAL = {
     "BidirectionalEncoder",
     "CharacterEncoder",
     "LuongDecoder",
+    "RecurrentCell",
     "RecurrentStack",
 }
 # Its scores are sums over whole sentences, and stay in float32.
@@ -139,6 +142,8 @@ def call(layer, inputs):
         inputs = [*others, layer.initial_state(first)]
     if isinstance(layer, LuongDecoder):
         inputs = [*others, [cell.first_state(first) for cell in layer.stack.cells]]
+    if isinstance(layer, RecurrentCell):
+        inputs = [*others, layer.first_state(first)]
     return layer(*inputs)
 
 
@@ -262,6 +267,8 @@ for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
         first = keras.ops.convert_to_tensor(inputs[2])
         layers = layer.stack.cells if name == "LuongDecoder" else None
         inputs[2] = [cell.first_state(first) for cell in layers] if layers else layer.initial_state(first)
+    if name == "RecurrentCell":
+        inputs[1] = layer.first_state(keras.ops.convert_to_tensor(inputs[1]))
     layer(*inputs)
     layer.set_weights(part("weight"))
     for i, x in enumerate(keras.tree.flatten(layer(*inputs))):

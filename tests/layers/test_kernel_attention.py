@@ -70,6 +70,64 @@ def test_a_masked_neighbour_takes_no_weight_from_the_others():
     np.testing.assert_allclose(to_numpy(context)[0, 0], [7.0], atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_the_nearest_that_is_not_masked_counts(dtype):
+    x, y = np.array([[[0.0], [8.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
+    mask = np.array([[False, True, True]])
+    layer = KernelAttention(0.02, dtype=dtype)
+    context, weights = layer(np.zeros((1, 1, 1), "float32"), y, key=x, value_mask=mask)
+    assert ops.convert_to_numpy(ops.cast(weights, "float32")).tolist() == [[[0.0, 1.0, 0.0]]]
+    assert float(ops.cast(context, "float32")[0, 0, 0]) == 6.0
+
+
+def test_weights_are_made_in_float32_whatever_the_precision():
+    rng = np.random.default_rng(3)
+    x, y, query = (rng.integers(-8, 8, (1, n, 1)) / 4.0 for n in (S, S, T))  # exact in bfloat16
+    _, exact = KernelAttention(0.3)(query, y, key=x)
+    _, weights = KernelAttention(0.3, dtype="mixed_bfloat16")(query, y, key=x)
+    assert to_numpy(ops.cast(exact, "bfloat16") == weights).all()
+
+
+def test_an_empty_batch_is_an_empty_estimate():
+    context, weights = KernelAttention()(np.zeros((0, 2, 3), "float32"), np.zeros((0, 4, 3), "float32"))
+    assert tuple(context.shape) == (0, 2, 3)
+    assert tuple(weights.shape) == (0, 2, 4)
+
+
+def test_a_learned_bandwidth_is_not_rounded():
+    found = []
+    for dtype in ("float32", "mixed_bfloat16"):
+        layer = KernelAttention(0.3, learn_bandwidth=True, dtype=dtype)
+        zeros = np.zeros((1, 1, 1), "float32")
+        layer(zeros, zeros)
+        with keras.src.backend.AutocastScope(layer.compute_dtype):
+            found.append(float(ops.cast(layer.log_bandwidth, "float32")))
+    assert found[0] == found[1] == pytest.approx(math.log(0.3), rel=1e-6)
+
+
+def test_a_bandwidth_learns_though_the_nearest_is_masked():
+    # all numbers are powers of two and exact; the scores, -131072 and -131076, are 4 apart
+    x = np.array([[[0.0], [8.0], [8 + 2**-13]]], "float32")
+    y = np.array([[[5.0], [6.0], [8.0]]], "float32")
+    h, rate, mask = 2**-6, 1e-3, np.array([[False, True, True]])
+
+    def estimate(h):
+        share = 1 / (1 + math.exp(-(x[0, 2, 0].item() ** 2 - 64) / (2 * h * h)))
+        return 6 * share + 8 * (1 - share)
+
+    layer = KernelAttention(h, learn_bandwidth=True)
+    query, value, key = keras.Input((1, 1)), keras.Input((3, 1)), keras.Input((3, 1))
+    model = keras.Model((query, value, key), layer(query, value, key=key, attention_mask=mask[None])[0])
+    model.compile(keras.optimizers.SGD(rate), loss="mae")
+    before = float(to_numpy(layer.log_bandwidth))
+    loss = model.train_on_batch((np.zeros((1, 1, 1)), y, x), np.zeros((1, 1, 1)))
+    assert loss == pytest.approx(estimate(h), rel=1e-2)
+    gradient = (before - float(to_numpy(layer.log_bandwidth))) / rate
+    step = 1e-5
+    rise = estimate(h * math.exp(step)) - estimate(h * math.exp(-step))
+    assert gradient == pytest.approx(rise / (2 * step), rel=0.05)
+
+
 def leave_one_out(x, y, h):
     """By a loop, in float64: the mean squared error of predicting each example from the others."""
     total = 0.0

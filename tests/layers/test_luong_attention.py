@@ -154,13 +154,30 @@ def test_the_place_is_learned_through_the_gaussian():
     ("arguments", "said"),
     [
         ({"score": "cosine"}, "score must be one of .*Received: score='cosine'"),
-        ({"window": "local-p"}, "window must be one of .*Received: window='local-p'"),
-        ({"half_width": 0}, "half_width must be above 0. Received: half_width=0"),
+        ({"window": "local"}, "window must be one of .*'predictive', 'global', .*Received: window='local'"),
+        ({"half_width": 0}, "half_width must be a number above 0. Received: half_width=0"),
+        ({"half_width": "3"}, "half_width must be a number above 0. Received: half_width='3'"),
+        ({"units": 0}, "units must be a positive integer. Received: units=0"),
+        ({"units": -3}, "units must be a positive integer. Received: units=-3"),
     ],
 )
 def test_errors(arguments, said):
     with pytest.raises(ValueError, match=said):
         LuongAttention(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "window"), [("global", None), ("local-m", "monotonic"), ("local-p", "predictive")]
+)
+def test_windows_by_the_names_of_the_paper(name, window):
+    rng = np.random.default_rng(0)
+    query, value = (rng.normal(size=(2, n, 4)).astype("float32") for n in (3, 7))
+    ours, theirs = LuongAttention("dot", window, 1), LuongAttention("dot", name, 1)
+    assert theirs.get_config() == {**ours.get_config(), "name": theirs.name}
+    ours(query, value), theirs(query, value)
+    theirs.set_weights(ours.get_weights())
+    for a, b in zip(ours(query, value), theirs(query, value), strict=True):
+        np.testing.assert_array_equal(to_numpy(a), to_numpy(b))
 
 
 def test_dot_wants_one_width():

@@ -59,6 +59,7 @@ def test_causal_mask_is_the_lower_triangle():
         to_numpy(causal_mask(3)), [[[True, False, False], [True, True, False], [True, True, True]]]
     )
     assert tuple(causal_mask(0).shape) == (1, 0, 0)
+    np.testing.assert_array_equal(to_numpy(causal_mask(2, 3)), [[[True, False, False], [True, True, False]]])
 
 
 def test_masks_combine_by_and_and_none_masks_nothing():

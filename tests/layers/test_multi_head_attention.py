@@ -133,6 +133,26 @@ def test_stepping_with_a_cache_equals_the_causal_pass():
         np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [{"rotary": True}, {"relative": 2}])
+def test_shifting_queries_and_keys_alike_changes_nothing(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 5, 7)).astype("float32")
+    layer = MultiHeadAttention(num_heads=3, key_dim=4, **kind)
+    layer(x, x)
+    randomize(layer, rng)
+    here = layer(x, x, use_causal_mask=True)
+    there = np.arange(5) + 11
+    shifted = layer(x, x, use_causal_mask=True, positions=there, key_positions=there)
+    for a, b in zip(here, shifted, strict=True):
+        np.testing.assert_allclose(to_numpy(a), to_numpy(b), atol=1e-5)
+    # queries alone: what they stand before is another word
+    alone = layer(x, x, use_causal_mask=True, positions=there)
+    assert np.abs(to_numpy(alone[1]) - to_numpy(here[1])).max() > 1e-3
+    # and keys that stand in order, said or not
+    said = layer(x, x, positions=np.arange(5), key_positions=np.arange(5), use_causal_mask=True)
+    np.testing.assert_allclose(to_numpy(said[0]), to_numpy(here[0]), atol=1e-6)
+
+
 @pytest.mark.parametrize("sizes", [{"num_heads": 0, "key_dim": 3}, {"num_heads": 2, "key_dim": 1.5}])
 def test_sizes_must_be_positive_integers(sizes):
     with pytest.raises(ValueError, match="must be a positive integer. Received: (num_heads=0|key_dim=1.5)"):

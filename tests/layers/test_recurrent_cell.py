@@ -135,3 +135,9 @@ def test_the_number_of_weights(kind, count):
 def test_a_cell_that_nobody_knows_is_an_error():
     with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'gru_reset_after', 'lstm', 'rnn'\]"):
         RecurrentCell(3, "peephole")
+
+
+@pytest.mark.parametrize("units", [0, -3, 2.5, "3"])
+def test_units_must_be_a_positive_integer(units):
+    with pytest.raises(ValueError, match="units must be a positive integer. Received: units="):
+        RecurrentCell(units)

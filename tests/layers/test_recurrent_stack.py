@@ -98,3 +98,9 @@ def test_dropout_stands_between_layers_in_training_alone():
     assert np.abs(silent - noisy).max() > 1e-3
     one_layer, _ = random_stack("lstm", 1, dropout=0.5)
     np.testing.assert_array_equal(to_numpy(one_layer(x)[0]), to_numpy(one_layer(x, training=True)[0]))
+
+
+@pytest.mark.parametrize("sizes", [{"units": 0}, {"units": -3}, {"units": 3, "num_layers": 0}])
+def test_sizes_must_be_positive_integers(sizes):
+    with pytest.raises(ValueError, match="(units|num_layers) must be a positive integer. Received: "):
+        RecurrentStack(**sizes)
