@@ -8,14 +8,15 @@
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
 multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 1.9 million
-parameters. A training takes about 10 minutes of one core; RESULTS.md has what has been run. One that was
+parameters. A training takes 5 to 9 minutes of one core; RESULTS.md has what has been run. One that was
 stopped goes on, one that is finished is not made again. `compare` writes the translations of each model,
 `lineage.md` and `by_length.png` into `--output`.
 
 Multi30k's captions have 4 to 34 words, half of them below 12: too short for what the papers say, that a fixed
-vector loses long sentences and attention does not. So half of the captions stand alone in the training text
-and the others are joined by two, three and four, each once; and the figures by length are of the test set
-alone and of the same captions joined: sources of up to 70 words, no part of which is harder than before.
+vector loses long sentences and attention does not. So they are joined, each caption once, to training pairs
+of which half are one caption alone and the others two, three or four; and the figures by length are of the
+test set alone and of the same captions joined: sources of up to 70 words, no part of which is harder than
+before.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
@@ -156,15 +158,21 @@ def translations(place, options):
     return file.read_text(encoding="utf-8").splitlines()
 
 
+def trained(name, options):
+    """The directories of a model's trainings, by seed: one that has been translated has been trained to its
+    end.
+    """
+    files = (options.output / "translations").glob("*.txt")
+    found = [re.match(rf"{name}_seed(\d+)-", file.name) for file in files]
+    seeds = sorted({int(match[1]) for match in found if match})
+    return [options.output / f"{name}_seed{seed}" for seed in seeds]
+
+
 def compare(options):
     """Scores all that was trained, and other models, and draws BLEU by length."""
     alone, longer = test_pairs(options.data)
     sources, references = map(list, zip(*alone, *longer, strict=True))
-    groups, folder = {}, options.output / "translations"
-    for name, (paper, _, _) in MODELS.items():
-        seeds = [options.output / f"{name}_seed{seed}" for seed in SEEDS]
-        # One that has been translated once has been trained to its end.
-        groups[f"{name} ({paper})"] = [seed for seed in seeds if any(folder.glob(f"{seed.name}-*"))]
+    groups = {f"{name} ({paper})": trained(name, options) for name, (paper, _, _) in MODELS.items()}
     groups = {label: places for label, places in groups.items() if places}
     groups |= {str(place): [place] for place in options.others}
     rows, by_length = [], {}

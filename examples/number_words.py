@@ -74,13 +74,17 @@ def arguments():
     parser.add_argument("model", nargs="?", choices=SIZES, default="rnnsearch")
     parser.add_argument("settings", nargs="*", help="arguments of the model, such as units=64")
     parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for setting in options.settings:
+        if "=" not in setting:
+            parser.error(f"a setting is NAME=VALUE, such as units=64. Received: {setting!r}")
+    return options
 
 
 def main():
     """Trains, scores, exports, translates and draws."""
     options = arguments()
-    settings = {name: yaml.safe_load(value) for name, value in (s.split("=") for s in options.settings)}
+    settings = {name: yaml.safe_load(value) for name, value in (s.split("=", 1) for s in options.settings)}
     folder = Path("runs/number_words", options.model)
     started = time.perf_counter()
     keras.utils.set_random_seed(options.seed)

@@ -21,8 +21,9 @@ class DeepLSTM(RecurrentModel):
 
     There is no attention: everything that the decoder knows of the source are the L states it begins with.
 
-    Departures: dropout and output biases (the paper has none), both sides begin at their own ends: the source
-    is read from its `</s>`, the target from `<s>`.
+    Departures: dropout, scaled embeddings (`scale_embeddings`; the preset `paper` has neither) and output
+    biases (the paper has none); both sides begin at their own ends: the source is read from its `</s>`, the
+    target from `<s>`.
 
     Presets: `paper` (4 layers of 1000 units, 1000-d embeddings); `small` and `tiny` for small data.
 
@@ -51,8 +52,8 @@ class DeepLSTM(RecurrentModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `cell` is unknown, shared embeddings meet two vocabulary sizes, or a tied output
-            another width.
+        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
+            vocabulary sizes, or a tied output another width.
 
     Example:
 
@@ -67,7 +68,7 @@ class DeepLSTM(RecurrentModel):
 
     attends = False
     presets = {
-        "paper": {"embedding_dim": 1000, "units": 1000, "num_layers": 4},
+        "paper": {"embedding_dim": 1000, "units": 1000, "num_layers": 4, "scale_embeddings": False},
         "small": {
             "embedding_dim": 256,
             "units": 256,

@@ -23,7 +23,8 @@ class LuongNMT(RecurrentModel):
     decoder begins beside the first one. What the encoder writes stays beside its word, so that attention
     weights and the places of local attention are those of the sentence as it was given.
 
-    Departure: an output bias. Dropout is the paper's: on embeddings, between layers and on the readout.
+    Departures: an output bias, and scaled embeddings (`scale_embeddings`), which the preset `paper` has not.
+    Dropout is the paper's: on embeddings, between layers and on the readout.
 
     Presets: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, source reversed, input feeding,
     local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with global
@@ -37,10 +38,11 @@ class LuongNMT(RecurrentModel):
         embedding_dim: width of the embeddings of both sides.
         units: U, of each layer.
         num_layers: layers of the encoder and of the decoder.
-        readout_dim: width of h~; `None`: U.
+        readout_dim: width of h~; `None`: U, or `embedding_dim` with `tie_output`.
         score: `"dot"`, `"general"` or `"concat"`.
-        window: `None` (global), `"monotonic"` (local-m) or `"predictive"` (local-p).
+        window: `None` or `"global"`, `"monotonic"` or `"local-m"`, `"predictive"` or `"local-p"`.
         half_width: D, of a window.
+        attention_units: width of the hidden layers of `concat` and of local-p; `None`: U.
         input_feeding: feed the readout to the next step. Without it training runs the recurrence once and
             attends over all steps at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
@@ -49,7 +51,7 @@ class LuongNMT(RecurrentModel):
         scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
             Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
         share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as W_s; then `readout_dim` is `embedding_dim`.
+        tie_output: use the target embedding as W_s, which wants `readout_dim` to be `embedding_dim`.
         source_pad_id: id of padding in the source.
 
     Call arguments:
@@ -60,7 +62,8 @@ class LuongNMT(RecurrentModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `cell`, `score` or `window` is unknown, or shared embeddings meet two vocabulary sizes.
+        ValueError: if `cell`, `score` or `window` is unknown, a size is not a positive integer, shared
+            embeddings meet two vocabulary sizes, or a tied output another `readout_dim`.
 
     Example:
 
@@ -81,6 +84,7 @@ class LuongNMT(RecurrentModel):
             "window": "predictive",
             "half_width": 10,
             "dropout": 0.2,
+            "scale_embeddings": False,
         },
         "small": {
             "embedding_dim": 256,
@@ -104,6 +108,7 @@ class LuongNMT(RecurrentModel):
         score="general",
         window=None,
         half_width=10,
+        attention_units=None,
         input_feeding=True,
         cell="lstm",
         reverse_source=True,
@@ -122,6 +127,7 @@ class LuongNMT(RecurrentModel):
             "score": score,
             "window": window,
             "half_width": half_width,
+            "attention_units": attention_units,
             "input_feeding": input_feeding,
             "cell": cell,
             "reverse_source": reverse_source,
@@ -130,7 +136,7 @@ class LuongNMT(RecurrentModel):
             "share_embeddings": share_embeddings,
             "tie_output": tie_output,
         }
-        readout_dim = embedding_dim if tie_output else readout_dim or units
+        readout_dim = readout_dim or (embedding_dim if tie_output else units)
         super().__init__(
             source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
         )
@@ -138,7 +144,7 @@ class LuongNMT(RecurrentModel):
         self.encoder = RecurrentStack(
             units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
         )
-        attention = LuongAttention(score, window, half_width, dtype=dtype, name="attention")
+        attention = LuongAttention(score, window, half_width, attention_units, dtype=dtype, name="attention")
         self.decoder = LuongDecoder(
             attention,
             units,

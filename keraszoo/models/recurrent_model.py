@@ -7,7 +7,11 @@ from keras import ops
 
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
+from keraszoo.layers.sizes import check_optional_sizes, check_sizes
 from keraszoo.models.translation_model import TranslationModel
+
+SIZES = "embedding_dim", "units", "num_layers", "encoder_layers"
+OPTIONAL_SIZES = "decoder_units", "attention_units", "readout_dim"
 
 
 class RecurrentModel(TranslationModel):
@@ -27,7 +31,8 @@ class RecurrentModel(TranslationModel):
         readout_dim: width of the readout; with `tie_output` it is `embedding_dim`.
 
     Raises:
-        ValueError: if shared embeddings meet two vocabulary sizes, or a tied output another width.
+        ValueError: if a size is not a positive integer, shared embeddings meet two vocabulary sizes, or a
+            tied output another width.
     """
 
     def __init__(
@@ -35,6 +40,9 @@ class RecurrentModel(TranslationModel):
     ):
         target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
+        check_sizes(**{name: sizes[name] for name in SIZES if name in sizes})
+        check_optional_sizes(**{name: sizes[name] for name in OPTIONAL_SIZES if name in sizes})
+        check_sizes(readout_dim=readout_dim)
         width, share, tie = sizes["embedding_dim"], sizes["share_embeddings"], sizes.get("tie_output", False)
         if share and source_vocabulary_size != target_vocabulary_size:
             raise ValueError(

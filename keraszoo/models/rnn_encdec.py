@@ -32,8 +32,9 @@ class RNNEncDec(RecurrentModel):
     There is no attention: everything that the decoder knows of the source is c, whatever the sentence's
     length.
 
-    Departures, each of which can be switched off: dropout (the paper has none). Others: biases; the output
-    matrix G is one, not a product of two; y_0 is the embedding of `<s>`, not zero.
+    Departures, each of which can be switched off: dropout (the paper has none) and scaled embeddings
+    (`scale_embeddings`); the preset `paper` has neither. Others: biases; the output matrix G is one, not a
+    product of two; y_0 is the embedding of `<s>`, not zero.
 
     Presets: `paper` (1000 units, 100-d embeddings, maxout of 500); `small` and `tiny` for small data.
 
@@ -44,13 +45,13 @@ class RNNEncDec(RecurrentModel):
         target_vocabulary_size: V; `None`: as the source.
         embedding_dim: width of the embeddings of both sides.
         units: U, of encoder, summary and decoder.
-        readout_dim: width after maxout; `None`: half of U.
+        readout_dim: width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`.
         dropout: on embeddings and on the readout.
         scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
             Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
         share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as G; then `readout_dim` is `embedding_dim`.
+        tie_output: use the target embedding as G, which wants `readout_dim` to be `embedding_dim`.
         source_pad_id: id of padding in the source.
 
     Call arguments:
@@ -61,7 +62,8 @@ class RNNEncDec(RecurrentModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `cell` is unknown, or shared embeddings meet two vocabulary sizes.
+        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
+            vocabulary sizes, or a tied output another `readout_dim`.
 
     Example:
 
@@ -76,7 +78,7 @@ class RNNEncDec(RecurrentModel):
 
     attends = False
     presets = {
-        "paper": {"embedding_dim": 100, "units": 1000, "readout_dim": 500},
+        "paper": {"embedding_dim": 100, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
         "small": {
             "embedding_dim": 256,
             "units": 352,
@@ -112,7 +114,7 @@ class RNNEncDec(RecurrentModel):
             "share_embeddings": share_embeddings,
             "tie_output": tie_output,
         }
-        readout_dim = embedding_dim if tie_output else readout_dim or units // 2
+        readout_dim = readout_dim or (embedding_dim if tie_output else units // 2)
         super().__init__(
             source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
         )

@@ -7,11 +7,11 @@ from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
-from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
+from keraszoo.models.searching_model import SearchingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RNNSearch(RecurrentModel):
+class RNNSearch(SearchingModel):
     """A bidirectional encoder and a decoder that searches the source for what the next word needs.
 
         h_j = [h->_j ; h<-_j]                                       annotations                   (A.2.1)
@@ -22,8 +22,9 @@ class RNNSearch(RecurrentModel):
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
         p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
 
-    Departures: dropout on embeddings and readout (the paper has none), which can be switched off; biases in
-    the recurrences, the initial state, the readout and the output.
+    Departures, each of which can be switched off: dropout on embeddings and readout (the paper has none), and
+    scaled embeddings (`scale_embeddings`; the preset `paper` has neither). Others: biases in the recurrences,
+    the initial state, the readout and the output.
 
     Presets: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for small
     data.
@@ -37,14 +38,14 @@ class RNNSearch(RecurrentModel):
         units: of each direction of the encoder.
         decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
-        readout_dim: l, the width after maxout; `None`: half of U.
+        readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
         dropout: on embeddings, between encoder layers and on the readout.
         scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
             Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
         share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as W_o; then `readout_dim` is `embedding_dim`.
+        tie_output: use the target embedding as W_o, which wants `readout_dim` to be `embedding_dim`.
         source_pad_id: id of padding in the source.
 
     Call arguments:
@@ -55,7 +56,8 @@ class RNNSearch(RecurrentModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `cell` is unknown, or shared embeddings meet two vocabulary sizes.
+        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
+            vocabulary sizes, or a tied output another `readout_dim`.
 
     Example:
 
@@ -69,7 +71,7 @@ class RNNSearch(RecurrentModel):
     """
 
     presets = {
-        "paper": {"embedding_dim": 620, "units": 1000, "readout_dim": 500},
+        "paper": {"embedding_dim": 620, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
         "small": {
             "embedding_dim": 256,
             "units": 256,
@@ -112,7 +114,7 @@ class RNNSearch(RecurrentModel):
             "tie_output": tie_output,
         }
         decoder_units = decoder_units or units
-        readout_dim = embedding_dim if tie_output else readout_dim or decoder_units // 2
+        readout_dim = readout_dim or (embedding_dim if tie_output else decoder_units // 2)
         super().__init__(
             source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
         )
@@ -129,34 +131,6 @@ class RNNSearch(RecurrentModel):
         annotations, first_backward = self.encoder(x, inputs_mask=mask, training=training)
         return {"memory": annotations, "memory_mask": mask, "first": self.initial(first_backward)}
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        memory = self.encode(source, training=training)
-        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        start = self.decoder.initial_state(memory["first"])
-        queries, _, contexts = self.decoder(
-            embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
-        )
-        return self._read(queries, embedded, contexts, training)
-
-    def _read(self, queries, embedded, contexts, training=None):
+    def read(self, queries, states, embedded, contexts, training=None):
         readout = self.readout(ops.concatenate([queries, embedded, contexts], axis=-1))  # (..., 2 l)
         return self.logits(maxout(readout), training)
-
-    def initial_state(self, memory, beam_width=1, length=None):
-        first = ops.repeat(memory["first"], beam_width, axis=0)  # (N, U)
-        prepared = self.decoder.prepare(memory["memory"])
-        return attending_state(memory, prepared, self.decoder.initial_state(first))
-
-    def step(self, tokens, state):
-        memory = state["memory"]
-        embedded = self.embed(self.target_embedding, tokens)  # (N, E)
-        context, weights, recurrent = self.decoder.step(
-            embedded,
-            state["recurrent"],
-            (memory["keys"], memory["values"]),
-            state["position"],
-            memory["memory_mask"],
-        )
-        logits = self._read(state["recurrent"][0], embedded, context)
-        return logits, attended(state, recurrent, weights)

@@ -6,11 +6,11 @@ from keras import ops
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
+from keraszoo.models.searching_model import SearchingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class SimplifiedRNNSearch(RecurrentModel):
+class SimplifiedRNNSearch(SearchingModel):
     """The search for what the next word needs, on two plain recurrent nets: RNNsearch as one would teach it.
 
         h_j = tanh(W_h x_j + U_h h_{j-1})                        `encoder`, j = 1, ..., T_x
@@ -21,8 +21,8 @@ class SimplifiedRNNSearch(RecurrentModel):
         y_t = softmax(W_y y_{t-1} + U_y s_t + C_y c_t)           `output_kernel`: W_y over U_y over C_y
 
     with x_j and y_{t-1} embeddings. Beside `RNNSearch` there are no gates, no second direction, no net for
-    s_0 and no maxout: every matrix of the equations is there once, and nothing else but biases and dropout.
-    The output matrix is thereby the largest part: (E + 2 U) V.
+    s_0 and no maxout: every matrix of the equations is there once, and nothing else but biases, dropout and
+    the scale of the embeddings. The output matrix is thereby the largest part: (E + 2 U) V.
 
     Presets: `small` and `tiny` for small data; there is no paper of it.
 
@@ -49,7 +49,8 @@ class SimplifiedRNNSearch(RecurrentModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `cell` is unknown, or shared embeddings meet two vocabulary sizes.
+        ValueError: if `cell` is unknown, a size is not a positive integer, or shared embeddings meet two
+            vocabulary sizes.
 
     Example:
 
@@ -105,30 +106,5 @@ class SimplifiedRNNSearch(RecurrentModel):
         annotations, state = self.encoder(x, inputs_mask=mask)
         return {"memory": annotations, "memory_mask": mask, "first": state[0][0]}
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        memory = self.encode(source, training=training)
-        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        start = self.decoder.initial_state(memory["first"])
-        _, states, contexts = self.decoder(
-            embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
-        )
+    def read(self, queries, states, embedded, contexts, training=None):
         return self.logits(ops.concatenate([embedded, states, contexts], axis=-1), training)
-
-    def initial_state(self, memory, beam_width=1, length=None):
-        first = ops.repeat(memory["first"], beam_width, axis=0)  # (N, U)
-        prepared = self.decoder.prepare(memory["memory"])
-        return attending_state(memory, prepared, self.decoder.initial_state(first))
-
-    def step(self, tokens, state):
-        memory = state["memory"]
-        embedded = self.embed(self.target_embedding, tokens)  # (N, E)
-        context, weights, recurrent = self.decoder.step(
-            embedded,
-            state["recurrent"],
-            (memory["keys"], memory["values"]),
-            state["position"],
-            memory["memory_mask"],
-        )
-        logits = self.logits(ops.concatenate([embedded, recurrent[0], context], axis=-1))
-        return logits, attended(state, recurrent, weights)

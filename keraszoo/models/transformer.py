@@ -6,12 +6,10 @@ from keras import ops
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.layer_norm import LayerNorm
-from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
+from keraszoo.layers.positions import ADDED_POSITIONS, added_positions
+from keraszoo.layers.sizes import check_sizes
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
-
-ADDED_POSITIONS = ("sinusoidal", "learned")  # to the embeddings; the others are the attention's
-POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -56,8 +54,8 @@ class Transformer(TranslationModel):
         Logits `(B, T, V)`.
 
     Raises:
-        ValueError: if `positions` or `tie_embeddings` is unknown, or the latter is `"all"` with two
-            vocabulary sizes.
+        ValueError: if `positions` or `tie_embeddings` is unknown, the latter is `"all"` with two vocabulary
+            sizes, or a width is not a positive integer.
 
     Example:
 
@@ -128,8 +126,7 @@ class Transformer(TranslationModel):
                 'tie_embeddings="all" wants one joint vocabulary. Received: '
                 f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
             )
-        if positions not in POSITIONS:
-            raise ValueError(f"positions must be one of {POSITIONS}. Received: {positions!r}")
+        check_sizes(d_model=d_model, num_heads=num_heads, hidden_dim=hidden_dim)
         self.sizes = {
             "d_model": d_model,
             "num_layers": num_layers,
@@ -154,10 +151,7 @@ class Transformer(TranslationModel):
             if tie_embeddings == "all"
             else TiedEmbedding(source_vocabulary_size, d_model, dtype=dtype, name="source_embedding")
         )
-        self.positions = {
-            "sinusoidal": lambda: PositionalEncoding(dtype=dtype, name="positions"),
-            "learned": lambda: LearnedPositions(max_positions, dtype=dtype, name="positions"),
-        }.get(positions, lambda: keras.layers.Identity(dtype=dtype, name="positions"))()
+        self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
         self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,

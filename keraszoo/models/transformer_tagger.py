@@ -4,11 +4,10 @@ import keras
 
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.layer_norm import LayerNorm
-from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
+from keraszoo.layers.positions import added_positions
+from keraszoo.layers.sizes import check_sizes
 from keraszoo.layers.transformer import TransformerEncoderLayer
 from keraszoo.models.tagging_model import TaggingModel
-
-POSITIONS = ("sinusoidal", "learned", "rotary", "relative")
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -43,7 +42,7 @@ class TransformerTagger(TaggingModel):
         Scores `(B, T, K)`.
 
     Raises:
-        ValueError: if `positions` is unknown, or a feature is missing.
+        ValueError: if `positions` is unknown, a width is not a positive integer, or a feature is missing.
 
     Example:
 
@@ -79,8 +78,7 @@ class TransformerTagger(TaggingModel):
     ):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
         dtype = self.dtype_policy
-        if positions not in POSITIONS:
-            raise ValueError(f"positions must be one of {POSITIONS}. Received: positions={positions!r}")
+        check_sizes(d_model=d_model, num_heads=num_heads, hidden_dim=hidden_dim)
         self.sizes = {
             **self.sizes,
             "d_model": d_model,
@@ -93,11 +91,7 @@ class TransformerTagger(TaggingModel):
             "max_distance": max_distance,
         }
         self.inputs_map = keras.layers.Dense(d_model, dtype=dtype, name="inputs_map")
-        self.positions = None  # or they are the attention's
-        if positions == "sinusoidal":
-            self.positions = PositionalEncoding(dtype=dtype, name="positions")
-        if positions == "learned":
-            self.positions = LearnedPositions(max_positions, dtype=dtype, name="positions")
+        self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
         self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")
         self.encoder_layers = [
             TransformerEncoderLayer(
@@ -116,8 +110,7 @@ class TransformerTagger(TaggingModel):
 
     def read(self, features, training=None):
         mask = self.mask(features)
-        x = self.inputs_map(self.represent(features, training))  # (B, T, D)
-        x = x if self.positions is None else self.positions(x)
+        x = self.positions(self.inputs_map(self.represent(features, training)))  # (B, T, D)
         x = self.input_dropout(x, training=training)
         for layer in self.encoder_layers:
             x = layer(x, inputs_mask=mask, training=training)

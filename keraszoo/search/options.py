@@ -10,6 +10,7 @@ KINDS = {
     float: ((int, float), "a number"),
     str: (str, "a string"),
 }
+DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # what sampling alone reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,8 @@ class SearchOptions:
         seed: of the draws; another seed, another translation of the same text.
 
     Raises:
-        KerasZooError: if a value is out of its range, or beams and sampling are asked for together.
+        KerasZooError: if a value is out of its range, beams and sampling are asked for together, or
+            temperature, top_k, top_p or a seed is given without sampling.
     """
 
     beam_width: int = 5
@@ -52,10 +54,10 @@ class SearchOptions:
     coverage_penalty: float = 0.0
     no_repeat_ngram: int = 0
     sampling: bool = False
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float = DRAWS["temperature"]
+    top_k: int = DRAWS["top_k"]
+    top_p: float = DRAWS["top_p"]
+    seed: int = DRAWS["seed"]
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -85,9 +87,16 @@ class SearchOptions:
             raise KerasZooError(f"top_p must be above 0 and at most 1. Received: {self.top_p!r}")
         if self.sampling and self.beam_width > 1:
             raise KerasZooError(f"Sampling keeps one hypothesis. Received: beam_width={self.beam_width}")
+        for name, default in DRAWS.items():
+            if not self.sampling and getattr(self, name) != default:
+                raise KerasZooError(
+                    f"{name} is for sampling=True alone. Received: {name}={getattr(self, name)!r}"
+                )
 
     def replace(self, **changes):
         """The same options with some changed; `None` leaves one as it is.
+
+        `sampling=False` sets back what sampling alone reads, unless it is given.
 
         Raises:
             KerasZooError: if there is no such option, or its value is out of range.
@@ -98,6 +107,8 @@ class SearchOptions:
             raise KerasZooError(f"There is no search option {unknown[0]!r}.")
         if changes.get("sampling"):
             changes.setdefault("beam_width", 1)
+        if changes.get("sampling") is False:
+            changes = {**DRAWS, **changes}
         width = changes.get("beam_width")
         if isinstance(width, int) and width < self.num_hypotheses:
             changes.setdefault("num_hypotheses", max(width, 1))

@@ -26,8 +26,9 @@ class Translator:
         max_source_tokens: longer sources are cut, with a warning.
 
     Raises:
-        KerasZooError: if vocabulary and model do not fit each other, or a coverage penalty is asked of a
-            model that attends to nothing.
+        KerasZooError: if vocabulary and model do not fit each other, as where the model has one embedding
+            for source and target, but they have two vocabularies; or a coverage penalty is asked of a model
+            that attends to nothing.
 
     Example:
 
@@ -65,6 +66,7 @@ class Translator:
                 f"the model takes id {model.source_pad_id} for padding, "
                 f"the vocabulary {self.source_subwords.pad_id}"
             )
+        self._check_shared_embedding()
         model.build()
         specials = [
             SpecialIds(s.pad_id, s.start_id, s.end_id) for s in (self.target_subwords, self.source_subwords)
@@ -265,6 +267,19 @@ class Translator:
         return verify_export(self, directory, texts)
 
     # --- in between
+
+    def _check_shared_embedding(self):
+        """Two vocabularies of one size would share it: an id would stand for two words without kinship."""
+        shared = getattr(self.model, "source_embedding", None)
+        if shared is None or shared is not getattr(self.model, "target_embedding", None):
+            return
+        if self.source_subwords != self.target_subwords:
+            tied = "tie_embeddings" in self.model.get_config()
+            other = "tie_embeddings: target" if tied else "share_embeddings: false"
+            raise KerasZooError(
+                "source and target share one embedding, but have two vocabularies: "
+                f"make one joint vocabulary of both, or the model with `overrides: {{{other}}}`"
+            )
 
     def _checked(self, options):
         if options.coverage_penalty:

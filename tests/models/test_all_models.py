@@ -1,5 +1,6 @@
 """What every exported model must do, none forgotten: a new one without an entry here fails the first test."""
 
+import inspect
 import json
 
 import keras
@@ -46,8 +47,9 @@ MODELS = {
             "units": 20,
             "num_layers": 2,
             "score": "dot",
-            "window": "predictive",
+            "window": "local-p",
             "half_width": 3,
+            "attention_units": 7,
             "input_feeding": False,
             "reverse_source": True,
         },
@@ -288,9 +290,38 @@ def test_another_id_may_be_padding(name, random_model):
     np.testing.assert_allclose(to_numpy(found), to_numpy(random_model((source, target_in))), atol=1e-5)
 
 
-def test_an_empty_source_and_an_empty_batch_are_finite(random_model):
+def test_an_empty_source_is_finite_and_an_empty_batch_empty(random_model):
     logits = to_numpy(random_model((np.zeros((2, 3), "int32"), np.full((2, 2), START, "int32"))))
     assert np.isfinite(logits).all()
+    logits = to_numpy(random_model((np.zeros((0, 3), "int32"), np.zeros((0, 2), "int32"))))
+    assert logits.shape == (0, 2, V)
+
+
+WIDTHS = ["embedding_dim", "units", "num_layers", "encoder_layers", "decoder_units", "attention_units"]
+WIDTHS += ["readout_dim", "d_model", "num_heads", "hidden_dim"]
+
+
+def test_a_size_of_nothing_is_an_error_where_it_is_given(name):
+    cls, sizes = MODELS[name]
+    without = {"num_layers"} if cls is Transformer else set()  # its embeddings are a model
+    for width in sorted((set(WIDTHS) & set(inspect.signature(cls).parameters)) - without):
+        for size in (-3, 0, 2.5):
+            with pytest.raises(ValueError, match=f"{width} must be a positive integer"):
+                cls(V, **{**sizes, width: size})
+
+
+@pytest.mark.parametrize("cls", [LuongNMT, RNNEncDec, RNNSearch])
+def test_a_tied_output_wants_a_readout_as_wide_as_the_embeddings(cls):
+    sizes = {"embedding_dim": 6, "units": 8, "tie_output": True}
+    with pytest.raises(ValueError, match="Received: a readout of 5, embedding_dim=6"):
+        cls(V, readout_dim=5, **sizes)
+    for given in (None, 6):
+        assert cls(V, readout_dim=given, **sizes).output_kernel is None
+
+
+@pytest.mark.parametrize("cls", [DeepLSTM, LuongNMT, RNNEncDec, RNNSearch])
+def test_the_papers_do_not_scale_embeddings(cls):
+    assert cls.presets["paper"]["scale_embeddings"] is False
 
 
 def test_config_round_trip(name, random_model):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keraszoo.layers.positions import POSITIONS
 from keraszoo.models import Transformer
-from keraszoo.models.transformer import POSITIONS
 
 to_numpy = ops.convert_to_numpy
 

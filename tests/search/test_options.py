@@ -34,6 +34,10 @@ BAD = [
     ({"normalization": None}, "normalization must be a string. Received: None"),
     ({"sampling": 1}, "sampling must be True or False. Received: 1"),
     ({"seed": 1.5}, "seed must be a whole number. Received: 1.5"),
+    ({"temperature": 0.5}, "temperature is for sampling=True alone. Received: temperature=0.5"),
+    ({"top_k": 3}, "top_k is for sampling=True alone. Received: top_k=3"),
+    ({"top_p": 0.9}, "top_p is for sampling=True alone. Received: top_p=0.9"),
+    ({"seed": 7}, "seed is for sampling=True alone. Received: seed=7"),
     ({"sampling": True}, "Sampling keeps one hypothesis. Received: beam_width=5"),
 ]
 
@@ -72,6 +76,13 @@ def test_replace_by_a_narrower_beam_asks_for_fewer():
 def test_replace_checks_as_well(changes, message):
     with pytest.raises(KerasZooError, match=message):
         SearchOptions().replace(**changes)
+
+
+def test_a_search_by_one_who_otherwise_draws():
+    drawing = SearchOptions(beam_width=1, sampling=True, temperature=0.7, top_k=5, top_p=0.9, seed=3)
+    assert drawing.replace(sampling=False, beam_width=4) == SearchOptions(beam_width=4)
+    with pytest.raises(KerasZooError, match="top_k is for sampling=True alone"):
+        drawing.replace(sampling=False, top_k=2)
 
 
 def test_as_a_dict_and_back():

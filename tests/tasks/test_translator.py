@@ -7,6 +7,8 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.text.subwords import Subwords
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +145,26 @@ def test_bad_search_options(trained, options, said):
 def test_a_vocabulary_of_another_model(trained):
     with pytest.raises(KerasZooError, match="the source vocabulary has 44 subwords, but the model 40"):
         Translator(trained.model, trained.target_subwords)
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "said"),
+    [
+        (RNNSearch, {"embedding_dim": 8, "units": 8, "share_embeddings": True}, "share_embeddings: false"),
+        (
+            Transformer,
+            {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8},
+            "tie_embeddings: target",
+        ),
+    ],
+)
+def test_two_vocabularies_of_one_size_do_not_share_an_embedding(train_pairs, model, sizes, said):
+    sides = [Subwords.train([pair[side] for pair in train_pairs], 40) for side in (0, 1)]
+    with pytest.raises(KerasZooError, match=f"share one embedding, but have two vocabularies.*{said}"):
+        Translator(model(40, **sizes), *sides)
+    Translator(model(40, **sizes), sides[0], Subwords(sides[0].model_bytes))  # one vocabulary, read twice
+    other = {"share_embeddings": False} if "share_embeddings" in sizes else {"tie_embeddings": "target"}
+    Translator(model(40, **{**sizes, **other}), *sides)
 
 
 def test_what_is_drawn_for_a_text_depends_on_the_text_and_the_seed_alone(trained, test_pairs):
