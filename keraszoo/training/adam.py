@@ -19,7 +19,8 @@ class Adam(keras.optimizers.Adam):
     parts; here t and the schedule count updates.
 
     A gradient that is not finite changes nothing: neither weights nor moments, then or later. `health` says
-    that it came, and `gradient_norms` how large it was, weight by weight.
+    that it came, and `gradient_norms` how large it was, weight by weight. Only where a `LossScale` has set
+    `scaled` it is no failure: the whole batch, with all of its parts, is left out and not counted by t.
 
     Under TensorFlow the update of a weight is one operation, where Keras makes a dozen passes over m, v and
     w.
@@ -29,8 +30,10 @@ class Adam(keras.optimizers.Adam):
 
     Attributes:
         health: float32 (3,): length of the last gradient, of all weights after it, and its call, from 1. Once
-            one of the lengths is not finite, it stays.
+            one of the lengths is not finite, it stays; where `scaled`, once that of the weights is not.
         gradient_norms: float32 (weights,): the length of the gradient of each.
+        scaled: whether the loss is multiplied by a scale that gets smaller when gradients overflow.
+        left_out: int, where `scaled`: batches that made no update.
 
     Raises:
         KerasZooError: an option that is not supported.
@@ -45,6 +48,7 @@ class Adam(keras.optimizers.Adam):
         if accumulate > 1 and self.weight_decay:
             raise KerasZooError("Adam: weight_decay would be applied once a part: not with accumulate > 1")
         self.accumulate = accumulate
+        self.scaled = False
 
     def build(self, variables):
         if self.built:
@@ -56,32 +60,37 @@ class Adam(keras.optimizers.Adam):
             (len(variables),), aggregation="only_first_replica", name="gradient_norms"
         )
         self.sums = self.add_optimizer_variables(variables, "sum") if self.accumulate > 1 else []
+        if self.scaled:
+            self.left_out = self.add_variable(
+                (), dtype="int", aggregation="only_first_replica", name="left_out"
+            )
 
     def _clip_gradients(self, grads):
         return grads  # which are a replica's share of a part: clipped below, when they are whole
 
     def _get_current_learning_rate(self):
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
-            return self._learning_rate(self.iterations // self.accumulate)
+            return self._learning_rate(self._updates())
         return super()._get_current_learning_rate()
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         indices = [self._get_variable_index(variable) for variable in trainable_variables]
         call = ops.cast(self.iterations + 1, "float32")
         whole = ops.equal(ops.mod(self.iterations + 1, self.accumulate), 0)
-        grads = _over_replicas([_dense(grad) for grad in grads])
+        grads = over_replicas([_dense(grad) for grad in grads])
         if self.accumulate > 1:
             sums = [self.sums[i] for i in indices]
-            grads = [_read(so_far) + g / self.accumulate for so_far, g in zip(sums, grads, strict=True)]
+            grads = [read(so_far) + g / self.accumulate for so_far, g in zip(sums, grads, strict=True)]
             for so_far, grad in zip(sums, grads, strict=True):
-                _write(so_far, ops.where(whole, ops.zeros_like(grad), grad))
+                write(so_far, ops.where(whole, ops.zeros_like(grad), grad))
 
         squares = dict(zip(indices, map(_squared_norm, grads), strict=True))
         squares = ops.stack([squares.get(i, ops.zeros(())) for i in range(len(self._momentums))])
         norm = ops.sqrt(ops.sum(squares))
-        healthy = ops.all(ops.isfinite(_read(self.health)))
+        before = read(self.health)
+        healthy = ops.all(ops.isfinite(before[1:] if self.scaled else before))
         update = ops.logical_and(ops.logical_and(whole, healthy), ops.isfinite(norm))
-        count = ops.cast(self.iterations // self.accumulate + 1, "float32")
+        count = ops.cast(self._updates() + 1, "float32")
         powers = ops.power(self.beta_1, count), ops.power(self.beta_2, count)
 
         def move():
@@ -94,10 +103,18 @@ class Adam(keras.optimizers.Adam):
             return update
 
         _if(update, move)
-        weights = ops.sqrt(sum(_squared_norm(_read(variable)) for variable in trainable_variables))
+        weights = ops.sqrt(sum(_squared_norm(read(variable)) for variable in trainable_variables))
         figures = (self.health, ops.stack([norm, weights, call])), (self.gradient_norms, ops.sqrt(squares))
         for variable, now in figures:
-            _write(variable, ops.where(healthy, ops.cast(now, "float32"), _read(variable)))
+            write(variable, ops.where(healthy, ops.cast(now, "float32"), read(variable)))
+        if self.scaled:
+            lost = ops.logical_and(whole, ops.logical_not(update))
+            write(self.left_out, read(self.left_out) + ops.cast(lost, self.left_out.dtype))
+
+    def _updates(self):
+        """How many updates there were."""
+        batches = self.iterations // self.accumulate
+        return batches - ops.cast(read(self.left_out), batches.dtype) if self.scaled else batches
 
     def _clipped(self, grads, norm):
         if not self.global_clipnorm:
@@ -125,7 +142,7 @@ class Adam(keras.optimizers.Adam):
                 grad=grad,
             )
             return
-        weight, old_m, old_v = _read(variable), _read(m), _read(v)
+        weight, old_m, old_v = read(variable), read(m), read(v)
         new_m = old_m + (grad - old_m) * (1 - self.beta_1)
         new_v = old_v + (ops.square(grad) - old_v) * (1 - self.beta_2)
         step = rate * ops.sqrt(1 - power_2) / (1 - power_1) * new_m / (ops.sqrt(new_v) + self.epsilon)
@@ -163,7 +180,7 @@ def _if(condition, move):
     tf.cond(condition, move, lambda: condition)
 
 
-def _over_replicas(grads):
+def over_replicas(grads):
     """The sums of the gradients of all replicas; as they are where there is one."""
     if keras.backend.backend() != "tensorflow":
         return grads
@@ -194,7 +211,7 @@ def _squared_norm(values):
     return 2 * tf.nn.l2_loss(tf.cast(values, dtype))  # one pass, no copy
 
 
-def _read(variable):
+def read(variable):
     """The value of a variable; under TensorFlow that of this replica."""
     if keras.backend.backend() != "tensorflow":
         return variable.value
@@ -203,7 +220,7 @@ def _read(variable):
     return tf.raw_ops.ReadVariableOp(resource=variable.value.handle, dtype=variable.dtype)
 
 
-def _write(variable, value):
+def write(variable, value):
     """Sets a variable; under TensorFlow that of this replica, without asking the others."""
     if keras.backend.backend() != "tensorflow":
         variable.assign(value)

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import re
 
 import keras
 
@@ -10,6 +11,8 @@ from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
 
 SEEDS_APART = 0x9E3779B1  # from replica to replica; an odd number that no two layers' seeds are likely apart
+# What TensorFlow speaks of when another worker does not answer; the kind of error can be one of this machine.
+_OF_OTHERS = re.compile("collective|recv|socket|connect|peer|heartbeat|worker|coordination|rpc", re.I)
 
 
 def make_strategy(name, replicas=None):
@@ -25,15 +28,16 @@ def make_strategy(name, replicas=None):
 
     Args:
         name: one of these, or None.
-        replicas: how many devices of this machine; `None`: all GPUs, or two parts of the CPU. Not for
-            workers.
+        replicas: how many devices of this machine; `None`: all GPUs, or two parts of the CPU. Not with
+            workers, where `TF_CONFIG` says it.
 
     Returns:
         A `tf.distribute.Strategy`; None for None.
 
     Raises:
-        KerasZooError: another name, another backend than TensorFlow, fewer GPUs than replicas, a CPU that
-            cannot be split any more, because TensorFlow has computed something already, or no `TF_CONFIG`.
+        KerasZooError: another name, another backend than TensorFlow, replicas of workers, fewer GPUs than
+            replicas, a CPU that cannot be split any more, because TensorFlow has computed something already,
+            or no `TF_CONFIG`.
     """
     if name is None:
         if replicas not in (None, 1):
@@ -44,6 +48,10 @@ def make_strategy(name, replicas=None):
     if keras.backend.backend() != "tensorflow":
         raise KerasZooError(f"training.strategy: needs TensorFlow, the backend is {keras.backend.backend()}")
     if name == "workers":
+        if replicas is not None:
+            raise KerasZooError(
+                f"training.replicas: TF_CONFIG names the workers, got {replicas}; leave it out"
+            )
         return _workers()
     import tensorflow as tf
 
@@ -81,7 +89,7 @@ def while_all_workers_live(strategy, advice):
         advice: the end of that line.
 
     Raises:
-        KerasZooError: another worker is gone.
+        KerasZooError: another worker is gone. What is wrong with this machine alone is raised as it is.
     """
     if strategy is None or not shared_by_workers(strategy):
         yield
@@ -92,7 +100,27 @@ def while_all_workers_live(strategy, advice):
     try:
         yield
     except tuple(getattr(tf.errors, f"{kind}Error") for kind in kinds) as error:
+        if not _OF_OTHERS.search(str(error)):
+            raise
         raise KerasZooError(f"another worker is gone ({_reason(error)}); {advice}") from error
+
+
+def any_worker(strategy):
+    """A function with which all workers of a strategy, at the same step, find out what any of them says.
+
+    Returns:
+        A function of a bool: whether that of any worker is True. All must call it, and wait for each other.
+        None where there are no workers.
+    """
+    if strategy is None or not shared_by_workers(strategy):
+        return None
+    import tensorflow as tf
+
+    @tf.function
+    def count(mine):
+        return strategy.reduce("SUM", strategy.run(tf.identity, (mine,)), axis=None)
+
+    return lambda mine: bool(count(tf.constant(float(mine))) > 0)
 
 
 def _reason(error):
@@ -218,11 +246,6 @@ class _BuiltModel(keras.Model):
     with several workers it fails at that, and also at taking the mean of their logs.
     """
 
-    def compile(self, optimizer, *arguments, **options):
-        if self.dtype_policy.name == "mixed_float16":
-            optimizer = _LossScale(optimizer)
-        super().compile(optimizer, *arguments, **options)
-
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         pass
 
@@ -241,13 +264,3 @@ class _BuiltModel(keras.Model):
 
         self.train_function = step
         return step
-
-
-class _LossScale(keras.optimizers.LossScaleOptimizer):
-    """Leaves a step out when the gradient of any replica overflows, where Keras asks the first one alone."""
-
-    def check_finite(self, grads):
-        import tensorflow as tf
-
-        overflows = tf.cast(tf.logical_not(super().check_finite(grads)), "float32")
-        return tf.equal(tf.distribute.get_replica_context().all_reduce("SUM", overflows), 0.0)

@@ -101,5 +101,15 @@ class Periods(keras.utils.PyDataset):
         return inputs, target, weight * self.parts
 
 
+def step_in_words(step, parts=1):
+    """A step of `fit`, counted from 1, as the update that it belongs to.
+
+    >>> step_in_words(1234567), step_in_words(7, parts=2), step_in_words(8, parts=2)
+    ('step 1,234,567', 'step 4, part 1 of 2', 'step 4')
+    """
+    whole = f"step {-(-step // parts):,}"
+    return whole if step % parts == 0 else f"{whole}, part {step % parts} of {parts}"
+
+
 def _longer(array):
     return np.pad(array, [(0, int(axis > 0)) for axis in range(array.ndim)])

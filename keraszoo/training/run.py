@@ -9,9 +9,16 @@ import keras
 from keraszoo.messages import say
 from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
-from keraszoo.training.distribution import OnOneDevice, copy_in_scope, copy_variables, while_all_workers_live
+from keraszoo.training.distribution import (
+    OnOneDevice,
+    any_worker,
+    copy_in_scope,
+    copy_variables,
+    while_all_workers_live,
+)
 from keraszoo.training.guard import Diverged, Guard
-from keraszoo.training.periods import Periods
+from keraszoo.training.loss_scale import LossScale
+from keraszoo.training.periods import Periods, step_in_words
 from keraszoo.training.saving import Interrupted, Saving
 from keraszoo.training.signals import Signals
 
@@ -66,6 +73,7 @@ def train(
             compile_model(model)  # for callbacks that evaluate it
         with strategy.scope() if strategy is not None else contextlib.nullcontext():
             compile_model(trained)
+            trained.optimizer = LossScale.instead_of(trained.optimizer)
             trained.optimizer.build(trained.trainable_variables)
     parts = getattr(innermost(trained.optimizer), "accumulate", 1)
     periods = Periods(batches, steps_per_evaluation, parts=parts)
@@ -77,7 +85,8 @@ def train(
     }
     theirs = callbacks if strategy is None else [OnOneDevice(model, callbacks)]
     with Signals() if checkpoints else contextlib.nullcontext() as signals:
-        saving = Saving(checkpoints, kept, signals, checkpoint_minutes, checkpoint_steps)
+        ask = any_worker(strategy) if checkpoints else None
+        saving = Saving(checkpoints, kept, signals, checkpoint_minutes, checkpoint_steps, ask)
         saving.take_up(trained)
         if saving.step:
             say(f"going on from step {saving.step // parts:,} of {steps:,}")
@@ -126,10 +135,10 @@ def _end(stopped, checkpoints, parts):
         last = (
             "nothing is saved"
             if stopped.saved is None
-            else f"it goes on from step {stopped.saved // parts:,}"
+            else f"it goes on from {step_in_words(stopped.saved, parts)}"
         )
         where = f"but it could not be saved: {last}"
-    say(f"{stopped.signal.name}: stopped after step {stopped.step / parts:,g}, {where}")
+    say(f"{stopped.signal.name}: stopped after {step_in_words(stopped.step, parts)}, {where}")
     if stopped.signal == signal.SIGINT:
         raise KeyboardInterrupt from None
     raise SystemExit(128 + stopped.signal) from None

@@ -1,5 +1,6 @@
 """When a run is saved, and how it stops in order."""
 
+import signal
 import time
 import warnings
 
@@ -7,8 +8,11 @@ import keras
 import numpy as np
 
 from keraszoo.errors import PresetError
-from keraszoo.training.guard import Diverged
+from keraszoo.training.guard import check_health, diverged
+from keraszoo.training.periods import step_in_words
 from keraszoo.training.run_state import model_state, set_metrics, set_model_state
+
+ASK_EVERY = 8  # steps after which workers ask each other whether one of them was told to stop
 
 
 class Interrupted(BaseException):
@@ -37,23 +41,26 @@ class Saving(keras.callbacks.Callback):
         checkpoints: the open `Checkpoints`, or None: nothing is saved.
         parts: name -> object with `get_state` and `set_state`, saved with the model.
         signals: `Signals`; when one came, the run is saved and `Interrupted` raised. None: left alone.
+        any_worker: of that name, for the signals of other workers: all of them stop at the same step, when
+            the first has saved it. None: there are none.
         minutes: between two checkpoints at most; `None`: only after evaluations.
-        steps: the same in steps.
+        steps: the same in updates.
 
     Attributes:
         periods: the `Periods` that `fit` is given; settable.
-        step: how many steps were made.
+        step: how many steps of `fit` were made; with parts, several of them make an update.
         over: whether the run has ended before its last step, out of patience.
         seconds: that were spent in saving.
     """
 
     async_safe = True
 
-    def __init__(self, checkpoints, parts, signals=None, minutes=10.0, steps=None):
+    def __init__(self, checkpoints, parts, signals=None, minutes=10.0, steps=None, any_worker=None):
         super().__init__()
         self.checkpoints = checkpoints
         self.parts = parts
         self.signals = signals
+        self.any_worker = any_worker
         self.minutes = minutes
         self.steps = steps
         self.periods = None
@@ -87,37 +94,42 @@ class Saving(keras.callbacks.Callback):
         self.step = self.periods.step(batch)
         if self.step % (self.periods.updates * self.periods.parts) == 0:
             return  # the period before was saved at its end
-        if self.signals and self.signals.received:
+        if self._told_to_stop(self.step % ASK_EVERY == 0):
             self._save()
             self._stop()
         elif self._is_due():
             self._save()
 
-    def on_train_batch_end(self, batch, logs=None):
-        self.step = self.periods.step(batch) + 1
-
     def on_epoch_end(self, epoch, logs=None):
+        self.step += 1  # no hook at a step's end: JAX calls those in threads of their own
         self.over = bool(self.model.stop_training)
         self._save()
-        if self.signals and self.signals.received:
+        if self._told_to_stop(True):
             self._stop()
+
+    def _told_to_stop(self, ask):
+        mine = bool(self.signals and self.signals.received)
+        if self.any_worker is None:
+            return mine
+        return ask and self.any_worker(mine)
 
     def _is_due(self):
         if self.checkpoints is None or self.step == self.saved_step:
             return False
         if self.minutes is not None and time.monotonic() - self.saved_at >= 60 * self.minutes:
             return True
-        return self.steps is not None and self.step % self.steps == 0
+        return self.steps is not None and self.step % (self.steps * self.periods.parts) == 0
 
     def _save(self):
         if self.checkpoints is None:
             return
         started = time.monotonic()
         step = self.step
+        check_health(self.model, self.periods)
         parts = {name: part.get_state() for name, part in self.parts.items()}
         state = model_state(self.model)
         if not all(np.isfinite(array).all() for array in state["variables"]):
-            raise Diverged(f"step {step}: the weights are not finite any more: nothing is saved", step)
+            raise diverged(self.periods, step, "the weights are not finite any more: nothing is saved")
         run = {"over": self.over, "seconds": self.seconds}
         try:
             self.checkpoints.save(step, {"model": state, "run": run, **parts})
@@ -128,11 +140,14 @@ class Saving(keras.callbacks.Callback):
             last = (
                 "there is none yet"
                 if self.saved_step is None
-                else f"the last good one is of step {self.saved_step}"
+                else f"the last good one is of {step_in_words(self.saved_step, self.periods.parts)}"
             )
-            warnings.warn(f"no checkpoint of step {step}: {error}; {last}; training goes on", stacklevel=2)
+            made = step_in_words(step, self.periods.parts)
+            warnings.warn(f"no checkpoint of {made}: {error}; {last}; training goes on", stacklevel=2)
         self.saved_at = time.monotonic()
         self.seconds += self.saved_at - started
 
     def _stop(self):
-        raise Interrupted(self.signals.received, self.step, self.saved_step)
+        if self.any_worker is not None:
+            self.any_worker(True)  # waits until the first worker has saved
+        raise Interrupted(self.signals.received or signal.SIGTERM, self.step, self.saved_step)

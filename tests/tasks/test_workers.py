@@ -1,8 +1,9 @@
-"""Two workers of one training, of which one is killed: the other ends in order, and both go on."""
+"""Two workers of one training, of which one is killed or told to stop: both end in order, and go on."""
 
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ model:
   name: transformer
   preset: tiny
   overrides: {d_model: 8, num_layers: 1, num_heads: 2, hidden_dim: 8, dropout: 0.1}
-training: {strategy: workers, batch_tokens: 128, steps: 150, checkpoint_steps: 10}
+training: {strategy: workers, batch_tokens: 128, steps: 90, checkpoint_steps: 10}
 output: model
 """
 
@@ -59,7 +60,14 @@ def end(worker):
     return worker.returncode, said
 
 
-def test_a_killed_worker_ends_the_other_and_both_go_on(tmp_path, start):
+def wait_for(path, worker):
+    """Waits until a path is there, or the worker is not."""
+    until = time.monotonic() + 300
+    while not path.exists() and worker.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
     draw = random.Random(1)
     words = "one two three four five six seven eight nine ten".split()
     lines = [draw.choices(range(10), k=draw.randint(1, 6)) for _ in range(300)]
@@ -68,10 +76,7 @@ def test_a_killed_worker_ends_the_other_and_both_go_on(tmp_path, start):
     tmp_path.joinpath("recipe.yaml").write_text(RECIPE, encoding="utf-8")
 
     survivor, victim = start("broken")
-    tenth = tmp_path / "broken.checkpoints" / "step-00000010"
-    until = time.monotonic() + 300
-    while not tenth.exists() and victim.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for(tmp_path / "broken.checkpoints" / "step-00000010", victim)
     victim.send_signal(signal.SIGKILL)
     status, said = end(victim)
     assert status == -signal.SIGKILL, said
@@ -83,6 +88,17 @@ def test_a_killed_worker_ends_the_other_and_both_go_on(tmp_path, start):
     last = said.strip().splitlines()[-1]
     assert last.startswith("keraszoo: error: another worker is gone (")
     assert last.endswith("); start all of them again, and the run goes on")
+
+    _, told = workers = start("broken")
+    wait_for(tmp_path / "broken.checkpoints" / "step-00000030", told)
+    told.send_signal(signal.SIGTERM)
+    stops = set()
+    for worker in workers:
+        status, said = end(worker)
+        assert status == 143, said
+        stops.add(re.search(r"SIGTERM: stopped after step (\d+), it is saved in .*broken", said)[1])
+    (stop,) = stops
+    assert (tmp_path / "broken.checkpoints" / f"step-{int(stop):08}").is_dir()
 
     for output in ("broken", "whole"):
         for worker in start(output):

@@ -17,7 +17,7 @@ import json, sys, tempfile
 import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
-strategy = make_strategy(sys.argv[1], 2)
+strategy = make_strategy(sys.argv[1], 2 if sys.argv[1] == "mirrored" else None)
 from keraszoo.models import AttentionTagger, RecurrentTagger, RNNSearch, Transformer
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -25,6 +25,7 @@ from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import LastWeights
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.loss_scale import LossScale
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
@@ -111,6 +112,7 @@ from keraszoo.models import Transformer
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.loss_scale import LossScale
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train
@@ -126,6 +128,7 @@ half = make(1, dtype="mixed_float16")
 half = copy_in_scope(half, strategy)
 with strategy.scope():
     half.compile(make_optimizer("constant", 0.1))
+    half.optimizer = LossScale.instead_of(half.optimizer)
     half.optimizer.build(half.trainable_variables)
 
 @tf.function(autograph=False)
@@ -141,7 +144,8 @@ for overflowing, made, halved in ((0, 0, 1), (1, 0, 2), (-1, 1, 2), (1, 1, 3)):
     before = half.get_weights()
     step(tf.constant(overflowing))
     assert all(map(np.array_equal, before, half.get_weights())) == (overflowing >= 0)
-    assert int(half.optimizer.iterations.numpy()) == made
+    adam = half.optimizer.inner_optimizer
+    assert int(adam.iterations.numpy()) - int(adam.left_out.numpy()) == made
     scales = strategy.experimental_local_results(half.optimizer.dynamic_scale.value)
     assert all(scale.numpy() == 2.0 ** (15 - halved) for scale in scales)
 
@@ -224,6 +228,7 @@ def test_two_workers_make_the_model_of_one():
     [
         (("mirored", 2), "training.strategy: expected mirrored or workers, got 'mirored'"),
         (("workers", None), "training.strategy: workers are named by the environment variable TF_CONFIG"),
+        (("workers", 3), "training.replicas: TF_CONFIG names the workers, got 3"),
         ((None, 2), "training.replicas: 2 of them want a training.strategy"),
     ],
 )
@@ -245,3 +250,25 @@ def test_another_backend_has_no_strategy(monkeypatch):
     monkeypatch.setattr(distribution.keras.backend, "backend", lambda: "jax")
     with pytest.raises(KerasZooError, match="training.strategy: needs TensorFlow, the backend is jax"):
         distribution.make_strategy("mirrored")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected"),
+    [
+        ("InternalError", "Blas GEMM launch failed", "Blas GEMM launch failed"),
+        (
+            "InternalError",
+            "Collective ops is aborted by: x",
+            r"another worker is gone \(Collective ops",
+        ),
+        ("UnavailableError", "failed to connect to all addresses", r"another worker is gone \(failed to"),
+    ],
+)
+def test_what_fails_on_this_machine_is_not_laid_on_others(monkeypatch, kind, message, expected):
+    import tensorflow as tf
+
+    monkeypatch.setattr(distribution, "shared_by_workers", lambda strategy: True)
+    with pytest.raises(Exception, match=expected) as error:
+        with distribution.while_all_workers_live(object(), "start all of them again"):
+            raise getattr(tf.errors, kind)(None, None, message)
+    assert isinstance(error.value, KerasZooError) == ("another" in expected)

@@ -67,7 +67,7 @@ def test_it_learns_what_float32_learns(batches):
 def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
     model, _ = run(batches, "mixed_float16", steps=1, scale=2.0**40)
     assert float(model.optimizer.dynamic_scale) == 2.0**39
-    assert int(innermost(model.optimizer).iterations) == 0
+    assert int(innermost(model.optimizer).iterations) == int(innermost(model.optimizer).left_out) == 1
     for weight, before in zip(
         model.trainable_weights, new_model("mixed_float16").trainable_weights, strict=True
     ):
@@ -76,7 +76,7 @@ def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
 
 def test_no_scale_that_is_small_enough(batches):
     keras.utils.set_random_seed(1)
-    with pytest.raises(Diverged, match="no gradient is finite at a loss scale of 0.5"):
+    with pytest.raises(Diverged, match="step 2, batch .* no gradient is finite, at a loss scale of 0.5"):
         run(batches, "mixed_float16", scale=1.0, callbacks=[Spoil()])
 
 

@@ -9,7 +9,7 @@ from keraszoo.models import Transformer
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.guard import Diverged, Guard, replay
+from keraszoo.training.guard import Diverged, Guard, diverged, replay
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.periods import Periods
@@ -73,7 +73,9 @@ def test_a_gradient_that_is_not_finite(model, batches, tmp_path, number):
 
 def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
     with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
-        with pytest.raises(Diverged, match="step 2: the weights are not finite any more"):
+        with pytest.raises(
+            Diverged, match="step 2, .*: the weights are not finite any more: nothing is saved"
+        ):
             run(
                 model, batches, callbacks=[Spoil(3, "E", np.nan)], checkpoints=checkpoints, checkpoint_steps=2
             )
@@ -88,6 +90,8 @@ def test_the_batch_can_be_looked_at_again(model, batches):
         np.testing.assert_array_equal(before, after.numpy())  # the step left no trace
     loss, norms = replay(model, error.value.batches, *error.value.address)
     assert not np.isfinite(loss) and not np.isfinite(norms[error.value.gradient_norms[0][0]])
+    for before, after in zip(spoil.before, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())
     fine = Transformer.from_config(model.get_config())
     fine.build()
     fine.compile(loss=TokenCrossentropy())
@@ -109,3 +113,20 @@ def test_a_loss_that_is_not_finite(loss, model, batches):
     guard.on_epoch_end(0, {"loss": 1.0})
     with pytest.raises(KerasZooError, match="diverged: the loss of period 2"):
         guard.on_epoch_end(1, {"loss": loss})
+
+
+def test_looking_again_draws_no_number_of_dropouts(batches):
+    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.3)
+    model.build()
+    model.compile(loss=TokenCrossentropy())
+    states = [variable.numpy().copy() for variable in model.non_trainable_variables]
+    replay(model, batches, 0, 0)
+    assert states
+    for before, after in zip(states, model.non_trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())
+
+
+def test_a_batch_in_parts_is_named_by_its_update(batches):
+    error = diverged(Periods(batches, parts=4), 4 * len(batches) + 6, "its gradient is nan long")
+    assert error.step == len(batches) + 2 and error.address == (1, 1)
+    assert f"diverged at step {len(batches) + 2}, part 2 of 4, batch 1 of epoch 1: its" in str(error)

@@ -18,6 +18,7 @@ from keraszoo.training.callbacks import BestWeights, LastWeights
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.periods import step_in_words
 from keraszoo.training.run import train
 
 V = 12
@@ -106,7 +107,9 @@ def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path,
     for step in steps:
         with pytest.raises(KeyboardInterrupt):
             run(batches, "transformer", tmp_path / str(step), At(step, interrupt(signal.SIGINT)), parts)
-        assert f"SIGINT: stopped after step {step / parts:g}, it is saved in" in capsys.readouterr().err
+        assert (
+            f"SIGINT: stopped after {step_in_words(step, parts)}, it is saved in" in capsys.readouterr().err
+        )
         same(run(batches, "transformer", tmp_path / str(step), parts=parts), whole)
         assert f"going on from step {step // parts} of 7" in capsys.readouterr().err
 
