@@ -113,8 +113,8 @@ def _fill(directory, files, path):
             write_file(directory, name, content)
         manifests.write_manifest(directory, files)
         _parse(directory, manifests.read_manifest(directory))  # what could not be read is not written either
-    except PresetError as error:  # of the hidden directory nobody needs to know
-        raise PresetError(str(error).replace(str(directory), str(path))) from error
+    except PresetError as error:  # of the hidden directory nobody needs to know; the cause tells a full disk
+        raise PresetError(str(error).replace(str(directory), str(path))) from error.__cause__ or error
 
 
 def write_file(directory, name, content):

@@ -49,7 +49,8 @@ def save_weights(model, path, dtype=None):
         if dtype:
             _round_to_half(path)
     except (OSError, RuntimeError, ValueError) as error:  # HDF5 reports a full disk as any of these
-        raise PresetError(f"{path}: cannot be written: {_in_short(error)}") from error
+        cause = error if isinstance(error, OSError) else OSError(str(error))
+        raise PresetError(f"{path}: cannot be written: {_in_short(error)}") from cause
 
 
 def load_weights(model, path, check=None):

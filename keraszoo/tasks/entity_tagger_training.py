@@ -32,7 +32,7 @@ def train_tagger(tagger, train, validation=None, directory=None, settings=None, 
         A `keras.callbacks.History`.
     """
     settings = TaggerTrainingSection.checked(settings or {})
-    replicas, shapes, jit_compile = begin(tagger.model, settings, directory)
+    replicas, shapes, jit_compile = begin(tagger.model, settings, directory, validated=validation is not None)
     rows = TaggedRows(train, tagger.vocabulary, tagger.model.features)
     batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes)
     held_out = None if validation is None else _held_out(tagger, validation, settings)

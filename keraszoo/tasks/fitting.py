@@ -49,13 +49,14 @@ def opened(checkpoints, identity, writing=True):
             own.forget()
 
 
-def begin(model, settings, directory=None):
+def begin(model, settings, directory=None, validated=True):
     """Checks what can be before hours of work, and seeds all that is random from here on.
 
     Args:
         model: of a task.
         settings: a `FitSection`.
         directory: where the model will be saved, or `None`.
+        validated: whether there is something to validate by.
 
     Returns:
         `(replicas, shapes, jit_compile)`: what the rows of a batch are a multiple of, to how many lengths
@@ -63,8 +64,12 @@ def begin(model, settings, directory=None):
 
     Raises:
         PresetError: the directory is something else, which would be replaced.
-        RecipeError: the model computes in another precision than the settings say.
+        RecipeError: the model computes in another precision than the settings say; a setting that needs a
+            validation without one; or `deterministic` on another backend than TensorFlow.
     """
+    idle = None if validated else settings.given_of("patience", "monitor")
+    if idle is not None:
+        raise RecipeError(f"fit: {idle}: there is no validation")
     if directory is not None:
         check_replaceable(directory)
     if settings.precision != model.dtype_policy.name:
@@ -73,9 +78,21 @@ def begin(model, settings, directory=None):
         )
     replicas = rows_multiple(settings)
     keras.utils.set_random_seed(settings.seed)
+    if settings.deterministic:
+        _make_deterministic()
     jit_compile = keras.backend.backend() == "jax" if settings.jit_compile is None else settings.jit_compile
     shapes = 16 if settings.shapes is None and jit_compile else settings.shapes
     return replicas, shapes, jit_compile
+
+
+def _make_deterministic():
+    if keras.backend.backend() != "tensorflow":
+        raise RecipeError(
+            "fit: deterministic: TensorFlow's; of JAX XLA_FLAGS=--xla_gpu_deterministic_ops=true"
+        )
+    import tensorflow as tf
+
+    tf.config.experimental.enable_op_determinism()
 
 
 def optimizer_of(model, settings):
@@ -113,7 +130,9 @@ def fit_task(task, batches, settings, compile_model, held_out, directory, checkp
 
     writing = writes_files(settings)
     save = save if directory is not None and writing else None
-    identity = {"training": settings.deciding(), "data": data}
+    # Another number of devices, or of shapes, makes other batches, although the recipe is the same.
+    cut = {"rows_multiple": batches.replicas, "shapes": batches.shapes}
+    identity = {"training": settings.deciding(), "data": data, "batches": cut}
     with opened(checkpoints, identity, writing) as there:
         history, chosen = fit_and_choose(
             task.model, batches, settings, compile_model, held_out, save, directory, there
@@ -158,7 +177,7 @@ def fit_and_choose(
         callbacks += [held_out, best]
     if settings.average_last > 1:
         callbacks.append(last)
-    if settings.tensorboard:
+    if settings.tensorboard and writes(strategy):
         callbacks.append(keras.callbacks.TensorBoard(f"{directory or 'runs'}.logs", write_graph=False))
     steps = settings.epochs * len(batches)
     history = train(

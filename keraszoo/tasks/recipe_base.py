@@ -117,11 +117,15 @@ class FitSection(Section):
     multiplies the loss by a scale that keeps small gradients from vanishing, and leaves out a step whose
     gradient overflows.
 
+    On a CPU a run can be repeated bit by bit. `deterministic: true` has a GPU do that, too, at a price in
+    speed.
+
     `strategy: mirrored` trains on `replicas` GPUs, all of them by default, each computing on its share of
     every batch; where there is none, on as many parts of the CPU. `strategy: workers` is the same on several
     machines (docs/distributed.md). `accumulate` is the number of parts in which a batch goes through a device
-    that cannot hold it whole. Neither changes what is learned. `checkpoint_minutes` and `checkpoint_steps`
-    say how often a run is saved between two evaluations; it is after each of them, too.
+    that cannot hold it whole. Neither changes what is learned, but for dropout, which leaves out other
+    numbers on each device and in each part. `checkpoint_minutes` and `checkpoint_steps` say how often a run
+    is saved between two evaluations; it is after each of them, too.
     """
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -130,6 +134,7 @@ class FitSection(Section):
     steps: Count | None = None
     steps_per_evaluation: Count | None = None
     optimizer: OptimizerSection = Field(default_factory=lambda: OptimizerSection.model_validate({}))
+    deterministic: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool | None = None
     shapes: Count | None = None
@@ -153,6 +158,11 @@ class FitSection(Section):
             return cls.model_validate(settings)
         except ValidationError as error:
             raise recipe_error(error.errors(), cls, "fit", {}) from None
+
+    def given_of(self, *keys):
+        """The first of some settings that is not its default; None if all are."""
+        fields = type(self).model_fields
+        return next((key for key in keys if getattr(self, key) != fields[key].default), None)
 
     def deciding(self):
         """All values, as JSON has them, but those that change nothing of what is learned."""
@@ -182,9 +192,9 @@ class BaseRecipe(Section):
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):
         if self.data.validation is None:
-            for key in ("patience", "steps_per_evaluation", "monitor"):
-                if getattr(self.training, key) != type(self.training).model_fields[key].default:
-                    raise ValueError(f"`training.{key}` needs `data.validation`, which is missing")
+            key = self.training.given_of("patience", "steps_per_evaluation", "monitor")
+            if key is not None:
+                raise ValueError(f"`training.{key}` needs `data.validation`, which is missing")
         if self.model.name != "transformer" and self.training.optimizer.schedule == "transformer":
             raise ValueError(
                 "`training.optimizer.schedule: transformer` is computed from d_model, which "

@@ -10,9 +10,10 @@ https://aclanthology.org/D17-1035.
 import dataclasses
 import json
 import statistics
-from pathlib import Path
 
 from keraszoo.errors import RecipeError
+from keraszoo.saving.whole_file import whole_file
+from keraszoo.tasks.fitting import writes_files
 from keraszoo.tasks.recipe_tasks import read_recipe, run
 
 
@@ -85,8 +86,9 @@ def run_seeds(path, overrides, count, report=None):
             report(checked.output)
     figures = [Figure(name, [scores[name] for scores in found]) for name in found[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
-    file = Path(f"{recipe.output}_seeds.json")
-    file.write_text(json.dumps({"part": part, "figures": summary}, indent=2) + "\n", encoding="utf-8")
+    if writes_files(recipe.training):
+        with whole_file(f"{recipe.output}_seeds.json") as file:
+            file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures
 
 

@@ -29,7 +29,9 @@ def train_translator(translator, train, validation=None, directory=None, setting
         A `keras.callbacks.History`.
     """
     settings = TrainingSection.checked(settings or {})
-    replicas, shapes, jit_compile = begin(translator.model, settings, directory)
+    replicas, shapes, jit_compile = begin(
+        translator.model, settings, directory, validated=validation is not None
+    )
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     batches = TokenBatches(
         corpus, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes

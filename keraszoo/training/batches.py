@@ -77,6 +77,7 @@ class TokenBatches(AddressedBatches):
         least = {"tokens": 1, "seed": 0, "replicas": 1, "shapes": 1, "multiple": 1}
         check_at_least(least, tokens=tokens, seed=seed, replicas=replicas, shapes=shapes, multiple=multiple)
         super().__init__(seed, replicas, shuffle)
+        self.shapes = shapes
         self.corpus = corpus
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
         if batches is None:

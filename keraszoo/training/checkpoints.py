@@ -26,6 +26,7 @@ from keraszoo.saving import atomic, model_directory
 
 TASK = "checkpoint"
 _STEP = re.compile(r"step-(\d{8,})")
+_SET_ASIDE = re.compile(r"\.(step-\d{8,}|finished)\.previous")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Checkpoints:
     """The checkpoints of one run; one process at a time may have them open.
 
     Args:
-        folder: where they lie; made when the first is saved.
+        folder: where they lie; made when it is opened, and deleted in the end if nothing was saved.
         identity: nested dict of JSON values that decide the run. One that began with another is not taken up.
         files: name -> bytes of what the run needs and must not make anew, such as vocabularies.
         keep: how many are kept; while one is written there is one more.
@@ -93,14 +94,14 @@ class Checkpoints:
         """Locks the folder, clears away what killed writers left, and looks for a run to go on with.
 
         Raises:
-            PresetError: another process has the folder open, or all checkpoints in it are damaged.
+            PresetError: another process has the folder open, it cannot be written, or all checkpoints in it
+                are damaged.
             RecipeError: the run in it began with another identity.
         """
         self.newest, self.finished = None, False
         with self._locks:
-            if self.folder.is_dir():
-                self._lock()
-                self._look()
+            self._lock()
+            self._look()
             yield self
 
     def require(self, **identity):
@@ -159,9 +160,7 @@ class Checkpoints:
             return
         for path in [*self._steps(), self.folder / "finished"]:
             self._delete(path)
-        with contextlib.suppress(OSError):
-            (self.folder / ".lock").unlink()
-            self.folder.rmdir()
+        self._locks.close()
 
     def _look(self):
         """Finds the newest whole checkpoint, or that the run is over."""
@@ -217,15 +216,18 @@ class Checkpoints:
         if self._locked or not self.writes:
             return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._locks.enter_context(_only_one(self.folder / ".lock"))
+            self._locks.enter_context(_only_one(self.folder))
             self._locks.callback(setattr, self, "_locked", False)
         except OSError as error:
             raise PresetError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
         self._locked = True
-        for item in self.folder.iterdir():
-            if item.is_dir() and item.name.startswith("."):
-                atomic.remove(item)
+        with atomic.locked(self.folder):
+            for item in list(self.folder.iterdir()):
+                set_aside = _SET_ASIDE.fullmatch(item.name)
+                if set_aside:  # by a writer that was killed before it put the new one there
+                    atomic.clear(self.folder / set_aside[1])
+                elif item.is_dir() and item.name.startswith("."):
+                    atomic.remove(item)
 
 
 def read_checkpoint(path):
@@ -302,14 +304,39 @@ def _versions():
 
 
 @contextlib.contextmanager
-def _only_one(path):
-    """Holds the lock of a run; PresetError if another process has it."""
-    if atomic.fcntl is None:  # Windows: two runs at once are not noticed
-        yield
-        return
-    with open(path, "w") as file:
+def _only_one(folder):
+    """Makes a folder and holds the lock of the run in it; in the end a folder with nothing else is deleted.
+
+    Where a file system has no locks, two runs at once are not noticed.
+
+    Raises:
+        PresetError: another process has it.
+    """
+    path, ours = folder / ".lock", False
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    with contextlib.ExitStack() as opened:
+        while not ours:
+            folder.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # whoever had it deletes the folder at this moment
+                file = opened.enter_context(open(path, "w"))
+                _claim(file, folder)
+                ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
         try:
-            atomic.fcntl.flock(file, atomic.fcntl.LOCK_EX | atomic.fcntl.LOCK_NB)
-        except OSError:
-            raise PresetError(f"{path.parent}: another process is training with these checkpoints") from None
-        yield
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if os.listdir(folder) == [".lock"]:
+                    path.unlink()
+                    for empty in (folder, *missing):
+                        empty.rmdir()
+
+
+def _claim(file, folder):
+    if atomic.fcntl is None:  # Windows
+        return
+    try:
+        atomic.fcntl.flock(file, atomic.fcntl.LOCK_EX | atomic.fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PresetError(f"{folder}: another process is training with these checkpoints") from None
+    except OSError:  # a file system without locks
+        pass

@@ -54,6 +54,7 @@ class TagBatches(AddressedBatches):
         least = {"tokens": 1, "seed": 0, "replicas": 1, "shapes": 1, "multiple": 1}
         check_at_least(least, tokens=tokens, seed=seed, replicas=replicas, shapes=shapes, multiple=multiple)
         super().__init__(seed, replicas, shuffle)
+        self.shapes = shapes
         limit = tokens // replicas
         if rows.lengths.max() > limit:
             worst = int(rows.lengths.argmax())

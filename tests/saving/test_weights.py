@@ -241,7 +241,7 @@ def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path
     try:
         with (
             warnings.catch_warnings(),
-            pytest.raises(PresetError, match=r"model/model.weights.h5: cannot be written"),
+            pytest.raises(PresetError, match=r"model/model.weights.h5: cannot be written") as error,
         ):
             warnings.simplefilter("ignore", pytest.PytestUnraisableExceptionWarning)
             write_directory(
@@ -249,6 +249,7 @@ def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path
             )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert isinstance(error.value.__cause__, OSError)  # by which a training knows a full disk, and goes on
     assert read_directory(place).read_bytes("model.weights.h5") == b"old"
     assert [item.name for item in tmp_path.iterdir()] == ["model"]
 

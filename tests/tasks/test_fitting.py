@@ -1,6 +1,7 @@
 """What the trainings of all tasks share: places for checkpoints, and a disk that is full."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,3 +67,26 @@ def test_xla_does_not_go_with_a_strategy(monkeypatch):
     settings = TrainingSection(strategy="mirrored", jit_compile=True)
     with pytest.raises(RecipeError, match="`jit_compile: true` does not work with a `strategy`"):
         fitting.fit_and_choose(None, [], settings, None)
+
+
+@pytest.mark.parametrize("setting", [{"patience": 3}, {"monitor": "val_loss"}])
+def test_what_needs_a_validation_is_refused_without(setting):
+    model = SimpleNamespace(dtype_policy=SimpleNamespace(name="float32"))
+    with pytest.raises(RecipeError, match=f"fit: {next(iter(setting))}: there is no validation"):
+        fitting.begin(model, TrainingSection(**setting), validated=False)
+    fitting.begin(model, TrainingSection(**setting))
+
+
+def test_a_run_can_be_asked_to_repeat_itself(monkeypatch):
+    import tensorflow as tf
+
+    asked = []
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
+    model = SimpleNamespace(dtype_policy=SimpleNamespace(name="float32"))
+    fitting.begin(model, TrainingSection())
+    assert not asked
+    fitting.begin(model, TrainingSection(deterministic=True))
+    assert asked
+    monkeypatch.setattr(fitting.keras.backend, "backend", lambda: "jax")
+    with pytest.raises(RecipeError, match="deterministic: TensorFlow's; of JAX XLA_FLAGS="):
+        fitting.begin(model, TrainingSection(deterministic=True))

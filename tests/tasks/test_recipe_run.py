@@ -78,6 +78,13 @@ def test_trained_vocabularies_one_for_each_language(make_recipe):
     assert translator.source_subwords.decode(translator.source_subwords.encode(["one two"])) == ["one two"]
 
 
+def test_trained_vocabularies_one_for_each_language_want_two_embeddings(make_recipe):
+    subwords = {"joint": False, "vocabulary_size": 40}
+    model = {"name": "rnnsearch", "preset": "tiny", "overrides": {"share_embeddings": True}}
+    with pytest.raises(KerasZooError, match="overrides: {share_embeddings: false}"):
+        run_recipe(make_recipe(subwords=subwords, model=model, training={"steps": 1, "epochs": 1}))
+
+
 def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
     recipe = make_recipe(model={"name": "transformer", "preset": "tiny", "overrides": {"dropout": 0.4}})
     model = make_model(recipe, both_subwords[0], both_subwords[0])

@@ -57,7 +57,7 @@ def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
         same(found.parts[name], state)
 
 
-def test_a_folder_is_made_when_there_is_something_to_save(tmp_path):
+def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
         assert checkpoints.newest is None and not checkpoints.finished
     assert os.listdir(tmp_path) == []
@@ -127,6 +127,33 @@ def test_one_process_at_a_time(tmp_path):
         with pytest.raises(PresetError, match="another process is training"):
             newest(tmp_path / "run")
     assert newest(tmp_path / "run").step == 1
+
+
+def test_one_process_at_a_time_also_before_anything_is_saved(tmp_path):
+    for forget in (False, True):
+        with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+            if forget:  # and begin anew
+                checkpoints.save(1, parts(1))
+                checkpoints.forget()
+                assert not (tmp_path / "run").exists()
+                checkpoints.save(1, parts(1))
+            with pytest.raises(PresetError, match="another process is training"):
+                newest(tmp_path / "run")
+
+
+def test_where_there_are_no_locks_a_run_goes_on_without(tmp_path, monkeypatch):
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("keraszoo.saving.atomic.fcntl.flock", no_locks)
+    fill(tmp_path / "run", 1)
+    assert newest(tmp_path / "run").step == 1
+
+
+def test_a_checkpoint_that_was_set_aside_for_its_successor_is_put_back(tmp_path):
+    fill(tmp_path / "run", 1, 2)
+    os.rename(tmp_path / "run" / "step-00000002", tmp_path / "run" / ".step-00000002.previous")
+    assert newest(tmp_path / "run").step == 2
 
 
 @pytest.mark.parametrize("where", ["savez", "fsync", "rename"])
