@@ -5,7 +5,8 @@ import numpy as np
 
 from keraszoo import EntityTagger
 from keraszoo.models import RNNSearch, Transformer
-from keraszoo.tasks.entity_tagger_training import checked_settings, compile_model
+from keraszoo.tasks.entity_tagger_training import compile_model
+from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
@@ -95,7 +96,8 @@ class Tagging:
     def compile(self, model, accumulate):
         """Gives a model its optimizer; the loss is its own."""
         optimizer = {"schedule": "inverse_sqrt", "learning_rate": 3e-3, "warmup_steps": 20, "clipnorm": 0.5}
-        compile_model(model, checked_settings({"optimizer": optimizer, "accumulate": accumulate}))
+        settings = TaggerTrainingSection.checked({"optimizer": optimizer, "accumulate": accumulate})
+        compile_model(model, settings)
 
 
 def make_task(name, shares, batch_tokens, shapes=None):

@@ -70,7 +70,8 @@ def main():
     if arguments.dropout and arguments.seeds < 2:
         parser.error("with dropout on nothing can be compared but means: give several --seeds")
     control = arguments.strategy == "reversed"
-    strategy = None if control else make_strategy(arguments.strategy, arguments.replicas)
+    replicas = None if arguments.strategy == "workers" else arguments.replicas
+    strategy = None if control else make_strategy(arguments.strategy, replicas)
     shares = (1 if control else strategy.num_replicas_in_sync) * arguments.accumulate
     task = make_task(arguments.model, shares, arguments.batch_tokens, arguments.shapes)
 

@@ -98,7 +98,8 @@ class Keraszoo:
         import keras
 
         from keraszoo import EntityTagger
-        from keraszoo.tasks.entity_tagger_training import checked_settings, compile_model
+        from keraszoo.tasks.entity_tagger_training import compile_model
+        from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
         from keraszoo.text.columns import read_columns
         from keraszoo.text.word_vectors import WordVectors
         from keraszoo.training.tag_batches import TagBatches
@@ -110,7 +111,8 @@ class Keraszoo:
         vectors = WordVectors.read(vectors)
         self.tagger = EntityTagger.for_sentences([*train, *self.test], vectors, kind, preset)
         self.model = self.tagger.model
-        compile_model(self.model, checked_settings({"optimizer": {"learning_rate": 0.004}}))
+        settings = TaggerTrainingSection.checked({"optimizer": {"learning_rate": 0.004}})
+        compile_model(self.model, settings)
         plan = TagBatches(TaggedRows(train, self.tagger.vocabulary, self.model.features), words, shapes=None)
         self.batches = [(plan.batch(0, i), plan.real_tokens(0, i)) for i in range(len(plan))]
 
