@@ -97,6 +97,22 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
     assert len(list(folder.iterdir())) == 4 + 1 + 4
 
 
+def test_all_seeds_are_compared_in_their_order(tmp_path):
+    folder = tmp_path / "translations"
+    folder.mkdir()
+    for name in (
+        "cho_seed10-ab",
+        "cho_seed2-ab",
+        "cho_seed2-cd",
+        "cho_seed1-ab",
+        "luong_seed4-ab",
+        "cho_seed-ab",
+    ):
+        (folder / f"{name}.txt").touch()
+    found = lineage.trained("cho", SimpleNamespace(output=tmp_path))
+    assert [place.name for place in found] == ["cho_seed1", "cho_seed2", "cho_seed10"]
+
+
 class RNNSearch:
     """A model that is as large as it says."""
 
