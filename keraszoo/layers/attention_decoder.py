@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.beams import by_sentence
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.time_loop import over_time
@@ -91,7 +92,7 @@ class AttentionDecoder(keras.layers.Layer):
 
     def _step(self, projected, state, memory, memory_mask, position, training):
         keys, values = memory
-        query = ops.reshape(state[0], (ops.shape(values)[0], -1, self.units))  # (B, N / B, U)
+        query = by_sentence(state[0], values, self.units)
         positions = ops.reshape(position, (1,))
         context, weights = self.attention.attend(
             query, keys, values, memory_mask, positions, training=training

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.beams import by_sentence
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.sizes import check_optional_sizes
@@ -124,7 +125,7 @@ class LuongDecoder(keras.layers.Layer):
         if self.input_feeding:
             projected = projected + linear(state["fed"], self.C)
         hidden, layers = self.stack.step(projected, state["layers"], dropped)  # (N, U)
-        query = ops.reshape(hidden, (ops.shape(memory[1])[0], -1, self.units))  # (B, N / B, U)
+        query = by_sentence(hidden, memory[1], self.units)
         positions = ops.reshape(position, (1,))
         readout, weights = self._read(query, memory, memory_mask, positions, training)
         readout = ops.reshape(readout, (-1, readout.shape[-1]))  # (N, R)
