@@ -90,3 +90,26 @@ def test_a_run_can_be_asked_to_repeat_itself(monkeypatch):
     monkeypatch.setattr(fitting.keras.backend, "backend", lambda: "jax")
     with pytest.raises(RecipeError, match="deterministic: TensorFlow's; of JAX XLA_FLAGS="):
         fitting.begin(model, TrainingSection(deterministic=True))
+
+
+def test_a_run_is_not_taken_up_with_another_number_of_devices_or_shapes(tmp_path, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    def begin_and_stop(*arguments):
+        arguments[-1].save(1, {"run": {"over": False}})
+        raise Stop
+
+    def fit(replicas, shapes):
+        batches = SimpleNamespace(replicas=replicas, shapes=shapes)
+        task, folder = SimpleNamespace(model=None), tmp_path / "run"
+        fitting.fit_task(task, batches, TrainingSection(), None, None, None, folder, "data", "tokens")
+
+    monkeypatch.setattr(fitting, "fit_and_choose", begin_and_stop)
+    for _ in range(2):
+        with pytest.raises(Stop):
+            fit(2, None)
+    with pytest.raises(RecipeError, match="batches.rows_multiple was 2, is 4"):
+        fit(4, None)
+    with pytest.raises(RecipeError, match="batches.shapes was None, is 16"):
+        fit(2, 16)
