@@ -123,7 +123,7 @@ def replay(model, batches, epoch, i):
 
     inputs, target, weight = batches.batch(epoch, i)
     weights = model.trainable_variables
-    before = [(variable, variable.numpy()) for variable in model.non_trainable_variables]
+    before = [(variable, variable.numpy().copy()) for variable in model.non_trainable_variables]
     with tf.GradientTape() as tape:
         loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
     for variable, value in before:  # the states of dropout's random numbers
