@@ -91,7 +91,7 @@ def corpus(options):
     from keraszoo.text.parallel import read_pairs
     from keraszoo.text.subwords import Subwords
     from keraszoo.training.batches import TokenBatches
-    from keraszoo.training.periods import Periods
+    from keraszoo.training.evaluation_periods import Periods
 
     head = (pair for pair, _ in zip(read_pairs(options["text"]), range(10_000), strict=False))
     subwords = Subwords.train((side for pair in head for side in pair), VOCABULARY)

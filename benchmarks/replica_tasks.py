@@ -5,8 +5,8 @@ import numpy as np
 
 from keraszoo import EntityTagger
 from keraszoo.models import RNNSearch, Transformer
-from keraszoo.tasks.entity_tagger_training import compile_model
-from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
+from keraszoo.tagging.recipe import TaggerTrainingSection
+from keraszoo.tagging.training import compile_model
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors

@@ -98,8 +98,8 @@ class Keraszoo:
         import keras
 
         from keraszoo import EntityTagger
-        from keraszoo.tasks.entity_tagger_training import compile_model
-        from keraszoo.tasks.tagger_recipe import TaggerTrainingSection
+        from keraszoo.tagging.recipe import TaggerTrainingSection
+        from keraszoo.tagging.training import compile_model
         from keraszoo.text.columns import read_columns
         from keraszoo.text.word_vectors import WordVectors
         from keraszoo.training.tag_batches import TagBatches

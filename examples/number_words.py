@@ -33,9 +33,9 @@ import yaml
 
 from keraszoo import Translator
 from keraszoo.plots import attention_heatmap
-from keraszoo.tasks.recipe_run import KINDS
 from keraszoo.text.numbers import number_pairs, split_numbers
 from keraszoo.text.subwords import Subwords
+from keraszoo.translation.run import KINDS
 
 # 0.25 to 0.6 million parameters each.
 RECURRENT = {"embedding_dim": 64, "units": 128, "dropout": 0.1}

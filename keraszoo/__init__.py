@@ -10,12 +10,12 @@ __version__ = "0.1.0"
 
 _ROOMS = (
     "errors", "layers", "models", "search", "text", "training", "evaluation", "tasks",
-    "plots", "saving", "shipping",
+    "translation", "tagging", "answering", "plots", "saving", "shipping",
 )  # fmt: skip
 _NAMES = {
-    "Translator": "keraszoo.tasks.translator",
-    "EntityTagger": "keraszoo.tasks.entity_tagger",
-    "QuestionAnswerer": "keraszoo.tasks.question_answerer",
+    "Translator": "keraszoo.translation.translator",
+    "EntityTagger": "keraszoo.tagging.entity_tagger",
+    "QuestionAnswerer": "keraszoo.answering.question_answerer",
     "KerasZooError": "keraszoo.errors",
 }
 

@@ -24,8 +24,11 @@ ROOMS = {
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "errors messages saving text evaluation",
-    "tasks": "errors messages saving shipping text layers models search evaluation training",
-    "cli": "errors messages saving shipping text plots tasks",
+    "tasks": "errors messages saving shipping text models evaluation training",
+    "translation": "errors messages saving shipping text models search evaluation training tasks",
+    "tagging": "errors messages saving shipping text models evaluation training tasks",
+    "answering": "errors saving text models training tasks",
+    "cli": "errors messages saving shipping text plots tasks translation tagging answering",
     "__main__": "cli",
 }
 

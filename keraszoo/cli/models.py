@@ -45,7 +45,7 @@ def card(
     ] = None,
 ):
     """Write the card of a model directory anew, from its figures and from facts such as its licence."""
-    from keraszoo.saving.about import read_facts, rewrite
+    from keraszoo.saving.model_facts import read_facts, rewrite
 
     told = read_facts(facts) if facts else {}
     with console.results() as write:

@@ -29,7 +29,7 @@ def tag(
     ] = False,
 ):
     """Find named entities: text, columns or JSON lines in, the same or HTML out."""
-    from keraszoo.tasks import line_tagging
+    from keraszoo.tagging import lines as tagged_lines
     from keraszoo.text.lines import read_lines
 
     to = to or ("columns" if from_ == "columns" else "json")
@@ -45,15 +45,15 @@ def tag(
         if to == "html":
             write(_page(tagger, files, from_, token_column, attention).splitlines())
             return
-        writer = line_tagging.json_line_with_attention if attention else line_tagging.WRITERS[to]
+        writer = tagged_lines.json_line_with_attention if attention else tagged_lines.WRITERS[to]
         if from_ == "columns":
             writer = None if to == "columns" else writer
             for file in files:
-                write(line_tagging.tag_columns(tagger, file, writer, token_column=column(token_column)))
+                write(tagged_lines.tag_columns(tagger, file, writer, token_column=column(token_column)))
             return
         for file in files:
             chunk = console.lines_at_once(file, 256)
-            for some in line_tagging.tag_lines(
+            for some in tagged_lines.tag_lines(
                 tagger, read_lines(file), writer, chunk, as_json=from_ == "json", path=file
             ):
                 write(some)
@@ -62,7 +62,7 @@ def tag(
 def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
     """Prints the scores of a tagger on a tagged file."""
     console.import_tensorflow()
-    from keraszoo.tasks.tagger_run import read_tagged
+    from keraszoo.tagging.run import read_tagged
 
     columns = column(token_column), column(tag_column), None, scheme
     with console.results() as write:
@@ -87,7 +87,7 @@ def export(model, directory, verify):
 def plot(model, text, picture):
     """Draws the attention over the words of a text; a path that ends in .html gets a page."""
     from keraszoo.plots import attention_strip, html_page, save_html
-    from keraszoo.tasks.line_tagging import bracketed
+    from keraszoo.tagging.lines import bracketed
 
     with console.results() as write:
         tagger = load(model)
@@ -108,7 +108,7 @@ def plot(model, text, picture):
 def load(model):
     """The tagger of a directory or of a shipped name."""
     console.import_tensorflow()
-    from keraszoo.tasks.entity_tagger import EntityTagger
+    from keraszoo.tagging.entity_tagger import EntityTagger
 
     return EntityTagger.from_preset(model)
 
@@ -120,16 +120,16 @@ def column(text):
 
 def _page(tagger, files, from_, token_column, attention):
     from keraszoo.plots import html_page
-    from keraszoo.tasks import line_tagging
+    from keraszoo.tagging import lines as tagged_lines
     from keraszoo.text.lines import read_lines
 
     found = []
     for file in files:
         if from_ == "columns":
-            line_tagging.tag_columns(tagger, file, _into(found), token_column=column(token_column))
+            tagged_lines.tag_columns(tagger, file, _into(found), token_column=column(token_column))
         else:
             lines = read_lines(file)
-            for _ in line_tagging.tag_lines(tagger, lines, _into(found), as_json=from_ == "json", path=file):
+            for _ in tagged_lines.tag_lines(tagger, lines, _into(found), as_json=from_ == "json", path=file):
                 pass
     return html_page(found, list(tagger.vocabulary.labels), attention)
 

@@ -26,8 +26,8 @@ def translate(
     attention: Annotated[bool, Option("--attention", help="Attention weights; implies --json.")] = False,
 ):
     """Translate lines of text: one line in, one line out, blank lines kept."""
-    from keraszoo.tasks.line_translation import describe_lines, translate_lines
     from keraszoo.text.lines import read_lines
+    from keraszoo.translation.lines import describe_lines, translate_lines
 
     files = files or ["-"]
     lines = itertools.chain.from_iterable(map(read_lines, files))
@@ -101,7 +101,7 @@ def plot(model, sentence, picture, subwords):
 def load(model):
     """The translator of a directory or of a shipped name."""
     console.import_tensorflow()
-    from keraszoo.tasks.translator import Translator
+    from keraszoo.translation.translator import Translator
 
     return Translator.from_preset(model)
 

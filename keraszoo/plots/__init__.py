@@ -1,9 +1,9 @@
 """Pictures: of attention, of scores by length, of entities in their text; matplotlib and HTML."""
 
+from keraszoo.plots.attention_strip import attention_strip
 from keraszoo.plots.by_length import length_plot
 from keraszoo.plots.entity_html import attention_html, entities_html, html_page, save_html
 from keraszoo.plots.heatmap import attention_heatmap
-from keraszoo.plots.strip import attention_strip
 
 __all__ = [
     "attention_heatmap",

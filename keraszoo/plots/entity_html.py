@@ -32,7 +32,7 @@ def entities_html(found, labels=None):
 
     Example:
 
-    >>> from keraszoo.tasks.tagging import Entity, TaggedText
+    >>> from keraszoo.tagging.results import Entity, TaggedText
     >>> found = TaggedText("a <cat>", [Entity("<cat>", "PET", 2, 7, 0.9, None)], [], [], [], None, [])
     >>> print(entities_html(found))
     <p>a <mark style="background: #9fd3ee" title="0.900">&lt;cat&gt;<small>PET</small></mark></p>

@@ -27,7 +27,7 @@ def model_card(title, pipeline_tag, about, example, metrics, facts=None):
         example: lines of Python that load and use the model.
         metrics: dict of dicts, a section each: numbers, strings, or scores as `sacrebleu` gives them (dicts
             of `name`, `score` and `signature`).
-        facts: what no program can know, such as licence and intended use; see `keraszoo.saving.about`.
+        facts: what no program can know, such as licence and intended use; see `keraszoo.saving.model_facts`.
 
     Returns:
         A string.

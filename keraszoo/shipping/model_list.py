@@ -2,7 +2,7 @@
 
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.saving.about import describe
+from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import shipped
 
 HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
@@ -14,7 +14,7 @@ def list_models():
     Only the small files of a directory are read, not its weights: a damaged model is noticed when it is used.
 
     Returns:
-        List of dicts, sorted by name: `name`, what `keraszoo.saving.about.describe` tells, and `place`: the
+        List of dicts, sorted by name: `name`, the entries of `model_facts.describe`, and `place`: the
         directory, or `None` for a model that ships but is not on this machine. A directory that cannot be
         read has `name`, `place` and `error`.
     """

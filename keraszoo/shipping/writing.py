@@ -9,7 +9,7 @@ changes its facts; a test compares what this would write with what is there.
 import json
 from pathlib import Path
 
-from keraszoo.saving import about, model_directory
+from keraszoo.saving import model_directory, model_facts
 from keraszoo.shipping import model_list, shipped
 
 FACTS, README = "models.yaml", "README.md"
@@ -19,10 +19,10 @@ BEGIN, END = "<!-- written by keraszoo.shipping -->", "<!-- to here -->"
 def write(folder):
     """Writes them for a folder of model directories; cards first: the manifests in the index cover them."""
     folder = Path(folder)
-    facts = about.read_facts(folder / FACTS)
+    facts = model_facts.read_facts(folder / FACTS)
     directories = {name: folder / name for name in model_directory.names_in(folder)}
     for name, directory in directories.items():
-        about.rewrite(directory, facts.get(name))
+        model_facts.rewrite(directory, facts.get(name))
     page = folder / README
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
@@ -37,7 +37,7 @@ def index(directories):
     """What the package knows of each model without having it."""
     read = {name: model_directory.read_directory(directory) for name, directory in directories.items()}
     return {
-        name: {"about": about.describe(directory), "manifest": directory.manifest}
+        name: {"about": model_facts.describe(directory), "manifest": directory.manifest}
         for name, directory in read.items()
     }
 
@@ -53,7 +53,7 @@ def tables(directories):
         lines.append(f"{_row(name, directory)} {test['bleu']['score']:.2f} | {test['chrf']['score']:.1f} |")
     lines += ["", "| name | model | parameters | size | score |", "|---|---|---|---|---|"]
     for name, directory in others.items():
-        score = about.describe(directory)["score"]
+        score = model_facts.describe(directory)["score"]
         lines.append(f"{_row(name, directory)} {model_list.score_text(score)} |")
     return "".join(f"{line}\n" for line in lines)
 

@@ -1,1 +1,1 @@
-"""Text in, text out: translators, and the recipes that train them."""
+"""What the three tasks share: recipes, training, directories, export."""

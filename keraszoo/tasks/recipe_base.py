@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from keraszoo.errors import PresetError
-from keraszoo.saving.about import check_facts
+from keraszoo.saving.model_facts import check_facts
 from keraszoo.tasks.recipe_errors import recipe_error, suggestion, unknown_key
 from keraszoo.tasks.recipe_file import read_yaml, set_value
 
@@ -173,7 +173,7 @@ class BaseRecipe(Section):
     """Base of the recipes; one has the sections `data` (with `validation`), `model` and `training`.
 
     `about` is what no program can know of the model, for its card: licence, languages, data, intended use;
-    `keraszoo.saving.about` lists these facts. They decide nothing, and a run goes on though they changed.
+    `keraszoo.saving.model_facts` lists them. They decide nothing: a run resumes although they changed.
     """
 
     about: dict[str, JsonValue] = {}

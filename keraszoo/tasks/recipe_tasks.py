@@ -8,8 +8,8 @@ from keraszoo.tasks.recipe_file import read_yaml, set_value
 
 # task: (module and class of the recipe, module and function of the run)
 TASKS = {
-    "translation": ("keraszoo.tasks.recipe:Recipe", "keraszoo.tasks.recipe_run:run_recipe"),
-    "tagging": ("keraszoo.tasks.tagger_recipe:TaggerRecipe", "keraszoo.tasks.tagger_run:run_tagger_recipe"),
+    "translation": ("keraszoo.translation.recipe:Recipe", "keraszoo.translation.run:run_recipe"),
+    "tagging": ("keraszoo.tagging.recipe:TaggerRecipe", "keraszoo.tagging.run:run_tagger_recipe"),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import keraszoo
 from keraszoo.errors import PresetError
-from keraszoo.saving import about, model_directory
+from keraszoo.saving import model_directory, model_facts
 from keraszoo.shipping import shipped
 
 TASK = "word vectors"
@@ -90,13 +90,13 @@ def write(vectors, path, dtype="float32", metrics=None, facts=None):
             'WordVectors.read("this directory").neighbours("home")',
         ],
         "parameters": vectors.matrix.size,
-        **about.check_facts(facts or {}, path),
+        **model_facts.check_facts(facts or {}, path),
     }
     files = {
         "config.json": {"task": TASK, "versions": {"keraszoo": keraszoo.__version__}, "about": told},
         **vector_files(vectors, dtype),
         "metrics.json": metrics or {},
-        about.CARD: about.card(told, metrics or {}),
+        model_facts.CARD: model_facts.card(told, metrics or {}),
     }
     model_directory.write_directory(path, files)
 

@@ -183,7 +183,7 @@ class WordVectors:
             path: a new directory, or one of an earlier model, which is replaced.
             dtype: `"float32"`, or `"float16"` at half the size.
             metrics: figures for the card, a dict of dicts.
-            facts: dict of what no program can know, such as the licence; see `keraszoo.saving.about`.
+            facts: dict of what no program can know, such as the licence; see `keraszoo.saving.model_facts`.
 
         Raises:
             PresetError: another `dtype`, an unknown fact, something else at `path`, or a disk that refuses.

@@ -9,6 +9,7 @@ import keras
 from keraszoo.messages import say
 from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
+from keraszoo.training.checkpointing import Interrupted, Saving
 from keraszoo.training.distribution import (
     OnOneDevice,
     any_worker,
@@ -16,10 +17,9 @@ from keraszoo.training.distribution import (
     copy_variables,
     while_all_workers_live,
 )
-from keraszoo.training.guard import Diverged, Guard
+from keraszoo.training.divergence import Diverged, Guard
+from keraszoo.training.evaluation_periods import Periods, step_in_words
 from keraszoo.training.loss_scale import LossScale
-from keraszoo.training.periods import Periods, step_in_words
-from keraszoo.training.saving import Interrupted, Saving
 from keraszoo.training.signals import Signals
 
 ALL_AGAIN = "start all of them again, and the run goes on"

@@ -9,8 +9,8 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
-from keraszoo.tasks.recipe_run import make_model
-from keraszoo.tasks.translation_models import TRANSLATION_MODELS
+from keraszoo.translation.model_names import TRANSLATION_MODELS
+from keraszoo.translation.run import make_model
 
 PLACE = Path(__file__).parents[2] / "examples" / "lineage.py"
 spec = importlib.util.spec_from_file_location("lineage", PLACE)

@@ -7,7 +7,7 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.plots.entity_html import COLOURS, attention_html, entities_html, html_page, save_html
-from keraszoo.tasks.tagging import Entity, TaggedText
+from keraszoo.tagging.results import Entity, TaggedText
 from keraszoo.text.tokens import Token
 
 TEXT = '<b>Ada</b> & "Oslo"\nend'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keraszoo.cli import app
-from keraszoo.saving import about, model_directory
+from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
 from keraszoo.shipping import model_list, shipped, writing
@@ -53,10 +53,10 @@ def test_the_tables_are_those_of_the_directories():
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_card_is_the_one_of_its_facts_and_figures(name):
     directory = model_directory.read_directory(SHIPPED[name])
-    facts = about.read_facts(FOLDER / writing.FACTS)[name]
+    facts = model_facts.read_facts(FOLDER / writing.FACTS)[name]
     assert directory.config["about"].items() >= facts.items()
     card = directory.read_bytes("README.md").decode()
-    assert card == about.card(directory.config["about"], directory.metrics)
+    assert card == model_facts.card(directory.config["about"], directory.metrics)
     for heading in ("Data", *SECTIONS.values()):
         assert f"\n## {heading}\n" in card
     for told in ("license", "language", "datasets", "metrics", "model-index", "pipeline_tag"):

@@ -7,8 +7,8 @@ import pytest
 
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.tasks import fitting
-from keraszoo.tasks.recipe import TrainingSection
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.translation.recipe import TrainingSection
 
 
 def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from keraszoo.errors import RecipeError
-from keraszoo.tasks.recipe import Recipe
+from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
 data:

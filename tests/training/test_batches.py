@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
-from keraszoo.training.periods import Periods
+from keraszoo.training.evaluation_periods import Periods
 
 PAD, START, END = 0, 2, 3
 

@@ -15,7 +15,7 @@ from keraszoo.training.callbacks import (
     WholeHistory,
     token_figures,
 )
-from keraszoo.training.periods import Periods
+from keraszoo.training.evaluation_periods import Periods
 
 
 class Model:

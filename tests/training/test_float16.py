@@ -12,7 +12,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import innermost
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.guard import Diverged
+from keraszoo.training.divergence import Diverged
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import train

@@ -16,9 +16,9 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.batches import TokenBatches
 from keraszoo.training.callbacks import BestWeights, LastWeights
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.evaluation_periods import step_in_words
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.periods import step_in_words
 from keraszoo.training.run import train
 
 V = 12

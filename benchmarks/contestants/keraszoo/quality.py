@@ -14,7 +14,7 @@ from keraszoo.evaluation.translation import score_translations  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
 from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
-from keraszoo.training.periods import Periods  # noqa: E402
+from keraszoo.training.evaluation_periods import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)

@@ -8,7 +8,7 @@ arguments = common_work.start("train-speed")
 import keras  # noqa: E402
 
 from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
-from keraszoo.training.periods import Periods  # noqa: E402
+from keraszoo.training.evaluation_periods import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)

@@ -1,0 +1,1 @@
+"""Questions about stories: `QuestionAnswerer` and its training."""

@@ -1,0 +1,212 @@
+"""Sentences and a question in, a word out: a memory network with its vocabulary."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from keraszoo.answering import directory as answerer_directory
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.babi import Question, split_words
+
+BATCH = 500  # questions read at a time
+MEMORY = 50  # sentences that a new memory holds at most
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What became of a question.
+
+    Attributes:
+        text: the answer, one word of the vocabulary.
+        probability: the model's, in [0, 1].
+        sentences: the S sentences of the story that the memory held, the last ones if it was too long.
+        attention_weights: float32 `(K, S)`, row k: where hop k looked; what is missing to 1 was at nothing.
+    """
+
+    text: str
+    probability: float
+    sentences: tuple
+    attention_weights: np.ndarray
+
+
+class QuestionAnswerer:
+    """Answers questions about a story: a `MemoryNetwork` and the words it knows.
+
+    Sentences are split into lower-case words, punctuation is left out. The vocabulary is closed: a word that
+    the model has not seen in training is an error, not a guess.
+
+    Args:
+        model: a `MemoryNetwork`.
+        vocabulary: a `keraszoo.text.vocabulary.Vocabulary` of the same size.
+
+    Raises:
+        KerasZooError: if vocabulary and model do not fit each other.
+
+    Example:
+
+    >>> from keraszoo.models import MemoryNetwork
+    >>> from keraszoo.text.vocabulary import Vocabulary
+    >>> vocabulary = Vocabulary(["mary", "went", "home", "where", "is"])
+    >>> answerer = QuestionAnswerer(MemoryNetwork(len(vocabulary), width=4), vocabulary)
+    >>> found = answerer.answer(["Mary went home."], "Where is Mary?")
+    >>> found.attention_weights.shape, found.text in vocabulary
+    ((3, 1), True)
+    """
+
+    def __init__(self, model, vocabulary):
+        self.model = model
+        self.vocabulary = vocabulary
+        self.metrics = {}
+        self.about = {}
+        if len(vocabulary) != model.vocabulary_size:
+            raise KerasZooError(
+                f"the vocabulary has {len(vocabulary)} ids, the model {model.vocabulary_size}"
+            )
+        if model.pad_id != 0:
+            raise KerasZooError(f"the vocabulary pads with 0, the model with {model.pad_id}")
+        if not model.built:
+            model.build()
+
+    # --- text in, text out
+
+    def answer(self, story, question):
+        """Answers one question.
+
+        Args:
+            story: list of str, sentences in the order they were said; may be empty.
+            question: str.
+
+        Returns:
+            An `Answer`.
+
+        Raises:
+            KerasZooError: a word is unknown, a sentence has none, or the arguments are of other types.
+        """
+        if isinstance(story, str) or not all(isinstance(text, str) for text in [*story, question]):
+            raise KerasZooError(f"expected a list of str and a str, got {story!r:.40} and {question!r:.40}")
+        return self.answer_all([Question(tuple(story), question, "")])[0]
+
+    def answer_all(self, questions):
+        """Answers many questions; the answers do not depend on each other.
+
+        Args:
+            questions: list of `Question`; what they say of the answer is not looked at.
+
+        Returns:
+            List of `Answer`.
+        """
+        answers = []
+        for first in range(0, len(questions), BATCH):
+            some = questions[first : first + BATCH]
+            logits, attention_weights = self.model.read(*self.encode(some))
+            probabilities = ops.convert_to_numpy(ops.softmax(ops.cast(logits, "float32")))
+            weights = np.asarray(ops.convert_to_numpy(ops.cast(attention_weights, "float32")))
+            chosen = 1 + np.argmax(probabilities[:, 1:], axis=1)  # padding is no answer
+            for n, question in enumerate(some):
+                kept = question.story[-self.model.memory_size :]
+                answers.append(
+                    Answer(
+                        text=self.vocabulary.word(int(chosen[n])),
+                        probability=float(probabilities[n, chosen[n]]),
+                        sentences=tuple(kept),
+                        attention_weights=weights[n, :, : len(kept)],
+                    )
+                )
+        return answers
+
+    def error_rate(self, questions):
+        """The share of questions answered wrongly, in per cent.
+
+        Args:
+            questions: list of `Question`, at least one.
+
+        Returns:
+            float from 0 to 100. An answer that is not in the vocabulary is always missed.
+        """
+        if not questions:
+            raise DataError("questions: expected at least one, got none")
+        answers = self.answer_all(questions)
+        wrong = sum(a.text != q.answer for a, q in zip(answers, questions, strict=True))
+        return 100 * wrong / len(questions)
+
+    # --- training
+
+    @classmethod
+    def for_questions(cls, questions, **sizes):
+        """An untrained answerer that knows the words of stories, questions and answers.
+
+        Args:
+            questions: list of `Question`.
+            **sizes: arguments of `MemoryNetwork`, such as `width=50`. The memory holds 50 sentences, or as
+                many as the longest story has, unless `memory_size` says otherwise.
+        """
+        from keraszoo.models import MemoryNetwork
+        from keraszoo.text.vocabulary import Vocabulary
+
+        texts = {text for question in questions for text in (*question.story, question.text)}
+        words = {word for text in texts for word in split_words(text)}
+        vocabulary = Vocabulary(sorted(words | {question.answer for question in questions}))
+        longest = max((len(question.story) for question in questions), default=0)
+        sizes = {"memory_size": min(MEMORY, max(longest, 1)), **sizes}
+        return cls(MemoryNetwork(len(vocabulary), **sizes), vocabulary)
+
+    def fit(self, questions, **settings):
+        """Trains as the paper does, from several random starts, and keeps the best.
+
+        Args:
+            questions: list of `Question`.
+            **settings: of `keraszoo.answering.training.train_answerer`, such as `restarts=3`.
+
+        Returns:
+            List of dicts, one for each start: `seed`, `loss`, `validation_loss`, `error`, `validation_error`.
+        """
+        from keraszoo.answering.training import train_answerer
+
+        return train_answerer(self, questions, **settings)
+
+    # --- directories
+
+    @classmethod
+    def from_preset(cls, name):
+        """Reads an answerer from a directory, or by the name of one that ships.
+
+        Raises:
+            PresetError: no such directory, a damaged one, or one of another kind.
+        """
+        return answerer_directory.read(cls, name)
+
+    def save_to_preset(self, directory):
+        """Writes the answerer to a directory, whole or not at all.
+
+        Raises:
+            PresetError: what stands there is not a model directory, or the disk refuses.
+        """
+        answerer_directory.write(self, directory)
+
+    # --- in between
+
+    def encode(self, questions):
+        """Word ids, padded with 0: int32 `(B, S, J)` and `(B, J')`, S from 1 to the memory's size."""
+        stories = [question.story[-self.model.memory_size :] for question in questions]
+        ids = {text: self._ids(text) for story in stories for text in story}
+        longest = max((len(story) for story in stories), default=0)
+        words = max(map(len, ids.values()), default=0)
+        story_rows = np.zeros((len(questions), max(longest, 1), max(words, 1)), "int32")
+        for n, story in enumerate(stories):
+            for i, text in enumerate(story):
+                story_rows[n, i, : len(ids[text])] = ids[text]
+        asked = [self._ids(question.text) for question in questions]
+        question_rows = np.zeros((len(questions), max(map(len, asked))), "int32")
+        for row, found in zip(question_rows, asked, strict=True):
+            row[: len(found)] = found
+        return story_rows, question_rows
+
+    def _ids(self, text):
+        words = split_words(text)
+        if not words:
+            raise DataError(f"expected a sentence with a word in it, got {text!r}")
+        try:
+            return self.vocabulary.ids(words)
+        except DataError as error:
+            raise DataError(f"{text!r}: {error}") from None

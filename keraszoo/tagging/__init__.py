@@ -1,0 +1,1 @@
+"""Named entities: `EntityTagger`, its recipe, training, compiled tagging and export."""

@@ -1,0 +1,137 @@
+"""A training that goes wrong is stopped at the step that did it."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.training.adam import innermost, largest_gradients
+from keraszoo.training.evaluation_periods import step_in_words
+
+EVERY = {"tensorflow": 1}  # steps from look to look; JAX computes ahead, and a look makes it wait
+ADVICE = "take a lower learning rate or a clipnorm"
+
+
+class Diverged(KerasZooError):
+    """A loss, a gradient or a weight that is not finite.
+
+    Attributes:
+        step: the update that brought it, counted from 1; None if it is not known.
+        address: (epoch, number) of its batch; None if it is not known.
+        gradient_norms: list of (path of a weight, length of its gradient), the largest first.
+        batches: what the batch is from: `replay(model, error.batches, *error.address)`.
+    """
+
+    def __init__(self, message, step=None, address=None, gradient_norms=(), batches=None):
+        super().__init__(message)
+        self.step = step
+        self.address = address
+        self.gradient_norms = list(gradient_norms)
+        self.batches = batches
+
+
+class Guard(keras.callbacks.Callback):
+    """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
+
+    `Adam` measures every gradient and all weights: a finite loss is no proof, since TensorFlow's fused
+    kernels on a CPU turn NaN into 0. It lets no such gradient into the weights, so that they are still those
+    before the step, whose batch can be looked at again; see `replay`.
+
+    Under TensorFlow every step is looked at, elsewhere every sixteenth; the step that did it is named all the
+    same. In float16 a gradient that is not finite is no failure but makes the scale of the loss smaller,
+    until that is below 1: then the last such step is named.
+
+    Args:
+        periods: the `Periods` that `fit` is given.
+    """
+
+    async_safe = True
+
+    def __init__(self, periods):
+        super().__init__()
+        self.periods = periods
+        self.every = EVERY.get(keras.backend.backend(), 16)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch and batch % self.every == 0:
+            check_health(self.model, self.periods)
+
+    def on_epoch_end(self, epoch, logs=None):
+        check_health(self.model, self.periods)
+        loss = (logs or {}).get("loss", 0.0)
+        if not np.isfinite(loss):
+            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {loss}; {ADVICE}")
+
+
+def check_health(model, periods):
+    """Looks at what a model's `Adam` last measured.
+
+    Args:
+        model: compiled.
+        periods: the `Periods` that it is trained on.
+
+    Raises:
+        Diverged: a gradient or a weight was not finite; where the loss is scaled, the scale is below 1.
+    """
+    scale = float(ops.convert_to_numpy(getattr(model.optimizer, "dynamic_scale", 1.0)))
+    optimizer = innermost(model.optimizer)
+    if not hasattr(optimizer, "health"):
+        return
+    gradient, weights, call = map(float, ops.convert_to_numpy(optimizer.health))
+    if not np.isfinite(weights):
+        what = f"the weights are not finite any more (gradient {gradient:.3g})"
+    elif scale < 1:
+        what = f"no gradient is finite, at a loss scale of {scale:.3g}; the weights are as before it"
+    elif not np.isfinite(gradient) and not optimizer.scaled:
+        what = f"its gradient is {gradient} long; the weights are as before it"
+    else:
+        return
+    raise diverged(periods, int(call), what, largest_gradients(optimizer))
+
+
+def diverged(periods, step, what, largest=()):
+    """The `Diverged` of a step of `fit`, counted from 1; with parts, several of them make an update."""
+    epoch, number = divmod((step - 1) // periods.parts, len(periods.batches))
+    norms = ", ".join(f"{path} {norm:.3g}" for path, norm in largest)
+    where = f"{step_in_words(step, periods.parts)}, batch {number} of epoch {epoch}"
+    norms = f"largest gradients: {norms}; " if norms else ""
+    message = f"training diverged at {where}: {what}; {norms}{ADVICE}"
+    return Diverged(message, -(-step // periods.parts), (epoch, number), largest, periods.batches)
+
+
+def replay(model, batches, epoch, i):
+    """The loss and the gradients of one batch, as the weights are now, operation by operation.
+
+    Nothing is updated. The model's kernels are not fused here, so that NaN stays NaN. Dropout leaves out
+    other numbers than in the step itself.
+
+    Args:
+        model: a compiled model.
+        batches: `TokenBatches`, or whatever has `batch(epoch, i)`.
+        epoch, i: the batch, as in `Diverged.address`.
+
+    Returns:
+        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the length of its
+        gradient.
+
+    Raises:
+        KerasZooError: another backend than TensorFlow.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise KerasZooError(f"replay: needs TensorFlow, the backend is {keras.backend.backend()}")
+    import tensorflow as tf
+
+    inputs, target, weight = batches.batch(epoch, i)
+    weights = model.trainable_variables
+    before = [(variable, variable.numpy().copy()) for variable in model.non_trainable_variables]
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
+    for variable, value in before:  # the states of dropout's random numbers
+        variable.assign(value)
+    gradients = tape.gradient(loss, [variable.value for variable in weights])
+    norms = {
+        variable.path: float(tf.norm(tf.convert_to_tensor(gradient)))
+        for variable, gradient in zip(weights, gradients, strict=True)
+        if gradient is not None
+    }
+    return float(loss), norms

@@ -1,0 +1,1 @@
+"""Translation: `Translator`, its recipe, training, compiled search and export."""

@@ -1,0 +1,238 @@
+"""Questions about a little world: learned in seconds, answered, saved, read again."""
+
+import json
+import random
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.answering.question_answerer import QuestionAnswerer
+from keraszoo.errors import DataError, KerasZooError, PresetError
+from keraszoo.models import MemoryNetwork
+from keraszoo.saving import model_directory
+from keraszoo.text.babi import Question
+from keraszoo.text.vocabulary import Vocabulary
+
+PEOPLE, PLACES = ["Mary", "John", "Ann"], ["kitchen", "garden", "hall", "office"]
+QUICK = {"epochs": 30, "linear_epochs": 10, "halve_every": 15, "restarts": 2}
+
+
+def make_questions(count, seed):
+    """Who went where, and where somebody is who went somewhere."""
+    draw, questions = random.Random(seed), []
+    for _ in range(count):
+        moves = [(draw.choice(PEOPLE), draw.choice(PLACES)) for _ in range(draw.randint(1, 5))]
+        who = draw.choice(moves)[0]
+        last = max(i for i, (name, _) in enumerate(moves) if name == who)
+        story = tuple(f"{name} went to the {place}." for name, place in moves)
+        questions.append(Question(story, f"Where is {who}?", moves[last][1], (last,)))
+    return questions
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """An answerer that knows this world, and what was said of its starts."""
+    questions = make_questions(400, seed=0)
+    answerer = QuestionAnswerer.for_questions(questions, width=12, hops=2, memory_size=5)
+    said = []
+    starts = answerer.fit(questions, **QUICK, report=said.append)
+    return answerer, starts, said
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    fitted[0].save_to_preset(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_learns_the_world(fitted):
+    answerer, starts, said = fitted
+    test = make_questions(200, seed=1)
+    assert answerer.error_rate(test) < 5
+    assert starts == said and [start["seed"] for start in starts] == [1, 2]
+    best = min(starts, key=lambda start: 0.9 * start["loss"] + 0.1 * start["validation_loss"])
+    assert answerer.metrics["training"] == {"questions": 360, "restarts": 2, **best}
+    assert float(answerer.model.linear) == 0
+
+
+def test_looks_at_the_supporting_fact(fitted):
+    answerer, _, _ = fitted
+    test = make_questions(200, seed=2)
+    found = answerer.answer_all(test)
+    looked = [answer.attention_weights.sum(axis=0).argmax() for answer in found]
+    assert np.mean([i in q.supporting for i, q in zip(looked, test, strict=True)]) > 0.9
+
+
+def test_an_answer(fitted):
+    answerer, _, _ = fitted
+    found = answerer.answer(["Mary went to the garden.", "John went to the hall."], "where is mary")
+    assert found.text == "garden" and 0.5 < found.probability <= 1
+    assert found.sentences == ("Mary went to the garden.", "John went to the hall.")
+    assert found.attention_weights.shape == (2, 2)
+    assert (found.attention_weights.sum(axis=1) <= 1 + 1e-5).all()
+
+
+def test_answers_do_not_depend_on_each_other(fitted):
+    answerer, _, _ = fitted
+    test = make_questions(20, seed=3)
+    for question, together in zip(test, answerer.answer_all(test), strict=True):
+        alone = answerer.answer(list(question.story), question.text)
+        assert alone.text == together.text and alone.probability == pytest.approx(
+            together.probability, abs=1e-5
+        )
+        np.testing.assert_allclose(alone.attention_weights, together.attention_weights, atol=1e-5)
+
+
+def test_of_a_long_story_the_last_sentences_are_remembered(fitted):
+    answerer, _, _ = fitted
+    story = ["Mary went to the garden."] * 7 + ["Mary went to the hall."]
+    found = answerer.answer(story, "Where is Mary?")
+    assert found.sentences == tuple(story[-5:]) and found.attention_weights.shape == (2, 5)
+    short = answerer.answer(story[-5:], "Where is Mary?")
+    assert (found.text, found.probability) == (short.text, pytest.approx(short.probability, abs=1e-6))
+
+
+def test_a_question_without_a_story(fitted):
+    found = fitted[0].answer([], "Where is Mary?")
+    assert found.sentences == () and found.attention_weights.shape == (2, 0)
+
+
+def test_an_answer_that_is_no_known_word_is_missed(fitted):
+    question = Question(("Mary went to the garden.",), "Where is Mary?", "cellar")
+    assert fitted[0].error_rate([question]) == 100
+
+
+@pytest.mark.parametrize(
+    ("story", "question", "said"),
+    [
+        (["Bob went to the hall."], "Where is Mary?", "'Bob went to the hall.': unknown word 'bob'"),
+        (["Mary went to the hall."], "Who is Mary?", "'Who is Mary[?]': unknown word 'who'"),
+        (["Mary went to the hall."], "?", "expected a sentence with a word in it, got '[?]'"),
+        ([""], "Where is Mary?", "expected a sentence with a word in it, got ''"),
+        ("Mary went to the hall.", "Where is Mary?", "expected a list of str and a str"),
+        ([3], "Where is Mary?", "expected a list of str and a str"),
+        ([], None, "expected a list of str and a str"),
+    ],
+)
+def test_questions_that_cannot_be_answered(fitted, story, question, said):
+    with pytest.raises(KerasZooError, match=said):
+        fitted[0].answer(story, question)
+
+
+def test_the_same_seed_gives_the_same_training():
+    questions = make_questions(80, seed=4)
+    weights = []
+    for _ in range(2):
+        answerer = QuestionAnswerer.for_questions(questions, width=6, hops=1, memory_size=5)
+        answerer.fit(
+            questions, epochs=4, linear_epochs=2, halve_every=2, restarts=1, seed=5, jit_compile=False
+        )
+        weights.append(answerer.model.get_weights())
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_no_linear_start():
+    questions = make_questions(60, seed=6)
+    answerer = QuestionAnswerer.for_questions(questions, width=6, hops=1, memory_size=5)
+    (start,) = answerer.fit(questions, epochs=2, linear_epochs=0, restarts=1, jit_compile=False)
+    assert np.isfinite(start["loss"]) and float(answerer.model.linear) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epochs": 0}, "epochs: expected a positive integer, got 0"),
+        ({"restarts": 1.5}, "restarts: expected a positive integer"),
+        ({"linear_epochs": -1}, "linear_epochs: expected 0 or a positive integer"),
+        ({"validation_share": 1}, "validation_share: expected a number between 0 and 1"),
+        ({"batch_size": 100}, "expected more than 100 questions, got 60"),
+    ],
+)
+def test_settings_out_of_range(settings, said):
+    questions = make_questions(60, seed=6)
+    answerer = QuestionAnswerer.for_questions(questions, width=6)
+    with pytest.raises(KerasZooError, match=said):
+        answerer.fit(questions, **settings)
+
+
+def test_nothing_to_learn_from(fitted):
+    with pytest.raises(DataError, match="expected at least one, got none"):
+        fitted[0].fit([])
+    with pytest.raises(DataError, match="expected at least one, got none"):
+        fitted[0].error_rate([])
+
+
+def test_vocabulary_and_model_must_fit():
+    with pytest.raises(KerasZooError, match="the vocabulary has 2 ids, the model 3"):
+        QuestionAnswerer(MemoryNetwork(3), Vocabulary(["a"]))
+    with pytest.raises(KerasZooError, match="the vocabulary pads with 0, the model with 1"):
+        QuestionAnswerer(MemoryNetwork(2, pad_id=1), Vocabulary(["a"]))
+
+
+# --- directories
+
+
+def test_what_is_read_answers_like_what_was_written(fitted, saved):
+    answerer, again = fitted[0], QuestionAnswerer.from_preset(saved)
+    test = make_questions(20, seed=7)
+    for ours, theirs in zip(answerer.answer_all(test), again.answer_all(test), strict=True):
+        assert (ours.text, ours.probability) == (theirs.text, theirs.probability)
+        np.testing.assert_array_equal(ours.attention_weights, theirs.attention_weights)
+    assert again.metrics == answerer.metrics and again.vocabulary == answerer.vocabulary
+
+
+def test_the_files(saved):
+    names = model_directory.read_directory(saved).names
+    assert names == ["README.md", "config.json", "metrics.json", "model.weights.h5", "words.txt"]
+    card = (saved / "README.md").read_text()
+    assert "# MemoryNetwork, 2 hops" in card and "validation_loss" in card
+
+
+def changed(saved, words=None, change=None):
+    """Another directory, whole and with its manifest, of which something was changed."""
+    files = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
+    config = json.loads(files["config.json"])
+    if change:
+        change(config)
+    files |= {"config.json": config} | ({"words.txt": words} if words is not None else {})
+    model_directory.write_directory(saved.parent / "changed", files)
+    return saved.parent / "changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda c: c.update(task="translation"),
+            "a directory for question answering, got one for 'translation'",
+        ),
+        (lambda c: c["model"].update({"class": "Transformer"}), "there is no model 'Transformer'"),
+        (lambda c: c.pop("model"), "there is no model None"),
+        (lambda c: c["model"]["config"].update(colour="red"), "has no argument .colour."),
+        (lambda c: c["model"]["config"].update(hops=0), "not one of a model: hops"),
+        (lambda c: c["model"]["config"].update(width=13), "model.weights.h5"),
+        (lambda c: c["model"]["config"].update(vocabulary_size=99), "model.weights.h5 holds"),
+    ],
+)
+def test_a_configuration_that_is_wrong(saved, change, said):
+    place = changed(saved, change=change)
+    with pytest.raises(PresetError, match=said) as error:
+        QuestionAnswerer.from_preset(place)
+    assert str(place) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [("a\na\n", "twice"), ("a\n", "the vocabulary has 2 ids"), (b"\xff\n", "utf-8")]
+)
+def test_words_that_are_wrong(saved, words, said):
+    with pytest.raises(PresetError, match=said):
+        QuestionAnswerer.from_preset(changed(saved, words=words))
+
+
+def test_training_works_again_after_reading(saved):
+    again = QuestionAnswerer.from_preset(saved)
+    keras.utils.set_random_seed(1)
+    starts = again.fit(make_questions(60, seed=8), epochs=1, linear_epochs=1, restarts=1, jit_compile=False)
+    assert len(starts) == 1

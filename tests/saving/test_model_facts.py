@@ -1,0 +1,137 @@
+"""Cards: what people tell, what the figures are, and writing both anew."""
+
+import json
+
+import pytest
+import yaml
+
+from keraszoo.errors import PresetError
+from keraszoo.saving import model_facts
+from keraszoo.saving.model_directory import read_directory, write_directory
+
+BLEU = {"name": "BLEU", "score": 45.274, "signature": "nrefs:1|tok:13a", "details": "70/50"}
+LOWER = {**BLEU, "name": "BLEU, lower-cased"}
+FACTS = {
+    "name": "small",
+    "title": "Small: a model",
+    "languages": ["en", "no"],  # "no" is a boolean in careless YAML
+    "licence": "cc-by-2.0",
+    "data": [{"name": "Corpus", "id": "corpus", "url": "https://example.org", "licence": "CC BY 2.0"}],
+    "score": {"name": "BLEU", "section": "test", "figure": "bleu"},
+    "limits": "Many.\n\n- one\n",
+    "training": "By:\n\n    keraszoo train\n",
+}
+METRICS = {
+    "training": {"steps": 7, "losses": [3.0, 2.0]},
+    "test": {"bleu": BLEU, "bleu_lowercased": LOWER, "sentences": 2000},
+    "captions, out of its domain": {"bleu": {**BLEU, "score": 19.6}},
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    files = {"config.json": {"task": "translation"}, "metrics.json": METRICS, "words.txt": b"a\nb\n"}
+    write_directory(tmp_path / "small", {**files, "README.md": "# Old\n"})
+    return tmp_path / "small"
+
+
+def front_matter(text):
+    _, front, rest = text.split("---\n", 2)
+    return yaml.safe_load(front), rest
+
+
+def test_a_card_is_what_people_told_and_what_was_measured(place):
+    model_facts.rewrite(place, FACTS)
+    front, text = front_matter((place / "README.md").read_text())
+    assert front["license"] == "cc-by-2.0" and front["language"] == ["en", "no"]
+    assert front["library_name"] == "keraszoo" and front["datasets"] == ["corpus"]
+    assert front["metrics"] == ["bleu"]
+    (model,) = front["model-index"]
+    first, other = model["results"]
+    assert model["name"] == "small" and first["metrics"][0]["value"] == 45.27
+    assert first["metrics"][0]["args"] == BLEU["signature"] and first["dataset"]["type"] == "corpus"
+    assert other["dataset"] == {"name": "captions, out of its domain", "type": "other"}
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    figures = ["## Figures: training", "## Figures: test", "## Figures: captions, out of its domain"]
+    assert headings == ["# Small: a model", "## Limits", "## How it was trained", "## Data", *figures]
+    assert "- BLEU: 45.27 (`nrefs:1|tok:13a`)" in text and "    keraszoo train\n" in text
+    assert "[3.0, 2.0]" not in text
+
+
+def test_writing_a_card_anew_changes_nothing_else_and_twice_nothing(place):
+    model_facts.rewrite(place, FACTS, {"test": {"bleu": LOWER}})
+    directory = read_directory(place)
+    assert directory.read_bytes("words.txt") == b"a\nb\n" and directory.config["task"] == "translation"
+    assert directory.metrics == {**METRICS, "test": {"bleu": LOWER}}
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    model_facts.rewrite(place)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_what_a_list_tells(place):
+    assert model_facts.describe(read_directory(place))["licence"] is None
+    model_facts.rewrite(place, FACTS)
+    told = model_facts.describe(read_directory(place))
+    assert told["score"] == {"name": "BLEU", "value": 45.27} and told["languages"] == ["en", "no"]
+    assert told["size"] == sum(p.stat().st_size for p in place.iterdir() if p.name != "manifest.json")
+
+
+def test_a_headline_that_is_a_plain_number(place):
+    score = {"name": "error %", "section": "errors", "figure": "mean"}
+    model_facts.rewrite(place, {**FACTS, "score": score}, {"errors": {"mean": 12.38}})
+    assert model_facts.describe(read_directory(place))["score"] == {"name": "error %", "value": 12.38}
+    front, _ = front_matter((place / "README.md").read_text())
+    assert front["model-index"][0]["results"][0]["metrics"] == [
+        {"type": "mean", "name": "error %", "value": 12.38}
+    ]
+    model_facts.rewrite(place, {"metrics": ["error_rate"]})
+    front, _ = front_matter((place / "README.md").read_text())
+    assert front["metrics"] == ["error_rate"]
+    assert front["model-index"][0]["results"][0]["metrics"][0]["type"] == "error_rate"
+
+
+def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place):
+    model_facts.rewrite(place, FACTS)
+    assert set(model_facts.kept(read_directory(place))) == {"languages", "licence", "data"}
+
+
+WRONG = [
+    ({"color": "red"}, "there is no fact 'color'; there are .*licence"),
+    ({"licence": 3}, "licence must be text, got int"),
+    ({"languages": "en"}, "languages must be a list, got str"),
+    ({"languages": [True]}, "languages must be a list of words"),
+    ({"data": [{"name": "x"}]}, "an entry of data has"),
+    ({"data": [{**FACTS["data"][0], "url": None}]}, "an entry of data has"),
+    ({"score": {"name": "BLEU"}}, "score has figure, name, section"),
+    ({"parameters": 1.5}, "parameters must be a whole number"),
+    ("facts", "expected facts by name, got str"),
+]
+
+
+@pytest.mark.parametrize(("facts", "said"), WRONG)
+def test_facts_that_are_none(place, tmp_path, facts, said):
+    before = (place / "README.md").read_text()
+    with pytest.raises(PresetError, match=said):
+        model_facts.rewrite(place, facts)
+    assert (place / "README.md").read_text() == before
+    (tmp_path / "facts.yaml").write_text(json.dumps({".shared": 3, "small": facts}))
+    with pytest.raises(PresetError, match=rf"facts.yaml: small: {said}"):
+        model_facts.read_facts(tmp_path / "facts.yaml")
+
+
+def test_a_file_of_facts_that_is_none(tmp_path):
+    wrong = [("a: [", "not valid YAML"), ("- a", "expected facts by the names"), (None, "cannot be")]
+    for text, said in wrong:
+        path = tmp_path / f"{said[:3]}.yaml"
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(PresetError, match=said):
+            model_facts.read_facts(path)
+
+
+def test_a_share_of_nothing_is_no_figure(place):
+    none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
+    model_facts.rewrite(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
+    front, text = front_matter((place / "README.md").read_text())
+    assert "- F1, unseen: none to score\n" in text
+    assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]

@@ -1,0 +1,150 @@
+"""Text in, entities out."""
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
+from keraszoo.models import RecurrentTagger
+from keraszoo.tagging.entity_tagger import sentence_tokens
+from keraszoo.text.tag_schemes import repair
+
+TEXT = (
+    "Ada\u00a0Lovelace flew from Paris to New York. In Buenos Aires, 👩‍🚀 Kurt Gödel met Hedy Lamarr!"
+    "\n\nNobody knew."
+)
+
+
+def test_it_learnt_to_find_names(trained_tagger, other_sentences, tagged_sentences):
+    scores = trained_tagger.evaluate(other_sentences, known=tagged_sentences)
+    assert scores.f1.score > 95 and scores.invalid == 0
+    assert scores.f1_seen.gold == scores.f1.gold and scores.f1_unseen.gold == 0
+
+
+def test_entities_have_their_places(trained_tagger):
+    found = trained_tagger.tag(TEXT)
+    assert [(entity.text, entity.label) for entity in found] == [
+        ("Ada\u00a0Lovelace", "PER"),
+        ("Paris", "LOC"),
+        ("New York", "LOC"),
+        ("Buenos Aires", "LOC"),
+        ("Kurt Gödel", "PER"),
+        ("Hedy Lamarr", "PER"),
+    ]
+    for entity in found:
+        assert TEXT[entity.start : entity.end] == entity.text
+        assert 0.5 < entity.probability <= 1 and 0 <= entity.attention <= 1
+    assert set(found[0].as_dict()) == {"text", "label", "start", "end", "probability", "attention"}
+
+
+def test_details_fit_each_other(trained_tagger):
+    (found,) = trained_tagger.tag_details([TEXT])
+    assert found.entities == trained_tagger.tag(TEXT) and found.text == TEXT
+    assert len(found.tokens) == len(found.tags) == len(found.probabilities) == len(found.attention_weights)
+    assert [TEXT[token.start : token.end] for token in found.tokens] == [token.text for token in found.tokens]
+    assert "".join(token.text for token in found.tokens) == "".join(TEXT.split())
+    assert len(found.sentences) == 3 and repair(found.tags, "IOB2")[1] == 0
+    for first, last in found.sentences:
+        np.testing.assert_allclose(found.attention_weights[first:last].sum(), 1, atol=1e-5)
+    best = max(found.entities, key=lambda entity: entity.probability)
+    inside = [i for i, token in enumerate(found.tokens) if best.start <= token.start < best.end]
+    assert best.probability == pytest.approx(min(found.probabilities[inside]))
+
+
+def test_batches_change_nothing(trained_tagger):
+    texts = [TEXT, "Paris.", "", TEXT[20:], "Nobody knew.", " \n"]
+    together = trained_tagger.tag(texts)
+    for budget in (1, 20):
+        alone = trained_tagger.tag(texts, batch_tokens=budget)
+        for ours, theirs in zip(together, alone, strict=True):
+            assert [e.as_dict() for e in ours] == [pytest.approx(e.as_dict(), abs=1e-5) for e in theirs]
+
+
+def test_sentences_that_come_alone_are_compiled_in_time_and_change_nothing(trained_tagger):
+    tagger = type(trained_tagger)(trained_tagger.model, trained_tagger.vocabulary)
+    words = TEXT.split()
+    sentences = [words[i : i + length] for length in (1, 7, 14) for i in range(2)] * 3
+    wanted = tagger.tag_tokens_details(sentences)
+    for sentence, want in zip(sentences, wanted, strict=True):
+        (found,) = tagger.tag_tokens_details([sentence])
+        assert (found.tokens, found.tags) == (want.tokens, want.tags)
+        np.testing.assert_allclose(found.probabilities, want.probabilities, atol=1e-5)
+        np.testing.assert_allclose(found.attention_weights, want.attention_weights, atol=1e-5)
+    if keras.backend.backend() == "tensorflow":
+        assert len(tagger.compiled_tagger._programs_of_one) == 1  # for all lengths up to 16
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n\t", "\u200b"])
+def test_a_text_without_words(trained_tagger, text):
+    (found,) = trained_tagger.tag_details([text])
+    assert (found.entities, found.tokens, found.tags, found.sentences) == ([], [], [], [])
+    assert found.attention_weights.shape == found.probabilities.shape == (0,)
+
+
+def test_strange_texts_lose_nothing(trained_tagger):
+    texts = ["😀😀 👩‍👩‍👧‍👦", "Paris " * 5000, "x" * 20_000, "a\u0301 e\u0301", "\x00\x01", "\ud800 Paris"]
+    for text, found in zip(texts, trained_tagger.tag_details(texts), strict=True):
+        for token in found.tokens:
+            assert text[token.start : token.end] == token.text
+        assert len(found.tags) == len(found.tokens)
+    assert len(found.tokens) == 2
+    assert len(trained_tagger.tag_tokens([["Paris"] * 5000])[0]) == 5000
+
+
+def test_words_that_were_cut_before(trained_tagger):
+    sentences = [["In", "New", "York", ",", ""], [], ["Ada", "Lovelace"], ("Paris",)]
+    tags = trained_tagger.tag_tokens(sentences)
+    assert [len(some) for some in tags] == [5, 0, 2, 1]
+    assert tags[0][1:3] == ["B-LOC", "I-LOC"] and tags[2] == ["B-PER", "I-PER"]
+    details = trained_tagger.tag_tokens_details(sentences)
+    assert [found.tags for found in details] == tags and details[1].attention_weights.shape == (0,)
+    assert trained_tagger.tag_tokens([]) == trained_tagger.tag([]) == []
+
+
+def test_the_scheme_that_is_learnt_is_not_the_one_that_is_given(trained_tagger):
+    assert trained_tagger.vocabulary.scheme == "BIOES" and len(trained_tagger.vocabulary.tags) == 9
+    assert {tag[0] for tags in trained_tagger.tag_tokens([["In", "New", "York"]]) for tag in tags} <= set(
+        "OBI"
+    )
+
+
+def test_sentences_of_tokens():
+    sentences = sentence_tokens("A b. C!\n\nd", "marks_apart")
+    assert [[(t.text, t.start) for t in tokens] for tokens in sentences] == [
+        [("A", 0), ("b", 2), (".", 3)],
+        [("C", 5), ("!", 6)],
+        [("d", 9)],
+    ]
+
+
+@pytest.mark.parametrize("texts", [["one", 3], [None], [b"one"]])
+def test_something_else_than_texts(trained_tagger, texts):
+    with pytest.raises(KerasZooError, match="expected a list of str, got other items"):
+        trained_tagger.tag(texts)
+
+
+def test_something_else_than_words(trained_tagger):
+    with pytest.raises(KerasZooError, match="sentence 1: expected a list of str, its words, got 'Paris'"):
+        trained_tagger.tag_tokens([["Paris"], "Paris"])
+    with pytest.raises(KerasZooError, match="batch_tokens must be at least 1"):
+        trained_tagger.tag("Paris", batch_tokens=0)
+
+
+def test_a_model_that_attends_to_nothing(new_tagger):
+    tagger = new_tagger(model="recurrent", preset="tiny")
+    (found,) = tagger.tag_details(["Paris"])
+    assert found.attention_weights is None
+    assert all("attention" not in entity.as_dict() for entity in found.entities)
+    with pytest.raises(
+        KerasZooError, match="RecurrentTagger attends to nothing: it has no attention weights"
+    ):
+        tagger.require_attention()
+
+
+def test_a_vocabulary_of_another_model(trained_tagger):
+    model = RecurrentTagger(num_tags=9, vocabulary_size=7, vector_width=4, units=3)
+    with pytest.raises(
+        KerasZooError, match="the vocabulary makes a vocabulary_size of .*, but the model has 7"
+    ):
+        EntityTagger(model, trained_tagger.vocabulary)

@@ -1,0 +1,159 @@
+"""The SavedModel says what the tagger says, in a process without Keras and keraszoo."""
+
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keraszoo.errors import KerasZooError
+from keraszoo.tagging import export as saved_tagger
+from keraszoo.tagging.entity_tagger import sentence_tokens
+from keraszoo.tagging.graph_entities import GraphTags, entities, iob2
+from keraszoo.tagging.graph_text import graph_form, tokenize
+from keraszoo.text.backoff import BACKOFFS
+from keraszoo.text.tag_schemes import convert, spans, tag_names
+from keraszoo.text.tokens import TOKEN_RULES
+
+STRANGE = [
+    "",
+    " \n\t ",
+    "😀😀 👩‍👩‍👧‍👦 🇫🇷",
+    "Ada\u00a0Lovelace didn't fly to Buenos Aires... (New York?)",
+    "a\u0301bc\u200bParis\ufeff\u2028x",
+    "''t 'tis O'Neil's n't ’",
+    "Paris " * 300,
+    "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
+]
+
+
+@pytest.fixture(scope="module")
+def exported(trained_tagger, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("exported") / "saved_model"
+    trained_tagger.export(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def loaded(exported):
+    return tf.saved_model.load(str(exported))
+
+
+def decoded(values):
+    return [value.decode() if isinstance(value, bytes) else value for value in values]
+
+
+def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, other_sentences):
+    texts = [" ".join(sentence.tokens) for sentence in other_sentences] + STRANGE
+    found = {name: values.to_list() for name, values in loaded.tag(tf.constant(texts)).items()}
+    for i, wanted in enumerate(trained_tagger.tag_details(texts)):
+        row = {name: decoded(values[i]) for name, values in found.items()}
+        assert row["tokens"] == [token.text for token in wanted.tokens]
+        assert row["start"] == [token.start for token in wanted.tokens]
+        assert row["end"] == [token.end for token in wanted.tokens]
+        assert row["tags"] == wanted.tags
+        np.testing.assert_allclose(row["probability"], wanted.probabilities, atol=1e-5)
+        np.testing.assert_allclose(row["attention"], wanted.attention_weights, atol=1e-5)
+        sentences = [
+            number for number, (first, last) in enumerate(wanted.sentences) for _ in range(first, last)
+        ]
+        assert row["sentence"] == sentences
+
+
+def test_entities_are_the_same(loaded, trained_tagger):
+    texts = [STRANGE[3], "", STRANGE[7]]
+    found = {k: v.numpy() for k, v in loaded.signatures["serving_default"](text=tf.constant(texts)).items()}
+    wanted = trained_tagger.tag(texts)
+    assert found["count"].tolist() == [len(some) for some in wanted]
+    for i, entity in enumerate(entity for some in wanted for entity in some):
+        ours = {name: decoded([found[name][i]])[0] for name in dataclasses.asdict(entity)}
+        assert ours == pytest.approx(dataclasses.asdict(entity), abs=1e-5)
+
+
+def test_no_text(loaded):
+    nothing = tf.constant([], tf.string)
+    assert loaded.tag(nothing)["tokens"].shape[0] == 0
+    assert loaded.signatures["tag"](text=nothing)["count"].shape == (0,)
+
+
+def test_bytes_that_are_not_utf8(loaded, trained_tagger):
+    raw = b"Paris \xff\xfe New York"
+    found = loaded.entities(tf.constant([raw]))
+    text = raw.decode("utf-8", "replace")
+    assert decoded(found["text"].to_list()[0]) == [entity.text for entity in trained_tagger.tag(text)]
+    assert found["start"].to_list()[0] == [entity.start for entity in trained_tagger.tag(text)]
+
+
+def test_ids_alone(exported, trained_tagger):
+    tag = tf.saved_model.load(str(exported / "ids")).signatures["tag"]
+    tokens = [["In", "New", "York"], ["Ada"]]
+    features = trained_tagger.vocabulary.encode(tokens)
+    found = tag(**{name: tf.constant(features[name]) for name in trained_tagger.model.features})
+    names = json.loads((exported / "keraszoo.json").read_text())["tags"]
+    assert tuple(names) == trained_tagger.vocabulary.tags
+    assert found["probabilities"].shape == (2, 3, len(names))
+    given = [trained_tagger.vocabulary.decode_tags(found["tags"].numpy(), [3, 1])]
+    assert given == [[("O", "B-LOC", "E-LOC"), tuple(names[i] for i in found["tags"].numpy()[1, :1])]]
+
+
+@pytest.mark.parametrize("scheme", ["IOB2", "BIOES", "BILOU", "IOB1"])
+def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
+    draw, names = random.Random(2), tag_names(["A", "B"], scheme)
+    sentences = [[draw.choice(names) for _ in range(draw.randint(1, 7))] for _ in range(80)]
+    flat = [names.index(tag) for tags in sentences for tag in tags]
+    first = [place == 0 for tags in sentences for place in range(len(tags))]
+    labels, begins = GraphTags(names).read(tf.constant(flat), tf.constant(first))
+    wanted = [tag for tags in sentences for tag in convert(tags, scheme, "IOB2")]
+    assert decoded(iob2(labels, begins).numpy()) == wanted
+    numbers = tf.range(len(flat))
+    found = entities(labels, begins, {"start": (numbers, "first"), "last": (numbers, "last")})
+    places = iter(range(len(flat)))
+    shifted = [[next(places) for _ in tags] for tags in sentences]
+    spelt = [
+        (span.label, place[span.start], place[span.end - 1])
+        for tags, place in zip(sentences, shifted, strict=True)
+        for span in spans(tags, scheme)
+    ]
+    ours = [decoded(found[name].numpy().tolist()) for name in ("label", "start", "last")]
+    assert list(zip(*ours, strict=True)) == spelt
+
+
+@pytest.mark.parametrize("rules", TOKEN_RULES)
+def test_any_text_is_cut_alike(rules):
+    draw = random.Random(4)
+    letters = list("aB1 .,'’-@#&/:\n\t()!?_\u00a0\u00e9\u0301\u200d😀👩🏽🇫日ß€\u2026«»")
+    texts = ["".join(draw.choices(letters, k=draw.randint(0, 40))) for _ in range(300)]
+    texts += ["Dr. No's e-mail: a.b@c.org, http://x.y/z? U.S. 1,000.5 isn't N'T. (What?) \u201cSo.\u201d Yes"]
+    found = [part.to_list() for part in tokenize(tf.constant(texts), rules)]
+    for i, text in enumerate(texts):
+        wanted = sentence_tokens(text, rules)
+        assert [decoded(sentence) for sentence in found[0][i]] == [[t.text for t in s] for s in wanted], text
+        assert found[1][i] == [[t.start for t in s] for s in wanted], text
+        assert found[2][i] == [[t.end for t in s] for s in wanted], text
+
+
+@pytest.mark.parametrize("name", BACKOFFS)
+def test_forms_of_words_are_the_same(name):
+    words = ["B12", "éÉ", "ΣΑΣ", "straße", "ǅ", "iPhone4S", "١٢", "日本", "", "x", "ﬁ", "ΐ"]
+    found = graph_form(tf.constant(words), name).numpy()
+    assert decoded(found) == [BACKOFFS[name](word) for word in words]
+
+
+def test_verification_finds_a_difference(exported, trained_tagger):
+    texts = ["In Paris , Ada met Kurt Gödel .", ""]
+    assert trained_tagger.verify_export(exported, texts) == 2
+    (ours,) = trained_tagger.tag_details(texts[:1])
+    theirs = {
+        **saved_tagger._as_dict(ours),
+        "probability": ours.probabilities,
+        "attention": ours.attention_weights,
+    }
+    saved_tagger._compare("d", 1, ours, theirs)
+    for name, other, said in (
+        ("tags", ["O"] * 8, r"d: text 1: the SavedModel says \('Paris', 3, 8, 'O'\), here it is .*'B-LOC'"),
+        ("probability", ours.probabilities - 0.1, "d: text 1: another probability than here"),
+    ):
+        with pytest.raises((KerasZooError, ValueError), match=said):
+            saved_tagger._compare("d", 1, ours, {**theirs, name: other})

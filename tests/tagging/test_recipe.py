@@ -1,0 +1,150 @@
+"""Recipes of taggers: what they need, what they refuse, and which kind a file is."""
+
+import pytest
+
+from keraszoo import EntityTagger, models
+from keraszoo.errors import RecipeError
+from keraszoo.tagging.recipe import TAGGING_MODELS, TAGGING_PRESETS, TaggerRecipe
+from keraszoo.tasks.recipe_tasks import read_recipe
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.translation.model_names import TRANSLATION_MODELS, TRANSLATION_PRESETS
+from keraszoo.translation.recipe import Recipe
+
+LEAST = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/model"}
+
+
+def checked(**sections):
+    return TaggerRecipe.from_dict({**LEAST, **sections})
+
+
+def test_defaults():
+    recipe = checked()
+    optimizer = recipe.training.optimizer
+    assert (optimizer.schedule, optimizer.learning_rate, optimizer.beta_2) == ("constant", 0.001, 0.999)
+    assert (recipe.training.monitor, recipe.training.batch_tokens) == ("val_f1", 1024)
+    assert recipe.vectors is None and recipe.tags.scheme == "IOB2" and recipe.model.name == "recurrent"
+
+
+def test_there_and_back():
+    recipe = checked(
+        data={"train": ["a.tsv", "b.jsonl"], "validation": "v.tsv", "tag_column": "tag"},
+        vectors={"file": "v.txt", "backoff": ["exact"]},
+    )
+    assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
+    assert recipe.data.train == ["a.tsv", "b.jsonl"] and recipe.data.validation == ["v.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"subwords": {}}, "subwords: unknown key"),
+        ({"model": {"name": "rnnsearch"}}, "model.name: expected 'attention', 'recurrent' or 'transformer'"),
+        ({"data": {"train": []}}, "data.train: Value should have at least 1 item"),
+        ({"data": {"train": "a", "scheme": "BIO"}}, "data.scheme: expected 'IO', 'IOB1'"),
+        ({"vectors": {"file": "v", "backoff": ["lowest"]}}, "vectors: backoff: expected names of exact"),
+        ({"training": {"patience": 3}}, "`training.patience` needs `data.validation`, which is missing"),
+        ({"training": {"label_smoothing": 0.1}}, "training.label_smoothing: unknown key"),
+        (
+            {"training": {"optimizer": {"schedule": "transformer"}}},
+            "computed from d_model, which recurrent has not",
+        ),
+        (
+            {"model": {"preset": "stronk"}},
+            "model.preset: recurrent has no preset 'stronk', did you mean strong?",
+        ),
+        (
+            {"model": {"name": "transformer", "preset": "strong"}},
+            "transformer has no preset 'strong', expected",
+        ),
+        ({"tags": {"scheme": "IOB1"}}, "tags.scheme: expected 'IOB2' or 'BIOES'"),
+    ],
+)
+def test_what_is_wrong_is_said(sections, said):
+    with pytest.raises(RecipeError) as raised:
+        checked(**sections)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
+    names = {name: checked(model={"name": name}).model.preset for name in TAGGING_MODELS}
+    assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
+    made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="attention")
+    assert made.model.get_config()["units"] == models.AttentionTagger.presets["base"]["units"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "presets"),
+    [
+        (TAGGING_MODELS, TAGGING_PRESETS),
+        (TRANSLATION_MODELS, TRANSLATION_PRESETS),
+    ],
+)
+def test_the_presets_of_a_recipe_are_those_of_the_models(kinds, presets):
+    assert {name: sorted(getattr(models, kind).presets) for name, kind in kinds.items()} == {
+        name: sorted(known) for name, known in presets.items()
+    }
+
+
+def test_a_wrong_preset_is_found_in_its_line(tmp_path):
+    file = tmp_path / "recipe.yaml"
+    file.write_text(
+        "task: tagging\ndata: {train: a.tsv}\nmodel:\n  name: recurrent\n  preset: tny\noutput: out\n"
+    )
+    with pytest.raises(RecipeError, match=r"recipe.yaml:5: model.preset: .*'tny', did you mean tiny\?"):
+        read_recipe(file)
+
+
+def test_the_task_says_which_kind(tmp_path):
+    file = tmp_path / "recipe.yaml"
+    file.write_text("task: tagging\ndata: {train: a.tsv}\noutput: out\n")
+    recipe = read_recipe(file, ["training.seed=3"])
+    assert isinstance(recipe, TaggerRecipe) and recipe.training.seed == 3
+    assert recipe.data.train == [str(tmp_path / "a.tsv")]
+    file.write_text("data: {train: {tsv: a.tsv}}\noutput: out\n")
+    assert isinstance(read_recipe(file), Recipe)
+    assert isinstance(read_recipe(file, ["task=translation"]), Recipe)
+    file.write_text("data: {train: a.tsv}\ntask: taging\noutput: out\n")
+    with pytest.raises(RecipeError, match="recipe.yaml:2: task: there is no 'taging', did you mean tagging?"):
+        read_recipe(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data: {train: train.tsv, validation: v.tsv}\nvectors: {file: v.bin}\nmodel: {name: recurrent}",
+        "data: {train: [a.tsv, b.tsv]}",
+        "data: 3\ntags: {scheme: BIOES}",
+    ],
+)
+def test_a_taggers_recipe_without_its_task_is_one_complaint(tmp_path, text):
+    file = tmp_path / "recipe.yaml"
+    file.write_text(f"{text}\noutput: out\n")
+    with pytest.raises(RecipeError) as raised:
+        read_recipe(file)
+    assert "recipe.yaml: task: missing; the recipe of a tagger says `task: tagging`" in str(raised.value)
+    assert "; " not in str(raised.value).split("missing; ")[1]
+
+
+def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
+    file = tmp_path / "recipe.yaml"
+    text = "task: tagging\ndata: {train: a.tsv}\nvectors: {file: '${VECTORS}'}\noutput: out\n"
+    file.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    places = {"english_words": "english_words", "words.bin": str(tmp_path / "words.bin")}
+    for given, place in places.items():
+        monkeypatch.setenv("VECTORS", given)
+        recipe = read_recipe(file)
+        assert recipe.vectors.file == place and recipe.as_dict()["vectors"]["file"] == "${VECTORS}"
+    (tmp_path / "mine").mkdir()
+    file.write_text(text.replace("${VECTORS}", "mine"))
+    assert read_recipe(file).vectors.file == str(tmp_path / "mine")
+
+
+def test_the_examples_are_recipes(monkeypatch):
+    from pathlib import Path
+
+    for name in ("CORPUS", "VECTORS"):
+        monkeypatch.setenv(name, "/data")
+    folder = Path(__file__).parents[2] / "examples" / "recipes"
+    recipes = [read_recipe(file) for file in folder.glob("*.yaml") if "task: tagging" in file.read_text()]
+    assert {recipe.model.name for recipe in recipes} == {"attention", "recurrent"}

@@ -1,0 +1,104 @@
+"""A recipe run of a tagger: from files to a directory that says what was done, and several seeds of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
+from keraszoo.tagging.run import read_corpora, run_tagger_recipe
+from keraszoo.tasks.seeds import Figure, run_seeds
+from keraszoo.text.columns import column_lines
+from keraszoo.text.json_spans import AnnotatedText, span_lines
+from keraszoo.text.lines import write_lines
+from keraszoo.text.word_vectors import WordVectors
+
+
+@pytest.fixture
+def files(tmp_path, tagged_sentences, other_sentences):
+    write_lines(tmp_path / "train.tsv", column_lines(tagged_sentences[:40], "BIOES"))
+    write_lines(tmp_path / "test.tsv", column_lines(other_sentences[:8], "BIOES"))
+    words = sorted({token for sentence in tagged_sentences for token in sentence.tokens})
+    matrix = np.random.default_rng(0).normal(size=(len(words) + 1, 5))
+    WordVectors([*words, "unused"], matrix).write(tmp_path / "vectors.txt")
+    values = {
+        "task": "tagging",
+        "data": {"train": "train.tsv", "validation": "test.tsv", "test": "test.tsv"},
+        "vectors": {"file": "vectors.txt"},
+        "model": {"name": "attention", "preset": "tiny", "overrides": {"units": 6, "hidden_dim": 6}},
+        "training": {"batch_tokens": 256, "epochs": 1},
+        "output": "out/model",
+        "about": {"licence": "cc0-1.0"},
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    return tmp_path
+
+
+def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, capsys):
+    figures = run_seeds(files / "recipe.yaml", [], 2)
+    said = capsys.readouterr().err
+    assert "AttentionTagger, " in said and "40 sentences" in said and "F1, strict IOB2" in said
+    assert f"{files / 'vectors.txt'}: " in said and "vectors of 5 numbers are kept" in said
+    taggers = [EntityTagger.from_preset(files / f"out/model_seed{seed}") for seed in (1, 2)]
+    scores = [tagger.evaluate(other_sentences[:8]).f1.score for tagger in taggers]
+    assert figures[0].name == "f1" and figures[0].values == pytest.approx(scores)
+    assert [tagger.metrics["test"]["f1"]["score"] for tagger in taggers] == pytest.approx(scores)
+    assert taggers[0].about == {"licence": "cc0-1.0"}
+    assert taggers[0].recipe["data"]["train"] == ["train.tsv"] and taggers[1].recipe["training"]["seed"] == 2
+    summary = json.loads((files / "out/model_seeds.json").read_text())
+    assert summary["part"] == "test" and summary["figures"]["f1"]["mean"] == pytest.approx(np.mean(scores))
+    assert not np.array_equal(*(tagger.model.get_weights()[-1] for tagger in taggers))
+    # what was brought is kept as it was, but for what no word can use
+    vectors = WordVectors.read(files / "vectors.txt")
+    assert "unused" in vectors and "unused" not in taggers[0].vocabulary.words
+    table = taggers[0].model.get_weights()
+    rows = [matrix for matrix in table if matrix.shape == (len(taggers[0].vocabulary.words) + 2, 5)]
+    np.testing.assert_allclose(rows[0][2:], vectors.restrict(taggers[0].vocabulary.words).matrix, atol=1e-6)
+    # the run is over: another call loads what is there
+    again = run_seeds(files / "recipe.yaml", [], 1)
+    assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
+
+
+def test_means_and_deviations():
+    figure = Figure("f1", [80.0, 82.0, 84.0])
+    assert (figure.mean, figure.deviation) == (82.0, 2.0)
+    assert str(figure).startswith("f1") and "82.00 ± 2.00" in str(figure)
+    assert Figure("f1", [80.0]).deviation == 0.0
+
+
+def test_corpora_of_several_files(files, tagged_sentences):
+    text = AnnotatedText("Ada flew to Oslo.", ((0, 3, "PER"), (12, 16, "LOC")))
+    write_lines(files / "more.jsonl", span_lines([text]))
+    write_lines(files / "all_single.tsv", ["Oslo\tB-LOC", "", "Ada\tB-PER"])
+    files_of = [str(files / "train.tsv"), str(files / "more.jsonl")]
+    data = TaggedDataSection(train=files_of, validation=[str(files / "all_single.tsv")])
+    train, validation, test = read_corpora(data)
+    assert len(train) == 41 and train.scheme == "BIOES" and test is None
+    assert train.sentences[-1].tags == ("B-PER", "O", "O", "B-LOC", "O")
+    assert train.sentences[-1].document == train.sentences[-2].document + 1
+    # read in the scheme of the training files, in which B alone is mended
+    assert validation.scheme == "BIOES" and validation.repaired == 2
+    assert [sentence.tags for sentence in validation] == [("B-LOC",), ("B-PER",)]
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("data.train=none.tsv", "none.tsv: cannot read"),
+        ("vectors.file=none.txt", "none.txt"),
+        ("model.preset=huge", "--set: model.preset: attention has no preset 'huge', expected one of base"),
+        ("model.overrides.unitz=3", "model.overrides.unitz: unknown key, did you mean units?"),
+        ("model.overrides.vector_width=7", "vector_width is 7, but .*vectors.txt has 5"),
+    ],
+)
+def test_what_is_wrong_is_said_before_training(files, override, said):
+    with pytest.raises(KerasZooError, match=said):
+        run_tagger_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
+    assert not (files / "out" / "model").exists()
+
+
+def test_seeds_need_something_to_be_compared_on(files):
+    with pytest.raises(RecipeError, match="several seeds are compared on"):
+        run_seeds(files / "recipe.yaml", ["data.test=null", "data.validation=null"], 2)

@@ -1,0 +1,127 @@
+"""Training of taggers: what is kept, what is stopped, what is refused."""
+
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.errors import DataError, PresetError, RecipeError
+from keraszoo.models import RecurrentTagger
+from keraszoo.tagging.recipe import TaggerTrainingSection
+from keraszoo.tagging.training import compile_model
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.word_vectors import WordVectors
+from keraszoo.training.entity_validation import HeldOutSpans
+from keraszoo.training.tag_batches import TagBatches
+from keraszoo.training.tagged_rows import TaggedRows
+
+FAST = {"batch_tokens": 512, "optimizer": {"learning_rate": 0.02}}
+
+
+def test_the_best_weights_by_f1_are_kept(new_tagger, tagged_sentences, other_sentences, tmp_path):
+    tagger = new_tagger(crf=False, characters=None, casing_dim=0)
+    history = tagger.fit(tagged_sentences[:60], other_sentences[:9], tmp_path / "model", epochs=3, **FAST)
+    assert {"loss", "val_loss", "val_f1", "val_precision", "val_recall"} <= set(history.history)
+    best = max(history.history["val_f1"])
+    assert tagger.metrics["validation"]["val_f1"] == pytest.approx(best)
+    assert tagger.evaluate(other_sentences[:9]).f1.score == pytest.approx(best)
+    assert EntityTagger.from_preset(tmp_path / "model").metrics == tagger.metrics
+    assert tagger.metrics["training"]["tokens"] == 3 * sum(len(s.tokens) for s in tagged_sentences[:60])
+    # the callback's figures, and the loss of all tokens at once
+    rows = TaggedRows(other_sentences[:9], tagger.vocabulary, tagger.model.features)
+    parts, whole = TagBatches(rows, 16, shuffle=False), TagBatches(rows, 4096, shuffle=False)
+    assert len(parts) > 1 == len(whole)
+    figures, figures_of_whole = (
+        HeldOutSpans(other_sentences[:9], batches, tagger.vocabulary).figures(tagger.model)
+        for batches in (parts, whole)
+    )
+    assert figures["val_f1"] == pytest.approx(best)
+    features, tags, weight = whole.batch(0, 0)
+    _, probabilities, _ = tagger.model.tag(features)
+    chosen = np.take_along_axis(np.asarray(probabilities), tags[..., None], axis=-1)[..., 0]
+    wanted = -np.log(chosen[weight > 0]).mean()
+    assert figures["val_loss"] == pytest.approx(wanted, rel=1e-4)
+    assert figures == pytest.approx(figures_of_whole, rel=1e-5)
+
+
+def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
+    words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
+    vectors = WordVectors([*words, "zebra"], np.random.default_rng(1).normal(size=(len(words) + 1, 4)))
+    model = {"model": "recurrent", "preset": "tiny", "units": 3}
+    tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
+    assert "zebra" not in tagger.vocabulary.words and tagger.model.sizes["vector_width"] == 4
+    assert (
+        "zebra" in EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", **model).vocabulary.words
+    )
+    before = tagger.model.vectors.embeddings.numpy().copy()
+    tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
+    np.testing.assert_array_equal(tagger.model.vectors.embeddings.numpy(), before)
+    np.testing.assert_allclose(before[2:], vectors.restrict(tagger.vocabulary.words).matrix, atol=1e-6)
+
+
+def test_a_model_with_a_crf_is_compiled_without_a_loss():
+    model = RecurrentTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=3, crf=True)
+    compile_model(model, TaggerTrainingSection.checked({"optimizer": {"learning_rate": 0.5}}))
+    assert model.loss is None and float(model.optimizer.learning_rate) == 0.5
+    assert model.optimizer.global_clipnorm == 5.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
+        ({"monitor": "val_bleu"}, "monitor: expected 'val_f1' or 'val_loss'"),
+        ({"precision": "mixed_bfloat16"}, "fit: precision: the model is of float32, got mixed_bfloat16"),
+        (
+            {"optimizer": {"schedule": "transformer"}},
+            "transformer wants a d_model, which AttentionTagger has not",
+        ),
+    ],
+)
+def test_settings_that_are_wrong(new_tagger, tagged_sentences, settings, said):
+    with pytest.raises(RecipeError, match=said):
+        new_tagger().fit(tagged_sentences[:5], **settings)
+
+
+def test_sentences_that_are_wrong(new_tagger, tagged_sentences, tmp_path):
+    tagger = new_tagger()
+    with pytest.raises(DataError, match="expected at least one sentence, got none"):
+        tagger.fit([])
+    with pytest.raises(DataError, match="validation: expected at least one sentence, got none"):
+        tagger.fit(tagged_sentences[:5], [])
+    with pytest.raises(DataError, match="expected tags of the labels LOC, PER, got 'B-DOG'"):
+        tagger.fit([TaggedSentence(("a",), ("B-DOG",))])
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(PresetError, match="not overwritten"):
+        tagger.fit(tagged_sentences[:5], directory=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"model": "recurent"}, "there is no 'recurent', did you mean recurrent?"),
+        ({"preset": "huge"}, "RecurrentTagger has the presets"),
+        ({"unit": 3}, "RecurrentTagger has no argument 'unit', did you mean units?"),
+        ({"num_tags": 3}, "RecurrentTagger has no argument 'num_tags'"),
+    ],
+)
+def test_taggers_that_cannot_be_made(tagged_sentences, options, said):
+    with pytest.raises(RecipeError, match=said):
+        EntityTagger.for_sentences(tagged_sentences, **options)
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(DataError, match="expected sentences with entities to learn from, got none in 1"):
+        EntityTagger.for_sentences([TaggedSentence(("a",), ("O",))])
+
+
+@pytest.mark.parametrize(
+    "options, moves", [({}, False), ({"train_vectors": True}, True), ({"preset": "strong"}, False)]
+)
+def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
+    words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
+    vectors = WordVectors(words, np.random.default_rng(1).normal(size=(len(words), 4)))
+    model = {"model": "recurrent", "preset": "tiny", "units": 3, **options}
+    tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
+    before = tagger.model.vectors.embeddings.numpy().copy()
+    tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
+    assert np.any(before != tagger.model.vectors.embeddings.numpy()) == moves

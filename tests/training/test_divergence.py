@@ -1,0 +1,132 @@
+"""A training that goes wrong: seen at the step that did it, and nothing of it is kept."""
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.models import Transformer
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.divergence import Diverged, Guard, diverged, replay
+from keraszoo.training.evaluation_periods import Periods
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.optimizers import make_optimizer
+from keraszoo.training.run import train
+
+
+class Spoil(keras.callbacks.Callback):
+    """Puts a number into a weight before one step."""
+
+    def __init__(self, step, weight, number):
+        super().__init__()
+        self.step, self.weight, self.number, self.before = step, weight, number, None
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.step -= 1
+        if self.step == 0:
+            variable = next(v for v in self.model.trainable_variables if self.weight in v.path)
+            value = np.array(variable.numpy())
+            value.flat[0] = self.number
+            variable.assign(value)
+        if self.step >= 0:
+            self.before = [v.numpy().copy() for v in self.model.trainable_variables]
+
+
+@pytest.fixture
+def batches():
+    draw = np.random.default_rng(0)
+    rows = [[draw.integers(4, 9, size=draw.integers(1, 4)).tolist() for _ in range(9)] for _ in range(2)]
+    corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
+    return TokenBatches(corpus, 12, seed=1, shapes=None)
+
+
+@pytest.fixture
+def model():
+    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.0)
+    model.build()
+    return model
+
+
+def run(model, batches, rate=0.01, eager=True, **options):
+    def compile_model(model):
+        optimizer = make_optimizer("constant", learning_rate=rate)
+        model.compile(optimizer, TokenCrossentropy(), run_eagerly=eager, jit_compile=False)
+
+    return train(model, batches, compile_model, steps=9, steps_per_evaluation=5, verbose=0, **options)
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e38])
+def test_a_gradient_that_is_not_finite(model, batches, tmp_path, number):
+    spoil = Spoil(4, "W_1", number)  # before a ReLU, which hides NaN from the loss where kernels are fused
+    with Checkpoints(tmp_path / "run", {}).open() as checkpoints, pytest.raises(Diverged) as error:
+        run(model, batches, callbacks=[spoil], checkpoints=checkpoints, eager=False, checkpoint_steps=2)
+    epoch, i = error.value.address
+    assert error.value.step == 4 and (epoch, i) == divmod(3, len(batches))
+    said = f"training diverged at step 4, batch {i} of epoch {epoch}: "
+    assert str(error.value).startswith(said) and "largest gradients: " in str(error.value)
+    with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
+        assert checkpoints.newest.step == 2
+        assert all(np.isfinite(array).all() for array in checkpoints.newest.parts["model"]["variables"])
+
+
+def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
+    with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
+        with pytest.raises(
+            Diverged, match="step 2, .*: the weights are not finite any more: nothing is saved"
+        ):
+            run(
+                model, batches, callbacks=[Spoil(3, "E", np.nan)], checkpoints=checkpoints, checkpoint_steps=2
+            )
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_batch_can_be_looked_at_again(model, batches):
+    spoil = Spoil(3, "E", np.inf)
+    with pytest.raises(Diverged) as error:
+        run(model, batches, callbacks=[spoil])
+    for before, after in zip(spoil.before, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())  # the step left no trace
+    loss, norms = replay(model, error.value.batches, *error.value.address)
+    assert not np.isfinite(loss) and not np.isfinite(norms[error.value.gradient_norms[0][0]])
+    for before, after in zip(spoil.before, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())
+    fine = Transformer.from_config(model.get_config())
+    fine.build()
+    fine.compile(loss=TokenCrossentropy())
+    loss, norms = replay(fine, batches, *error.value.address)
+    assert np.isfinite(loss) and len(norms) == len(fine.trainable_variables)
+    assert all(np.isfinite(norm) for norm in norms.values())
+
+
+def test_a_rate_that_is_too_high_is_seen_at_once(model, batches):
+    with pytest.raises(Diverged, match="diverged at step 1, .*: the weights are not finite any more"):
+        run(model, batches, rate=1e30)
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite(loss, model, batches):
+    guard = Guard(Periods(batches))
+    model.compile("sgd")
+    guard.set_model(model)
+    guard.on_epoch_end(0, {"loss": 1.0})
+    with pytest.raises(KerasZooError, match="diverged: the loss of period 2"):
+        guard.on_epoch_end(1, {"loss": loss})
+
+
+def test_looking_again_draws_no_number_of_dropouts(batches):
+    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.3)
+    model.build()
+    model.compile(loss=TokenCrossentropy())
+    states = [variable.numpy().copy() for variable in model.non_trainable_variables]
+    replay(model, batches, 0, 0)
+    assert states
+    for before, after in zip(states, model.non_trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())
+
+
+def test_a_batch_in_parts_is_named_by_its_update(batches):
+    error = diverged(Periods(batches, parts=4), 4 * len(batches) + 6, "its gradient is nan long")
+    assert error.step == len(batches) + 2 and error.address == (1, 1)
+    assert f"diverged at step {len(batches) + 2}, part 2 of 4, batch 1 of epoch 1: its" in str(error)

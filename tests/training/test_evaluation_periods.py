@@ -1,0 +1,100 @@
+"""Periods: the batches of the corpus' epochs, one after the other, whatever the period."""
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.batches import TokenBatches
+from keraszoo.training.evaluation_periods import Periods
+
+
+@pytest.fixture
+def batches(both_subwords, train_pairs):
+    corpus = ParallelCorpus.from_pairs(train_pairs[:60], *both_subwords)
+    return TokenBatches(corpus, 64, seed=3)
+
+
+def same(one, other):
+    return all(map(np.array_equal, keras.tree.flatten(one), keras.tree.flatten(other)))
+
+
+def test_periods_walk_through_the_epochs(batches):
+    periods = Periods(batches, 4)
+    count = len(batches)
+    assert count > 4 and len(periods) == 4 and periods.num_batches is None
+    periods.on_epoch_begin()
+    begin = periods.at_period()
+    for period in range(5):
+        begin.on_epoch_begin(period, None)
+        for i in range(4):
+            epoch, number = divmod(4 * period + i, count)
+            assert periods.address(i) == (epoch, number)
+            assert same(periods[4 * period + i], batches.batch(epoch, number))
+
+
+def test_without_updates_a_period_is_an_epoch(batches):
+    periods = Periods(batches)
+    periods.at_period().on_epoch_begin(2, None)
+    assert len(periods) == len(batches) and periods.address(1) == (2, 1)
+
+
+def test_a_run_is_taken_up_in_the_middle_of_a_period(batches):
+    count = len(batches)
+    periods = Periods(batches, period=2, skip=3)
+    periods.on_epoch_begin()
+    assert len(periods) == count - 3 and periods.step(0) == 2 * count + 3
+    for i in range(2 * count):
+        assert same(periods[i], batches.batch(*divmod(2 * count + 3 + i, count)))
+
+
+def test_before_training_begins_every_length_is_shown_to_vary(batches):
+    periods = Periods(batches, 4, period=1)
+    for one, other in zip(*(keras.tree.flatten(periods[i]) for i in range(2)), strict=True):
+        assert one.shape[0] == other.shape[0]
+        assert all(a + 1 == b for a, b in zip(one.shape[1:], other.shape[1:], strict=True))
+
+
+def test_parts_are_shares_of_a_batch_and_weigh_as_much(batches, both_subwords, train_pairs):
+    corpus = ParallelCorpus.from_pairs(train_pairs[:60], *both_subwords)
+    batches = TokenBatches(corpus, 128, seed=3, replicas=2)
+    periods = Periods(batches, 2, parts=2)
+    periods.on_epoch_begin()
+    first, second = (keras.tree.flatten(periods[i]) for i in range(2))
+    *inputs, weight = keras.tree.flatten(batches.batch(0, 0))
+    assert len(periods) == 4 and periods.address(3) == (0, 1)
+    for whole, one, other in zip(inputs, first, second, strict=False):
+        np.testing.assert_array_equal(whole, np.concatenate([one, other]))
+    np.testing.assert_array_equal(2 * weight, np.concatenate([first[-1], second[-1]]))
+
+
+def test_fit_sees_each_batch_once_in_its_order_though_the_first_are_alike(batches, new_translator):
+    class Spy(Periods):
+        seen = []
+
+        def __getitem__(self, i):
+            if self._begun:
+                self.seen.append(i)
+            return super().__getitem__(i)
+
+    from keraszoo.translation.recipe import TrainingSection
+    from keraszoo.translation.training import compile_model
+
+    model = new_translator().model
+    compile_model(model, TrainingSection())
+    periods = Spy(batches, 3)
+    model.fit(
+        periods,
+        epochs=3,
+        steps_per_epoch=3,
+        shuffle=False,
+        callbacks=[periods.at_period()],
+        verbose=0,
+    )
+    assert Spy.seen[:9] == list(range(9))
+
+
+def test_nothing_left_of_a_period_is_an_error(batches):
+    with pytest.raises(KerasZooError, match="skip: expected a step of a period of 4, from 0 on, got 4"):
+        Periods(batches, 4, skip=4)

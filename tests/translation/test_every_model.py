@@ -1,0 +1,139 @@
+"""Every translation model goes through the same doors, and what one cannot do it says in one line."""
+
+import itertools
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import Translator, models
+from keraszoo.cli import app
+from keraszoo.errors import KerasZooError
+from keraszoo.models import DeepLSTM, LuongNMT
+from keraszoo.search import SearchOptions
+from keraszoo.translation.model_names import TRANSLATION_MODELS
+from keraszoo.translation.recipe import Recipe
+from keraszoo.translation.run import KINDS, make_model
+
+SMALL = {
+    "DeepLSTM": lambda *sizes: DeepLSTM(*sizes, embedding_dim=8, units=10, num_layers=2),
+    "LuongNMT": lambda *sizes: LuongNMT(
+        *sizes, embedding_dim=8, units=10, num_layers=2, window="predictive", half_width=3
+    ),
+}
+SENTENCES = ["one two three", "", "four five six one two three four", "six"]
+
+
+@pytest.fixture(scope="module")
+def make_translator(both_subwords):
+    def make(name):
+        source, target = both_subwords
+        keras.utils.set_random_seed(3)
+        model = SMALL[name](source.vocabulary_size, target.vocabulary_size)
+        model.build()
+        rng = np.random.default_rng(3)
+        for weight in model.trainable_variables:  # far from the start, so that sentences differ
+            weight.assign(np.asarray(weight) + 0.5 * rng.normal(size=weight.shape))
+        return Translator(model, source, target, SearchOptions(beam_width=3, max_length=9))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def without_attention(make_translator, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("without") / "model"
+    make_translator("DeepLSTM").save_to_preset(directory)
+    return directory
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_a_recipe_names_each_model_and_its_presets(both_subwords, name):
+    assert {"small", "tiny"} <= set(KINDS[name].presets)
+    values = {
+        "data": {"train": {"tsv": "pairs.tsv"}},
+        "model": {"name": name, "preset": "tiny"},
+        "output": "x",
+    }
+    subwords = both_subwords[0]
+    model = make_model(Recipe.from_dict(values), subwords, subwords)
+    assert type(model) is KINDS[name]
+    translator = Translator(model, subwords)
+    assert len(translator.translate(["one two"], max_length=3, beam_width=2)) == 1
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tmp_path):
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401
+
+    translator = make_translator(name)
+    wanted = translator.translate(SENTENCES)
+    assert len(set(wanted)) > 2
+    translator.save_to_preset(tmp_path / "model")
+    assert Translator.from_preset(tmp_path / "model").translate(SENTENCES) == wanted
+    translator.export(tmp_path / "saved")
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    assert ("attention" in loaded.signatures) == translator.model.attends
+    for texts in (SENTENCES, SENTENCES[:1]):
+        found = loaded.signatures["translate"](text=tf.constant(texts))["translation"]
+        assert [text.decode() for text in found.numpy()] == wanted[: len(texts)]
+
+
+def test_details_without_attention(make_translator):
+    translator = make_translator("DeepLSTM")
+    details = translator.translate_details(SENTENCES, num_hypotheses=2)
+    assert all(found.attention_weights is None for found in details)
+    assert [found.text for found in details] == translator.translate(SENTENCES)
+    assert [len(found.hypotheses) for found in details] == [2, 0, 2, 2]
+    assert details[0].tokens and details[0].source_tokens[-1] == "</s>"
+    weights = make_translator("LuongNMT").translate_details(SENTENCES)[2].attention_weights
+    assert weights.sum() > 0
+
+
+def test_a_coverage_penalty_needs_attention(make_translator):
+    translator = make_translator("DeepLSTM")
+    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing: it has no coverage penalty"):
+        translator.translate(["one"], coverage_penalty=0.2)
+    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing"):
+        Translator(
+            translator.model,
+            translator.source_subwords,
+            translator.target_subwords,
+            SearchOptions(coverage_penalty=0.1),
+        )
+
+
+@pytest.mark.parametrize("command", ["plot", "translate"])
+def test_the_command_line_says_so_in_one_line(without_attention, tmp_path, capfd, command):
+    (tmp_path / "a.en").write_text("one two\n")
+    arguments = {
+        "plot": ["one two", str(tmp_path / "picture.png")],
+        "translate": [str(tmp_path / "a.en"), "--attention"],
+    }[command]
+    with pytest.raises(SystemExit) as ended:
+        app.main([command, str(without_attention), *arguments])
+    out, err = capfd.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.splitlines()[-1] == "keraszoo: error: DeepLSTM attends to nothing: it has no attention weights"
+    assert not (tmp_path / "picture.png").exists()
+
+
+def test_the_command_line_translates_as_ever(without_attention, tmp_path, capfd):
+    (tmp_path / "a.en").write_text("one two\n\nthree\n")
+    for options in ([], ["--json"]):
+        with pytest.raises(SystemExit) as ended:
+            app.main(["translate", str(without_attention), str(tmp_path / "a.en"), *options])
+        lines = capfd.readouterr().out.split("\n")
+        assert not ended.value.code and len(lines) == 4
+    assert set(json.loads(lines[0])) == {"source", "text", "log_prob", "hypotheses"}
+
+
+def test_every_model_has_one_name():
+    exported = (getattr(models, name) for name in models.__all__)
+    translating = {kind for kind in exported if issubclass(kind, models.TranslationModel) and kind.presets}
+    assert (
+        translating == set(KINDS.values()) == {getattr(models, kind) for kind in TRANSLATION_MODELS.values()}
+    )
+    for one, other in itertools.combinations(KINDS.values(), 2):
+        assert one is not other

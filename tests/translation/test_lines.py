@@ -1,0 +1,83 @@
+"""One line in, one line out: with a translator that reverses letters."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keraszoo.translation.lines import describe_lines, translate_lines
+
+
+class Reversing:
+    """Translates by reversing; remembers what it was asked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def translate(self, sources, **options):
+        self.calls.append((sources, options))
+        return [source[::-1] for source in sources]
+
+    def translate_details(self, sources, **options):
+        return [
+            SimpleNamespace(
+                text=text,
+                log_prob=np.float32(-0.5),
+                tokens=list(text),
+                source_tokens=list(source),
+                attention_weights=np.eye(len(text), dtype="float32")[::-1],
+                hypotheses=[
+                    SimpleNamespace(text=text, log_prob=-0.5),
+                    SimpleNamespace(text="?", log_prob=-2),
+                ],
+            )
+            for source, text in zip(sources, self.translate(sources, **options), strict=True)
+        ]
+
+
+@given(st.lists(st.text(st.sampled_from("ab \t\u2028\x0b"), max_size=4), max_size=9), st.integers(1, 4))
+def test_as_many_lines_come_out_as_went_in(lines, chunk):
+    answers = [line for some in translate_lines(Reversing(), iter(lines), chunk) for line in some]
+    assert len(answers) == len(lines)
+    for line, answer in zip(lines, answers, strict=True):
+        assert answer == ("" if not line.strip() else " ".join(line[::-1].splitlines()))
+        assert len(answer.splitlines()) <= 1
+
+
+def test_blank_lines_are_never_translated_and_options_are_passed_on():
+    translator = Reversing()
+    answers = list(translate_lines(translator, ["", "ab", "  ", "", "c"], chunk=3, beam_width=2))
+    assert answers == [["", "ba", ""], ["", "c"]]
+    assert translator.calls == [(["ab"], {"beam_width": 2}), (["c"], {"beam_width": 2})]
+    assert list(translate_lines(translator, [" ", ""], chunk=1)) == [[""], [""]]
+    assert len(translator.calls) == 2
+
+
+def test_a_chunk_is_answered_before_the_next_is_read():
+    read = []
+    lines = (read.append(i) or f"line {i}" for i in range(10))
+    next(translate_lines(Reversing(), lines, chunk=2))
+    assert read == [0, 1]
+
+
+def test_descriptions_are_json_with_everything_in_them():
+    (answers,) = describe_lines(Reversing(), ["äb", ""], attention=True)
+    first, blank = map(json.loads, answers)
+    assert first == {
+        "source": "äb",
+        "text": "bä",
+        "log_prob": -0.5,
+        "hypotheses": [{"text": "bä", "log_prob": -0.5}, {"text": "?", "log_prob": -2.0}],
+        "source_tokens": ["ä", "b"],
+        "tokens": ["b", "ä"],
+        "attention_weights": [[0.0, 1.0], [1.0, 0.0]],
+    }
+    assert blank == {"source": "", "text": ""}
+    assert "ä" in answers[0]
+
+
+def test_attention_is_there_only_if_it_was_asked_for():
+    (answers,) = describe_lines(Reversing(), ["ab"])
+    assert set(json.loads(answers[0])) == {"source", "text", "log_prob", "hypotheses"}

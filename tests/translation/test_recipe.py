@@ -1,0 +1,253 @@
+"""Recipes: defaults, files, round trips, and one clear line for everything that can be mistyped."""
+
+import json
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keraszoo.errors import RecipeError
+from keraszoo.search.options import SearchOptions
+from keraszoo.translation.recipe import Recipe, Section
+
+FULL = {
+    "data": {
+        "train": {"source": "train.en", "target": "train.de"},
+        "validation": {"source": "val.en", "target": "val.de"},
+        "test": {"tsv": "test.tsv"},
+        "max_length": 60,
+    },
+    "subwords": {"type": "unigram", "vocabulary_size": 5000, "joint": False, "character_coverage": 0.999},
+    "model": {"name": "rnnsearch", "preset": "tiny", "overrides": {"dropout": 0.3, "units": [1, 2]}},
+    "training": {
+        "seed": 3,
+        "batch_tokens": 1000,
+        "epochs": 2,
+        "steps": 50,
+        "steps_per_evaluation": 10,
+        "optimizer": {"schedule": "constant", "learning_rate": 0.01, "beta_2": 0.999, "clipnorm": 1.0},
+        "label_smoothing": 0.0,
+        "precision": "mixed_bfloat16",
+        "jit_compile": True,
+        "shapes": 6,
+        "monitor": "val_loss",
+        "patience": 4,
+        "average_last": 5,
+        "tensorboard": True,
+    },
+    "search": {"beam_width": 1, "length_penalty": 0.6, "max_length": 20},
+    "output": "out",
+}
+MINIMAL = {"data": {"train": {"tsv": "train.tsv"}}, "output": "out"}
+
+
+def changed(values, dotted, value):
+    """A copy of nested dictionaries with one value replaced."""
+    copy = json.loads(json.dumps(values))
+    section = copy
+    *above, last = dotted.split(".")
+    for key in above:
+        section = section.setdefault(key, {})
+    section[last] = value
+    return copy
+
+
+def all_keys(model=Recipe, above=()):
+    """Every dotted key of a recipe, found by walking the sections."""
+    for name, field in model.model_fields.items():
+        yield ".".join((*above, name))
+        for choice in getattr(field.annotation, "__args__", (field.annotation,)):
+            if isinstance(choice, type) and issubclass(choice, Section):
+                yield from all_keys(choice, (*above, name))
+
+
+def test_defaults_are_those_of_the_papers_where_they_have_one():
+    recipe = Recipe.from_dict(MINIMAL)
+    optimizer = recipe.training.optimizer
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+    assert recipe.training.label_smoothing == 0.1
+    assert recipe.training.jit_compile is None
+    assert recipe.data.validation is None
+
+
+def test_the_search_is_that_of_the_search_room():
+    search = Recipe.from_dict(MINIMAL).as_dict()["search"]
+    assert SearchOptions(**search) == SearchOptions()
+
+
+@pytest.mark.parametrize("values", [MINIMAL, FULL])
+def test_a_recipe_survives_json(values):
+    recipe = Recipe.from_dict(values)
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.as_dict()))) == recipe
+
+
+def test_everything_that_was_written_is_kept():
+    values = Recipe.from_dict(FULL).as_dict()
+
+    def holds(wanted, got):
+        return all(holds(v, got[k]) if isinstance(v, dict) else got[k] == v for k, v in wanted.items())
+
+    assert holds(FULL, values)
+
+
+@pytest.mark.parametrize("dotted", sorted(set(all_keys())))
+def test_each_typo_of_each_key_names_the_key_and_the_right_one(dotted):
+    *above, key = dotted.split(".")
+    siblings = {name.rsplit(".", 1)[-1] for name in all_keys() if name.split(".")[:-1] == above}
+    typos = {key[:i] + key[i + 1 :] for i in range(len(key))}
+    typos |= {key[:i] + key[i + 1] + key[i] + key[i + 2 :] for i in range(len(key) - 1)}
+    typos |= {key[:i] + "x" + key[i + 1 :] for i in range(len(key))}
+    typos |= {key[:i] + "x" + key[i:] for i in range(len(key) + 1)}
+    for typo in sorted(typos - siblings):
+        wrong = ".".join((*above, typo))
+        with pytest.raises(RecipeError) as error:
+            Recipe.from_dict(changed(MINIMAL, wrong, 1))
+        line = next(part for part in str(error.value).split("; ") if "unknown key" in part)
+        assert line.startswith(f"recipe: {wrong}: unknown key, did you mean ")
+        assert key in line.split("did you mean ")[1].rstrip("?").split(" or "), line
+
+
+def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
+    with pytest.raises(RecipeError, match=r"^recipe: seed: unknown key, did you mean training.seed\?$"):
+        Recipe.from_dict({**MINIMAL, "seed": 1})
+
+
+@pytest.mark.parametrize(
+    ("dotted", "value", "said"),
+    [
+        ("training.seed", "three", "training.seed: expected a valid integer, got 'three'"),
+        ("training.seed", 1.5, "training.seed: expected a valid integer, got 1.5"),
+        ("training.seed", True, "training.seed: expected a valid integer, got True"),
+        ("training.seed", -1, "training.seed: expected greater than or equal to 0, got -1"),
+        ("training.seed", 2**32, "training.seed: expected less than 4294967296, got 4294967296"),
+        ("training.epochs", 0, "training.epochs: expected greater than or equal to 1, got 0"),
+        ("training.batch_tokens", None, "training.batch_tokens: expected a valid integer, got None"),
+        ("training.label_smoothing", 1.0, "training.label_smoothing: expected less than 1, got 1.0"),
+        ("training.label_smoothing", "0.1", "training.label_smoothing: expected a valid number, got '0.1'"),
+        ("training.tensorboard", 1, "training.tensorboard: expected a valid boolean, got 1"),
+        ("training.shapes", 0, "training.shapes: expected greater than or equal to 1, got 0"),
+        ("training.monitor", "val_acc", "expected 'val_bleu' or 'val_loss', got 'val_acc'"),
+        (
+            "training.precision",
+            "float16",
+            "expected 'float32', 'mixed_bfloat16' or 'mixed_float16', got 'float16'",
+        ),
+        ("training.optimizer.epsilon", float("nan"), "training.optimizer.epsilon: expected a finite number"),
+        ("training.optimizer.beta_1", 1, "training.optimizer.beta_1: expected less than 1, got 1"),
+        ("training.optimizer.clipnorm", 0, "training.optimizer.clipnorm: expected greater than 0, got 0"),
+        ("training.optimizer", [1], "training.optimizer: expected a section with some of schedule, "),
+        (
+            "training.optimizer.schedule",
+            ["constant"],
+            "training.optimizer.schedule: expected 'transformer', ",
+        ),
+        ("search.length_penalty", -0.1, "search.length_penalty: expected greater than or equal to 0"),
+        ("search.beam_width", None, "search.beam_width: expected a valid integer, got None"),
+        ("subwords.vocabulary_size", 7, "subwords.vocabulary_size: expected greater than or equal to 8"),
+        ("subwords.character_coverage", 0.5, "subwords.character_coverage: expected greater than 0.9"),
+        ("model.name", "lstm", "model.name: expected 'rnnencdec', 'deeplstm', 'simplified', "),
+        ("model.preset", "smal", "model.preset: transformer has no preset 'smal', did you mean small?"),
+        ("model.preset", 3, "model.preset: expected text, got 3"),
+        ("model.overrides", [1], "model.overrides: expected a valid dictionary, got [1]"),
+        ("data.train.source", 7, "data.train.source: expected text, got 7"),
+        ("data.train", "train.en", "data.train: expected a section with some of source, target, tsv, got"),
+        ("output", "", "output: expected a path, got ''"),
+        ("output", "a\0b", "output: expected a path, got 'a\\x00b'"),
+        ("output", "x" * 300 + "\0", "output: expected a path, got 'xxx"),
+        ("about", {"licens": "mit"}, "about: there is no fact 'licens'; there are name, licence, "),
+        ("search", ["x" * 300] * 300, "search: expected a section with some of beam_width, max_length, "),
+    ],
+)
+def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, said):
+    with pytest.raises(RecipeError) as error:
+        Recipe.from_dict(changed(MINIMAL, dotted, value))
+    assert said in str(error.value)
+    assert len(str(error.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"data.train": {"source": "a"}}, "expected `source` and `target`, or `tsv` alone, got source"),
+        ({"data.train": {"source": "a", "target": "b", "tsv": "c"}}, "got source and target and tsv"),
+        ({"data.train": {}}, "got nothing"),
+        ({"subwords.source_model": "a"}, "`source_model` and `target_model` together, got one of them"),
+        ({"subwords": {"model": "a", "source_model": "b", "target_model": "c"}}, "got all three"),
+        ({"subwords": {"model": "a", "joint": False}}, "but `joint` is false"),
+        ({"subwords": {"source_model": "a", "target_model": "b", "joint": True}}, "but `joint` is true"),
+        ({"subwords": {"model": "a", "vocabulary_size": 9}}, "`vocabulary_size` has no effect on a model"),
+        ({"training.optimizer": {"schedule": "transformer", "learning_rate": 1.0}}, "`learning_rate` has no"),
+        ({"training.optimizer": {"schedule": "inverse_sqrt", "factor": 1.0}}, "`factor` has no effect with"),
+        ({"training.optimizer": {"schedule": "constant", "warmup_steps": 9}}, "`warmup_steps` has no effect"),
+        ({"search": {"min_length": 9, "max_length": 9}}, "`min_length` 9 is not below `max_length` 9"),
+        ({"training.patience": 3}, "`training.patience` needs `data.validation`"),
+        ({"training.monitor": "val_loss"}, "`training.monitor` needs `data.validation`"),
+        ({"training.steps_per_evaluation": 3}, "`training.steps_per_evaluation` needs `data.validation`"),
+        (
+            {"model.name": "rnnsearch", "training.optimizer.schedule": "transformer"},
+            "expected inverse_sqrt or constant",
+        ),
+    ],
+)
+def test_what_contradicts_or_would_be_ignored_is_refused(changes, said):
+    values = MINIMAL
+    for dotted, value in changes.items():
+        values = changed(values, dotted, value)
+    with pytest.raises(RecipeError) as error:
+        Recipe.from_dict(values)
+    assert said in str(error.value)
+
+
+def test_each_schedule_has_the_defaults_it_reads():
+    def optimizer(**values):
+        training = Recipe.from_dict({**MINIMAL, "training": {"optimizer": values}}).training
+        return training.optimizer.factor, training.optimizer.learning_rate, training.optimizer.warmup_steps
+
+    assert optimizer(schedule="transformer") == (1.0, None, 4000)
+    assert optimizer() == optimizer(schedule="inverse_sqrt") == (None, 7e-4, 4000)
+    assert optimizer(schedule="constant") == (None, 1e-3, None)
+    assert optimizer(warmup_steps=10, learning_rate=1) == (None, 1, 10)
+
+
+def test_two_brought_models_are_not_joint():
+    subwords = Recipe.from_dict({**MINIMAL, "subwords": {"source_model": "a", "target_model": "b"}}).subwords
+    assert not subwords.joint
+
+
+def test_several_problems_stand_in_one_line():
+    with pytest.raises(RecipeError) as error:
+        Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "training": {"seed": "x", "epohs": 2}})
+    parts = str(error.value).split("; ")
+    assert len(parts) == 3 and parts[2] == "recipe: output: missing, and there is no default"
+
+
+def test_overrides_of_the_model_are_held_against_its_constructor():
+    recipe = Recipe.from_dict({**MINIMAL, "model": {"overrides": {"dropuot": 0.1}}})
+    with pytest.raises(RecipeError, match=r"model.overrides.dropuot: unknown key, did you mean dropout\?"):
+        recipe.check_overrides(["dropout", "units"])
+    Recipe.from_dict(FULL).check_overrides(["dropout", "units"])
+
+
+def test_nothing_changes_afterwards():
+    recipe = Recipe.from_dict(MINIMAL)
+    with pytest.raises(ValueError, match="frozen"):
+        recipe.training.seed = 4
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(string.printable, max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(sorted({k.split(".")[-1] for k in all_keys()})), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(ANY)
+def test_any_value_is_a_recipe_or_one_line(values):
+    try:
+        Recipe.from_dict(values)
+    except RecipeError as error:
+        assert len(str(error).splitlines()) == 1

@@ -1,0 +1,196 @@
+"""A recipe run: from text files to a directory that says what was done."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.text.subwords import Subwords
+from keraszoo.translation.recipe import Recipe
+from keraszoo.translation.run import make_model, run_recipe
+
+
+@pytest.fixture
+def files(tmp_path, train_pairs, test_pairs):
+    for name, pairs in (("train", train_pairs[:150]), ("test", test_pairs[:6])):
+        for side, language in enumerate(("en", "de")):
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+    return tmp_path
+
+
+@pytest.fixture
+def make_recipe(files):
+    """Writes a recipe and reads it."""
+
+    def make(**sections):
+        test = {"source": "test.en", "target": "test.de"}
+        values = {
+            "data": {"train": {"source": "train.en", "target": "train.de"}, "validation": test, "test": test},
+            "subwords": {"vocabulary_size": 60},
+            "model": {"name": "rnnsearch", "preset": "tiny", "overrides": {"units": 16, "embedding_dim": 16}},
+            "training": {"batch_tokens": 512, "epochs": 2},
+            "search": {"beam_width": 2, "max_length": 12},
+            "output": "out/model",
+            **sections,
+        }
+        (files / "recipe.yaml").write_text(json.dumps(values))
+        return Recipe.read(files / "recipe.yaml")
+
+    return make
+
+
+def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
+    translator = run_recipe(make_recipe(about={"licence": "cc0-1.0", "languages": ["en", "de"]}))
+    assert "RNNSearch, " in capsys.readouterr().err
+    again = Translator.from_preset(files / "out" / "model")
+    sources, references = map(list, zip(*test_pairs[:6], strict=True))
+    assert again.translate(sources) == translator.translate(sources)
+    assert (again.search.beam_width, again.search.max_length) == (2, 12)
+    assert again.model.get_config()["units"] == 16
+    assert again.source_subwords == again.target_subwords and len(again.source_subwords) == 60
+    assert len(again.metrics["training"]["val_bleu"]) == 2 and again.metrics["training"]["seconds"] > 0
+    assert again.metrics["test"]["sentences"] == 6
+    assert again.metrics["test"]["bleu"]["score"] == again.evaluate(sources, references).bleu.score
+    assert again.recipe["data"]["train"]["source"] == "train.en"
+    card = (files / "out" / "model" / "README.md").read_text()
+    assert card.startswith("---\nlicense: cc0-1.0\nlanguage:\n- en\n- de\n")
+    written = [path for path in (files / "out" / "model").iterdir() if path.suffix in (".json", ".md")]
+    assert str(files) not in "".join(path.read_text() for path in written)
+
+
+def test_brought_vocabularies_one_for_each_language(make_recipe, files, both_subwords):
+    for side, subwords in zip(("source", "target"), both_subwords, strict=True):
+        subwords.save(files / f"{side}.model")
+    section = {"source_model": "source.model", "target_model": "target.model"}
+    translator = run_recipe(make_recipe(subwords=section, training={"steps": 1, "epochs": 1}))
+    assert (translator.source_subwords, translator.target_subwords) == both_subwords
+
+
+def test_trained_vocabularies_one_for_each_language(make_recipe):
+    subwords = {"joint": False, "vocabulary_size": 40}
+    translator = run_recipe(make_recipe(subwords=subwords, training={"steps": 1, "epochs": 1}))
+    assert translator.source_subwords != translator.target_subwords
+    assert translator.source_subwords.decode(translator.source_subwords.encode(["one two"])) == ["one two"]
+
+
+def test_trained_vocabularies_one_for_each_language_want_two_embeddings(make_recipe):
+    subwords = {"joint": False, "vocabulary_size": 40}
+    model = {"name": "rnnsearch", "preset": "tiny", "overrides": {"share_embeddings": True}}
+    with pytest.raises(KerasZooError, match="overrides: {share_embeddings: false}"):
+        run_recipe(make_recipe(subwords=subwords, model=model, training={"steps": 1, "epochs": 1}))
+
+
+def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
+    recipe = make_recipe(model={"name": "transformer", "preset": "tiny", "overrides": {"dropout": 0.4}})
+    model = make_model(recipe, both_subwords[0], both_subwords[0])
+    assert isinstance(model, Transformer) and model.get_config()["dropout"] == 0.4
+    other = make_model(make_recipe(), *both_subwords)
+    assert isinstance(other, RNNSearch)
+    assert (other.source_vocabulary_size, other.target_vocabulary_size) == (40, 44)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"name": "rnnsearch", "overrides": {"cell": "gro"}}, "model: "),
+        ({"overrides": {"dropout": "much"}}, "model: "),
+        ({"overrides": {"dropout": 1.5}}, "model: "),
+    ],
+)
+def test_a_model_that_there_is_not(make_recipe, both_subwords, model, said):
+    with pytest.raises(RecipeError, match=said.replace("?", r"\?")):
+        make_model(make_recipe(model=model), *both_subwords)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda f: (f / "train.de").unlink(), "train.de: cannot read: No such file"),
+        (lambda f: (f / "train.de").write_text("eins\n"), "train.de"),
+        (lambda f: (f / "train.en").write_bytes(b""), "train.en"),
+        (lambda f: (f / "train.en").write_bytes(b"\x80\x81\x82\n" * 150), "train.en:1: not UTF-8"),
+        (lambda f: (f / "test.en").write_text("one\n"), "test.en"),
+        (
+            lambda f: ((f / "train.en").write_text("one\n"), (f / "train.de").write_text("eins\n")),
+            "vocabulary_size",
+        ),
+        (lambda f: ((f / "test.en").write_text("\n"), (f / "test.de").write_text("\n")), "pair"),
+    ],
+)
+def test_bad_files_are_found_before_anything_is_written(make_recipe, files, spoil, said):
+    recipe = make_recipe()
+    spoil(files)
+    with pytest.raises(KerasZooError, match=said):
+        run_recipe(recipe)
+    assert not (files / "out").exists()
+
+
+def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files):
+    (files / "train.en").unlink()
+    recipe = make_recipe(model={"overrides": {"dropuot": 0.1}})
+    said = r"recipe.yaml:1: model.overrides.dropuot: unknown key, did you mean dropout\?"
+    with pytest.raises(RecipeError, match=said):
+        run_recipe(recipe)
+
+
+def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
+    """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
+    from keraszoo.training.checkpointing import Saving
+
+    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    whole = run_recipe(recipe)
+    assert (files / "out" / "model.checkpoints" / "finished").is_dir()
+    run_recipe(recipe)
+    assert "this run is finished; delete" in capsys.readouterr().err
+    other = make_recipe(training={"batch_tokens": 512, "epochs": 2})
+    with pytest.raises(RecipeError, match="recipe.training.batch_tokens was 256, is 512; .*another output"):
+        run_recipe(other)
+
+    (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
+    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    begin = Saving.on_train_batch_begin
+
+    def interrupted(self, batch, logs=None):
+        if self.periods.step(batch) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        begin(self, batch, logs)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Saving, "on_train_batch_begin", interrupted)
+        run_recipe(recipe)
+    changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7}
+    recipe = make_recipe(training=changes, about={"limits": "Many."})  # other words about it change nothing
+    monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
+    again = run_recipe(recipe)
+    assert "going on from step 4 of 7" in capsys.readouterr().err
+    for ours, theirs in zip(again.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for key in ("loss", "val_bleu", "val_loss", "target_tokens", "steps"):
+        assert again.metrics["training"][key] == whole.metrics["training"][key]
+    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == [".lock", "finished"]
+
+
+def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch):
+    from keraszoo.training.checkpointing import Saving
+
+    recipe = make_recipe(training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1})
+
+    class Stop(Exception):
+        pass
+
+    def stop(self):
+        raise Stop
+
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(Saving, "_is_due", stop)
+        patch.setattr(Saving, "on_epoch_begin", lambda self, epoch, logs=None: stop(self) if epoch else None)
+        run_recipe(recipe)
+    text = (files / "train.en").read_text()
+    (files / "train.en").write_text(text.replace("one", "six"))
+    with pytest.raises(RecipeError, match="data was "):
+        run_recipe(recipe)

@@ -1,0 +1,180 @@
+"""Training: what is kept, when it stops, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.saving import model_directory
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.translation import training as translator_training
+from keraszoo.translation.recipe import TrainingSection
+
+FAST = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
+SHORT = {"batch_tokens": 512, "label_smoothing": 0.0, "optimizer": FAST}
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Lets the BLEU of held-out pairs follow a script; gives the weights of each evaluation."""
+
+    def script(*bleus):
+        weights = []
+
+        def figures(self, model):
+            weights.append(model.get_weights())
+            return {"val_bleu": float(bleus[len(weights) - 1]), "val_loss": 1.0}
+
+        monkeypatch.setattr(translator_training.HeldOut, "figures", figures)
+        return weights
+
+    return script
+
+
+def same(weights, others):
+    return all(map(np.array_equal, weights, others))
+
+
+def test_bleu_goes_up_and_is_what_the_directory_says(trained_directory, trained, test_pairs):
+    metrics = json.loads((trained_directory / "metrics.json").read_text())
+    bleus = metrics["training"]["val_bleu"]
+    assert bleus[0] < 30 and metrics["validation"]["val_bleu"] == max(bleus) > 80
+    sources, references = map(list, zip(*test_pairs, strict=True))
+    assert trained.evaluate(sources, references).bleu.score == pytest.approx(max(bleus), abs=0.01)
+    assert metrics["training"]["target_tokens"] > 0
+    assert metrics["training"]["loss"][-1] < metrics["training"]["loss"][0] / 3
+
+
+def test_the_best_weights_are_kept_in_memory_and_on_disk(
+    new_translator, train_pairs, test_pairs, scripted, tmp_path
+):
+    weights = scripted(1, 3, 2)
+    translator = new_translator()
+    history = translator.fit(train_pairs[:90], test_pairs[:4], tmp_path / "m", epochs=3, **SHORT)
+    assert history.history["val_bleu"] == [1, 3, 2]
+    assert same(translator.model.get_weights(), weights[1])
+    assert not same(weights[1], weights[2])
+    saved = Translator.from_preset(tmp_path / "m")
+    assert same(saved.model.get_weights(), weights[1])
+    assert saved.metrics["validation"] == pytest.approx({**saved.metrics["validation"], "val_bleu": 3})
+
+
+def test_patience_ends_training(new_translator, train_pairs, test_pairs, scripted):
+    scripted(5, 4, 3, 9)
+    history = new_translator().fit(train_pairs[:60], test_pairs[:4], epochs=9, patience=2, **SHORT)
+    assert history.history["val_bleu"] == [5, 4, 3]
+
+
+@pytest.mark.parametrize("mean_is_better", [True, False])
+def test_the_mean_of_the_last_is_taken_where_it_is_better(
+    new_translator, train_pairs, test_pairs, scripted, mean_is_better
+):
+    weights = scripted(1, 3, 2, 4 if mean_is_better else 2)
+    translator = new_translator()
+    translator.fit(train_pairs[:60], test_pairs[:4], epochs=3, average_last=2, **SHORT)
+    wanted = [np.mean([a, b], axis=0) for a, b in zip(weights[1], weights[2], strict=True)]
+    if not mean_is_better:
+        wanted = weights[1]
+    for ours, theirs in zip(translator.model.get_weights(), wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+
+
+def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_pairs, monkeypatch):
+    translator = new_translator()
+    monkeypatch.setattr(translator, "translate", None)
+    settings = {**SHORT, "epochs": 3, "monitor": "val_loss", "average_last": 2}
+    history = translator.fit(train_pairs[:90], test_pairs[:4], **settings).history
+    assert "val_bleu" not in history and len(history["val_loss"]) == 3
+    held_out = translator_training._held_out(translator, test_pairs[:4], TrainingSection.checked(settings))
+    kept = held_out.figures(translator.model)["val_loss"]
+    assert kept <= min(history["val_loss"]) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("settings", "shapes"),
+    [({}, None), ({"shapes": 2}, 2), ({"jit_compile": True}, 16), ({"jit_compile": True, "shapes": 3}, 3)],
+)
+def test_how_many_shapes_batches_have(new_translator, train_pairs, monkeypatch, settings, shapes):
+    class Stop(Exception):
+        pass
+
+    def batches(corpus, tokens, seed, replicas, shapes):
+        raise Stop(shapes)
+
+    monkeypatch.setattr(translator_training, "TokenBatches", batches)
+    with pytest.raises(Stop) as stopped:
+        new_translator().fit(train_pairs[:9], **settings)
+    assert stopped.value.args == (shapes,)
+
+
+def test_steps_end_training_in_the_middle_of_an_epoch(new_translator, train_pairs):
+    translator = new_translator()
+    corpus = ParallelCorpus.from_pairs(
+        train_pairs[:200], translator.source_subwords, translator.target_subwords
+    )
+    translator.fit(corpus, epochs=5, steps=3, **{**SHORT, "batch_tokens": 128})
+    assert translator.metrics["training"]["steps"] == 3
+    assert int(translator.model.optimizer.iterations) == 3
+
+
+def test_evaluation_every_so_many_steps(new_translator, train_pairs, test_pairs, scripted):
+    scripted(*range(9))
+    translator = new_translator()
+    settings = {**SHORT, "batch_tokens": 128, "steps_per_evaluation": 2}
+    history = translator.fit(train_pairs[:200], test_pairs[:4], epochs=9, steps=5, **settings)
+    assert len(history.history["val_bleu"]) == 3 and int(translator.model.optimizer.iterations) == 5
+
+
+def test_the_same_seed_makes_the_same_model(new_translator, train_pairs):
+    results = []
+    for _ in range(2):
+        translator = new_translator()
+        translator.fit(iter(train_pairs[:60]), epochs=1, seed=5, **SHORT)
+        results.append(translator.model.get_weights())
+    assert same(*results)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
+        ({"epochs": 0}, "fit: epochs"),
+        ({"epochs": "3"}, "fit: epochs"),
+        ({"optimizer": {"schedule": "cosine"}}, "fit: optimizer.schedule"),
+        ({"optimizer": {"schedule": "transformer"}}, "transformer wants a d_model, which RNNSearch has not"),
+        ({"precision": "mixed_bfloat16"}, "the model is of float32, got mixed_bfloat16"),
+    ],
+)
+def test_settings_that_are_none(new_translator, train_pairs, settings, said):
+    with pytest.raises(RecipeError) as error:
+        new_translator().fit(train_pairs[:9], **settings)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("train", "validation"), [([], None), ([("", "")], None), (None, []), (None, [("", " ")])]
+)
+def test_nothing_to_learn_from_or_to_be_judged_by(new_translator, train_pairs, train, validation):
+    with pytest.raises(DataError):
+        new_translator().fit(train_pairs[:20] if train is None else train, validation, epochs=1)
+
+
+def test_a_pair_longer_than_a_batch(new_translator, train_pairs):
+    with pytest.raises(DataError, match="a budget of 4 tokens"):
+        new_translator().fit(train_pairs[:20], batch_tokens=4)
+
+
+def test_a_training_that_diverges_keeps_the_last_good_model(
+    new_translator, train_pairs, test_pairs, tmp_path
+):
+    translator = new_translator()
+    translator.fit(train_pairs[:60], test_pairs[:4], tmp_path / "m", epochs=1, **SHORT)
+    good = model_directory.read_directory(tmp_path / "m").manifest
+    rate = {"schedule": "constant", "learning_rate": 1e30}
+    with pytest.raises(KerasZooError, match="diverged"):
+        translator.fit(
+            train_pairs, test_pairs[:4], tmp_path / "m", epochs=2, batch_tokens=512, optimizer=rate
+        )
+    assert model_directory.read_directory(tmp_path / "m").manifest == good
