@@ -62,14 +62,14 @@ def tag(
 def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
     """Prints the scores of a tagger on a tagged file."""
     console.import_tensorflow()
-    from keraszoo.tagging.run import read_tagged
+    from keraszoo.text.tagged_files import read_tagged
 
-    columns = column(token_column), column(tag_column), None, scheme
+    columns = {"token_column": column(token_column), "tag_column": column(tag_column), "scheme": scheme}
     with console.results() as write:
         tagger = load(model)
         rules = tagger.vocabulary.token_rules
-        corpus = read_tagged(data, *columns, rules=rules)
-        known = None if known is None else read_tagged(known, *columns, rules=rules)
+        corpus = read_tagged(data, rules, **columns)
+        known = None if known is None else read_tagged(known, rules, **columns)
         scores = tagger.evaluate(corpus, known)
         write([json.dumps(scores.as_dict()) if as_json else scores])
 

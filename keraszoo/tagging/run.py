@@ -1,6 +1,5 @@
 """A training run from a tagger's recipe: corpora, vectors, model, training, scores, directory."""
 
-import dataclasses
 import time
 
 import keras
@@ -11,9 +10,7 @@ from keraszoo.tagging.building import model_arguments, model_kind
 from keraszoo.tagging.entity_tagger import EntityTagger
 from keraszoo.tagging.training import train_tagger
 from keraszoo.tasks.resuming import resumable
-from keraszoo.text.columns import read_columns
-from keraszoo.text.json_spans import is_json_lines, read_spans, tagged_texts
-from keraszoo.text.tagged_corpus import TaggedCorpus
+from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
 
 
@@ -78,50 +75,6 @@ def make_tagger_of(recipe, train, validation, vectors):
     )
     tagger.recipe, tagger.about = recipe.as_dict(), dict(recipe.about)
     return tagger
-
-
-def read_corpora(data):
-    """The corpora of a recipe's `data` section.
-
-    The tag scheme that is found in the first training file is that of all: a small file may look like
-    another.
-
-    Args:
-        data: a `TaggedDataSection`.
-
-    Returns:
-        `(train, validation, test)`: `TaggedCorpus`; `None` for those that are not given.
-    """
-    scheme = data.scheme
-    corpora = []
-    for files in (data.train, data.validation, data.test):
-        if files is None:
-            corpora.append(None)
-            continue
-        parts = []
-        for file in files:
-            columns = data.token_column, data.tag_column, data.separator, scheme
-            parts.append(read_tagged(file, *columns, rules=data.token_rules))
-            scheme = scheme or parts[-1].scheme
-        corpora.append(join(parts))
-    return tuple(corpora)
-
-
-def read_tagged(file, token_column=0, tag_column=-1, separator=None, scheme=None, rules="words"):
-    """Reads JSON lines with spans, known by the ending `.jsonl`, or else columns; a `TaggedCorpus`."""
-    if is_json_lines(file):
-        return tagged_texts(read_spans(file), rules)
-    return read_columns(file, token_column, tag_column, separator, scheme)
-
-
-def join(corpora):
-    """One `TaggedCorpus` of several; documents go on counting, and no file can be written back."""
-    sentences, documents = [], 0
-    for corpus in corpora:
-        sentences += [dataclasses.replace(s, document=s.document + documents) for s in corpus.sentences]
-        documents = 1 + max((sentence.document for sentence in sentences), default=-1)
-    counts = {name: sum(getattr(c, name) for c in corpora) for name in ("repaired", "moved", "dropped")}
-    return TaggedCorpus(sentences, corpora[0].scheme, **counts)
 
 
 def _vectors(recipe, *corpora):

@@ -48,6 +48,22 @@ class TaggedCorpus:
     dropped: int = 0
     columns: object = dataclasses.field(default=None, repr=False)
 
+    @classmethod
+    def join(cls, corpora):
+        """Joins corpora into one.
+
+        Documents are renumbered, counts are added up, and `columns` is None.
+
+        Args:
+            corpora: list of at least one `TaggedCorpus`; the first one's `scheme` is kept.
+        """
+        sentences, documents = [], 0
+        for corpus in corpora:
+            sentences += [dataclasses.replace(s, document=s.document + documents) for s in corpus]
+            documents = 1 + max((sentence.document for sentence in sentences), default=-1)
+        counts = {name: sum(getattr(c, name) for c in corpora) for name in ("repaired", "moved", "dropped")}
+        return cls(sentences, corpora[0].scheme, **counts)
+
     @property
     def labels(self):
         """The labels of its entities, in alphabetical order."""

@@ -8,11 +8,12 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
-from keraszoo.tagging.run import read_corpora, run_tagger_recipe
+from keraszoo.tagging.run import run_tagger_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
 from keraszoo.text.json_spans import AnnotatedText, span_lines
 from keraszoo.text.lines import write_lines
+from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
 
 
