@@ -11,14 +11,15 @@ BIN := $(VENV)/bin
 # Two processes, each with whole files: most of a test's time is TensorFlow's tracing, which keeps one core busy.
 PYTEST_ARGS ?= --numprocesses 2 --dist loadfile
 DEMO ?= examples/number_words.py
-# The rooms that know Keras alone, and so run on every backend of it.
-ANY_BACKEND := $(wildcard $(foreach room,layers models search,tests/$(room) keraszoo/$(room)))
+# These packages import Keras only, so they run on every backend.
+ANY_BACKEND := tests/layers tests/models tests/search
+NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test test-jax demo clean
+.PHONY: help check format test test-all test-jax test-nightly demo clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: $(VENV)/.dev ## style and likely bugs (ruff), nothing changed
 	$(BIN)/ruff check .
@@ -28,23 +29,36 @@ format: $(VENV)/.dev ## the same, and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: $(VENV)/.test ## all tests and the examples in the docstrings, on TensorFlow
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(VENV)/.test ## the tests and the examples in the docstrings, on TensorFlow
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test-jax: $(VENV)/.test ## the tests of layers, models and search once more, on JAX
-	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ANY_BACKEND) $(PYTEST_ARGS)
+test-all: $(VENV)/.test ## the exhaustive tests that `make test` leaves out
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+test-jax: $(VENV)/.test ## the tests of layers, models and search again, on JAX
+	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ANY_BACKEND) -m "not slow" $(PYTEST_ARGS)
+
+test-nightly: ## the tests of layers, models, search and training on tonight's Keras, in an environment of their own
+	$(MAKE) VENV=.venv-nightly .venv-nightly/.nightly
+	KERAS_BACKEND=tensorflow .venv-nightly/bin/python -m pytest $(NIGHTLY) -m "not slow" $(PYTEST_ARGS)
 
 demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (5 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py
 	KERAS_BACKEND=tensorflow $(BIN)/python $(DEMO)
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-nightly build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c '$(FITS)' || \
 		{ echo "keraszoo needs Python 3.11, 3.12 or 3.13; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+# pip replaces the Keras of the extra `test`, which is the same package under another name.
+$(VENV)/.nightly: $(VENV)/.test
+	$(BIN)/python -m pip uninstall --quiet --yes keras
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --pre --no-deps keras-nightly
+	@touch $@
 
 # .venv/.test stands for "installed with the extra `test`", and so on.
 $(VENV)/.%: pyproject.toml setup.py | $(BIN)/python

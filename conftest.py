@@ -1,9 +1,18 @@
-"""What every test and doctest starts from: quiet TensorFlow, fixed seeds, no windows, no stored examples."""
+"""Settings for every test and doctest: quiet TensorFlow, one thread, fixed seeds, no windows, little memory."""
 
+import gc
 import os
+import resource
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# pytest-xdist starts one process per core, so threads of TensorFlow would only compete.
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+# Tests run a compiled program once or twice: compile it fast rather than well.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+# Each thread of XLA and TensorFlow otherwise gets a heap of its own, which keeps what the thread frees.
+os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 import keras  # noqa: E402 - the variables above are read when TensorFlow and matplotlib are imported
 import pytest  # noqa: E402
@@ -19,8 +28,48 @@ settings.register_profile(
 )
 settings.load_profile("keraszoo")
 
+# What has been imported stays: the collections between files need not look at it.
+gc.collect()
+gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _free_memory():
+    """Frees the graphs, programs and variables of a file's tests before the next file starts."""
+    yield
+    keras.utils.clear_session()
+    gc.collect()
+
 
 @pytest.fixture(autouse=True)
 def _seeds():
     """Each test sees the same random numbers, whichever tests ran before it."""
     keras.utils.set_random_seed(42)
+
+
+PROCESSES = {}
+
+
+def pytest_sessionfinish(session):
+    """Sends what a worker process used to the process that reports it."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["usage"] = _usage()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Keeps what a worker process used. `pytest-xdist` calls this when a worker ends."""
+    if usage := getattr(node, "workeroutput", {}).get("usage"):
+        PROCESSES[node.gateway.id] = usage
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the CPU time and the largest memory of each process that ran tests."""
+    for name, (seconds, peak) in sorted((PROCESSES or {"this process": _usage()}).items()):
+        terminalreporter.write_line(f"{name}: {seconds:.0f} CPU seconds, at most {peak / 2**20:.2f} GiB")
+
+
+def _usage():
+    """Returns the CPU seconds of this process and the processes it started, and its peak memory in KiB."""
+    parts = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(part.ru_utime + part.ru_stime for part in parts), parts[0].ru_maxrss
