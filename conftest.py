@@ -1,4 +1,4 @@
-"""Settings for every test and doctest: quiet TensorFlow, one thread, fixed seeds, no windows, little memory."""
+"""Settings for all tests and doctests: quiet TensorFlow, one thread, fixed seeds, no windows."""
 
 import gc
 import os
@@ -9,8 +9,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # pytest-xdist starts one process per core, so threads of TensorFlow would only compete.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
-# Tests run a compiled program once or twice: compile it fast rather than well.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 # Each thread of XLA and TensorFlow otherwise gets a heap of its own, which keeps what the thread frees.
 os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
@@ -38,7 +36,6 @@ def _free_memory():
     """Frees the graphs, programs and variables of a file's tests before the next file starts."""
     yield
     keras.utils.clear_session()
-    gc.collect()
 
 
 @pytest.fixture(autouse=True)
