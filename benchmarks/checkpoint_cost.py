@@ -1,10 +1,10 @@
-"""What checkpoints cost: the time to save one and to read it, and its size.
+"""Measures the size of a checkpoint and the time to write and to read it.
 
     python benchmarks/checkpoint_cost.py
 
-Of a Transformer of 9.4 million weights with Adam's moments, the best weights and, by `--last`, so many of
-the last ones. Prints one JSON line. A run of ten minutes between checkpoints spends `save_s / 600` of its
-time on them.
+Uses a Transformer of 9.4 million weights with Adam's moments, the best weights and, by `--last`, several of
+the last weights. Prints one JSON line. A run that saves every ten minutes spends `save_s / 600` of its time
+on it.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main():
     """Parses the command line, saves three times, reads, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--last", type=int, default=1, help="weights kept for the average")
-    parser.add_argument("--folder", help="on which disk; a temporary folder by default")
+    parser.add_argument("--folder", help="where to save; default: a temporary folder")
     arguments = parser.parse_args()
     keras.utils.set_random_seed(1)
     model = Transformer(8000, d_model=256, num_layers=4, num_heads=4, hidden_dim=1024, dropout=0.1)

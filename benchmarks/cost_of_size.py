@@ -1,16 +1,16 @@
-"""What data and training cost, in time and memory, against the size of a corpus and the length of sentences.
+"""Measures time and memory of data and training against corpus size and sentence length.
 
     python benchmarks/cost_of_size.py --pairs 10000 100000 1000000 10000000 --plot corpus.png
     python benchmarks/cost_of_size.py --words 10 20 40 80 160 320 --plot length.png
 
-Each point is a process of its own, and a JSON line. `rss_mb` is its largest resident memory up to the end of
-a stage; `start_mb` is that of the libraries and the vocabulary alone.
+Each point runs in its own process and prints a JSON line. `rss_mb` is the largest resident memory up to the
+end of a stage; `start_mb` is that of the libraries and the vocabulary alone.
 
-- `--pairs`: generated text of so many pairs. `vocabulary`: sentencepiece learns from all of it (from a sample
-  of 5 million sentences at most). `memory` and `disk`: the text becomes a corpus, in memory or mapped from
-  the disk; its batches are planned, for the first and for the next epoch; a run is taken up at `--resume-at`,
-  up to the first batch; and a small Transformer makes `--steps` updates.
-- `--words`: pairs of sentences of that length, in batches of `--batch-tokens`, for either model.
+- `--pairs`: generated text with this many pairs. `vocabulary`: sentencepiece learns from all of it (from a
+  sample of at most 5 million sentences). `memory` and `disk`: the text becomes a corpus, in memory or
+  mapped from disk; its batches are planned for the first and the next epoch; a run resumes at
+  `--resume-at`, up to its first batch; and a small Transformer makes `--steps` updates.
+- `--words`: pairs of sentences of this length, in batches of `--batch-tokens`, for both models.
 """
 
 import argparse
@@ -26,7 +26,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-BLOCK = 50_000  # different pairs; larger corpora repeat them
+BLOCK = 50_000  # distinct pairs; larger corpora repeat them
 VOCABULARY = 4000
 SIZES = {
     "transformer": {"d_model": 128, "num_layers": 2, "num_heads": 4, "hidden_dim": 512},
@@ -35,7 +35,7 @@ SIZES = {
 
 
 class Stages:
-    """The seconds of each stage, and the largest memory up to its end."""
+    """Records the seconds of each stage and the largest memory up to its end."""
 
     def __init__(self):
         self.figures = {}
@@ -44,7 +44,7 @@ class Stages:
 
     @staticmethod
     def memory():
-        """The largest resident memory of this process so far, in MB; `ru_maxrss` counts its parent's too."""
+        """Returns the largest resident memory of this process in MB; `ru_maxrss` includes its parent's."""
         status = Path("/proc/self/status").read_text()
         return round(int(status.split("VmHWM:")[1].split()[0]) / 1024, 1)
 
@@ -53,14 +53,14 @@ class Stages:
         self.started = time.perf_counter()
 
     def end(self, name):
-        """Ends a stage, and begins the next."""
+        """Ends a stage and starts the next."""
         self.figures[f"{name}_s"] = round(time.perf_counter() - self.started, 3)
         self.figures[f"{name}_rss_mb"] = self.memory()
         self.begin()
 
 
 def write_text(path, pairs):
-    """A file of so many lines `source TAB target`, of 5 to 25 made-up words, the frequent ones short."""
+    """Writes `pairs` lines `source TAB target` of 5 to 25 generated words; frequent words are short."""
     draw = np.random.default_rng(0)
     letters = np.array(list("etaoinshrdlucmfwypvbgk"))
     words = ["".join(draw.choice(letters, 2 + i.bit_length() // 2)) for i in range(20_000)]
@@ -74,7 +74,7 @@ def write_text(path, pairs):
 
 
 def vocabulary(options):
-    """The cost of learning subwords from all of a text."""
+    """Measures learning subwords from a whole text."""
     from keraszoo.text.parallel import read_pairs
     from keraszoo.text.subwords import Subwords
 
@@ -85,8 +85,8 @@ def vocabulary(options):
 
 
 def corpus(options):
-    """The cost of a corpus, of its batches, and of some updates."""
-    from keraszoo.models import Transformer  # before the memory is measured
+    """Measures reading a corpus, planning its batches and some updates."""
+    from keraszoo.models import Transformer  # import before memory is measured
     from keraszoo.text.corpus import ParallelCorpus
     from keraszoo.text.parallel import read_pairs
     from keraszoo.text.subwords import Subwords
@@ -100,7 +100,7 @@ def corpus(options):
         directory = Path(folder, "corpus") if options["kind"] == "disk" else None
         some = ParallelCorpus.from_pairs(read_pairs(options["text"]), subwords, subwords, directory=directory)
         stages.end("corpus")
-        # Four shapes are met, and compiled, before the clock of the steps runs.
+        # The four shapes are compiled before the steps are timed.
         batches = TokenBatches(some, options["batch_tokens"], seed=1, shapes=4)
         batches.batch(0, 0)
         stages.end("first_batch")
@@ -116,7 +116,7 @@ def corpus(options):
 
 
 def length(options):
-    """The cost of updates on sentences of one length."""
+    """Measures updates on sentences of one length."""
     from keraszoo import models
     from keraszoo.text.corpus import ParallelCorpus
     from keraszoo.training.batches import TokenBatches
@@ -133,7 +133,7 @@ def length(options):
 
 
 def fit(kind, sizes, batches, steps, stages):
-    """Makes updates; the first ones, which are traced, stand apart from the others."""
+    """Makes updates; the first ones include tracing and are timed separately."""
     import keras
 
     from keraszoo.training.losses import TokenCrossentropy
@@ -158,7 +158,7 @@ def fit(kind, sizes, batches, steps, stages):
 
 
 def points(arguments, folder):
-    """What is asked of each process."""
+    """Yields the arguments of each process."""
     shared = {"batch_tokens": arguments.batch_tokens, "steps": arguments.steps}
     for pairs in arguments.pairs:
         text = Path(folder, "text.tsv")
@@ -172,13 +172,13 @@ def points(arguments, folder):
 
 
 def main():
-    """Parses the command line, starts a process a point, prints, and plots."""
+    """Parses the command line, runs one process per point, prints and plots."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, nargs="*", default=[])
     parser.add_argument("--words", type=int, nargs="*", default=[])
     parser.add_argument("--batch-tokens", type=int, default=4096)
-    parser.add_argument("--steps", type=int, default=20, help="updates that are timed, after as many others")
-    parser.add_argument("--resume-at", type=int, default=1_000_000, help="the step where a run is taken up")
+    parser.add_argument("--steps", type=int, default=20, help="timed updates, after as many warm-up updates")
+    parser.add_argument("--resume-at", type=int, default=1_000_000, help="the step at which a run resumes")
     parser.add_argument("--plot", metavar="PNG", help="plot the points")
     parser.add_argument("--point", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -187,17 +187,17 @@ def main():
         figures = measure.get(arguments.point["kind"], length)(arguments.point)
         arguments.point.pop("text", None)
         return print(json.dumps({**arguments.point, **figures}))
-    found = []
+    measured = []
     with tempfile.TemporaryDirectory() as folder:
         for point in points(arguments, folder):
             command = [sys.executable, __file__, "--point", json.dumps(point)]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             print(done.stdout.strip(), flush=True)
-            found.append(json.loads(done.stdout))
+            measured.append(json.loads(done.stdout))
     if arguments.plot:
         from cost_plot import plot
 
-        plot(found, arguments.plot)
+        plot(measured, arguments.plot)
 
 
 if __name__ == "__main__":

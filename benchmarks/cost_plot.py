@@ -1,4 +1,4 @@
-"""The figures of cost_of_size.py as a picture."""
+"""Plots the output of cost_of_size.py."""
 
 import matplotlib
 
@@ -24,7 +24,7 @@ LENGTH = {
 
 
 def plot(points, path):
-    """Draws a panel for each cost, over the size of the corpus and over the length of sentences.
+    """Draws one panel per cost against the corpus size and against the sentence length.
 
     Args:
         points: list of dicts, as cost_of_size.py prints them.

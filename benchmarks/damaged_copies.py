@@ -1,11 +1,12 @@
-"""Damaged copies of a model directory, of which none may be read.
+"""Checks that the loader rejects damaged copies of model directories.
 
     python benchmarks/damaged_copies.py                       # 2,000 of each model in pretrained/
     python benchmarks/damaged_copies.py --count 500 runs/some_model
 
-A copy differs from the original in one way: a bit is flipped; a file is cut, lengthened, partly blank,
-missing, one too many, or taken from another model; two files have changed names; or a number in a JSON file
-is another. For each the loader must raise `PresetError`; reading it, or raising anything else, has failed.
+Each copy differs from the original in one way: a bit is flipped; a file is truncated, extended, partly
+zeroed, missing, extra, or taken from another model; two files exchanged their names; or a number in a JSON
+file is changed. The loader must raise `PresetError` for each copy; loading it or raising anything else is a
+failure.
 """
 
 import argparse
@@ -25,7 +26,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "pretrained"
 
 
 def main():
-    """Prints a line a model; status 1 if a copy was read."""
+    """Prints one line per model; exits with status 1 if a copy was loaded."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directories", nargs="*", type=Path)
     parser.add_argument("--count", type=int, default=2000)
@@ -40,7 +41,7 @@ def main():
         seconds = time.perf_counter() - started
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         print(
-            f"{directory.name}: {sum(kinds.values()):,} copies ({told}), {len(wrong)} read, {seconds:.1f} s"
+            f"{directory.name}: {sum(kinds.values()):,} copies ({told}), {len(wrong)} accepted, {seconds:.1f} s"
         )
         for line in wrong[:10]:
             print(f"  {line}")
@@ -49,23 +50,23 @@ def main():
 
 
 def judge(directory, others, count, seed=1, load=model_directory.read_directory):
-    """Damages a directory `count` times.
+    """Damages copies of a directory `count` times and loads each.
 
     Args:
-        directory: the original, left as it is.
+        directory: the original; it is not changed.
         others: model directories to take foreign files from.
-        count: of the copies.
-        seed: of the draws.
+        count: number of copies.
+        seed: random seed.
         load: called with the path of each copy; it must raise PresetError.
 
     Returns:
-        (kinds, wrong): a `Counter` of the kinds of damage, and a line for each copy that was not refused.
+        (kinds, wrong): a `Counter` of the kinds of damage, and a line for each copy that was not rejected.
     """
     draw, kinds, wrong = random.Random(seed), Counter(), []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, directory.name)
         shutil.copytree(directory, copy)
-        load(copy)  # whole, it is read
+        load(copy)  # the undamaged copy loads
         whole = {path: (path.read_bytes(), _stamp(path)) for path in _files(copy)}
         while sum(kinds.values()) < count:
             _restore(copy, whole)
@@ -84,7 +85,7 @@ def judge(directory, others, count, seed=1, load=model_directory.read_directory)
 
 
 def _restore(copy, whole):
-    """Makes the copy whole again; `whole` has content and stamp of each file."""
+    """Restores the copy; `whole` has content and stamp of each file."""
     for path in _files(copy):
         if path not in whole:
             path.unlink()
@@ -100,7 +101,7 @@ def _stamp(path):
 
 
 def flip(copy, draw, other):
-    """One bit."""
+    """Flips one bit."""
     path = _any(copy, draw)
     content = bytearray(path.read_bytes())
     content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
@@ -109,7 +110,7 @@ def flip(copy, draw, other):
 
 
 def cut(copy, draw, other):
-    """An end is missing, or all."""
+    """Truncates a file, possibly to nothing."""
     path = _any(copy, draw)
     content = path.read_bytes()
     path.write_bytes(content[: draw.choice([0, draw.randrange(len(content)), len(content) - 1])])
@@ -117,14 +118,14 @@ def cut(copy, draw, other):
 
 
 def lengthen(copy, draw, other):
-    """Bytes too many at the end."""
+    """Appends bytes to a file."""
     path = _any(copy, draw)
     path.write_bytes(path.read_bytes() + draw.randbytes(draw.choice([1, 512])))
     return True
 
 
 def blank(copy, draw, other):
-    """A block of zeros, as a lost page of a disk leaves it."""
+    """Zeroes a block, as a lost disk page does."""
     path = _any(copy, draw)
     content = bytearray(path.read_bytes())
     start = draw.randrange(len(content))
@@ -135,13 +136,13 @@ def blank(copy, draw, other):
 
 
 def lose(copy, draw, other):
-    """A file is missing."""
+    """Removes a file."""
     _any(copy, draw).unlink()
     return True
 
 
 def add(copy, draw, other):
-    """A file too many."""
+    """Adds a file."""
     copy.joinpath(draw.choice(["notes.txt", ".hidden", "model.pkl", "model.weights.h5.tmp"])).write_bytes(
         b"x"
     )
@@ -149,7 +150,7 @@ def add(copy, draw, other):
 
 
 def swap(copy, draw, other):
-    """A file of another model."""
+    """Replaces a file by that of another model."""
     path = _any(copy, draw)
     foreign = other / path.relative_to(copy)
     if not foreign.exists() or foreign.read_bytes() == path.read_bytes():
@@ -159,7 +160,7 @@ def swap(copy, draw, other):
 
 
 def exchange(copy, draw, other):
-    """Two files have changed names."""
+    """Exchanges the contents of two files."""
     first, second = draw.sample(_files(copy), 2)
     contents = first.read_bytes(), second.read_bytes()
     second.write_bytes(contents[0])
@@ -168,7 +169,7 @@ def exchange(copy, draw, other):
 
 
 def edit(copy, draw, other):
-    """A number in a JSON file is another."""
+    """Changes a number in a JSON file."""
     path = draw.choice([path for path in _files(copy) if path.suffix == ".json"])
     text = path.read_text(encoding="utf-8")
     number = draw.choice(list(re.finditer(r"(?<=[ \[])\d+", text)))

@@ -1,11 +1,11 @@
-"""Kills trainings by `kill -9` at random instants, has them taken up, and compares what they end with.
+"""Kills trainings with `kill -9` at random instants, resumes them, and compares their results.
 
     python benchmarks/kill_runs.py --kills 200
 
-A run trains a tiny Transformer, with dropout, and saves after every step, so that many of the instants fall
-into saving. It is killed until it gets to its end; then the next run begins, until there were so many kills.
-What each run ends with (weights, Adam's moments, states of random numbers, best and last weights, history)
-must be, bit for bit, what a run ends with that nobody touched. Prints one JSON line.
+A run trains a tiny Transformer with dropout and saves after every step, so that many kills hit a save. A
+run is killed and resumed until it finishes; then the next run starts, until the number of kills is reached.
+Each run must finish with the same state (weights, Adam's moments, random states, best and last weights,
+history), bit for bit, as an uninterrupted run. Prints one JSON line.
 """
 
 import argparse
@@ -39,14 +39,14 @@ V = 12
 
 
 class Judge(keras.callbacks.Callback):
-    """A figure for each period, in place of an evaluation."""
+    """Logs a figure per period in place of an evaluation."""
 
     def on_epoch_end(self, epoch, logs=None):
         logs["val_loss"] = abs(2.0 - epoch)
 
 
 def train_to_the_end(folder, steps):
-    """One session of a run; returns the SHA-256 of all that it ends with."""
+    """Runs one session of a run; returns the SHA-256 of its final state."""
     draw = np.random.default_rng(0)
     rows = [[draw.integers(4, V, size=draw.integers(1, 5)).tolist() for _ in range(18)] for _ in range(2)]
     corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
@@ -80,7 +80,7 @@ def train_to_the_end(folder, steps):
 
 
 def in_a_child(folder, steps, answer, delay=None):
-    """Trains in a child, killed after `delay` seconds; whether it got to its end."""
+    """Trains in a child that is killed after `delay` seconds; returns whether it finished."""
     child = os.fork()
     if not child:
         code = 1
@@ -110,11 +110,11 @@ def in_a_child(folder, steps, answer, delay=None):
 
 
 def main():
-    """Parses the command line, runs, and prints the figures."""
+    """Parses the command line, kills and resumes runs, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--steps", type=int, default=40, help="of a run")
-    parser.add_argument("--seed", type=int, default=1, help="of the instants")
+    parser.add_argument("--steps", type=int, default=40, help="steps of a run")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the instants")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
     kills = in_saving = 0
@@ -128,7 +128,7 @@ def main():
         while kills < arguments.kills:
             place = Path(folder, f"run-{sum(runs.values())}")
             before = kills
-            # each time for longer: on a machine that has grown slower a run would never get to its end
+            # Wait longer each time: on a machine that became slower a run would never finish.
             while not in_a_child(
                 place, arguments.steps, answer, draw.uniform(0, longest * (1 + (kills - before) / 10))
             ):
@@ -138,7 +138,7 @@ def main():
             runs[kind] += 1
             identical[kind] += answer.read_text() == wanted
             if answer.read_text() != wanted:
-                print(f"{place.name}: {kills - before} kills, and another end", file=sys.stderr)
+                print(f"{place.name}: {kills - before} kills, and a different result", file=sys.stderr)
     figures = {"kills": kills, "in_saving": in_saving, "runs": runs, "identical": identical}
     print(json.dumps({"bench": "kill-runs", "steps": arguments.steps, **figures}))
 

@@ -1,4 +1,4 @@
-"""What replicas.py trains: small translators and taggers on generated sentences of uneven lengths."""
+"""Defines the tasks of replicas.py: small translators and taggers on generated sentences."""
 
 import keras
 import numpy as np
@@ -29,7 +29,7 @@ TASKS = [*TRANSLATORS, *(f"{kind}_tagger{crf}" for kind in TAGGERS for crf in ("
 
 
 class Translation:
-    """A translation model, label smoothing, and pairs of sentences that have nothing to do with each other.
+    """A translation model, label smoothing, and unrelated source and target sentences.
 
     Args:
         name: in `TRANSLATORS`.
@@ -47,23 +47,23 @@ class Translation:
         self.batches = TokenBatches(corpus, batch_tokens, seed=1, replicas=shares, shapes=shapes)
 
     def model(self, dtype, dropout):
-        """A new model."""
+        """Makes a new model."""
         model = self.kind(VOCABULARY, dtype=dtype, dropout=dropout, **self.sizes)
         model.build()
         return model
 
     def compile(self, model, accumulate):
-        """Gives a model its loss and its optimizer."""
+        """Compiles a model with its loss and optimizer."""
         optimizer = make_optimizer(warmup_steps=20, clipnorm=0.5, accumulate=accumulate)
         dtype = keras.backend.result_type(model.compute_dtype, "float32")
         model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=False)
 
 
 class Tagging:
-    """A tagger with frozen vectors, its own loss, and sentences whose tags follow from their words.
+    """A tagger with frozen vectors, its own loss, and sentences whose words determine their tags.
 
     Args:
-        name: `"recurrent_tagger"` or `"attention_tagger"`, `_crf` behind it for one with a CRF.
+        name: `"recurrent_tagger"` or `"attention_tagger"`, with the suffix `_crf` for a CRF.
         shares, batch_tokens, shapes: the `replicas`, `tokens` and `shapes` of `TagBatches`.
     """
 
@@ -83,32 +83,32 @@ class Tagging:
         self.batches = TagBatches(rows, batch_tokens, seed=1, replicas=shares, shapes=shapes)
 
     def tagger(self, **options):
-        """A new `EntityTagger`."""
+        """Makes a new `EntityTagger`."""
         options = {**TAGGERS[self.kind], **options}
         return EntityTagger.for_sentences(
             self.sentences, self.vectors, self.kind, "tiny", crf=self.crf, **options
         )
 
     def model(self, dtype, dropout):
-        """A new model."""
+        """Makes a new model."""
         return self.tagger(dtype=dtype, dropout=dropout).model
 
     def compile(self, model, accumulate):
-        """Gives a model its optimizer; the loss is its own."""
+        """Compiles a model with its optimizer; it has its own loss."""
         optimizer = {"schedule": "inverse_sqrt", "learning_rate": 3e-3, "warmup_steps": 20, "clipnorm": 0.5}
         settings = TaggerTrainingSection.checked({"optimizer": optimizer, "accumulate": accumulate})
         compile_model(model, settings)
 
 
 def make_task(name, shares, batch_tokens, shapes=None):
-    """The `Translation` or `Tagging` of a name in `TASKS`."""
+    """Makes the `Translation` or `Tagging` of a name in `TASKS`."""
     return (Translation if name in TRANSLATORS else Tagging)(name, shares, batch_tokens, shapes)
 
 
 def weights(model):
-    """All that training decides, one array.
+    """Returns all trainable weights as one array, except the biases of keys.
 
-    But for the biases of keys: they add the same to all scores of a query, their gradient is rounding alone.
+    They add the same number to all scores of a query, so their gradient is only rounding.
     """
     chosen = [weight for weight in model.trainable_weights if not weight.path.endswith("/b_k")]
     return np.concatenate([keras.ops.convert_to_numpy(weight).ravel() for weight in chosen])

@@ -1,4 +1,4 @@
-"""How far the weights are apart after training on one device and on several, and how long a step takes.
+"""Compares the weights after training on one device and on several, and times a step.
 
     python benchmarks/replicas.py --model transformer --replicas 2 --steps 50
     python benchmarks/replicas.py --model recurrent_tagger_crf --replicas 4
@@ -10,18 +10,18 @@
     python benchmarks/replicas.py --model transformer --replicas 2 --shapes 4    # for the time of a step
 
 Both trainings see the same batches: uneven numbers of sentences, a small last batch, clipping, label
-smoothing. Without GPUs the devices are parts of the CPU, which share its cores. With `TF_CONFIG` set and
+smoothing. Without GPUs the devices are parts of the CPU and share its cores. With `TF_CONFIG` set and
 `--strategy workers` the other devices are other processes.
 
-In float32 the order of a sum decides the last bit, and a ReLU or the largest of two may then fall on the
-other side; Adam makes as large a step of a small gradient as of a large one, and the difference grows. Two
-ways to tell this from a fault: in float64 hardly anything is left of it, and a control that shares nothing,
-one device once more with the sentences of each batch in reverse order, has it too.
+In float32 the order of a sum decides the last bit, which can change the side of a ReLU or which of two
+numbers is larger. Adam makes equally large steps from small and large gradients, so the difference grows.
+Two checks tell this from a fault: in float64 hardly any difference is left; and a control that shares
+nothing, one device that reads the sentences of each batch in reverse order, shows the same difference.
 
-Prints one JSON line. Without dropout: `difference`, |w - w'| / |w| over all that is trained but the biases of
-keys, which change nothing. With it masks differ, and so do weights: the loss of the last ten steps, its mean
-and its standard deviation over the seeds on either side, and `sigmas`, the difference of the means in units
-of its own standard error.
+Prints one JSON line. Without dropout it has `difference`, |w - w'| / |w| over all trained weights except
+the biases of keys, which change nothing. With dropout the masks and so the weights differ; then it has the
+loss of the last ten steps, mean and standard deviation over the seeds on both sides, and `sigmas`, the
+difference of the means in units of its standard error.
 """
 
 import argparse
@@ -43,7 +43,7 @@ PERIOD = 10  # steps between two losses
 
 
 class Clock(keras.callbacks.Callback):
-    """The time at the end of each period."""
+    """Records the time at the end of each period."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ class Clock(keras.callbacks.Callback):
 
 
 def main():
-    """Parses the command line, trains on both sides, and prints the figures."""
+    """Parses the command line, trains on one and on several devices, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=TASKS, default="transformer")
     parser.add_argument("--strategy", choices=["mirrored", "workers", "reversed"], default="mirrored")
@@ -62,13 +62,13 @@ def main():
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--batch-tokens", type=int, default=1024)
-    parser.add_argument("--shapes", type=int, help="of batches; none: each as long as its sentences")
+    parser.add_argument("--shapes", type=int, help="number of batch shapes; default: no limit")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.dropout and arguments.seeds < 2:
-        parser.error("with dropout on nothing can be compared but means: give several --seeds")
+        parser.error("--dropout compares means over seeds: set --seeds to 2 or more")
     control = arguments.strategy == "reversed"
     replicas = None if arguments.strategy == "workers" else arguments.replicas
     strategy = None if control else make_strategy(arguments.strategy, replicas)
@@ -88,7 +88,7 @@ def main():
             strategy=strategy,
             verbose=0,
         )
-        # The median: on one device the first batch of each shape waits for the compiler.
+        # Use the median: on one device the first batch of each shape waits for the compiler.
         step = np.median(np.diff(clock.times)) / PERIOD
         return weights(model), history.history["loss"], step
 
@@ -103,14 +103,14 @@ def main():
 
 
 def reversed_rows(batches):
-    """The same batches, the sentences of each from the last to the first."""
+    """Returns the same batches with the sentences of each in reverse order."""
     other = copy.copy(batches)
     other.batch = lambda *which: keras.tree.map_structure(lambda rows: rows[::-1], batches.batch(*which))
     return other
 
 
 def without_dropout(alone, shared):
-    """The largest differences over the seeds."""
+    """Returns the largest differences over the seeds."""
     pairs = list(zip(alone, shared, strict=True))
     return {
         "difference": max(float(np.linalg.norm(a - b) / np.linalg.norm(a)) for (a, *_), (b, *_) in pairs),
@@ -122,7 +122,7 @@ def without_dropout(alone, shared):
 
 
 def with_dropout(alone, shared):
-    """The last losses of either side, and how far their means are apart."""
+    """Returns the last losses of both sides and the difference of their means."""
     one, two = ([losses[-1] for _, losses, _ in side] for side in (alone, shared))
     error = np.sqrt((np.var(one, ddof=1) + np.var(two, ddof=1)) / len(one))
     return {
@@ -136,7 +136,7 @@ def with_dropout(alone, shared):
 
 
 def milliseconds(side):
-    """The time of a step: of the median period, the mean over the seeds."""
+    """Returns the time of a step: the median over periods, averaged over the seeds."""
     return round(1000 * float(np.mean([step for *_, step in side])), 1)
 
 

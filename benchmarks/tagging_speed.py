@@ -1,16 +1,16 @@
-"""Words a second, training and tagging, beside spaCy's CNN tagger, on the same sentences in one run.
+"""Measures training and tagging speed in words per second, and compares it with spaCy in the same run.
 
     python benchmarks/tagging_speed.py runs/entities/bc5cdr words.bin --spacy-python OTHER/bin/python
 
 The folder has train.tsv and test.tsv, as examples/entities.py makes them. spaCy (`pip install spacy`) may
-live in an environment of its own, whose Python is named. Each contestant learns from the training sentences
-in batches of about `--batch-words` words, tags the test sentences one by one and 64 at a time, all cut into
-words already, and is asked again in the next of `--windows`, turn by turn, so that a machine that slows down
-slows both down. What is compiled or filled on first use is so before the clock runs. spaCy is
-`spacy.blank("en")` with its `ner` as it comes (four convolutions of 96 over hashed embeddings, transitions);
-keraszoo is the preset `strong` (BiLSTM of 200, characters, CRF) and the plain attention tagger.
+be in another environment, whose Python is named. Each contestant trains in batches of about `--batch-words`
+words and tags the test sentences, already split into words, one by one and 64 at a time. Contestants
+alternate in each of `--windows` windows, so that a change in machine speed affects all of them. Compilation
+and caches are warm before the clock runs. spaCy is `spacy.blank("en")` with its default `ner` (four
+convolutions of 96 over hashed embeddings, transitions); keraszoo is the preset `strong` (BiLSTM of 200,
+characters, CRF) and the plain attention tagger.
 
-Prints one JSON line for each window and contestant, and the ratios of the medians.
+Prints one JSON line per window and contestant, and the ratios of the medians.
 """
 
 import argparse
@@ -26,11 +26,11 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 CONTESTANTS = ("spacy", "keraszoo strong", "keraszoo attention")
-SENTENCES_ALONE = 300  # of the test, tagged one by one
+SENTENCES_ALONE = 300  # test sentences tagged one by one
 
 
 def read(path):
-    """Sentences of (word, IOB2 tag), without the package: spaCy's environment need not have it."""
+    """Reads sentences of (word, IOB2 tag) without keraszoo, which spaCy's environment may lack."""
     sentences, rows = [], []
     for line in [*Path(path).read_text(encoding="utf-8").split("\n"), ""]:
         if line.strip():
@@ -43,7 +43,7 @@ def read(path):
 
 
 def batches_of(sentences, words):
-    """Lists of sentences of like length with about so many words."""
+    """Makes batches of sentences of similar length with about `words` words."""
     batches, batch, count = [], [], 0
     for sentence in sorted(sentences, key=len):
         batch.append(sentence)
@@ -56,7 +56,7 @@ def batches_of(sentences, words):
 
 
 class Spacy:
-    """spaCy's tagger, from its own starting values."""
+    """spaCy's tagger with its own initial values."""
 
     def __init__(self, name, folder, vectors, words):
         import spacy
@@ -92,7 +92,7 @@ class Spacy:
 
 
 class Keraszoo:
-    """A tagger of ours."""
+    """One of keraszoo's taggers."""
 
     def __init__(self, name, folder, vectors, words):
         import keras
@@ -128,7 +128,7 @@ class Keraszoo:
 
 
 def contestant(options):
-    """One contestant: a line of figures for each line that comes in."""
+    """Runs one contestant: prints one line of figures per input line."""
     kind, _, name = options.contestant.partition(" ")
     one = {"spacy": Spacy, "keraszoo": Keraszoo}[kind](
         name, options.folder, options.vectors, options.batch_words
@@ -163,19 +163,19 @@ def contestant(options):
 
 
 def main():
-    """Starts the contestants and asks them turn by turn."""
+    """Starts the contestants and measures them in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("vectors", type=Path)
     parser.add_argument("--spacy-python", default=sys.executable)
     parser.add_argument("--batch-words", type=int, default=1024)
-    parser.add_argument("--seconds", type=float, default=15, help="of training in a window")
+    parser.add_argument("--seconds", type=float, default=15, help="seconds of training per window")
     parser.add_argument("--windows", type=int, default=3)
     parser.add_argument("--contestant", choices=CONTESTANTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.contestant:
         return contestant(options)
-    running, found = {}, {name: [] for name in CONTESTANTS}
+    running, windows = {}, {name: [] for name in CONTESTANTS}
     for name in CONTESTANTS:
         python = options.spacy_python if name == "spacy" else sys.executable
         command = [python, __file__, *sys.argv[1:], "--contestant", name]
@@ -186,17 +186,15 @@ def main():
         for name, process in running.items():
             process.stdin.write("\n")
             process.stdin.flush()
-            found[name].append(json.loads(process.stdout.readline()))
-            print(json.dumps({"window": window, "contestant": name, **found[name][-1]}), flush=True)
+            windows[name].append(json.loads(process.stdout.readline()))
+            print(json.dumps({"window": window, "contestant": name, **windows[name][-1]}), flush=True)
     for process in running.values():
         process.stdin.close()
         process.wait()
     for name in CONTESTANTS[1:]:
-        for key in found[name][0]:
-            ours, theirs = (statistics.median(some[key] for some in found[who]) for who in (name, "spacy"))
-            print(
-                f"{name}, {key}: {ours:,.0f} words a second, {ours / theirs:.2f} times spaCy's {theirs:,.0f}"
-            )
+        for key in windows[name][0]:
+            ours, theirs = (statistics.median(some[key] for some in windows[who]) for who in (name, "spacy"))
+            print(f"{name}, {key}: {ours:,.0f} words/s, {ours / theirs:.2f} times spaCy's {theirs:,.0f}")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""Questions about little stories: end-to-end memory networks (Sukhbaatar et al., 2015) on the bAbI tasks.
+"""Answers questions about short stories: end-to-end memory networks (Sukhbaatar et al., 2015) on bAbI.
 
-    python examples/babi.py --data tasks_1-20_v1-2/en                # a network for each task
+    python examples/babi.py --data tasks_1-20_v1-2/en                # one network per task
     python examples/babi.py --data tasks_1-20_v1-2/en --joint        # one network for all tasks
     python examples/babi.py --data tasks_1-20_v1-2/en --task 16 --restarts 3
-    python examples/babi.py --data tasks_1-20_v1-2/en --model babi_memory_network    # judge a trained one
+    python examples/babi.py --data tasks_1-20_v1-2/en --model babi_memory_network    # score a trained one
 
-The data (CC BY 3.0) has 1,000 questions a task to train on and 1,000 to be judged by; files may be gzipped.
-Each network is trained from several random starts, and the one is kept that has the lowest loss on the
-training file, a tenth of which is held out. The table gives the share of wrong answers beside the paper's.
+The data (CC BY 3.0) has 1,000 training and 1,000 test questions per task; files may be gzipped. Each network
+is trained from several random starts, and the one with the lowest loss on the training file is kept; a tenth
+of that file is held out. The table prints the share of wrong answers and the paper's figures.
 
 The first command reached a mean error of 14.0 % with 11 tasks above 5 % (the paper: 13.9 % and 11) in 41
-minutes on 2 cores that were busy with other work. A start of a task with short stories takes 2.5 seconds of
-processor time; with fewer of them a task may be missed: of 16, seven starts of ten learn it, three do not.
-The second command, of one start, reached 12.4 % with 9 tasks above 5 % (the paper: 12.4 % and 11, the best of
-ten starts) in 4 minutes.
+minutes on 2 cores that were busy with other work. One start of a task with short stories takes 2.5 seconds of
+processor time. With fewer starts a task may fail: seven of ten starts learn task 16, three do not. The second
+command, with one start, reached 12.4 % with 9 tasks above 5 % (the paper: 12.4 % and 11, the best of ten
+starts) in 4 minutes.
 """
 
 import argparse
@@ -32,34 +32,36 @@ JOINT = {"epochs": 60, "linear_epochs": 30, "halve_every": 15}
 
 
 def arguments():
-    """What stands on the command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--data", required=True, help="folder of qa1_..._train.txt and so on, plain or gzipped"
     )
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
-    parser.add_argument("--task", type=int, nargs="*", help="these tasks alone")
-    parser.add_argument("--model", help="train nothing: judge a model directory, or a shipped model")
+    parser.add_argument("--task", type=int, nargs="*", help="only these tasks")
+    parser.add_argument("--model", help="do not train: score a model directory or a shipped model")
     parser.add_argument("--hops", type=int, default=3)
-    parser.add_argument("--width", type=int, help="of all vectors; 20, or 50 for all tasks together")
+    parser.add_argument("--width", type=int, help="of all vectors; default 20, or 50 with --joint")
     parser.add_argument("--tying", choices=["adjacent", "layer_wise"], default="adjacent")
     parser.add_argument("--encoding", choices=["position", "bag"], default="position")
     parser.add_argument("--no-linear-start", action="store_true")
     parser.add_argument("--no-noise", action="store_true")
-    parser.add_argument("--restarts", type=int, help="random starts; 10, or 1 for all tasks together")
+    parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/babi"))
     return parser.parse_args()
 
 
 def main():
-    """Reads, trains, judges, saves, and draws one attention."""
+    """Reads, trains, scores and saves, and draws one attention heat map."""
     options = arguments()
     started = time.perf_counter()
     tasks = find_tasks(options.data)
     missing = set(options.task or []) - set(tasks)
     if missing:
-        raise SystemExit(f"{options.data}: has no task {min(missing)}; it has {', '.join(map(str, tasks))}")
+        raise SystemExit(
+            f"{options.data}: no task {min(missing)}; expected one of {', '.join(map(str, tasks))}"
+        )
     tasks = {number: tasks[number] for number in options.task or tasks}
     train = {number: read_questions(files[1]) for number, files in tasks.items()}
     test = {number: read_questions(files[2]) for number, files in tasks.items()}
@@ -95,16 +97,16 @@ def main():
         answerer.metrics["test error, per cent"] = {**figures, "mean": mean}
         answerer.save_to_preset(directory)
         losses = " ".join(f"{start['loss']:.3f}/{start['validation_loss']:.3f}" for start in starts)
-        print(f"{directory}: losses of training/validation by start: {losses}", flush=True)
+        print(f"{directory}: training/validation loss of each start: {losses}", flush=True)
 
     print_table(tasks, errors, PAPER_JOINT if options.joint else PAPER)
-    shown = 2 if 2 in tasks else min(tasks)  # two supporting facts: the hops look at one after the other
+    shown = 2 if 2 in tasks else min(tasks)  # two supporting facts: each hop reads one of them
     show(QuestionAnswerer.from_preset(directories[shown]), test[shown], options.output / "attention.png")
-    print(f"That took {(time.perf_counter() - started) / 60:.1f} minutes")
+    print(f"Finished in {(time.perf_counter() - started) / 60:.1f} minutes")
 
 
 def print_table(tasks, errors, paper):
-    """Test errors beside the paper's, which are known for the twenty tasks."""
+    """Prints test errors and those of the paper, which has the twenty tasks."""
     print("\ntask                          error %   paper")
     paper = dict(enumerate(map(float, paper.split()), start=1))
     rows = [(f"{n} {tasks[n][0]}", errors[n], paper.get(n, float("nan"))) for n in tasks]
@@ -116,19 +118,19 @@ def print_table(tasks, errors, paper):
 
 
 def show(answerer, questions, picture):
-    """The first question of a story that is short enough to be looked at, and where each hop looked."""
+    """Answers a question of a short story and draws the attention of each hop."""
     question = next((q for q in questions if 5 <= len(q.story) <= 10), questions[0])
-    found = answerer.answer(question.story, question.text)
-    print(f"{' '.join(found.sentences)}")
-    print(f"{question.text} {found.text} (probability {found.probability:.3f})")
-    hops = [f"hop {k}" for k in range(1, len(found.attention_weights) + 1)]
-    first = len(question.story) - len(found.sentences)
+    answer = answerer.answer(question.story, question.text)
+    print(f"{' '.join(answer.sentences)}")
+    print(f"{question.text} {answer.text} (probability {answer.probability:.3f})")
+    hops = [f"hop {k}" for k in range(1, len(answer.attention_weights) + 1)]
+    first = len(question.story) - len(answer.sentences)
     sentences = [
-        f"* {text}" if i in question.supporting else text for i, text in enumerate(found.sentences, first)
+        f"* {text}" if i in question.supporting else text for i, text in enumerate(answer.sentences, first)
     ]
-    title = f"{question.text} {found.text}"
-    attention_heatmap(hops, sentences, found.attention_weights.T, picture, title)
-    print(f"{picture} shows where each hop looked; * marks what the answer follows from")
+    title = f"{question.text} {answer.text}"
+    attention_heatmap(hops, sentences, answer.attention_weights.T, picture, title)
+    print(f"{picture} shows the attention of each hop; * marks the supporting sentences")
 
 
 if __name__ == "__main__":

@@ -1,31 +1,31 @@
-"""Named entities in five corpora, and what each part of a tagger is worth on one of them.
+"""Trains taggers on five corpora of named entities, and measures each part of a tagger on one of them.
 
     python examples/entities.py prepare DATA            # writes runs/entities/bc5cdr/train.tsv and so on
     W=runs/entities/words.bin
     python examples/entities.py train --vectors $W      # both taggers, all corpora, 3 seeds
     python examples/entities.py train --vectors $W --corpora bc5cdr --models ladder --seeds 1
-    python examples/entities.py table                # what has been trained so far, as Markdown
+    python examples/entities.py table                # all finished runs, as Markdown
 
-DATA has the corpora as their publishers give them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv, devel.tsv,
-test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conll) and wikigold/
-(wikigold.conll), each file also as .gz. Of the Broad Twitter Corpus section f is the test and the second half
-of h validates, as is usual; the first half of h is trained on with the other sections. Wikigold has no parts:
-its documents are dealt into five folds, each the test once, and a tenth of the rest validates.
+DATA holds the corpora as their publishers distribute them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv,
+devel.tsv, test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conll) and wikigold/
+(wikigold.conll). Each file may end in .gz. The Broad Twitter Corpus is split as usual: section f is the test
+set, the second half of h the validation set, the first half of h and the other sections the training set.
+Wikigold has no official split: its documents are split into five folds; each fold is the test set once, and a
+tenth of the other documents is the validation set.
 
-`english/` is the three general corpora as one, with the labels PER, LOC, ORG and MISC (WNUT17's corporations
-and groups are ORG, its products and works MISC; Twitter's MISC have no tags), and the first fold of Wikigold:
-for the tagger that ships. Its test is there as a whole and by corpus.
+`english/` joins the three general corpora under the labels PER, LOC, ORG and MISC (WNUT17's corporations and
+groups become ORG, its products and works MISC; Twitter has no MISC), with the first fold of Wikigold. The
+shipped tagger is trained on it. Its test set is written as a whole and by corpus.
 
-Vectors are learnt from free text and from the training files, those of the biomedical corpora ten times each
-(`{,,}` is bash for a word repeated), since no other text has their words:
+The vectors are trained on free text and on the training files, with ten copies of the biomedical ones because
+no other text has their words (`{,,}` in bash repeats a word):
 
     python examples/free_text.py DATA runs/entities
     cd runs/entities
     keraszoo vectors train novels.txt.gz ... {wnut17,btc}/train.tsv \\
         {bc5cdr,ncbi_disease}/train.tsv{,,,,,,,,,} --epochs 3 --output words.bin
 
-A run that was stopped goes on where it was, and one that is finished is not made again. The scores are in
-RESULTS.md.
+A stopped run resumes, and a finished run is not repeated. RESULTS.md has the scores.
 """
 
 import argparse
@@ -43,7 +43,7 @@ from keraszoo.text.lines import write_lines
 
 RECIPES = Path(__file__).parent / "recipes"
 PARTS = ("train", "validation", "test")
-BIO = ("train", "devel", "test")  # what the biomedical corpora call them
+BIO = ("train", "devel", "test")  # file names of the biomedical corpora
 FOLDS = 5
 CORPORA = ("bc5cdr", "ncbi_disease", "wnut17", "btc", "wikigold")
 GENERAL = {
@@ -56,7 +56,7 @@ GENERAL = {
 }
 SCORES = {"f1": "F1, strict", "f1_default": "F1, default", "f1_seen": "seen", "f1_unseen": "unseen"}
 
-# The parts of a tagger, one after the other: the recipe, and what is changed in it.
+# The parts of a tagger, added one at a time: the recipe and the changes to it.
 LADDER = {
     "gru": ("attention", {"name": "recurrent", "preset": "plain"}),
     "attention": ("attention", {}),
@@ -74,9 +74,9 @@ LADDER = {
 
 
 def arguments():
-    """What stands on the command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/entities"), help="of corpora and runs")
+    parser.add_argument("--output", type=Path, default=Path("runs/entities"), help="corpora and runs")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("prepare").add_argument("data", type=Path)
     training = commands.add_parser("train")
@@ -89,7 +89,7 @@ def arguments():
 
 
 def prepare(data, output):
-    """Writes each corpus as three files of columns, in IOB2."""
+    """Writes each corpus as three column files in IOB2."""
     corpora = dict(read_parts(data))
     corpora["english"] = joined(corpora["wnut17"], corpora["btc"], corpora["wikigold/1"])
     for name, parts in corpora.items():
@@ -101,7 +101,7 @@ def prepare(data, output):
 
 
 def read_parts(data):
-    """Yields the name of each corpus, or fold, with its sentences by part."""
+    """Yields the name of each corpus or fold and its sentences by part."""
     for name, folder in (("bc5cdr", "bio_bc5cdr"), ("ncbi_disease", "bio_ncbi_disease")):
         yield name, {part: read(data / folder / f"{file}.tsv") for part, file in zip(PARTS, BIO, strict=True)}
     files = zip(PARTS, ("train", "dev", "test"), strict=True)
@@ -123,7 +123,7 @@ def read_parts(data):
 
 
 def joined(wnut17, btc, wikigold):
-    """Three corpora as one with the labels of the last; the test also by corpus."""
+    """Joins three corpora under the labels of the last; adds the test set of each."""
     wnut17 = {part: [general(sentence) for sentence in some] for part, some in wnut17.items()}
     parts = {part: [*wnut17[part], *btc[part], *wikigold[part]] for part in PARTS}
     by_corpus = {"wnut17": wnut17, "btc": btc, "wikigold": wikigold}
@@ -131,13 +131,13 @@ def joined(wnut17, btc, wikigold):
 
 
 def general(sentence):
-    """A sentence with the labels of WNUT17 as PER, LOC, ORG and MISC."""
+    """Maps the labels of a WNUT17 sentence to PER, LOC, ORG and MISC."""
     tags = [tag if tag == "O" else f"{tag[:2]}{GENERAL[tag[2:]]}" for tag in sentence.tags]
     return dataclasses.replace(sentence, tags=tuple(tags))
 
 
 def read(path):
-    """The sentences of a file, or of the same with `.gz`."""
+    """Reads the sentences of a file or of its `.gz` version."""
     for file in (path, Path(f"{path}.gz")):
         if file.exists():
             return read_columns(file).sentences
@@ -145,7 +145,7 @@ def read(path):
 
 
 def train(options):
-    """Runs all that is asked for, seed by seed, so that each seed is whole before the next begins."""
+    """Trains the requested taggers; finishes one seed before the next."""
     import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 
     models = list(LADDER) if "ladder" in options.models else options.models
@@ -164,7 +164,7 @@ def train(options):
 
 
 def table(output):
-    """What has been trained, in Markdown: mean and standard deviation over the seeds."""
+    """Prints all finished runs as Markdown: mean and standard deviation over the seeds."""
     lines = [["corpus", "tagger", "seeds", *SCORES.values(), "training, s"]]
     lines.append(["---"] * len(lines[0]))
     for corpus in CORPORA:
@@ -183,12 +183,12 @@ def table(output):
 
 
 def over_seeds(seeds, *keys):
-    """A figure of each seed, the mean of its folds, as text: their mean ± standard deviation."""
+    """Formats mean ± standard deviation over the seeds; folds of a seed are averaged first."""
     values = []
     for figures in seeds:
         for key in keys:
             figures = [figure[key] for figure in figures]
-        figures = [figure for figure in figures if figure is not None]  # where there is nothing to find
+        figures = [figure for figure in figures if figure is not None]  # no such entities in this test set
         if not figures:
             return "-"
         values.append(statistics.fmean(figures))
@@ -196,7 +196,7 @@ def over_seeds(seeds, *keys):
 
 
 def main():
-    """Does what the command line says."""
+    """Runs the command."""
     options = arguments()
     if options.command == "prepare":
         prepare(options.data, options.output)

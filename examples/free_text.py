@@ -1,11 +1,11 @@
-"""Free English text for word vectors: the files that `keraszoo vectors train` made `english_words` of.
+"""Collects free English text for word vectors: the files that `english_words` is trained on.
 
     python examples/free_text.py DATA runs/entities
 
 DATA has text/ with english_novels_100.txt.gz (100 novels of 1838 to 1930, from Project Gutenberg) and four
 archives of NLTK's data: masc_tagged.zip, state_union.zip, inaugural.zip and genesis.zip; and tatoeba/ with
-en-de.tsv.gz and en-fr.tsv.gz. What is written: novels.txt.gz, masc/, addresses/, english-web.txt and
-tatoeba.txt, the English sentences of both files, each once.
+en-de.tsv.gz and en-fr.tsv.gz. Writes novels.txt.gz, masc/, addresses/, english-web.txt and tatoeba.txt (the
+distinct English sentences of both Tatoeba files). `keraszoo vectors train` reads these files.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.text.lines import write_lines
 from keraszoo.text.parallel import read_pairs
 
-PLACES = {  # of the files of an archive: all whose names begin like this
+PLACES = {  # archive: the prefix of its files, and where they go
     "masc_tagged.zip": ("masc_tagged/", "masc/"),
     "state_union.zip": ("state_union/", "addresses/"),
     "inaugural.zip": ("inaugural/", "addresses/"),
@@ -46,7 +46,7 @@ def main(data, output):
 
 
 def decoded(content):
-    """The text of a file; a few of the addresses are older than UTF-8."""
+    """Decodes a file as UTF-8, or as cp1252: a few of the addresses are not UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

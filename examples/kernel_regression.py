@@ -1,13 +1,13 @@
-"""Attention before neural networks: a curve through noisy points by kernel regression (1964).
+"""Fits a curve through noisy points by kernel regression (1964): attention before neural networks.
 
     python examples/kernel_regression.py      # needs matplotlib: pip install '.[plot]'
 
-The value at x is a mean of the examples' values, weighted by how near they are. How near is near, the
-bandwidth of the kernel, is learned: each example is predicted from the others, and gradient descent makes the
-error small. The curve is compared with the formula of 1964 in float64, and the bandwidth with the best of a
-fine grid, by the closed form of the leave-one-out error of linear smoothers. From 60 noisy examples it learns
-0.2383, the grid has 0.2385; the weights differ by less than 1e-7, and the curve is off by 0.15 where that of
-a bandwidth of 1 is off by 0.61. Twelve seconds on 2 busy cores.
+The value at x is a mean of the examples' values, weighted by their distance from x. The bandwidth of the
+kernel is learned: each example is predicted from the others, and gradient descent minimises the error. The
+script compares the curve with the formula of 1964 in float64, and the bandwidth with the best of a fine grid,
+using the closed form of the leave-one-out error of linear smoothers. From 60 noisy examples it learns 0.2383;
+the grid gives 0.2385. The weights differ by less than 1e-7. The curve is off by 0.15, with a bandwidth of 1
+by 0.61. The script takes twelve seconds on 2 busy cores.
 """
 
 import time
@@ -27,42 +27,42 @@ EXAMPLES = 60
 
 
 def truth(x):
-    """The curve that the noise hides."""
+    """Returns the curve without noise."""
     return 2 * np.sin(x) + x**0.8
 
 
 def weights_of_1964(x, examples, bandwidth):
-    """The weights of the estimate by the formula as it was written, K(x - x_i) / sum_j K(x - x_j)."""
+    """Returns the weights of the original formula, K(x - x_i) / sum_j K(x - x_j)."""
     kernel = np.exp(-((x[:, None] - examples) ** 2) / (2 * bandwidth**2))
     return kernel / kernel.sum(axis=1, keepdims=True)
 
 
 def left_out_error(x, y, bandwidth):
-    """Mean squared error of predicting each example from the others.
+    """Returns the mean squared error of predicting each example from the others.
 
-    No example needs to be left out for that: a linear smoother f = W y misses y_i by (y_i - f_i) / (1 - W_ii)
-    when it does not see it.
+    This needs no refitting: the leave-one-out error of a linear smoother f = W y at y_i is
+    (y_i - f_i) / (1 - W_ii).
     """
     weights = weights_of_1964(x, x, bandwidth)
     return np.mean(((y - weights @ y) / (1 - np.diag(weights))) ** 2)
 
 
 def main():
-    """Learns the bandwidth, compares, draws."""
+    """Learns the bandwidth, compares it with the closed form and draws."""
     started = time.perf_counter()
     rng = np.random.default_rng(1)
     x = np.sort(rng.uniform(0, 5, EXAMPLES))
     y = truth(x) + rng.normal(0, 0.5, EXAMPLES)
     grid = np.linspace(0, 5, 200)
 
-    # 1. The layer with a bandwidth of 1, and the formula.
+    # 1. Compare the layer with the formula at a bandwidth of 1.
     keys, values = x[None, :, None], y[None, :, None]  # (B, S, 1)
     fixed = KernelAttention(bandwidth=1.0)
     curve, weights = fixed(grid[None, :, None], values, key=keys)
     difference = np.abs(ops.convert_to_numpy(weights)[0] - weights_of_1964(grid, x, 1.0)).max()
     print(f"weights of the layer and of the formula differ by at most {difference:.1e}")
 
-    # 2. The bandwidth is learned: every example asks all the others.
+    # 2. Learn the bandwidth: every example attends to all others.
     query, value, key = (keras.Input((EXAMPLES, 1)) for _ in range(3))
     others = ~np.eye(EXAMPLES, dtype=bool)[None]
     learned = KernelAttention(bandwidth=1.0, learn_bandwidth=True)
@@ -72,7 +72,7 @@ def main():
     history = model.fit((keys, values, keys), values, epochs=200, verbose=0)
     bandwidth = float(np.exp(ops.convert_to_numpy(learned.log_bandwidth)))
 
-    # 3. The same by the closed form, on a grid in float64.
+    # 3. Find the best bandwidth by the closed form, on a grid in float64.
     bandwidths = np.geomspace(0.03, 3, 2000)
     errors = np.array([left_out_error(x, y, h) for h in bandwidths])
     best = bandwidths[errors.argmin()]
@@ -80,17 +80,17 @@ def main():
     print(f"its leave-one-out error {history.history['loss'][-1]:.4f}, closed form {errors.min():.4f}")
 
     curves = {1.0: ops.convert_to_numpy(curve)[0, :, 0]}
-    found, learned_weights = learned(grid[None, :, None], values, key=keys)
-    curves[bandwidth] = ops.convert_to_numpy(found)[0, :, 0]
+    smoothed, learned_weights = learned(grid[None, :, None], values, key=keys)
+    curves[bandwidth] = ops.convert_to_numpy(smoothed)[0, :, 0]
     for h, estimate in curves.items():
         off = np.sqrt(np.mean((estimate - truth(grid)) ** 2))
         print(f"bandwidth {h:.3f}: the curve is off by {off:.3f} (root mean square)")
     draw(x, y, grid, curves, ops.convert_to_numpy(learned_weights)[0], bandwidths, errors, bandwidth)
-    print(f"{PICTURE} shows it; that took {time.perf_counter() - started:.0f} seconds")
+    print(f"{PICTURE} shows the curves; finished in {time.perf_counter() - started:.0f} seconds")
 
 
 def draw(x, y, grid, curves, weights, bandwidths, errors, bandwidth):
-    """The fit, the attention weights, and the error by bandwidth."""
+    """Draws the fit, the attention weights, and the error by bandwidth."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4), dpi=150, layout="constrained")

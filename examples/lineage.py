@@ -1,21 +1,21 @@
-"""The translation models of the papers side by side: one table, and BLEU against the length of the source.
+"""Compares the translation models of the papers: one table, and BLEU against the length of the source.
 
     python examples/lineage.py train MULTI30K           # six models, those that carry a claim three times
     python examples/lineage.py train MULTI30K --models cho rnnsearch --seeds 2 3
     python examples/lineage.py --output runs/twice train MULTI30K --seeds 1 --set training.epochs=12
-    python examples/lineage.py compare MULTI30K         # what has been trained so far
+    python examples/lineage.py compare MULTI30K         # all finished runs
     python examples/lineage.py compare MULTI30K tatoeba_en_de_rnnsearch tatoeba_en_de_transformer
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
 multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 1.9 million
-parameters. A training takes 5 to 9 minutes of one core; RESULTS.md has what has been run. One that was
-stopped goes on, one that is finished is not made again. `compare` writes the translations of each model,
-`lineage.md` and `by_length.png` into `--output`.
+parameters. One training takes 5 to 9 minutes on one core; RESULTS.md has the scores. A stopped run resumes,
+and a finished run is not repeated. `compare` writes the translations of each model, `lineage.md` and
+`by_length.png` into `--output`.
 
-Multi30k's captions have 4 to 34 words, half of them below 12: too short for what the papers say, that a fixed
-vector loses long sentences and attention does not. So they are joined, each caption once, to training pairs
-of which half are one caption alone and the others two, three or four; and the figures by length are of the
-test set alone and of the same captions joined: sources of up to 70 words, no part of which is harder than
+Multi30k's captions have 4 to 34 words, half of them fewer than 12. That is too short for the papers' claim
+that a fixed vector loses long sentences and attention does not. So captions are joined, and each is used
+once: half of the training pairs are one caption, the others two, three or four. The figures by length use
+the test set and the same captions joined. These sources have up to 70 words, and each part is as easy as
 before.
 """
 
@@ -40,13 +40,13 @@ from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import run_recipe
 
 RECIPE = Path(__file__).parent / "recipes" / "multi30k_lineage.yaml"
-TRAINED_JOINED = (1, 1, 1, 1, 2, 2, 3, 4)  # captions in a group, again and again
+TRAINED_JOINED = (1, 1, 1, 1, 2, 2, 3, 4)  # captions per training pair, repeated
 TESTED_JOINED = (2, 3, 4)
-LONGEST = 60 * max(TESTED_JOINED)  # subwords that a translation of a group may have
+LONGEST = 60 * max(TESTED_JOINED)  # subwords allowed in the translation of a group
 
 
 def sized(name, width, units, **overrides):
-    """A recurrent model of a recipe, with this width of embeddings and of states."""
+    """Returns the recipe section of a recurrent model with these embedding and state widths."""
     return {
         "name": name,
         "preset": "small",
@@ -54,7 +54,7 @@ def sized(name, width, units, **overrides):
     }
 
 
-MODELS = {  # in the order of the papers: whose, the model of a recipe, and whether it carries a claim
+MODELS = {  # in the order of the papers: label, model section of the recipe, carries a claim
     "cho": ("Cho 2014", sized("rnnencdec", 192, 224), True),
     "sutskever": ("Sutskever 2014", sized("deeplstm", 240, 240, num_layers=1), True),
     "simplified": ("no gates", sized("simplified", 96, 128), False),
@@ -74,7 +74,7 @@ SEEDS = (1, 2, 3)
 
 
 def arguments():
-    """What stands on the command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("runs/lineage"))
     commands = parser.add_subparsers(dest="command", required=True)
@@ -84,18 +84,21 @@ def arguments():
         if name == "train":
             command.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
             command.add_argument(
-                "--seeds", type=int, nargs="+", help="by default 1, and 2 and 3 of those with a claim"
+                "--seeds",
+                type=int,
+                nargs="+",
+                help="default: 1, and 2 and 3 for models that carry a claim",
             )
-            command.add_argument("--set", nargs="+", default=[], help="what else of the recipe to change")
+            command.add_argument("--set", nargs="+", default=[], help="other recipe settings to change")
         else:
             command.add_argument(
-                "others", nargs="*", help="directories of translators, or names of shipped ones"
+                "others", nargs="*", help="translator directories or names of shipped translators"
             )
     return parser.parse_args()
 
 
 def train(options):
-    """Runs all that is asked for, seed by seed, and translates the test set."""
+    """Trains the requested models, one seed after the other, and translates the test set."""
     os.environ["MULTI30K"] = str(options.data.resolve())
     for part, file in (("train", "train"), ("validation", "val")):
         write_joined(options.data, file, options.output / f"{part}.tsv")
@@ -109,9 +112,9 @@ def train(options):
 
 
 def recipe_of(name, seed, output, others=()):
-    """The recipe with one model, one seed, and its files in `output`."""
+    """Returns the recipe for one model and seed, with its files in `output`."""
     changes = [f"model={json.dumps(MODELS[name][1])}", f"training.seed={seed}", *others]
-    # Relative, so that no folder of this machine gets into a model.
+    # Relative paths keep machine folders out of the model directory.
     folder = os.path.relpath(output.resolve(), RECIPE.parent.resolve())
     changes += [
         f"data.{part}={json.dumps({'tsv': f'{folder}/{part}.tsv'})}" for part in ("train", "validation")
@@ -120,7 +123,7 @@ def recipe_of(name, seed, output, others=()):
 
 
 def joined(pairs, sizes):
-    """Neighbouring pairs as one, in whole groups whose sizes run through `sizes` again and again."""
+    """Joins neighbouring pairs in complete groups; the group sizes cycle through `sizes`."""
     pairs = iter(pairs)
     for size in itertools.cycle(sizes):
         group = list(itertools.islice(pairs, size))
@@ -130,20 +133,20 @@ def joined(pairs, sizes):
 
 
 def write_joined(data, name, path):
-    """A file of tabs with each pair of Multi30k's `name` once, alone or in a group, whole."""
+    """Writes a tab-separated file with each pair of Multi30k's `name` once, alone or in a group."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pairs = read_pairs(data / f"{name}.en.gz", data / f"{name}.de.gz")
     write_lines(path, map("\t".join, joined(pairs, TRAINED_JOINED)))
 
 
 def test_pairs(data):
-    """`(alone, longer)`: the pairs of the test set, and the same joined."""
+    """Returns `(alone, longer)`: the pairs of the test set, and the same pairs joined."""
     alone = list(read_pairs(data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"))
     return alone, [pair for size in TESTED_JOINED for pair in joined(alone, [size])]
 
 
 def translations(place, options):
-    """What a translator makes of `test_pairs`, from a file if it was asked before and is still the same."""
+    """Translates `test_pairs`, or reads the translations of an earlier call with the same model."""
     manifest = Path(find(place), "manifest.json").read_bytes()
     digest = hashlib.sha256(manifest + __version__.encode()).hexdigest()[:12]
     file = options.output / "translations" / f"{Path(place).name}-{digest}.txt"
@@ -152,24 +155,25 @@ def translations(place, options):
         file.parent.mkdir(parents=True, exist_ok=True)
         print(f"{place}: {len(alone) + len(longer):,} sources to translate", flush=True)
         translator = Translator.from_preset(place)
-        found = translator.translate([source for source, _ in alone])
-        found += translator.translate([source for source, _ in longer], max_length=LONGEST)
-        write_lines(file, found)
+        targets = translator.translate([source for source, _ in alone])
+        targets += translator.translate([source for source, _ in longer], max_length=LONGEST)
+        write_lines(file, targets)
     return file.read_text(encoding="utf-8").splitlines()
 
 
 def trained(name, options):
-    """The directories of a model's trainings, by seed: one that has been translated has been trained to its
-    end.
+    """Returns the directories of a model's finished runs, by seed.
+
+    A run is finished if its translations exist.
     """
     files = (options.output / "translations").glob("*.txt")
-    found = [re.match(rf"{name}_seed(\d+)-", file.name) for file in files]
-    seeds = sorted({int(match[1]) for match in found if match})
+    matches = [re.match(rf"{name}_seed(\d+)-", file.name) for file in files]
+    seeds = sorted({int(match[1]) for match in matches if match})
     return [options.output / f"{name}_seed{seed}" for seed in seeds]
 
 
 def compare(options):
-    """Scores all that was trained, and other models, and draws BLEU by length."""
+    """Scores all finished runs and the named models, and draws BLEU by length."""
     alone, longer = test_pairs(options.data)
     sources, references = map(list, zip(*alone, *longer, strict=True))
     groups = {f"{name} ({paper})": trained(name, options) for name, (paper, _, _) in MODELS.items()}
@@ -177,12 +181,12 @@ def compare(options):
     groups |= {str(place): [place] for place in options.others}
     rows, by_length = [], {}
     for label, places in groups.items():
-        found = [translations(place, options) for place in places]
-        scores = [score_translations(some[: len(alone)], references[: len(alone)]) for some in found]
-        by_length[label] = bleu_by_length(sources, found[0], references)
+        outputs = [translations(place, options) for place in places]
+        scores = [score_translations(output[: len(alone)], references[: len(alone)]) for output in outputs]
+        by_length[label] = bleu_by_length(sources, outputs[0], references)
         rows.append((label, Translator.from_preset(places[0]), scores))
     if not rows:
-        raise KerasZooError(f"{options.output}: nothing has been trained, and no model is named")
+        raise KerasZooError(f"{options.output}: no finished run, and no model is named")
     text = table(rows, by_length)
     (options.output / "lineage.md").write_text(text, encoding="utf-8")
     picture = options.output / "by_length.png"
@@ -191,10 +195,10 @@ def compare(options):
 
 
 def table(rows, by_length):
-    """The lineage in Markdown: size, training, scores, and BLEU by words of the source.
+    """Formats the comparison as Markdown: size, training, scores, and BLEU by words of the source.
 
     Args:
-        rows: list of `(label, translator, scores)`, the scores of each seed.
+        rows: list of `(label, translator, scores)` with the scores of each seed.
         by_length: dict from labels to buckets, of the first seed.
     """
     ranges = [bucket.label for bucket in next(iter(by_length.values()))]
@@ -223,8 +227,8 @@ def table(rows, by_length):
         [
             *(f"| {' | '.join(cells)} |" for cells in lines),
             "",
-            f"{one.sentences:,} sentences; ± is the standard deviation of the seeds. By words of the source, "
-            f"joined ones among them ({counts}), the first seed alone, ± half of a 95 % interval.",
+            f"{one.sentences:,} sentences; ± is the standard deviation of the seeds. Columns by words of the "
+            f"source include joined captions ({counts}) and use the first seed, ± half of a 95 % interval.",
             "Signatures: " + ", ".join(f"`{signature}`" for signature in sorted(signatures)) + "; by length "
             f"`{buckets[0].bleu.signature}`.\n",
         ]
@@ -232,7 +236,7 @@ def table(rows, by_length):
 
 
 def main():
-    """Does what the command line says."""
+    """Runs the command."""
     options = arguments()
     (train if options.command == "train" else compare)(options)
 

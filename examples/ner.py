@@ -1,13 +1,13 @@
-"""From sentences with tags to a SavedModel that finds entities, and to a highlighted text.
+"""Trains a tagger on tagged sentences, exports it as a SavedModel and highlights the entities of a text.
 
-    python examples/ner.py runs/ner        # on small sentences that are made up here: half a minute
+    python examples/ner.py runs/ner        # on small generated sentences: half a minute
     python examples/ner.py runs/ner train.tsv devel.tsv test.tsv [vectors] [model=attention epochs=30 ...]
 
-The files have a word and its tag on a line, and a blank line after each sentence. Vectors are a file of
-word2vec, GloVe or fastText; without one, `keraszoo.text.vector_training` learns some from the training
-sentences. What stands last are the model, its preset and its units, or settings of the training. In the
-made-up sentences all names are found; what real ones come to is in RESULTS.md. `keraszoo train` does the same
-from a recipe, such as examples/recipes/entities_strong.yaml.
+The files have one word and its tag per line, and a blank line after each sentence. Vectors are a word2vec,
+GloVe or fastText file; without one, `keraszoo.text.vector_training` trains vectors on the training sentences.
+The last arguments are the model, its preset and its units, or training settings. In the generated sentences
+all names are found; RESULTS.md has scores on real corpora. `keraszoo train` does the same from a recipe such
+as examples/recipes/entities_strong.yaml.
 """
 
 import itertools
@@ -26,24 +26,24 @@ from keraszoo.text.word_vectors import WordVectors
 
 
 def main(output, corpora, vectors, settings):
-    """Trains a tagger, scores it, saves it, exports it and shows where it looks."""
+    """Trains, scores, saves and exports a tagger, and draws its attention."""
     train, validation, test = map(read_columns, corpora) if corpora else made_up()
     if vectors is None:
         vectors, report = train_vectors((s.tokens for s in train), width=50, min_count=1, window=2)
         print(report)
     else:
-        # Those alone that a word of the corpora can use, in small letters or with digits folded if need be.
+        # Read only the vectors that a word of the corpora can use.
         tokens = {token for s in itertools.chain(train, validation, test) for token in s.tokens}
         vectors = WordVectors.read(vectors, words=tokens)
         print(vectors.coverage(list(train)))
 
-    # This one has an attention to show; `model=recurrent preset=strong` scores higher.
+    # This model has attention weights to draw; `model=recurrent preset=strong` scores higher.
     model = {"model": "attention", "preset": "bidirectional", "units": 64}
     given = {name: settings.pop(name) for name in list(settings) if name in ("model", "preset", "units")}
     tagger = EntityTagger.for_sentences(train, vectors, keep="all", **(given or model))
     print(f"{tagger.model.count_params():,} parameters, tags {', '.join(tagger.vocabulary.tags)}")
 
-    # The tagger is saved whenever its F1 on the validation sentences is the best so far.
+    # Saves the tagger whenever its F1 on the validation sentences is the best so far.
     fit = {"epochs": 12, "batch_tokens": 512, "optimizer": {"learning_rate": 0.005}, **settings}
     tagger.fit(train, validation, f"{output}/model", **fit)
     print(tagger.evaluate(test, known=train))
@@ -51,20 +51,20 @@ def main(output, corpora, vectors, settings):
     texts = [" ".join(sentence.tokens) for sentence in test][:3]
     tagger.export(f"{output}/saved_model")
     count = tagger.verify_export(f"{output}/saved_model", texts)
-    print(f"{output}/saved_model: {count} texts were compared and are tagged alike")
+    print(f"{output}/saved_model: tags {count} texts exactly as in Python")
 
-    found = tagger.tag_details(texts)
-    for entity in found[0].entities:
+    results = tagger.tag_details(texts)
+    for entity in results[0].entities:
         print(f"{entity.start:4}-{entity.end:<4} {entity.label:10} {entity.probability:.3f}  {entity.text}")
-    save_html(html_page(found, attention=tagger.model.attends), f"{output}/entities.html")
+    save_html(html_page(results, attention=tagger.model.attends), f"{output}/entities.html")
     if tagger.model.attends:
-        tokens, weights = [token.text for token in found[0].tokens], found[0].attention_weights
-        first, last = found[0].sentences[0]
+        tokens, weights = [token.text for token in results[0].tokens], results[0].attention_weights
+        first, last = results[0].sentences[0]
         attention_strip(
-            tokens[first:last], weights[first:last], found[0].tags[first:last], f"{output}/attention.png"
+            tokens[first:last], weights[first:last], results[0].tags[first:last], f"{output}/attention.png"
         )
-        print(f"{output}/attention.png shows where it looked in the first sentence")
-    print(f"{output}/entities.html shows them")
+        print(f"{output}/attention.png shows the attention weights of the first sentence")
+    print(f"{output}/entities.html highlights the entities")
 
 
 PEOPLE = [
@@ -88,7 +88,7 @@ TEMPLATES = [
 
 
 def made_up(count=400, seed=1):
-    """Sentences about people and places, for training, validation and test."""
+    """Generates sentences about people and places, for training, validation and test."""
     draw = random.Random(seed)
     sentences = []
     for _ in range(count + 100):

@@ -1,4 +1,4 @@
-"""The Tatoeba corpus of everyday sentences: cleaned and split by English sentence, and models scored on it.
+"""Cleans the Tatoeba corpus of everyday sentences, splits it by English sentence, and scores models on it.
 
     python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
@@ -6,11 +6,11 @@
     python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
-https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and says what it
-did: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that stand
-nowhere else; and `test_references.tsv` with all translations of those of the test, for a second BLEU with
-several references. `score` takes such a folder, or the corpus, which it then splits in the same way, and how
-many of the sentences to translate, if not all.
+https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and prints their
+sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that
+occur in no other file; and `test_references.tsv` with all translations of the test sentences, for a second
+BLEU with several references. `score` takes this folder, or the corpus, which it then splits in the same way,
+and optionally the number of sentences to translate.
 """
 
 import sys
@@ -27,7 +27,7 @@ FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 
 
 def prepare(corpus, directory, held_out=HELD_OUT):
-    """Cleans and splits a corpus; writes the four files, all or none."""
+    """Cleans and splits a corpus; writes all four files or none."""
     parts = dict(zip(FILES, split(corpus, held_out), strict=True))
     with replacing(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
         for name, lines in parts.items():
@@ -38,7 +38,7 @@ def prepare(corpus, directory, held_out=HELD_OUT):
 
 
 def split(corpus, held_out=HELD_OUT):
-    """Cleans a corpus; pairs to train, to validate, to test, and of the test sentences all translations."""
+    """Cleans a corpus; returns training, validation and test pairs, and all translations of the test."""
     pairs, counts = clean_pairs(read_pairs(corpus))
     print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
     try:
@@ -49,7 +49,7 @@ def split(corpus, held_out=HELD_OUT):
 
 
 def score(model, data, count=None):
-    """Scores a model on the held-out sentences, against one reference each and against all there are."""
+    """Scores a model on the held-out sentences, with one reference and with all references."""
     if Path(data).is_dir():
         test, all_of_test = (list(read_pairs(f"{data}/{name}")) for name in FILES[2:])
     else:
@@ -59,19 +59,19 @@ def score(model, data, count=None):
     for source, target in all_of_test:
         every.setdefault(words_of(source), []).append(target)
     import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
-    from keraszoo import Translator  # it loads the backend, which `prepare` has no use for
+    from keraszoo import Translator  # imports the backend, which `prepare` does not need
 
     translations = Translator.from_preset(model).translate(sources)
     print(score_translations(translations, references))
     streams = reference_streams(sources, references, every)
-    print(f"\nthe same with up to {len(streams)} references each:")
+    print(f"\nwith up to {len(streams)} references per sentence:")
     print(score_translations(translations, streams).bleu.score)
 
 
 def reference_streams(sources, references, every):
-    """Lists of whole references: the first is `references`, the others hold what more there is.
+    """Returns lists of references for sacrebleu: first `references`, then the other translations.
 
-    A sentence that has fewer references than others has its first again: BLEU is the same as without it.
+    A sentence with fewer references repeats its first one, which does not change BLEU.
     """
     more = [
         [target for target in every[words_of(source)] if target != first]
@@ -86,10 +86,10 @@ def reference_streams(sources, references, every):
 
 
 def _check_replaceable(directory):
-    """Only an empty folder, or one with nothing but such files, is replaced."""
+    """Raises DataError unless the folder is empty or has only the four files."""
     others = {path.name for path in directory.iterdir()} - set(FILES) if directory.is_dir() else set()
     if others or directory.is_file():
-        raise DataError(f"holds {min(others, default='a file')}, which is not overwritten", directory)
+        raise DataError(f"contains {min(others, default='a file')}, which would be overwritten", directory)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The models, data and training of the peers' common work (their CONTRACT.md), in keraszoo's terms."""
+"""The models, data and training of the kit's contract (CONTRACT.md), in keraszoo."""
 
 import os
 import sys
@@ -7,14 +7,14 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, os.environ.get("PEERS_LIB", ""))
 
-import kit  # noqa: E402 - the peers' own, found through PEERS_LIB
+import kit  # noqa: E402 - the kit's own, imported through PEERS_LIB
 
 PAD, START, END, VOCABULARY = 1, 2, 3, 8000
 LAYERS, WIDTH, HIDDEN, HEADS = 3, 256, 1024, 4
 
 
 def start(kind):
-    """Arguments of the contract, and TensorFlow with that many threads."""
+    """Parses the contract's arguments and sets TensorFlow's number of threads."""
     arguments = kit.arguments(kind)
     import tensorflow as tf
 
@@ -24,7 +24,7 @@ def start(kind):
 
 
 def versions():
-    """`(keraszoo's, backend's)`, as the result lines want them."""
+    """Returns the versions of keraszoo and of its backend."""
     import keras
     import tensorflow as tf
 
@@ -34,7 +34,7 @@ def versions():
 
 
 def make_model(variant):
-    """The Transformer of 7.58 M parameters, or an RNN with Bahdanau's attention of the contract's sizes."""
+    """Makes the Transformer of 7.58 M parameters, or the contract's RNN with Bahdanau attention."""
     from keraszoo.models import RNNSearch, Transformer
 
     sizes = {
@@ -66,7 +66,7 @@ def make_model(variant):
 
 
 def make_batches(prep, variant):
-    """The kit's batches, or our own under the same budget."""
+    """Makes the kit's batches, or our own with the same budget."""
     from keraszoo.text.corpus import ParallelCorpus
     from keraszoo.training.batches import TokenBatches
 
@@ -78,7 +78,7 @@ def make_batches(prep, variant):
 
 
 def compile_model(model, warmup=400, factor=0.4):
-    """Label smoothing 0.1, Adam, the Transformer's schedule with a peak of 1.25e-3; RNNs clip at 5."""
+    """Compiles with label smoothing 0.1, Adam and a peak learning rate of 1.25e-3; RNNs clip at 5."""
     from keraszoo.training.losses import TokenCrossentropy
     from keraszoo.training.optimizers import make_optimizer
 
@@ -90,7 +90,7 @@ def compile_model(model, warmup=400, factor=0.4):
 
 
 def take_weights(model, path):
-    """Gives the Transformer the shared weights, which have Joey NMT's names."""
+    """Loads the shared weights, which have Joey NMT's names, into the Transformer."""
     import numpy as np
 
     weights = dict(np.load(Path(path)))

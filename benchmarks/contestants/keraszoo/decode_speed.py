@@ -1,4 +1,4 @@
-"""Decoding speed of an exported SavedModel with the weights that all contestants share."""
+"""Measures decoding speed of an exported SavedModel with the weights that all contestants share."""
 
 import common_work
 import kit
@@ -24,23 +24,23 @@ for beam in {beam for beam, _ in kit.decode_settings(arguments)}:
 
 
 def translate(rows, beam):
-    """List of id lists to list of id lists."""
+    """Translates lists of ids to lists of ids."""
     source = np.full((len(rows), max(map(len, rows)) + 1), common_work.PAD, "int32")
     for i, row in enumerate(rows):
         source[i, : len(row)] = row
         source[i, len(row)] = common_work.END
-    found = signatures[beam](source_ids=tf.constant(source))
-    tokens, lengths = found["tokens"].numpy(), found["lengths"].numpy()
+    outputs = signatures[beam](source_ids=tf.constant(source))
+    tokens, lengths = outputs["tokens"].numpy(), outputs["lengths"].numpy()
     return [
         [token for token in row[:length].tolist() if token != common_work.END]
         for row, length in zip(tokens, lengths, strict=True)
     ]
 
 
-for length in (4, 12, 24, 40):  # a single sentence is compiled once for each of a few lengths
+for length in (4, 12, 24, 40):  # single sentences are compiled once for each of a few lengths
     for beam in signatures:
         translate([[5] * length], beam)
-if way == "all":  # whatever sizes come are compiled before the clock runs
+if way == "all":  # compile all sizes before the clock runs
     rows = kit.read_ids(arguments.prep / "test.en.ids")
     for beam in signatures:
         for i in range(0, len(rows), 64):

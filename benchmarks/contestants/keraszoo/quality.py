@@ -1,4 +1,4 @@
-"""Quality against time: stock `fit` for some minutes, then BLEU of every checkpoint by our own search."""
+"""Measures quality against time: stock `fit` for some minutes, then BLEU of every checkpoint."""
 
 import time
 
@@ -28,7 +28,7 @@ translator = Translator(model, subwords, search=options)
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Keeps the weights every few minutes and stops when the time is over."""
+    """Keeps the weights every few minutes and stops when the time is up."""
 
     def on_train_begin(self, logs=None):
         self.kept, self.steps, self.tokens = [], 0, 0

@@ -1,4 +1,4 @@
-"""Training speed of stock `fit`: batch making, forward, backward and update."""
+"""Measures training speed of stock `fit`: making batches, forward, backward and update."""
 
 import common_work
 import kit
@@ -20,7 +20,7 @@ version, backend = common_work.versions()
 
 
 class OfEachShape(keras.utils.PyDataset):
-    """One batch of each shape that the windows will meet: XLA compiles the loss once a shape."""
+    """One batch of each shape in the windows: XLA compiles the loss once per shape."""
 
     def __init__(self):
         super().__init__()
