@@ -41,7 +41,7 @@ def main():
         seconds = time.perf_counter() - started
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         print(
-            f"{directory.name}: {sum(kinds.values()):,} copies ({told}), {len(wrong)} accepted, {seconds:.1f} s"
+            f"{directory.name}: {sum(kinds.values()):,} copies ({told}), {len(wrong)} read, {seconds:.1f} s"
         )
         for line in wrong[:10]:
             print(f"  {line}")

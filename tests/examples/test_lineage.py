@@ -138,5 +138,5 @@ def test_the_table():
 
 def test_nothing_to_compare_is_said(tmp_path):
     write_corpus(tmp_path, PAIRS)
-    with pytest.raises(KerasZooError, match="nothing has been trained"):
+    with pytest.raises(KerasZooError, match="no finished run"):
         lineage.compare(SimpleNamespace(data=tmp_path, output=tmp_path, others=[]))
