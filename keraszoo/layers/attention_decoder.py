@@ -30,11 +30,12 @@ class AttentionDecoder(keras.layers.Layer):
     Call arguments:
         inputs: `(B, T, E)`, embeddings of y_{i-1}.
         memory: `(B, S, D)`.
-        initial_state: what `initial_state` returned.
+        initial_state: s_0 `(B, U)`, or the list of states that a Keras RNN layer returns: `[s_0]`, or
+            `[s_0, c_0]` for an LSTM; `None`: zeros.
         memory_mask: bool `(B, S)`, `True` = a word.
 
     Returns:
-        `(queries, states, contexts)`: s_{i-1} and s_i, `(B, T, U)`, and c_i, `(B, T, D)`.
+        `(outputs, attention_weights)`, as `LuongDecoder` does: [s_i ; c_i], `(B, T, U + D)`, and `(B, T, S)`.
 
     Raises:
         ValueError: if `cell` is unknown.
@@ -44,10 +45,9 @@ class AttentionDecoder(keras.layers.Layer):
     >>> import numpy as np
     >>> from keraszoo.layers.bahdanau_attention import BahdanauAttention
     >>> decoder = AttentionDecoder(BahdanauAttention(units=3), units=4)
-    >>> start = decoder.initial_state(np.zeros((1, 4), "float32"))
-    >>> queries, states, contexts = decoder(np.ones((1, 2, 5)), np.ones((1, 6, 7)), start)
-    >>> tuple(states.shape), tuple(contexts.shape)
-    ((1, 2, 4), (1, 2, 7))
+    >>> outputs, attention_weights = decoder(np.ones((1, 2, 5)), np.ones((1, 6, 7)))
+    >>> tuple(outputs.shape), tuple(attention_weights.shape)
+    ((1, 2, 11), (1, 2, 6))
 
     Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
     2015, https://arxiv.org/abs/1409.0473.
@@ -86,7 +86,7 @@ class AttentionDecoder(keras.layers.Layer):
             memory_mask: bool `(B, S)`.
 
         Returns:
-            `(context, attention_weights, state)`: `(N, D)`, `(N, S)` and the cell's next state.
+            `(outputs, attention_weights, state)`: `(N, U + D)`, `(N, S)` and the cell's next state.
         """
         return self._step(self.cell.project(inputs), state, memory, memory_mask, position, training)
 
@@ -99,19 +99,25 @@ class AttentionDecoder(keras.layers.Layer):
         )
         context = ops.reshape(context, (-1, values.shape[-1]))  # (N, D)
         weights = ops.reshape(weights, (-1, ops.shape(values)[1]))  # (N, S)
-        return context, weights, self.cell.advance(projected + linear(context, self.C), state)
+        after = self.cell.advance(projected + linear(context, self.C), state)
+        return ops.concatenate([after[0], context], axis=-1), weights, after
 
-    def call(self, inputs, memory, initial_state, inputs_mask=None, memory_mask=None, training=None):
+    def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         prepared = self.prepare(memory)
+        if initial_state is None:
+            initial_state = self.cell.zero_state(ops.shape(inputs)[0])
+        elif not isinstance(initial_state, (list, tuple)):
+            initial_state = self.initial_state(initial_state)
 
         def step(projected, state):
             *state, position = state
-            context, _, after = self._step(projected, state, prepared, memory_mask, position, training)
-            return ops.concatenate([state[0], after[0], context], axis=-1), [*after, position + 1]
+            outputs, weights, after = self._step(projected, state, prepared, memory_mask, position, training)
+            return ops.concatenate([outputs, weights], axis=-1), [*after, position + 1]
 
         start = [*initial_state, ops.zeros((), dtype="int32")]
-        outputs, _ = over_time(step, self.cell.project(inputs), start)  # (B, T, 2 U + D)
-        return tuple(ops.split(outputs, [self.units, 2 * self.units], axis=-1))
+        outputs, _ = over_time(step, self.cell.project(inputs), start)  # (B, T, U + D + S)
+        width = self.units + memory.shape[-1]
+        return outputs[..., :width], outputs[..., width:]
 
     def get_config(self):
         own = {

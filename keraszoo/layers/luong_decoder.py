@@ -39,11 +39,12 @@ class LuongDecoder(keras.layers.Layer):
     Call arguments:
         inputs: `(B, T, E)`, embeddings of y_{t-1}.
         memory: `(B, S, D)`.
-        initial_state: list of the layers' states, as a `RecurrentStack` returns it.
+        initial_state: list of the layers' states, as a `RecurrentStack` returns it; `None`: zeros.
         memory_mask: bool `(B, S)`, `True` = a word.
 
     Returns:
-        The readouts h~_t, `(B, T, R)`, in (-1, 1).
+        `(outputs, attention_weights)`, as `AttentionDecoder` does: the readouts h~_t, `(B, T, R)`,
+        in (-1, 1), and `(B, T, S)`.
 
     Raises:
         ValueError: if `cell` is unknown, or a size is not a positive integer.
@@ -53,9 +54,9 @@ class LuongDecoder(keras.layers.Layer):
     >>> import numpy as np
     >>> from keraszoo.layers.luong_attention import LuongAttention
     >>> decoder = LuongDecoder(LuongAttention("general"), units=4, num_layers=2)
-    >>> start = decoder.stack.zero_state(1)
-    >>> tuple(decoder(np.ones((1, 2, 5), "float32"), np.ones((1, 6, 7), "float32"), start).shape)
-    (1, 2, 4)
+    >>> outputs, attention_weights = decoder(np.ones((1, 2, 5)), np.ones((1, 6, 7)))
+    >>> tuple(outputs.shape), tuple(attention_weights.shape)
+    ((1, 2, 4), (1, 2, 6))
 
     Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
     https://arxiv.org/abs/1508.04025.
@@ -116,7 +117,7 @@ class LuongDecoder(keras.layers.Layer):
             memory_mask: bool `(B, S)`.
 
         Returns:
-            `(readout, attention_weights, state)`: `(N, R)`, `(N, S)` and the next state.
+            `(outputs, attention_weights, state)`: the readouts `(N, R)`, `(N, S)` and the next state.
         """
         projected = self.stack.cells[0].project(inputs)
         return self._step(projected, state, memory, memory_mask, position, training)
@@ -138,11 +139,13 @@ class LuongDecoder(keras.layers.Layer):
         context, weights = self.attention.attend(hidden, *memory, memory_mask, positions, training=training)
         return ops.tanh(linear(ops.concatenate([context, hidden], axis=-1), self.W_c)), weights
 
-    def call(self, inputs, memory, initial_state, inputs_mask=None, memory_mask=None, training=None):
+    def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         prepared = self.prepare(memory)
+        if initial_state is None:
+            initial_state = self.stack.zero_state(ops.shape(inputs)[0])
         if not self.input_feeding:
             hidden, _ = self.stack(inputs, initial_state, training=training)  # (B, T, U)
-            return self._read(hidden, prepared, memory_mask, None, training)[0]
+            return self._read(hidden, prepared, memory_mask, None, training)
 
         dropped = None
         if training and self.stack.dropout:  # drawn before the loop, in which JAX would draw the same again
@@ -151,13 +154,15 @@ class LuongDecoder(keras.layers.Layer):
 
         def step(projected, state):
             state, position = state
-            readout, _, after = self._step(
+            readout, weights, after = self._step(
                 projected, state, prepared, memory_mask, position, training, dropped
             )
-            return readout, [after, position + 1]
+            return ops.concatenate([readout, weights], axis=-1), [after, position + 1]
 
         start = [self.initial_state(initial_state), ops.zeros((), dtype="int32")]
-        return over_time(step, self.stack.cells[0].project(inputs), start)[0]
+        outputs, _ = over_time(step, self.stack.cells[0].project(inputs), start)  # (B, T, R + S)
+        width = self.readout_dim or self.units
+        return outputs[..., :width], outputs[..., width:]
 
     def get_config(self):
         own = {

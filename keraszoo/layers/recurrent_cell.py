@@ -97,6 +97,10 @@ class RecurrentCell(keras.layers.Layer):
         """The state with s_0 = `first`, `(N, U)`: a list of tensors; an LSTM's c_0 is zero."""
         return [first, ops.zeros_like(first)] if self.cell == "lstm" else [first]
 
+    def zero_state(self, rows):
+        """The state of zeros of so many rows."""
+        return self.first_state(ops.zeros((rows, self.units), dtype=self.compute_dtype))
+
     def project(self, inputs):
         """`W x + b` of any number of positions: `(..., E)` to `(..., G U)`."""
         return linear(inputs, self.W, self.b)

@@ -74,8 +74,7 @@ class RecurrentStack(keras.layers.Layer):
 
     def zero_state(self, rows):
         """States of zero for so many rows: a list with each layer's."""
-        zeros = ops.zeros((rows, self.units), dtype=self.compute_dtype)
-        return [cell.first_state(zeros) for cell in self.cells]
+        return [cell.zero_state(rows) for cell in self.cells]
 
     def call(self, inputs, initial_state=None, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask

@@ -122,12 +122,10 @@ class DeepLSTM(RecurrentModel):
         _, state = self.encoder(x, inputs_mask=mask, training=training)
         return {"memory": state, "memory_mask": mask}
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        state = self.encode(source, training=training)["memory"]
+    def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        hidden, _ = self.decoder(embedded, state, training=training)  # (B, T, U)
-        return self.logits(hidden, training)
+        hidden, _ = self.decoder(embedded, memory["memory"], training=training)  # (B, T, U)
+        return self.logits(hidden, training), None
 
     def initial_state(self, memory, beam_width=1, length=None):
         rows = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["memory"])

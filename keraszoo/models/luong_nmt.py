@@ -163,18 +163,16 @@ class LuongNMT(RecurrentModel):
         annotations, state = self.encoder(x, inputs_mask=mask, training=training)
         return {"memory": annotations, "memory_mask": mask, "layers": state}
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        memory = self.encode(source, training=training)
+    def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        readout = self.decoder(
+        readout, weights = self.decoder(
             embedded,
             memory["memory"],
             memory["layers"],
             memory_mask=memory["memory_mask"],
             training=training,
         )
-        return self.logits(readout, training)
+        return self.logits(readout, training), weights
 
     def initial_state(self, memory, beam_width=1, length=None):
         layers = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["layers"])

@@ -139,9 +139,8 @@ class RNNEncDec(RecurrentModel):
         """What decoder and readout hear of the summary at every step: `(B, G U)` and `(B, 2 l)`."""
         return linear(summary, self.C), self.readout_summary(summary)
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        summary = self.encode(source, training=training)["memory"]  # (B, U)
+    def decode(self, memory, target_in, training=None):
+        summary = memory["memory"]  # (B, U)
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
         beside, read = self._heard(summary)
 
@@ -151,7 +150,7 @@ class RNNEncDec(RecurrentModel):
 
         start = self.decoder.first_state(self.initial(summary))
         hidden, _ = over_time(step, self.decoder.project(embedded), start)  # (B, T, U)
-        return self._read(hidden, embedded, read[:, None], training)
+        return self._read(hidden, embedded, read[:, None], training), None
 
     def _read(self, hidden, embedded, read, training=None):
         readout = self.readout(ops.concatenate([hidden, embedded], axis=-1)) + read  # (..., 2 l)

@@ -16,15 +16,15 @@ class SearchingModel(RecurrentModel):
         """Logits `(..., V)` from what a step has: the state before it and after it, its word, its context."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies read.")
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        memory = self.encode(source, training=training)
+    def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        start = self.decoder.initial_state(memory["first"])
-        queries, states, contexts = self.decoder(
-            embedded, memory["memory"], start, memory_mask=memory["memory_mask"], training=training
+        first = memory["first"]
+        outputs, weights = self.decoder(
+            embedded, memory["memory"], first, memory_mask=memory["memory_mask"], training=training
         )
-        return self.read(queries, states, embedded, contexts, training)
+        states, contexts = ops.split(outputs, [self.decoder.units], axis=-1)  # (B, T, U), (B, T, D)
+        queries = ops.concatenate([first[:, None], states[:, :-1]], axis=1)
+        return self.read(queries, states, embedded, contexts, training), weights
 
     def initial_state(self, memory, beam_width=1, length=None):
         first = ops.repeat(memory["first"], beam_width, axis=0)  # (N, U)
@@ -34,7 +34,8 @@ class SearchingModel(RecurrentModel):
     def step(self, tokens, state):
         memory, before = state["memory"], state["recurrent"]
         embedded = self.embed(self.target_embedding, tokens)  # (N, E)
-        context, weights, after = self.decoder.step(
+        outputs, weights, after = self.decoder.step(
             embedded, before, (memory["keys"], memory["values"]), state["position"], memory["memory_mask"]
         )
+        context = outputs[:, self.decoder.units :]
         return self.read(before[0], after[0], embedded, context), attended(state, after, weights)

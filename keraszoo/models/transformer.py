@@ -185,14 +185,13 @@ class Transformer(TranslationModel):
         x = x if self.encoder_norm is None else self.encoder_norm(x)
         return {"memory": x, "memory_mask": mask}
 
-    def call(self, inputs, training=None):
-        source, target_in = inputs
-        memory = self.encode(source, training=training)
+    def decode(self, memory, target_in, training=None):
+        """The attention weights are those of the last layer, the mean over its heads, as in `step`."""
         x = self.positions(self.target_embedding(target_in))  # (B, T, D)
         x = self.embedding_dropout(x, training=training)
         for layer in self.decoder_layers:
-            x, _ = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
-        return self._logits(x)
+            x, weights = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
+        return self._logits(x), ops.mean(ops.cast(weights, "float32"), axis=1)
 
     def _logits(self, x):
         return self.target_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))

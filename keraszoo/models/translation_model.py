@@ -13,17 +13,18 @@ class TranslationModel(Presets, keras.Model):
         state = model.initial_state(memory, beam_width, length)
         logits, state = model.step(tokens, state)               # one position of every row
         logits = model((source, target_in))                     # teacher forcing: all positions
+        logits, attention_weights = model((source, target_in), return_attention_weights=True)
 
-    Stepping and teacher forcing give the same logits. The rows of a state are hypotheses: `beam_width` of
-    them stand side by side for each sentence, so that a state of B sentences has N = B * beam_width rows. A
-    state is a dict:
+    Stepping and teacher forcing give the same logits and attention weights. The rows of a state are
+    hypotheses: each sentence has `beam_width` of them, one after the other, so that a state of B sentences
+    has N = B * beam_width rows. A state is a dict:
 
     * `"memory"`, of a sentence: what the decoder reads, tensors `(B, ...)`, shared by the rows of a sentence;
     * `"cache"`, of a sentence, optional: tensors `(B, H, L, beam_width * d)` for L positions, with
       `"history"` `(N, L)`: which row of the sentence wrote each position of this row, -1 where none did;
     * `"position"`, of the search: scalar int32, how many positions have been stepped;
-    * `"attention_weights"`, of a row: `(N, S)`, where the last step looked; a model that attends to nothing
-      has none and says so: `attends` is `False`;
+    * `"attention_weights"`, of a row: float32 `(N, S)`, where the last step looked; absent if `attends` is
+      `False`;
     * any other key, of a row: tensors `(N, ...)`.
 
     `keraszoo.search.state` knows how to pick rows or sentences out of a state and how to lengthen its cache.
@@ -34,8 +35,20 @@ class TranslationModel(Presets, keras.Model):
         target_vocabulary_size: number of target ids.
         source_pad_id: id of padding in the source; masked everywhere.
 
+    Call arguments:
+        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
+            `<s>`.
+        return_attention_weights: also return where each position looked.
+
+    Returns:
+        Logits `(B, T, V)`. With `return_attention_weights`, `(logits, attention_weights)`: the weights are
+        float32 `(B, T, S)` and those that `step` gives.
+
+    Raises:
+        ValueError: if attention weights are asked of a model that does not attend.
+
     Attributes:
-        attends: whether states have attention weights.
+        attends: whether the model has attention weights.
         presets: dict of named sizes.
     """
 
@@ -65,12 +78,36 @@ class TranslationModel(Presets, keras.Model):
         """One position: int `(N,)` tokens to `(N, V)` logits and the next state."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies step.")
 
+    def decode(self, memory, target_in, training=None):
+        """Teacher forcing on an encoded source.
+
+        Args:
+            memory: what `encode` returned.
+            target_in: int `(B, T)`.
+
+        Returns:
+            `(logits, attention_weights)`: `(B, T, V)`, and `(B, T, S)` or `None` if the model does not
+            attend.
+        """
+        raise TypeError(f"{type(self).__name__} is abstract: a model supplies decode.")
+
+    def call(self, inputs, return_attention_weights=False, training=None):
+        source, target_in = inputs
+        if return_attention_weights and not self.attends:
+            raise ValueError(f"{type(self).__name__} does not attend: it has no attention weights to return")
+        memory = self.encode(source, training=training)
+        logits, weights = self.decode(memory, target_in, training=training)
+        return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
+
     def build(self, input_shape=None):
         """Makes all weights; the sizes are known without data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[1], self.target_vocabulary_size)
+    def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
+        source, target_in = inputs
+        logits = keras.KerasTensor((*target_in.shape, self.target_vocabulary_size), self.compute_dtype)
+        weights = keras.KerasTensor((*target_in.shape, source.shape[1]), "float32")
+        return (logits, weights) if return_attention_weights else logits
 
     def get_config(self):
         own = {

@@ -334,7 +334,7 @@ def test_decoder_of_joey_nmt(joeynmt, agree, kind, cell, input_feeding):
     hidden, context = np.split(numbers(theirs.att_vector_layer.weight).T, [D])
     decoder.W_c.assign(np.concatenate([context, hidden]))
     start = torch.tensor(first).swapaxes(0, 1)
-    *_, expected = theirs(
+    *_, weights, expected = theirs(
         torch.tensor(inputs),
         torch.tensor(memory),
         None,
@@ -342,4 +342,4 @@ def test_decoder_of_joey_nmt(joeynmt, agree, kind, cell, input_feeding):
         unroll_steps=T,
         hidden=(start, start) if cell == "lstm" else start,
     )
-    agree([decoder(inputs, memory, state, memory_mask=MASK)], [expected])
+    agree(decoder(inputs, memory, state, memory_mask=MASK), [expected, weights])

@@ -37,12 +37,11 @@ CELLS = {"gru": gru, "lstm": lstm}
 
 def loop(cell, inputs, memory, first, W_q, W_k, v, *weights):
     """c_i = attention(s_{i-1}, memory), s_i = f(s_{i-1}, y_{i-1}, c_i), over the words alone."""
-    queries, states, contexts = np.zeros((B, T, U)), np.zeros((B, T, U)), np.zeros((B, T, D))
+    states, contexts = np.zeros((B, T, U)), np.zeros((B, T, D))
     alphas = np.zeros((B, T, S))
     for b, length in enumerate(LENGTHS):
         state = (first[b],) if cell == "gru" else (first[b], np.zeros(U))
         for i in range(T):
-            queries[b, i] = state[0]
             scores = [
                 float((v.T @ np.tanh(W_q.T @ state[0] + W_k.T @ memory[b, j]))[0]) for j in range(length)
             ]
@@ -50,13 +49,13 @@ def loop(cell, inputs, memory, first, W_q, W_k, v, *weights):
             contexts[b, i] = sum(alphas[b, i, j] * memory[b, j] for j in range(length))
             state = CELLS[cell](inputs[b, i], contexts[b, i], state, *weights)
             states[b, i] = state[0]
-    return queries, states, contexts, alphas
+    return np.concatenate([states, contexts], -1), alphas
 
 
 @pytest.fixture(params=CELLS)
 def decoder(request):
     layer = AttentionDecoder(BahdanauAttention(A), U, cell=request.param)
-    layer(np.zeros((B, T, E)), np.zeros((B, S, D)), layer.initial_state(ops.zeros((B, U))))
+    layer(np.zeros((B, T, E)), np.zeros((B, S, D)))
     rng = np.random.default_rng(0)
     for weight in layer.trainable_variables:
         weight.assign(rng.normal(size=weight.shape) * 0.5)
@@ -79,20 +78,29 @@ def expected_of(decoder, inputs, memory, first):
 
 def test_equals_a_loop_over_words(decoder, data):
     inputs, memory, first, mask = data
-    found = decoder(inputs, memory, decoder.initial_state(ops.convert_to_tensor(first)), memory_mask=mask)
-    for mine, expected in zip(found, expected_of(decoder, inputs, memory, first)[:3], strict=True):
+    outputs = decoder(inputs, memory, decoder.initial_state(ops.convert_to_tensor(first)), memory_mask=mask)
+    for mine, expected in zip(outputs, expected_of(decoder, inputs, memory, first), strict=True):
         np.testing.assert_allclose(to_numpy(mine), expected, atol=1e-5)
+
+
+def test_the_initial_state_is_as_in_a_keras_rnn(decoder, data):
+    inputs, memory, first, _ = data
+    zero, first = np.zeros((B, U), "float32"), ops.convert_to_tensor(first)
+    listed = [first] if decoder.cell.cell == "gru" else [first, zero]
+    for given, same in ((None, zero), (first, listed)):
+        one = to_numpy(decoder(inputs, memory, given)[0])
+        np.testing.assert_array_equal(one, to_numpy(decoder(inputs, memory, same)[0]))
 
 
 def test_stepping_gives_the_same_and_the_attention_weights(decoder, data):
     inputs, memory, first, mask = data
-    _, states, contexts, alphas = expected_of(decoder, inputs, memory, first)
+    outputs, alphas = expected_of(decoder, inputs, memory, first)
     state, prepared = decoder.initial_state(ops.convert_to_tensor(first)), decoder.prepare(memory)
     for i in range(T):
-        context, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
-        np.testing.assert_allclose(to_numpy(context), contexts[:, i], atol=1e-5)
+        output, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
+        np.testing.assert_allclose(to_numpy(output), outputs[:, i], atol=1e-5)
         np.testing.assert_allclose(to_numpy(weights), alphas[:, i], atol=1e-5)
-        np.testing.assert_allclose(to_numpy(state[0]), states[:, i], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(state[0]), outputs[:, i, :U], atol=1e-5)
 
 
 def test_rows_of_one_sentence_share_its_memory(decoder, data):
@@ -114,16 +122,16 @@ def test_padding_of_the_memory_changes_nothing(decoder, data):
     plain = decoder(inputs, memory, start, memory_mask=mask)
     longer = np.concatenate([memory, np.full((B, 4, D), 1e3, "float32")], 1)
     padded = decoder(inputs, longer, start, memory_mask=np.pad(mask, ((0, 0), (0, 4))))
-    for one, other in zip(plain, padded, strict=True):
-        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
+    np.testing.assert_allclose(to_numpy(plain[0]), to_numpy(padded[0]), atol=1e-5)
+    np.testing.assert_allclose(np.pad(plain[1], ((0, 0), (0, 0), (0, 4))), to_numpy(padded[1]), atol=1e-5)
 
 
 def test_a_sentence_without_words_has_contexts_of_zero(decoder, data):
     inputs, memory, first, mask = data
     start = decoder.initial_state(ops.convert_to_tensor(first))
-    _, states, contexts = decoder(inputs, memory, start, memory_mask=mask & [[True], [False]])
-    assert (to_numpy(contexts)[1] == 0).all()
-    assert np.isfinite(to_numpy(states)).all()
+    outputs, weights = map(to_numpy, decoder(inputs, memory, start, memory_mask=mask & [[True], [False]]))
+    assert (outputs[1, :, U:] == 0).all() and (weights[1] == 0).all()
+    assert np.isfinite(outputs).all()
 
 
 def test_the_mask_of_the_memory_arrives_by_itself(decoder, data):
@@ -140,13 +148,11 @@ def test_the_mask_of_the_memory_arrives_by_itself(decoder, data):
 def test_any_attention_whose_weights_are_of_one_head_will_do(data):
     inputs, memory, _, mask = data
     decoder = AttentionDecoder(ScaledDotProductAttention(), units=D)
-    first = ops.convert_to_tensor(memory[:, 0])
-    queries, _, contexts = decoder(inputs, memory, decoder.initial_state(first), memory_mask=mask)
+    outputs, _ = decoder(inputs, memory, ops.convert_to_tensor(memory[:, 0]), memory_mask=mask)
     scores = np.einsum("bd,bsd->bs", memory[:, 0], memory) / np.sqrt(D)
     weights = np.where(mask, np.exp(scores), 0)
     expected = np.einsum("bs,bsd->bd", weights / weights.sum(-1, keepdims=True), memory)
-    np.testing.assert_allclose(to_numpy(contexts)[:, 0], expected, atol=1e-5)
-    np.testing.assert_array_equal(to_numpy(queries)[:, 0], memory[:, 0])
+    np.testing.assert_allclose(to_numpy(outputs)[:, 0, D:], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("window", ["monotonic", "predictive"])
@@ -154,11 +160,12 @@ def test_the_position_reaches_an_attention_with_a_window(data, window):
     inputs, memory, first, mask = data
     decoder = AttentionDecoder(LuongAttention("general", window, half_width=1), units=U, cell="rnn")
     start = decoder.initial_state(ops.convert_to_tensor(first))
-    _, _, contexts = decoder(inputs, memory, start, memory_mask=mask)
+    outputs, forced = decoder(inputs, memory, start, memory_mask=mask)
     state, prepared = start, decoder.prepare(memory)
     for i in range(T):
-        context, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
-        np.testing.assert_allclose(to_numpy(context), to_numpy(contexts)[:, i], atol=1e-5)
+        output, weights, state = decoder.step(inputs[:, i], state, prepared, i, mask)
+        np.testing.assert_allclose(to_numpy(output), to_numpy(outputs)[:, i], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(weights), to_numpy(forced)[:, i], atol=1e-5)
         if window == "monotonic":
             near = np.abs(np.arange(S) - i) <= 1
             np.testing.assert_array_equal(to_numpy(weights) > 0, near & mask)

@@ -16,7 +16,7 @@ MASK = np.arange(S) < np.array(LENGTHS)[:, None]
 def random_decoder(window=None, **options):
     options = {"cell": "lstm", "num_layers": 2, "readout_dim": R, **options}
     decoder = LuongDecoder(LuongAttention("general", window, half_width=2), U, **options)
-    decoder(np.zeros((B, T, E)), np.zeros((B, S, D)), decoder.stack.zero_state(B))
+    decoder(np.zeros((B, T, E)), np.zeros((B, S, D)))
     rng = np.random.default_rng(0)
     for weight in decoder.trainable_variables:
         weight.assign(rng.normal(size=weight.shape) * 0.5)
@@ -55,8 +55,9 @@ def loop(decoder, inputs, memory, start):
 def test_equals_a_loop_over_words_and_steps_alike(input_feeding, window):
     decoder, inputs, memory, start = random_decoder(window, input_feeding=input_feeding)
     readouts, alphas = loop(decoder, inputs, memory, start)
-    found = to_numpy(decoder(inputs, memory, start, memory_mask=MASK))
-    np.testing.assert_allclose(found, readouts, atol=1e-5)
+    outputs, weights = decoder(inputs, memory, start, memory_mask=MASK)
+    np.testing.assert_allclose(to_numpy(outputs), readouts, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(weights), alphas, atol=1e-5)
     state, prepared = decoder.initial_state(start), decoder.prepare(memory)
     for t in range(T):
         readout, weights, state = decoder.step(
@@ -84,9 +85,9 @@ def test_rows_of_one_sentence_share_its_memory():
 
 def test_what_was_read_is_fed_to_the_next_step_alone():
     decoder, inputs, memory, start = random_decoder()
-    before = to_numpy(decoder(inputs, memory, start))
+    before = to_numpy(decoder(inputs, memory, start)[0])
     decoder.C.assign(to_numpy(decoder.C) + 1)
-    after = to_numpy(decoder(inputs, memory, start))
+    after = to_numpy(decoder(inputs, memory, start)[0])
     np.testing.assert_allclose(after[:, 0], before[:, 0], atol=1e-6)
     assert np.abs(after[:, 1:] - before[:, 1:]).max() > 1e-3
     assert random_decoder(input_feeding=False)[0].C is None
@@ -95,12 +96,15 @@ def test_what_was_read_is_fed_to_the_next_step_alone():
 @pytest.mark.parametrize("input_feeding", [True, False])
 def test_dropout_between_layers_works_in_training_alone(input_feeding):
     decoder, inputs, memory, start = random_decoder(dropout=0.5, input_feeding=input_feeding)
-    silent = to_numpy(decoder(inputs, memory, start))
-    np.testing.assert_array_equal(silent, to_numpy(decoder(inputs, memory, start, training=False)))
-    assert np.abs(to_numpy(decoder(inputs, memory, start, training=True)) - silent).max() > 1e-3
+    silent = to_numpy(decoder(inputs, memory, start)[0])
+    np.testing.assert_array_equal(silent, to_numpy(decoder(inputs, memory, start, training=False)[0]))
+    assert np.abs(to_numpy(decoder(inputs, memory, start, training=True)[0]) - silent).max() > 1e-3
 
 
 def test_any_attention_will_do():
     decoder = LuongDecoder(BahdanauAttention(3), 4)
-    start = decoder.stack.zero_state(B)
-    assert tuple(decoder(np.ones((B, T, E)), np.ones((B, S, D)), start).shape) == (B, T, 4)
+    inputs, memory = np.ones((B, T, E)), np.ones((B, S, D))
+    outputs, weights = decoder(inputs, memory)
+    assert (tuple(outputs.shape), tuple(weights.shape)) == ((B, T, 4), (B, T, S))
+    from_zero, _ = decoder(inputs, memory, decoder.stack.zero_state(B))
+    np.testing.assert_array_equal(to_numpy(outputs), to_numpy(from_zero))

@@ -225,6 +225,13 @@ def test_every_trainable_weight_gets_a_gradient(name, random_model):
 def test_stepping_equals_teacher_forcing(random_model, beam_width):
     model, (source, target_in) = random_model, random_batch(np.random.default_rng(0))
     logits = to_numpy(model((source, target_in)))
+    if model.attends:
+        again, forced = map(to_numpy, model((source, target_in), return_attention_weights=True))
+        np.testing.assert_array_equal(again, logits)
+        assert forced.shape == (*target_in.shape, source.shape[1]) and forced.dtype == "float32"
+    else:
+        with pytest.raises(ValueError, match=f"{type(model).__name__} does not attend"):
+            model((source, target_in), return_attention_weights=True)
     rows, length = target_in.shape
     state = model.initial_state(model.encode(source), beam_width, length)
     for t in range(length):
@@ -236,6 +243,7 @@ def test_stepping_equals_teacher_forcing(random_model, beam_width):
         if not model.attends:
             continue
         weights = to_numpy(state["attention_weights"]).reshape(rows, beam_width, -1)
+        np.testing.assert_allclose(weights, np.repeat(forced[:, t, None], beam_width, 1), atol=1e-5)
         if getattr(model, "sizes", {}).get(
             "window"
         ):  # a Gaussian takes from it, and a place may have no words

@@ -1,5 +1,6 @@
 """The contract itself: what the base supplies and what it leaves to a model."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -8,11 +9,11 @@ from keraszoo.models import TranslationModel
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments"), [("encode", (None,)), ("initial_state", (None,)), ("step", (None, None))]
+    ("method", "count"), [("encode", 1), ("decode", 2), ("initial_state", 1), ("step", 2)]
 )
-def test_the_base_is_abstract(method, arguments):
+def test_the_base_is_abstract(method, count):
     with pytest.raises(TypeError, match=f"TranslationModel is abstract: a model supplies {method}."):
-        getattr(TranslationModel(5, 5), method)(*arguments)
+        getattr(TranslationModel(5, 5), method)(*[None] * count)
 
 
 def test_the_mask_is_what_is_not_padding():
@@ -22,6 +23,10 @@ def test_the_mask_is_what_is_not_padding():
 
 def test_config_and_shape():
     model = TranslationModel(5, 7, source_pad_id=2)
-    assert model.compute_output_shape(((3, 4), (3, 6))) == (3, 6, 7)
+    inputs = keras.Input((4,), dtype="int32"), keras.Input((None,), dtype="int32")
+    model.built = True
+    assert model(inputs).shape == (None, None, 7)
+    logits, weights = model(inputs, return_attention_weights=True)
+    assert (logits.shape, weights.shape) == ((None, None, 7), (None, None, 4))
     again = TranslationModel.from_config(model.get_config())
     assert (again.source_vocabulary_size, again.target_vocabulary_size, again.source_pad_id) == (5, 7, 2)
