@@ -1,4 +1,4 @@
-"""Everything about the package stands in pyproject.toml; this file is for tools that still look for it."""
+"""Runs setuptools for tools that need a setup.py; the package is described in pyproject.toml."""
 
 from setuptools import setup
 
