@@ -12,7 +12,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.plots import attention_heatmap
 from keraszoo.plots.entity_html import html_page, save_html
-from keraszoo.text.words import merge_subwords
+from keraszoo.text.subwords import merge_subwords
 
 SENTENCES = [
     "Where did you park the car?",

@@ -19,8 +19,7 @@ from pathlib import Path
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.saving.atomic import replacing
-from keraszoo.text.cleaning import clean_pairs, one_of_each, split_pairs, words_of
-from keraszoo.text.parallel import read_pairs
+from keraszoo.text.parallel import clean_pairs, one_of_each, read_pairs, split_pairs, words_of
 
 HELD_OUT = 2000
 FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")

@@ -91,7 +91,7 @@ def plot(model, sentence, picture, subwords):
         translator.require_attention()
         translation = translator.translate_details([sentence])[0]
         from keraszoo.plots import attention_heatmap
-        from keraszoo.text.words import merge_subwords
+        from keraszoo.text.subwords import merge_subwords
 
         drawn = translation.source_tokens, translation.tokens, translation.attention_weights
         attention_heatmap(*(drawn if subwords else merge_subwords(*drawn)), path=picture)

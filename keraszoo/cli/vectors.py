@@ -113,14 +113,12 @@ def coverage(
     as_json: Annotated[bool, Option("--json", help="As a JSON object a line.")] = False,
 ):
     """Say how much of a corpus has vectors: tokens, types, entity tokens, by back-off step."""
-    from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
-    from keraszoo.text.token_files import read_sentences
-    from keraszoo.text.vector_coverage import tokens_of
-    from keraszoo.text.word_vectors import WordVectors
+    from keraszoo.text.tagged_files import read_sentences
+    from keraszoo.text.word_vectors import DEFAULT_BACKOFF, WordVectors, check_backoff
 
     backoff = check_backoff(backoff or DEFAULT_BACKOFF)
     sentences = {corpus: list(read_sentences(corpus, kind, rules)) for corpus in corpora}
-    words = {word for some in sentences.values() for sentence in some for word in tokens_of(sentence)}
+    words = {word for some in sentences.values() for sentence in some for word in sentence.tokens}
     read = WordVectors.read(vectors, format, words, backoff, "skip" if skip_damaged else "error")
     with console.results() as write:
         for corpus, some in sentences.items():
@@ -163,8 +161,7 @@ def neighbours(
     skip_damaged: SkipDamaged = False,
 ):
     """Print the words with the nearest vectors, and their cosines."""
-    from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
-    from keraszoo.text.word_vectors import WordVectors
+    from keraszoo.text.word_vectors import DEFAULT_BACKOFF, WordVectors, check_backoff
 
     backoff = check_backoff(backoff or DEFAULT_BACKOFF)
     read = WordVectors.read(vectors, format, damaged="skip" if skip_damaged else "error")
@@ -220,7 +217,7 @@ def _save(vectors, output, dtype="float32"):
 def _file_format(output):
     """The format that the name of a file asks for; None for a name without an ending: a directory."""
     ending = os.path.splitext(output.removesuffix(".gz"))[1]
-    formats = {".bin": "binary", ".txt": "word2vec", ".vec": "fasttext", "": None}
+    formats = {".bin": "binary", ".txt": "word2vec", ".vec": "word2vec", "": None}
     if ending not in formats or (not ending and output.endswith(".gz")):
         raise KerasZooError(
             f"{output}: expected a name in .bin, .txt, .vec, or without an ending, got {ending!r}"

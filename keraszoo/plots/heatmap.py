@@ -17,8 +17,8 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
     pyplot is not touched: there is no window, and no figure that somebody must close.
 
     Args:
-        source_tokens: list of S str: words (see `keraszoo.text.words.merge_subwords`) or subword pieces, of
-            which those that continue a word are shown with a leading "·".
+        source_tokens: list of S str: words (see `merge_subwords`) or subword pieces. Pieces that continue a
+            word are shown with a leading "·".
         target_tokens: list of T str.
         attention_weights: (T, S), from 0 to 1. Of several heads, pass one or their mean.
         path: where to save the picture; the ending chooses the format, .png if there is none. Missing

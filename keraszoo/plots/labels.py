@@ -1,6 +1,6 @@
 """Words as a picture can show them: cut, made visible, and in a font that has their letters."""
 
-from keraszoo.text.words import WORD_START
+from keraszoo.text.subwords import WORD_START
 
 LONGEST_LABEL = 24  # letters
 

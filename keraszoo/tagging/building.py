@@ -7,9 +7,9 @@ from keraszoo.errors import DataError, RecipeError
 from keraszoo.tagging.entity_tagger import vocabulary_sizes
 from keraszoo.tagging.recipe import TAGGING_MODELS, TAGGING_PRESETS
 from keraszoo.tasks.recipe_errors import suggestion
-from keraszoo.text.backoff import DEFAULT_BACKOFF
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
+from keraszoo.text.word_vectors import DEFAULT_BACKOFF
 
 OPTIONS = {
     "scheme": "IOB2",

@@ -132,7 +132,7 @@ class GraphFeatures:
 
 
 def graph_form(words, name):
-    """The form of words under which a back-off looks for them; see `keraszoo.text.backoff`."""
+    """The form of words under which a back-off looks for them; see `keraszoo.text.word_vectors`."""
     import tensorflow as tf
 
     if name == "capital":

@@ -7,7 +7,7 @@ import numpy as np
 
 from keraszoo.errors import DataError
 from keraszoo.tagging.results import tagged_text
-from keraszoo.text.columns import column_lines, read_columns, retagged_lines
+from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
 from keraszoo.text.lines import shown_name
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import Token
@@ -67,7 +67,7 @@ def tag_columns(tagger, path, write=None, **columns):
     corpus = read_columns(path, tag_column=None, **columns)
     found = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
     if write is None:
-        return retagged_lines(corpus, [tagged.tags for tagged in found])
+        return lines_with_tags(corpus, [tagged.tags for tagged in found])
     texts = (joined(tagged, tagger.model.attends) for tagged in found)
     return [line for text in texts for line in write(text, {"text": text.text})]
 

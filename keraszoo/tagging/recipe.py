@@ -25,9 +25,9 @@ from keraszoo.tasks.recipe_base import (
     Section,
 )
 from keraszoo.tasks.recipe_file import FilePath, PathOrName
-from keraszoo.text.backoff import DEFAULT_BACKOFF, check_backoff
 from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
+from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
 TAGGING_MODELS = {
     "attention": "AttentionTagger",

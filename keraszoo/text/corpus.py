@@ -1,19 +1,33 @@
-"""A parallel corpus as token ids in flat arrays, in memory or mapped from a directory."""
+"""A parallel corpus as token ids in flat arrays, in memory or mapped from a directory.
 
+    header.json                              numbers of pairs and tokens, number types, special ids, dropped
+    source_ids.bin, target_ids.bin           the ids of all sentences, concatenated
+    source_offsets.bin, target_offsets.bin   int64, where each sentence begins; one more than there are pairs
+
+All numbers are little-endian.
+"""
+
+import contextlib
+import io
 import itertools
-from typing import NamedTuple
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+import pydantic
 
 from keraszoo.errors import DataError
-from keraszoo.text import corpus_files
+from keraszoo.saving import atomic
+from keraszoo.text.lines import located
 from keraszoo.text.token_rows import TokenRows, flattened
 
 CHUNK = 20_000  # pairs that are Python lists at a time
+FORMAT = "keraszoo parallel corpus 1"
+SIDES = ("source", "target")
 
 
 class SpecialIds(NamedTuple):
-    """The ids of one side's `<pad>`, `<s>` and `</s>`."""
+    """The ids of `<pad>`, `<s>` and `</s>` of one side."""
 
     pad_id: int
     start_id: int
@@ -23,16 +37,16 @@ class SpecialIds(NamedTuple):
 class ParallelCorpus:
     """Pairs of sentences as token ids, without `<s>` and `</s>`.
 
-    The ids of a side are one flat array (uint16 where the vocabulary allows, else int32) and int64 offsets: a
-    pair of 25 + 25 tokens takes about 120 bytes. A corpus made with a `directory` is written there chunk by
-    chunk and mapped into memory, so its size is bounded by the disk alone; `open` takes it up again.
+    The ids of a side are one flat array (uint16 if the vocabulary is small enough, otherwise int32) with
+    int64 offsets: a pair of 25 + 25 tokens takes about 120 bytes. A corpus with a `directory` is written
+    there in chunks and mapped into memory, so only the disk limits its size.
 
-    Made by `from_pairs`, `from_ids` or `open`.
+    Use `from_pairs`, `from_ids` or `open` to make one.
 
     Attributes:
         sources, targets: `TokenRows`.
         source_special, target_special: `SpecialIds`.
-        dropped: how many pairs were left out, `{"blank": n, "too_long": n}`.
+        dropped: the number of pairs left out, `{"blank": n, "too_long": n}`.
 
     Example:
 
@@ -45,7 +59,7 @@ class ParallelCorpus:
         if len(sources) != len(targets):
             raise DataError(f"{len(sources)} source sentences, but {len(targets)} target sentences")
         if len(sources) == 0:
-            raise DataError("an empty corpus: no pair at all")
+            raise DataError("an empty corpus: expected at least one pair")
         self.sources = sources
         self.targets = targets
         self.source_special = SpecialIds(*source_special)
@@ -56,45 +70,44 @@ class ParallelCorpus:
     def from_pairs(cls, pairs, source_subwords, target_subwords, max_length=None, directory=None):
         """Encodes pairs of sentences.
 
-        Pairs with a side that is blank or has no token are dropped and counted, and so are pairs with a side
-        of more than `max_length` tokens.
+        Pairs with a blank side, a side without tokens, or a side of more than `max_length` tokens are dropped
+        and counted.
 
         Args:
             pairs: an iterable of (source, target) strings, as `read_pairs` gives it; read once, in chunks.
             source_subwords: the `Subwords` of the source side.
             target_subwords: those of the target side; the same object for a joint vocabulary.
-            max_length: the most tokens of a side, `</s>` not counted; no limit if not given.
-            directory: where to write the arrays; in memory if not given. A corpus that is there is replaced
-                when the new one is whole; anything else that is there is an error.
+            max_length: the largest number of tokens of a side, without `</s>`; no limit by default.
+            directory: where to write the arrays; by default they stay in memory. An existing corpus is
+                replaced once the new one is complete; other existing files are an error.
 
         Returns:
             A `ParallelCorpus`.
 
         Raises:
-            DataError: no pair at all or none left, text that is no valid Unicode, or a directory that cannot
-                be written.
+            DataError: no pair is left, text that is not valid Unicode, or a directory that cannot be written.
         """
+        sides = (source_subwords, target_subwords)
         dropped = {"blank": 0, "too_long": 0}
-        chunks = _encoded(pairs, source_subwords, target_subwords, max_length, dropped)
-        specials = [SpecialIds(s.pad_id, s.start_id, s.end_id) for s in (source_subwords, target_subwords)]
-        dtypes = [_dtype(s.vocabulary_size) for s in (source_subwords, target_subwords)]
+        chunks = _encoded(pairs, sides, max_length, dropped)
+        special = [SpecialIds(side.pad_id, side.start_id, side.end_id) for side in sides]
+        dtypes = [np.dtype("<u2" if side.vocabulary_size <= 65_536 else "<i4") for side in sides]
         if directory is not None:
-
-            def describe(count):
-                _check_any(count, dropped)
-                return {"special": dict(zip(corpus_files.SIDES, specials, strict=True)), "dropped": dropped}
-
-            corpus_files.write(directory, chunks, dtypes, describe)
+            _write_directory(Path(directory), chunks, dtypes, special, dropped)
             return cls.open(directory)
-        sources, targets = _in_memory(chunks, dtypes)
-        _check_any(len(sources), dropped)
-        return cls(sources, targets, *specials, dropped)
+        files = [(io.BytesIO(), io.BytesIO()) for _ in sides]
+        _write_rows(chunks, dtypes, files, dropped)
+        rows = [
+            TokenRows(np.frombuffer(ids.getbuffer(), dtype), np.frombuffer(offsets.getbuffer(), "<i8"))
+            for (ids, offsets), dtype in zip(files, dtypes, strict=True)
+        ]
+        return cls(*rows, *special, dropped)
 
     @classmethod
     def from_ids(cls, source_ids, target_ids, *, pad_id, start_id, end_id):
-        """A corpus of ids that exist already, with the same special ids on both sides.
+        """Makes a corpus of existing ids, with the same special ids on both sides.
 
-        Every pair is kept, also one of no tokens: pair i here is pair i there.
+        Every pair is kept, including pairs without tokens.
 
         Args:
             source_ids: a list of lists (or arrays) of ids, without `<s>` and `</s>`.
@@ -108,27 +121,34 @@ class ParallelCorpus:
         """
         special = SpecialIds(pad_id, start_id, end_id)
         sides = [TokenRows.from_lists(rows) for rows in (source_ids, target_ids)]
-        for name, side in zip(("source", "target"), sides, strict=True):
-            wrong = (side.ids < 0) | np.isin(side.ids, special)
-            if wrong.any():
-                place = int(wrong.argmax())
-                row = int(np.searchsorted(side.offsets, place, side="right")) - 1
+        for name, side in zip(SIDES, sides, strict=True):
+            wrong = np.flatnonzero((side.ids < 0) | np.isin(side.ids, special))
+            if len(wrong):
+                row = int(np.searchsorted(side.offsets, wrong[0], side="right")) - 1
                 raise DataError(
-                    f"{name} sentence {row} holds the id {side.ids[place]}; ids must not be negative, "
-                    f"nor be those of <pad>, <s> or </s>, {tuple(special)}"
+                    f"{name} sentence {row} holds the id {side.ids[wrong[0]]}; expected ids that are not "
+                    f"negative and not those of <pad>, <s> and </s>, {tuple(special)}"
                 )
         return cls(*sides, special, special)
 
     @classmethod
     def open(cls, directory):
-        """Maps a corpus that `from_pairs` wrote; sizes are checked against the header, tokens are not read.
+        """Maps a corpus written by `from_pairs`. File sizes are checked, token ids are not read.
 
         Raises:
-            DataError: no such directory, not a corpus, or a file that is cut or too long, which is named.
+            DataError: with the file: no such directory, not a corpus, or a file of the wrong size.
         """
-        sources, targets, header = corpus_files.read(directory)
-        specials = [SpecialIds(*header["special"][side]) for side in corpus_files.SIDES]
-        return cls(sources, targets, *specials, header["dropped"])
+        directory = atomic.locate(directory)
+        header = _read_header(directory)
+        rows = []
+        for name in SIDES:
+            side = getattr(header, name)
+            ids = _mapped(directory / f"{name}_ids.bin", side.dtype, side.tokens)
+            path = directory / f"{name}_offsets.bin"
+            offsets = _mapped(path, "int64", header.pairs + 1)
+            with located(path):
+                rows.append(TokenRows(ids, offsets))
+        return cls(*rows, *(header.special[name] for name in SIDES), header.dropped)
 
     @property
     def source_lengths(self):
@@ -141,60 +161,122 @@ class ParallelCorpus:
         return self.targets.lengths
 
     def source(self, i):
-        """The ids of source sentence i: int32 (length,)."""
+        """Returns the ids of source sentence i: int32 (length,)."""
         return self.sources[i]
 
     def target(self, i):
-        """The ids of target sentence i: int32 (length,)."""
+        """Returns the ids of target sentence i: int32 (length,)."""
         return self.targets[i]
 
     def __len__(self):
         return len(self.sources)
 
 
-def _encoded(pairs, source_subwords, target_subwords, max_length, dropped):
+def _encoded(pairs, sides, max_length, dropped):
     """Yields chunks of kept pairs as two lists of lists of ids; counts the others in `dropped`."""
     pairs = iter(pairs)
     while chunk := list(itertools.islice(pairs, CHUNK)):
-        sources, targets = (
-            subwords.encode([pair[side] for pair in chunk])
-            for side, subwords in enumerate((source_subwords, target_subwords))
-        )
-        kept = []
-        for (source_text, target_text), source, target in zip(chunk, sources, targets, strict=True):
+        texts = list(zip(*chunk, strict=True))
+        encoded = [subwords.encode(side) for subwords, side in zip(sides, texts, strict=True)]
+        kept = [], []
+        for source_text, target_text, source, target in zip(*texts, *encoded, strict=True):
             if not (source and target and source_text.strip() and target_text.strip()):
                 dropped["blank"] += 1
             elif max_length is not None and max(len(source), len(target)) > max_length:
                 dropped["too_long"] += 1
             else:
-                kept.append((source, target))
-        yield [source for source, _ in kept], [target for _, target in kept]
+                kept[0].append(source)
+                kept[1].append(target)
+        yield kept
 
 
-def _dtype(vocabulary_size):
-    return "uint16" if vocabulary_size <= 65_536 else "int32"
+def _write_rows(chunks, dtypes, files, dropped):
+    """Writes chunks of rows into files (ids, offsets), two per side.
 
-
-def _in_memory(chunks, dtypes):
-    """Two `TokenRows` of chunks of lists of ids, appended to buffers that grow: no id is there twice."""
-    sides = [(bytearray(), bytearray()) for _ in dtypes]
+    Returns:
+        The number of pairs, and a list of the number of tokens of each side.
+    """
+    pairs, tokens = 0, [0, 0]
+    for _, offsets_file in files:
+        offsets_file.write(bytes(8))
     for chunk in chunks:
-        for (ids, ends), rows, dtype in zip(sides, chunk, dtypes, strict=True):
-            new_ids, offsets = flattened(rows, dtype)
-            before = len(ids) // new_ids.itemsize
-            ids += new_ids.tobytes()
-            ends += (before + offsets[1:]).tobytes()
-    return [
-        TokenRows(np.frombuffer(ids, dtype), np.concatenate([[0], np.frombuffer(ends, "int64")]))
-        for (ids, ends), dtype in zip(sides, dtypes, strict=True)
-    ]
+        pairs += len(chunk[0])
+        for side, (ids_file, offsets_file) in enumerate(files):
+            ids, offsets = flattened(chunk[side], dtypes[side])
+            ids_file.write(ids.tobytes())
+            offsets_file.write((offsets[1:] + tokens[side]).astype("<i8").tobytes())
+            tokens[side] += len(ids)
+    if pairs == 0 and any(dropped.values()):
+        counts = f"{dropped['blank']} blank, {dropped['too_long']} too long"
+        raise DataError(f"no pair is left of {sum(dropped.values())}: {counts}")
+    if pairs == 0:
+        raise DataError("an empty corpus: expected at least one pair")
+    return pairs, tokens
 
 
-def _check_any(count, dropped):
-    if count == 0:
-        total = sum(dropped.values())
-        raise DataError(
-            f"no pair is left of {total}: {dropped['blank']} blank, {dropped['too_long']} too long"
-            if total
-            else "an empty corpus: no pair at all"
-        )
+def _write_directory(directory, chunks, dtypes, special, dropped):
+    """Writes a corpus next to `directory` and moves it there once it is complete."""
+    try:
+        with (
+            atomic.replacing(directory, check=lambda: _check_replaceable(directory)) as folder,
+            contextlib.ExitStack() as stack,
+        ):
+            names = [[f"{side}_{name}.bin" for name in ("ids", "offsets")] for side in SIDES]
+            files = [[stack.enter_context(open(folder / name, "wb")) for name in side] for side in names]
+            pairs, tokens = _write_rows(chunks, dtypes, files, dropped)
+            sides = [_Side(tokens=n, dtype=dtype.name) for n, dtype in zip(tokens, dtypes, strict=True)]
+            both = dict(zip(SIDES, sides, strict=True))
+            special = dict(zip(SIDES, special, strict=True))
+            header = _Header(format=FORMAT, pairs=pairs, special=special, dropped=dropped, **both)
+            (folder / "header.json").write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"cannot write the corpus: {error.strerror or error}", directory) from None
+
+
+def _check_replaceable(directory):
+    if directory.is_dir() and any(directory.iterdir()):
+        _read_header(directory)
+    elif directory.exists() and not directory.is_dir():
+        raise DataError("expected a directory for the corpus, got a file", directory)
+
+
+_Count = Annotated[int, pydantic.Field(ge=0, strict=True)]
+
+
+class _Side(pydantic.BaseModel):
+    tokens: _Count
+    dtype: Literal["uint16", "int32"]
+
+
+class _Header(pydantic.BaseModel):
+    format: Literal[FORMAT]
+    pairs: _Count
+    source: _Side
+    target: _Side
+    special: Annotated[dict[Literal[SIDES], tuple[_Count, _Count, _Count]], pydantic.Field(min_length=2)]
+    dropped: dict[str, _Count]
+
+
+def _read_header(directory):
+    path = directory / "header.json"
+    try:
+        return _Header.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"not the directory of a parallel corpus: {error.strerror}", path) from None
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        problem = f"{where}: {first['msg']}".removeprefix(": ")
+        raise DataError(f"damaged header of a parallel corpus: {problem}", path) from None
+
+
+def _mapped(path, dtype, count):
+    """Maps a file as a read-only array of numbers; an empty file cannot be mapped."""
+    dtype = np.dtype(dtype).newbyteorder("<")
+    try:
+        size = path.stat().st_size
+        if size != count * dtype.itemsize:
+            raise DataError(f"damaged corpus: expected {count * dtype.itemsize} bytes, got {size}", path)
+        return np.memmap(path, dtype, mode="r", shape=(count,)) if count else np.zeros(0, dtype)
+    except OSError as error:
+        raise DataError(f"damaged corpus: {error.strerror}", path) from None

@@ -1,4 +1,4 @@
-"""Lines of text: read as they stand, whatever is around them, and written whole or not at all."""
+"""Reads and writes lines of text, plain or gzip."""
 
 import contextlib
 import gzip
@@ -8,21 +8,19 @@ import zlib
 from keraszoo.errors import DataError
 from keraszoo.saving.whole_file import whole_file
 
-LONGEST_LINE = 1 << 24  # bytes; a longer one is not a sentence but a file of another kind
+LONGEST_LINE = 1 << 24  # bytes; a file with a longer line is not text
 BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(path):
-    r"""Reads the lines of a UTF-8 text, one after the other; blank ones are kept.
+    r"""Reads the lines of a UTF-8 file one by one. Blank lines are kept.
 
-    A line ends with `\n` or `\r\n` and with nothing else: U+2028, U+0085, form feeds and lone carriage
-    returns stay inside it, so that lines of two files never shift against each other. A byte order mark at
-    the start is dropped. Everything else is passed on as it stands, no-break spaces and control characters
-    too: what becomes of them is the vocabulary's business (`Subwords` normalises by NFKC).
+    Only `\n` and `\r\n` end a line. U+2028, U+0085, form feeds and lone carriage returns stay inside it, so
+    the lines of parallel files cannot shift against each other. A byte order mark at the start is dropped.
+    Nothing else is changed; `Subwords` normalises text by NFKC.
 
     Args:
-        path: the file, plain or gzip (known by its first bytes, whatever its name), or `"-"` for standard
-            input.
+        path: the file, plain or gzip (recognised by its first bytes), or `"-"` for standard input.
 
     Returns:
         An iterator of strings. An empty file gives none.
@@ -44,7 +42,7 @@ def read_lines(path):
 
 
 def write_lines(path, lines):
-    """Writes lines as UTF-8, all of them or none: see `whole_file`.
+    """Writes lines as UTF-8. If `lines` raises, the old file stays; see `whole_file`.
 
     Raises:
         DataError: the file cannot be written.
@@ -54,54 +52,66 @@ def write_lines(path, lines):
 
 
 def raw_lines(path):
-    """Yields the lines of a file as bytes, without the line end and the byte order mark."""
+    """Yields the lines of a file as bytes, without line ends and byte order mark."""
     number = 0
+    with open_bytes(path, line=lambda: number + 1) as file:
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                message = f"expected one sentence per line, got a line above {LONGEST_LINE:,} bytes"
+                raise DataError(message, shown_name(path), number)
+            if number == 1:
+                line = line.removeprefix(BOM)
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+@contextlib.contextmanager
+def open_bytes(path, line=lambda: None):
+    """Opens a plain or gzip file, or standard input for `"-"`, to read bytes.
+
+    Args:
+        path: the file.
+        line: called when gzip turns out to be damaged; returns the current line, for the message.
+
+    Raises:
+        DataError: the file cannot be opened or read.
+    """
     try:
-        with _opened(path) as file:
-            while line := file.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                    raise DataError(
-                        f"a line above {LONGEST_LINE:,} bytes: not one sentence a line",
-                        shown_name(path),
-                        number,
-                    )
-                if number == 1:
-                    line = line.removeprefix(BOM)
-                yield line.removesuffix(b"\n").removesuffix(b"\r")
+        if str(path) == "-":
+            yield sys.stdin.buffer
+            return
+        with open(path, "rb", buffering=1 << 20) as file:
+            if str(path).endswith(".gz") or file.peek(2)[:2] == b"\x1f\x8b":
+                with gzip.open(file) as unpacked:
+                    yield unpacked
+            else:
+                yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"damaged gzip: {error}", shown_name(path), number + 1) from None
+        raise DataError(f"damaged gzip: {error}", shown_name(path), line()) from None
     except OSError as error:
         raise DataError(f"cannot read: {error.strerror or error}", shown_name(path)) from None
 
 
 def decoded(line, path, number):
-    """A line of `raw_lines` as text; DataError, with its number, for what is none."""
+    """Decodes a line of `raw_lines`; raises a DataError with file and line if it is not text."""
     if b"\0" in line:
         raise DataError("a NUL byte: a binary file, or text that is not UTF-8", shown_name(path), number)
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"not UTF-8: byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line",
-            shown_name(path),
-            number,
-        ) from None
-
-
-def shown_name(path):
-    """What messages call a file."""
-    return "<stdin>" if str(path) == "-" else path
+        message = f"not UTF-8: byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
+        raise DataError(message, shown_name(path), number) from None
 
 
 @contextlib.contextmanager
-def _opened(path):
-    if str(path) == "-":
-        yield sys.stdin.buffer
-        return
-    with open(path, "rb") as file:
-        if str(path).endswith(".gz") or file.peek(2)[:2] == b"\x1f\x8b":
-            with gzip.open(file) as unpacked:
-                yield unpacked
-        else:
-            yield file
+def located(path, line=None):
+    """Adds the file, and the line if given, to the message of a DataError raised inside."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(str(error), path, line) from None
+
+
+def shown_name(path):
+    """Returns the name of a file in messages."""
+    return "<stdin>" if str(path) == "-" else path

@@ -1,18 +1,17 @@
-"""Numbers in words, in English and German: a small translation task without data, exact and not monotone.
+"""Numbers in words, in English and German: a small, exact translation task that needs no data.
 
-"twenty-one" is "einundzwanzig", and "two hundred" one word: the order turns round, and words split and merge.
+It is not monotone: "twenty-one" is "einundzwanzig", and "two hundred" is one word in German.
 """
 
 import random
 
 from keraszoo.errors import KerasZooError
 
-# Up to here a number has a word of its own, from which the others are made.
-LARGEST_OWN_WORD = 20
+LARGEST_OWN_WORD = 20  # larger numbers are composed of the words of smaller ones
 
 
 def number_pairs(numbers):
-    """Returns numbers in words, English and German.
+    """Writes numbers in words, in English and German.
 
     Args:
         numbers: iterable of int, 0 or more.
@@ -36,23 +35,23 @@ def number_pairs(numbers):
 
 
 def split_numbers(count_train, count_test, maximum, seed):
-    """Draws distinct numbers to train on and others to test on, of all lengths up to `maximum`.
+    """Draws distinct numbers to train and to test on, of all lengths up to `maximum`.
 
-    Each number of digits gets an equal share as far as there are so many numbers, so that small numbers are
-    not lost among the large. Numbers up to 20 have words of their own and are all in training: nobody can
-    guess "zero". Those held out are new combinations of known words.
+    Each number of digits gets an equal share, as far as there are enough numbers. Numbers up to 20 have words
+    of their own and are all in the training part, because no model can guess "zero". The test part holds new
+    combinations of known words.
 
     Args:
         count_train: how many numbers to train on, at least 21.
         count_test: how many to hold out.
         maximum: the largest number that may be drawn.
-        seed: the same seed gives the same numbers.
+        seed: int; the same seed gives the same numbers.
 
     Returns:
-        (train, test): two lists of distinct int from 0 to `maximum`, in random order, with none in common.
+        (train, test): two disjoint lists of distinct int from 0 to `maximum`, in random order.
 
     Raises:
-        KerasZooError: there are not so many numbers, or too few are left to train on.
+        KerasZooError: there are not enough numbers, or too few to train on.
 
     Example:
 
@@ -68,13 +67,13 @@ def split_numbers(count_train, count_test, maximum, seed):
         )
     if count_train + count_test > maximum + 1:
         raise KerasZooError(
-            f"{count_train} + {count_test} distinct numbers asked for, "
-            f"but there are {maximum + 1} from 0 to {maximum}"
+            f"cannot draw {count_train} + {count_test} distinct numbers: "
+            f"there are {maximum + 1} from 0 to {maximum}"
         )
     rng = random.Random(seed)
     drawn = []
     ranges = _ranges_by_length(len(own), maximum)
-    for i, numbers in enumerate(ranges):  # the short ranges first, so that the long ones take up what is left
+    for i, numbers in enumerate(ranges):  # short ranges first; the long ones share the rest
         share = (count_train + count_test - len(own) - len(drawn)) // (len(ranges) - i)
         drawn += rng.sample(numbers, min(share, len(numbers)))
     rng.shuffle(drawn)
@@ -84,7 +83,7 @@ def split_numbers(count_train, count_test, maximum, seed):
 
 
 def _ranges_by_length(minimum, maximum):
-    """The numbers from `minimum` to `maximum` by their number of digits, the shortest range first."""
+    """Splits the numbers from `minimum` to `maximum` by their number of digits, the shortest range first."""
     ranges = []
     while minimum <= maximum:
         end = min(10 ** len(str(minimum)), maximum + 1)

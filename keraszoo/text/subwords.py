@@ -1,38 +1,42 @@
-"""Subwords: text to ids and back by a sentencepiece model."""
+"""Subwords: text to ids and back by a sentencepiece model, and from pieces to words."""
 
 import io
 import pathlib
 import random
 import re
 
+import numpy as np
+
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.saving.whole_file import whole_file
+from keraszoo.text.lines import located
 
-HOW_TO_TRAIN = (
-    "train one with `Subwords.train`, or with spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
+SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}  # ids in the models trained here
+HOW_TO_TRAIN = "train one with `Subwords.train`, or with spm_train " + " ".join(
+    f"--{name}={id_}" for name, id_ in SPECIAL.items()
 )
-
 SYMBOL = re.compile(rb"<(?=(pad|unk|/?s)>)")
+WORD_START = "\u2581"  # sentencepiece's mark for a blank before a piece
+ALONE = ("<s>", "</s>", "<pad>")
+THREADS = 2
 
 
 class Subwords:
-    """A vocabulary of subwords: a sentencepiece model of the kind `bpe` or `unigram`.
+    """A vocabulary of subwords: a sentencepiece model of the type `bpe` or `unigram`.
 
-    The model is a string of bytes (sentencepiece's own `.model` file), and everything is read from it: two
-    `Subwords` are equal if their bytes are. Text is normalised by the rule inside the model; the models
-    trained here use sentencepiece's `nmt_nfkc`: NFKC, control characters dropped, every kind of blank turned
-    into one space, none at the ends. `decode(encode(x)) == x` for text that is so normalised and has no
-    character unknown to the model.
+    The bytes of the model (a `.model` file of sentencepiece) are the whole state: two `Subwords` with the
+    same bytes are equal. The model contains its own rule of normalisation; the models trained here use
+    sentencepiece's `nmt_nfkc`: NFKC, no control characters, every run of blanks is one space, none at the
+    ends. `decode(encode(x)) == x` holds for normalised text whose characters are all known.
 
-    The ids of `<pad>`, `<s>` and `</s>` never come out of text: the characters `<s>` in a sentence are three
-    ordinary characters.
+    Text never gives the ids of `<pad>`, `<s>` and `</s>`: the characters `<s>` in a sentence are ordinary
+    characters.
 
     Args:
-        model_bytes: the model, as `model_bytes` of another or as a file made by sentencepiece holds it. It
-            must have all of pad, `<s>`, `</s>` and unknown, under any numbers.
+        model_bytes: the model. It must define pad, `<s>`, `</s>` and unknown, with any ids.
 
     Raises:
-        DataError: bytes that are not a sentencepiece model, or a model that lacks one of the four.
+        DataError: the bytes are not a sentencepiece model, or one of the four symbols is missing.
 
     Example:
 
@@ -50,19 +54,23 @@ class Subwords:
     """
 
     def __init__(self, model_bytes):
+        import sentencepiece
+
         self.model_bytes = bytes(model_bytes)
-        self._processor = _processor(self.model_bytes)
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes or b"-")
+        except RuntimeError:
+            size = len(self.model_bytes)
+            raise DataError(f"not a sentencepiece model ({size} bytes); {HOW_TO_TRAIN}") from None
         self.vocabulary_size = self._processor.vocab_size()
         self.pad_id = self._processor.pad_id()
         self.start_id = self._processor.bos_id()
         self.end_id = self._processor.eos_id()
         self.unknown_id = self._processor.unk_id()
         ids = {"pad": self.pad_id, "<s>": self.start_id, "</s>": self.end_id, "<unk>": self.unknown_id}
-        missing = [name for name, id_ in ids.items() if id_ < 0]
+        missing = " and no ".join(name for name, id_ in ids.items() if id_ < 0)
         if missing:
-            raise DataError(
-                f"the sentencepiece model has no {' and no '.join(missing)} symbol; {HOW_TO_TRAIN}"
-            )
+            raise DataError(f"the sentencepiece model has no {missing} symbol; {HOW_TO_TRAIN}")
 
     @classmethod
     def train(
@@ -71,44 +79,40 @@ class Subwords:
         vocabulary_size=8000,
         model_type="bpe",
         character_coverage=1.0,
+        *,
         max_sentences=5_000_000,
         seed=0,
-        threads=2,
     ):
-        """Learns a vocabulary from sentences; nothing touches the disk.
+        """Learns a vocabulary from sentences. Nothing is written to disk.
 
-        For a joint vocabulary of two languages give it the sentences of both, one after the other. The ids
-        are pad 0, unknown 1, `<s>` 2, `</s>` 3. The same sentences and arguments give the same bytes.
+        For a joint vocabulary of two languages, pass the sentences of both. The ids are pad 0, unknown 1,
+        `<s>` 2, `</s>` 3. The same sentences and arguments give the same bytes.
 
         Args:
-            sentences: any iterable of strings, read once. Blank ones are skipped, and, as in sentencepiece,
-                those above 4,192 bytes.
-            vocabulary_size: the number of ids in all, with the four special ones and the single characters.
+            sentences: an iterable of strings, read once. Blank sentences are skipped, and (as in
+                sentencepiece) those above 4,192 bytes.
+            vocabulary_size: the total number of ids, including special ids and single characters.
             model_type: `"bpe"` or `"unigram"`.
-            character_coverage: the share of the running characters that get an id; the rarest of the rest are
-                unknown. 1.0 keeps every character.
-            max_sentences: of more sentences than this, a random sample of this size is used; they are in
-                memory meanwhile.
+            character_coverage: the share of the characters of the text that get an id; the rarest of the
+                others are unknown. 1.0 keeps every character.
+            max_sentences: from a longer text, a random sample of this many sentences is used. The sample is
+                held in memory.
             seed: of that sample.
-            threads: how many threads sentencepiece may use.
 
         Returns:
             A `Subwords`.
 
         Raises:
-            DataError: no text at all, or text that is no valid Unicode.
-            KerasZooError: a vocabulary too large or too small for the sentences (the message names the
-                limit), or an unknown `model_type`. An error that `sentences` raises itself comes through as
-                it is.
+            DataError: no text, or text that is not valid Unicode.
+            KerasZooError: a vocabulary too large or too small for the sentences (the message gives the
+                limit), or an unknown `model_type`. Errors raised by `sentences` are passed on.
         """
         import sentencepiece
 
         if model_type not in ("bpe", "unigram"):
             raise KerasZooError(f'model_type must be "bpe" or "unigram", got {model_type!r}')
         if not 0 < character_coverage <= 1:
-            raise KerasZooError(
-                f"character_coverage must lie above 0 and at most 1, got {character_coverage}"
-            )
+            raise KerasZooError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
         if vocabulary_size < 6:
             raise KerasZooError(
                 f"vocabulary_size must be at least 6 (four are special), got {vocabulary_size}"
@@ -122,12 +126,9 @@ class Subwords:
                 vocab_size=vocabulary_size,
                 model_type=model_type,
                 character_coverage=character_coverage,
-                num_threads=threads,
-                pad_id=0,
-                unk_id=1,
-                bos_id=2,
-                eos_id=3,
+                num_threads=THREADS,
                 minloglevel=2,
+                **SPECIAL,
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise _training_error(str(error), len(sample), vocabulary_size) from None
@@ -135,42 +136,39 @@ class Subwords:
 
     @classmethod
     def load(cls, path):
-        """Reads a model file, as `save` or sentencepiece writes it.
+        """Reads a model file written by `save` or by sentencepiece.
 
         Raises:
-            DataError: no such file, not a sentencepiece model, or one without the four special symbols; the
-                message names the file.
+            DataError: with the file: no such file, not a sentencepiece model, or a missing symbol.
         """
         try:
-            return cls(pathlib.Path(path).read_bytes())
+            with located(path):
+                return cls(pathlib.Path(path).read_bytes())
         except OSError as error:
             raise DataError(f"cannot read the sentencepiece model: {error.strerror}", path) from None
-        except DataError as error:
-            raise DataError(str(error), path) from None
 
     def save(self, path):
-        """Writes the model file, all of it or nothing: see `whole_file`."""
+        """Writes the model file; see `whole_file`."""
         with whole_file(path) as file:
             file.write(self.model_bytes)
 
-    def encode(self, texts, threads=2):
+    def encode(self, texts):
         """Turns texts into ids, without `<s>` and `</s>`.
 
         Args:
-            texts: a list of strings. A blank one gives no ids.
-            threads: how many threads to use.
+            texts: a list of strings. A blank string gives no ids.
 
         Returns:
-            A list of lists of ids in `[0, vocabulary_size)`, one for each text.
+            A list of lists of ids in `[0, vocabulary_size)`, one per text.
 
         Raises:
-            DataError: something that is not a list of strings, or text that is no valid Unicode.
+            DataError: `texts` is not a list of strings, or a text is not valid Unicode.
         """
         if isinstance(texts, (str, bytes)):
             raise DataError(f"encode takes a list of strings, got one {type(texts).__name__}")
         texts = list(texts)
         try:
-            return self._processor.encode(texts, num_threads=threads)
+            return self._processor.encode(texts, num_threads=THREADS)
         except (TypeError, RuntimeError):
             for number, text in enumerate(texts):
                 _utf8(text, f"text {number}")
@@ -183,34 +181,28 @@ class Subwords:
             ids: a list of lists (or arrays) of ids.
 
         Returns:
-            A list of strings, one for each list of ids.
+            A list of strings, one per list of ids.
 
         Raises:
             DataError: an id outside `[0, vocabulary_size)`.
         """
-        rows = [[int(id_) for id_ in row] for row in ids]
-        if not rows:
-            return []
-        try:
-            return self._processor.decode(rows)
-        except IndexError:
-            self._check(id_ for row in rows for id_ in row)
-            raise
+        rows = [self._checked(row) for row in ids]
+        return self._processor.decode(rows) if rows else []
 
     def pieces(self, ids):
-        """The subwords of one list of ids as strings; `▁` stands for the space before a word.
+        """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.
 
         Raises:
             DataError: an id outside `[0, vocabulary_size)`.
         """
-        ids = [int(id_) for id_ in ids]
-        self._check(ids)
-        return [self._processor.id_to_piece(id_) for id_ in ids]
+        return [self._processor.id_to_piece(id_) for id_ in self._checked(ids)]
 
-    def _check(self, ids):
-        for id_ in ids:
-            if not 0 <= id_ < self.vocabulary_size:
-                raise DataError(f"id {id_} is outside the vocabulary of {self.vocabulary_size}")
+    def _checked(self, ids):
+        ids = [int(id_) for id_ in ids]
+        if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:
+            wrong = next(id_ for id_ in ids if not 0 <= id_ < self.vocabulary_size)
+            raise DataError(f"id {wrong} is outside the vocabulary of {self.vocabulary_size}")
+        return ids
 
     def __len__(self):
         return self.vocabulary_size
@@ -225,10 +217,77 @@ class Subwords:
         return f"<Subwords: {self.vocabulary_size} pieces>"
 
 
-def _sample(sentences, size, seed):
-    """At most `size` of the sentences that are not blank, as bytes, each with the same chance.
+def join_pieces(pieces):
+    """Joins subword pieces into words and tells which word each piece belongs to.
 
-    sentencepiece can sample too, but draws otherwise in every process.
+    A piece that begins with U+2581 starts a word, other pieces continue the last one; `<s>`, `</s>` and
+    `<pad>` are words of their own.
+
+    Args:
+        pieces: list of str, as sentencepiece gives them.
+
+    Returns:
+        (words, indices): list of str; list of int, one per piece, ascending.
+
+    Example:
+
+    >>> join_pieces(["▁ein", "und", "zwanzig", "▁Hunde", ".", "</s>"])
+    (['einundzwanzig', 'Hunde.', '</s>'], [0, 0, 0, 1, 1, 2])
+    """
+    words, indices = [], []
+    starts = True
+    for piece in pieces:
+        alone = piece in ALONE
+        if starts or alone or piece.startswith(WORD_START):
+            words.append("")
+        words[-1] += piece
+        indices.append(len(words) - 1)
+        starts = alone
+    return [word.replace(WORD_START, " ").strip() for word in words], indices
+
+
+def merge_subwords(source_pieces, target_pieces, attention_weights):
+    """Turns attention between subword pieces into attention between words.
+
+    Weights are summed over the pieces of a source word and averaged over those of a target word, so rows that
+    sum to 1 still do.
+
+    Args:
+        source_pieces: list of S str.
+        target_pieces: list of T str.
+        attention_weights: (T, S).
+
+    Returns:
+        (source_words, target_words, attention_weights): lists of str, and a float32 array of target words by
+        source words.
+
+    Raises:
+        KerasZooError: the attention weights have another shape.
+
+    Example:
+
+    >>> merge_subwords(["▁ab", "c"], ["▁x", "▁y", "z"], [[0.5, 0.5], [1, 0], [0, 0]])
+    (['abc'], ['x', 'yz'], array([[1. ], [0.5]], dtype=float32))
+    """
+    attention_weights = np.asarray(attention_weights, "float32")
+    shape = (len(target_pieces), len(source_pieces))
+    if attention_weights.shape != shape:
+        raise KerasZooError(
+            f"attention_weights: expected shape {shape} (target pieces, source pieces), "
+            f"got {attention_weights.shape}"
+        )
+    source_words, source_indices = join_pieces(source_pieces)
+    target_words, target_indices = join_pieces(target_pieces)
+    merged = np.zeros((len(target_words), len(source_words)), "float32")
+    np.add.at(merged, np.ix_(target_indices, source_indices), attention_weights)
+    merged /= np.bincount(target_indices, minlength=len(target_words))[:, None]
+    return source_words, target_words, merged
+
+
+def _sample(sentences, size, seed):
+    """Draws at most `size` sentences that are not blank, as bytes, all with the same probability.
+
+    sentencepiece can sample as well, but its samples differ between processes.
     """
     draw = random.Random(seed)
     sample = []
@@ -237,8 +296,8 @@ def _sample(sentences, size, seed):
         data = _utf8(sentence, f"sentence {number}")
         if not data.strip():
             continue
-        # sentencepiece cuts the names of its symbols out of what it learns from; a blank keeps it from that,
-        # so that their characters are learnt as any others.
+        # sentencepiece removes the names of its symbols from the training text. A blank prevents that, so
+        # that their characters are learnt like any others.
         data = SYMBOL.sub(b"< ", data) if b"<" in data else data
         count += 1
         if len(sample) < size:
@@ -257,29 +316,17 @@ def _utf8(text, what):
         raise DataError(f"{what} is not valid Unicode: a lone surrogate at character {error.start}") from None
 
 
-def _processor(model_bytes):
-    import sentencepiece
-
-    if model_bytes:
-        try:
-            return sentencepiece.SentencePieceProcessor(model_proto=model_bytes)
-        except RuntimeError:
-            pass
-    raise DataError(f"not a sentencepiece model ({len(model_bytes)} bytes); {HOW_TO_TRAIN}")
-
-
 def _training_error(message, count, vocabulary_size):
+    """Explains an error of sentencepiece's trainer."""
     if count == 0 or "all_chars_count" in message or "sentences_.empty()" in message:
-        return DataError(
-            f"no text to learn subwords from: {count} sentences, none with text of at most 4,192 bytes"
+        return DataError(f"no text to learn subwords from: {count} sentences, none of 1 to 4,192 bytes")
+    if limit := re.search(r"set it to a value <= (\d+)", message):
+        problem = f"too large for {count} sentences; the largest is {limit[1]}"
+    elif limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
+        problem = (
+            f"too small: the text has {int(limit[1]) - 4} different characters, with the special symbols "
+            f"{limit[1]}; increase it, or take a character_coverage below 1"
         )
-    if found := re.search(r"set it to a value <= (\d+)", message):
-        return KerasZooError(
-            f"vocabulary_size {vocabulary_size} is too large for {count} sentences; the largest is {found[1]}"
-        )
-    if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
-        return KerasZooError(
-            f"vocabulary_size {vocabulary_size} is too small: the text has {int(found[1]) - 4} different "
-            f"characters, with the special symbols {found[1]}; take more, or a character_coverage below 1"
-        )
-    return KerasZooError(f"sentencepiece cannot learn a vocabulary of {vocabulary_size}: {message}")
+    else:
+        problem = f"not possible: {message}"
+    return KerasZooError(f"vocabulary_size {vocabulary_size} is {problem}")

@@ -1,17 +1,18 @@
-"""Tags of tokens and the spans they spell: IO, IOB1, IOB2, BIOES and BILOU.
+"""Tags of tokens and the spans they mark: IO, IOB1, IOB2, BIOES and BILOU.
 
-A tag is `O` or a letter, a hyphen and a label: `B-PER`, `I-creative-work`. The letter says where in a span of
-that label the token stands; the schemes differ in their letters:
+A tag is `O`, or a letter, a hyphen and a label: `B-PER`, `I-creative-work`. The letter tells the position of
+the token in a span of that label. The schemes differ in their letters:
 
-    tokens   New    York   Mayor  Ed     Koch   Paris  Rome       two spans of one label touch: Paris, Rome
-    IO       I-LOC  I-LOC  O      I-PER  I-PER  I-LOC  I-LOC      and are one here
+    tokens   New    York   Mayor  Ed     Koch   Paris  Rome       Paris and Rome: two touching spans of one
+    IO       I-LOC  I-LOC  O      I-PER  I-PER  I-LOC  I-LOC      label, which IO cannot separate
     IOB1     I-LOC  I-LOC  O      I-PER  I-PER  I-LOC  B-LOC      B only where spans of one label touch
     IOB2     B-LOC  I-LOC  O      B-PER  I-PER  B-LOC  B-LOC
     BIOES    B-LOC  E-LOC  O      B-PER  E-PER  S-LOC  S-LOC
     BILOU    B-LOC  L-LOC  O      B-PER  L-PER  U-LOC  U-LOC
 
-Sequences that a scheme does not allow are read as conlleval of the CoNLL-2003 task reads them: a span begins
-where a letter says so or the label changes, and ends where a letter says so or something else begins.
+Sequences that a scheme does not allow are read as by conlleval of the CoNLL-2003 task: a span begins at a
+letter that begins one or where the label changes, and ends at a letter that ends one or where another span
+or `O` begins.
 """
 
 import functools
@@ -25,45 +26,57 @@ from keraszoo.errors import DataError, KerasZooError
 # The letters of the first token of a span, those between, the last one, and of a span of one token.
 SCHEMES = {"IO": "IIII", "IOB1": "IIII", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
 
-BEGINS = frozenset("BSU")  # a span begins here, whatever stands before
-ENDS = frozenset("ESLU")  # a span ends here, whatever follows
+BEGINS = frozenset("BSU")  # letters that always begin a span
+ENDS = frozenset("ESLU")  # letters that always end a span
 
 
 class Span(NamedTuple):
-    """A labelled stretch of tokens, `start` to `end`, the end exclusive."""
+    """A span of tokens with a label, from `start` to `end` (exclusive)."""
 
     label: str
     start: int
     end: int
 
 
-def split_tag(tag):
-    """Returns the letter and the label of a tag; `("O", "")` for `O`.
+@functools.lru_cache(4096)
+def split_tag(tag, scheme=None):
+    """Splits a tag into letter and label; `O` gives `("O", "")`.
 
     Raises:
-        DataError: neither `O` nor one of the letters B, I, E, S, L, U with a hyphen and a label.
+        DataError: not a tag of `scheme`, or of any scheme if none is given.
+        KerasZooError: an unknown scheme.
 
     Example:
 
     >>> split_tag("B-creative-work"), split_tag("O")
     (('B', 'creative-work'), ('O', ''))
     """
+    letters = "BIESLU" if scheme is None else letters_of(scheme)
     if tag == "O":
         return "O", ""
-    if len(tag) < 3 or tag[0] not in "BIESLU" or tag[1] != "-":
-        raise DataError(f"expected a tag such as O, B-PER or I-PER, got {tag!r}")
+    if len(tag) < 3 or tag[1] != "-" or tag[0] not in letters:
+        wanted = "such as O, B-PER or I-PER" if scheme is None else f"of {scheme}, with a letter of {letters}"
+        raise DataError(f"expected a tag {wanted}, got {tag!r}")
     return tag[0], tag[2:]
 
 
-def detect_scheme(sequences):
-    """Finds the scheme in which sequences of tags are written.
+def letters_of(scheme):
+    """Returns the letters of a scheme, without `O`, in the order in which `tag_names` lists them."""
+    if scheme not in SCHEMES:
+        raise KerasZooError(f"expected a tag scheme of {', '.join(SCHEMES)}, got {scheme!r}")
+    used = SCHEMES[scheme] + "B" * (scheme == "IOB1")
+    return "".join(letter for letter in "BILESU" if letter in used)
 
-    E or S mean BIOES, L or U mean BILOU, no letter but I means IO. Between IOB1 and IOB2 decides which
-    has fewer tags against it: an I that begins a span is none of IOB2, a B that need not be there none of
-    IOB1. Tags that are all `O` pass for IOB2.
+
+def detect_scheme(sequences):
+    """Detects the scheme of sequences of tags.
+
+    E or S mean BIOES, L or U mean BILOU, only I means IO. Between IOB1 and IOB2, the scheme with fewer
+    violations wins: IOB2 has no I that begins a span, IOB1 has no B where no span of the same label precedes.
+    Tags that are all `O` are IOB2.
 
     Args:
-        sequences: an iterable of sequences of tags, one for each sentence.
+        sequences: an iterable of sequences of tags, one per sentence.
 
     Returns:
         A key of `SCHEMES`.
@@ -76,37 +89,36 @@ def detect_scheme(sequences):
     >>> detect_scheme([["I-PER", "B-PER", "O"]]), detect_scheme([["B-PER", "I-PER"], ["I-LOC"], ["B-LOC"]])
     ('IOB1', 'IOB2')
     """
-    letters, begins_with_i, begins_needlessly = Counter(), 0, 0
+    letters, first = Counter(), Counter()  # first: letters of tags after another label
     for tags in sequences:
         before = ""
         for letter, label in map(split_tag, tags):
             letters[letter] += 1
-            begins_with_i += letter == "I" and label != before
-            begins_needlessly += letter == "B" and label != before
+            first[letter] += label != before
             before = label
-    last = {"BIOES": letters["E"] + letters["S"], "BILOU": letters["L"] + letters["U"]}
-    if all(last.values()):
+    bioes, bilou = letters["E"] + letters["S"], letters["L"] + letters["U"]
+    if bioes and bilou:
         counts = ", ".join(f"{letters[letter]} {letter}" for letter in "ESLU")
         raise DataError(f"expected tags of one scheme, got letters of BIOES and of BILOU: {counts}")
-    if any(last.values()):
-        return max(last, key=last.get)
+    if bioes or bilou:
+        return "BIOES" if bioes else "BILOU"
     if not letters["B"]:
         return "IO" if letters["I"] else "IOB2"
-    return "IOB2" if begins_with_i <= begins_needlessly else "IOB1"
+    return "IOB2" if first["I"] <= first["B"] else "IOB1"
 
 
 def spans(tags, scheme):
-    """The spans that tags spell; what the scheme does not allow is read as `repair` mends it.
+    """Returns the spans that tags mark. Tags that the scheme does not allow are read as `repair` does.
 
     Args:
         tags: a sequence of tags.
         scheme: a key of `SCHEMES`.
 
     Returns:
-        List of `Span`, in order; they do not overlap.
+        List of `Span`, in order and without overlap.
 
     Raises:
-        DataError: a tag of no scheme, or with a letter that this one does not have.
+        DataError: a tag that is not one of the scheme.
         KerasZooError: an unknown scheme.
 
     Example:
@@ -114,27 +126,20 @@ def spans(tags, scheme):
     >>> spans(["B-PER", "I-PER", "O", "I-LOC"], "IOB2")
     [Span(label='PER', start=0, end=2), Span(label='LOC', start=3, end=4)]
     """
-    letters_of(scheme)
-    found, start, before, ended = [], 0, "", False
-    for place, tag in enumerate(tags):
-        letter, label = _split(tag, scheme)
-        if label != before or ended or letter in BEGINS:
-            if before and not ended:
-                found.append(Span(before, start, place))
+    letters_of(scheme)  # also of no tags
+    result, start, before, ended = [], 0, "", True
+    for place, tag in enumerate([*tags, "O"]):
+        letter, label = split_tag(tag, scheme)
+        if ended or label != before or letter in BEGINS:
+            if before:
+                result.append(Span(before, start, place))
             start = place
-        ended = letter in ENDS
-        if ended:
-            found.append(Span(label, start, place + 1))
-        before = label
-    if before and not ended:
-        found.append(Span(before, start, len(tags)))
-    return found
+        before, ended = label, letter in ENDS
+    return result
 
 
 def tags_of(spans, length, scheme):
-    """The tags of spans, the inverse of `spans`.
-
-    Where spans of one label touch, IO cannot tell them apart.
+    """Returns the tags of spans: the inverse of `spans`, except that IO joins touching spans of one label.
 
     Args:
         spans: iterable of `Span`, in any order.
@@ -172,7 +177,7 @@ def tags_of(spans, length, scheme):
 
 
 def convert(tags, source, target):
-    """Tags of one scheme as tags of another; what `source` does not allow is mended on the way.
+    """Converts tags of one scheme to another; tags that `source` does not allow are repaired.
 
     Returns:
         Tuple of tags.
@@ -189,10 +194,10 @@ def convert(tags, source, target):
 
 
 def repair(tags, scheme):
-    """Makes tags valid in their scheme, without a change to a valid sequence.
+    """Makes tags valid in their scheme; valid sequences stay the same.
 
     Returns:
-        (tags, count): a tuple of tags, and how many of them are others than before.
+        (tags, count): a tuple of tags, and the number of changed tags.
 
     Raises:
         As `spans` does.
@@ -202,15 +207,15 @@ def repair(tags, scheme):
     >>> repair(["O", "I-PER", "I-PER", "I-LOC"], "IOB2")
     (('O', 'B-PER', 'I-PER', 'B-LOC'), 2)
     """
-    mended = convert(tags, scheme, scheme)
-    return mended, sum(old != new for old, new in zip(tags, mended, strict=True))
+    repaired = convert(tags, scheme, scheme)
+    return repaired, sum(old != new for old, new in zip(tags, repaired, strict=True))
 
 
 def tag_names(labels, scheme):
-    """All tags of some labels: `O` first, then label by label in alphabetical order.
+    """Returns all tags of labels: `O` first, then label by label in alphabetical order.
 
     Args:
-        labels: iterable of str; what occurs twice counts once.
+        labels: iterable of str; duplicates count once.
         scheme: a key of `SCHEMES`.
 
     Example:
@@ -218,17 +223,17 @@ def tag_names(labels, scheme):
     >>> tag_names(["PER", "LOC"], "IOB2")
     ('O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER')
     """
-    letters = sorted(letters_of(scheme) - {"O"}, key="BILESU".index)
+    letters = letters_of(scheme)
     return ("O", *(f"{letter}-{label}" for label in sorted(set(labels)) for letter in letters))
 
 
 def allowed_transitions(tags, scheme):
-    """Which tag may follow which, begin a sentence and end one.
+    """Returns which tag may follow which, begin a sentence and end one.
 
-    A sequence that keeps to all three is what `repair` leaves as it is.
+    These rules hold exactly for the sequences that `repair` does not change.
 
     Args:
-        tags: sequence of K tags, as `tag_names` gives them; tag k is that of id k.
+        tags: sequence of K tags, as `tag_names` gives them.
         scheme: a key of `SCHEMES`.
 
     Returns:
@@ -247,25 +252,9 @@ def allowed_transitions(tags, scheme):
     >>> start, end
     (array([ True,  True, False]), array([ True,  True,  True]))
     """
-    pairs = [("O", ""), *(_split(tag, scheme) for tag in tags)]
+    pairs = [("O", ""), *(split_tag(tag, scheme) for tag in tags)]
     allowed = np.array([[_may_follow(one, other, scheme) for other in pairs] for one in pairs])
-    return allowed[1:, 1:], allowed[0, 1:], allowed[1:, 0]  # outside a sentence it is as after an O
-
-
-def letters_of(scheme):
-    """The letters that tags of a scheme may have, `O` among them; a frozenset."""
-    if scheme not in SCHEMES:
-        raise KerasZooError(f"expected a tag scheme of {', '.join(SCHEMES)}, got {scheme!r}")
-    return frozenset(SCHEMES[scheme] + ("OB" if scheme == "IOB1" else "O"))
-
-
-@functools.lru_cache(4096)
-def _split(tag, scheme):
-    letter, label = split_tag(tag)
-    if letter not in letters_of(scheme):
-        known = ", ".join(sorted(letters_of(scheme)))
-        raise DataError(f"expected a tag of {scheme}, with a letter of {known}, got {tag!r}")
-    return letter, label
+    return allowed[1:, 1:], allowed[0, 1:], allowed[1:, 0]  # the ends of a sentence act as O
 
 
 def _may_follow(one, other, scheme):
@@ -274,7 +263,7 @@ def _may_follow(one, other, scheme):
     if scheme == "IOB1":
         if next_letter == "B":
             return label == next_label
-        letter = "I" if letter == "B" else letter
+        letter = letter.replace("B", "I")
     if label and label == next_label and letter in (first, inside) and next_letter in (inside, last):
         return True
     return letter in ("O", last, single) and next_letter in ("O", first, single)

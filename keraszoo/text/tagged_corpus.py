@@ -1,4 +1,4 @@
-"""Tokens with a tag each, sentence by sentence: what every reader of entities returns."""
+"""Tagged sentences and corpora: the result of every reader of entities."""
 
 import dataclasses
 
@@ -11,9 +11,9 @@ class TaggedSentence:
 
     Attributes:
         tokens: tuple of str.
-        tags: tuple of as many tags in IOB2, valid; empty where the file has none.
-        document: number of the document it is part of, from 0.
-        line: where it begins in its file, counted from 1.
+        tags: tuple of as many valid IOB2 tags; empty if the text has no tags.
+        document: the number of its document, from 0.
+        line: the line of its file where it begins, from 1.
     """
 
     tokens: tuple
@@ -24,15 +24,15 @@ class TaggedSentence:
 
 @dataclasses.dataclass(frozen=True)
 class TaggedCorpus:
-    """Sentences of one file, and what was met on the way to them.
+    """Tagged sentences, and what was changed when they were read.
 
     Attributes:
         sentences: list of `TaggedSentence`.
-        scheme: the tag scheme of the file, a key of `SCHEMES`; None where it has no tags.
-        repaired: how many tags its scheme did not allow where they stood; they were mended.
-        moved: how many entities begin or end inside a token and were widened to whole tokens.
-        dropped: how many entities have no token, or none that is not part of the entity before.
-        columns: what `retagged_lines` writes back into; None if the file has no columns.
+        scheme: the tag scheme of the file, a key of `SCHEMES`; None if it has no tags.
+        repaired: the number of tags that the scheme did not allow and that were repaired.
+        moved: the number of entities that began or ended inside a token and were widened to whole tokens.
+        dropped: the number of entities dropped because no token was left for them.
+        layout: for a file of columns its `Layout`, which `tagged_lines` needs; otherwise None.
 
     Example:
 
@@ -46,13 +46,11 @@ class TaggedCorpus:
     repaired: int = 0
     moved: int = 0
     dropped: int = 0
-    columns: object = dataclasses.field(default=None, repr=False)
+    layout: object = dataclasses.field(default=None, repr=False)
 
     @classmethod
     def join(cls, corpora):
-        """Joins corpora into one.
-
-        Documents are renumbered, counts are added up, and `columns` is None.
+        """Joins corpora: documents are renumbered, counts are added up.
 
         Args:
             corpora: list of at least one `TaggedCorpus`; the first one's `scheme` is kept.
@@ -71,7 +69,7 @@ class TaggedCorpus:
         return tuple(sorted({split_tag(tag)[1] for tag in tags} - {""}))
 
     def count_tokens(self):
-        """The number of tokens of all sentences."""
+        """Returns the number of tokens of all sentences."""
         return sum(len(sentence.tokens) for sentence in self.sentences)
 
     def __len__(self):

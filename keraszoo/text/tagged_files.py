@@ -1,8 +1,26 @@
-"""Reads tagged corpora from files of either format: columns or JSON lines."""
+"""Reads tagged corpora, and tokens for word vectors, from files of several formats.
 
-from keraszoo.text.columns import read_columns
-from keraszoo.text.json_spans import is_json_lines, read_spans, tagged_texts
-from keraszoo.text.tagged_corpus import TaggedCorpus
+text      raw text, tokenized as the taggers do (`keraszoo.text.tokens`)
+columns   one token per line with its tag, blank lines between sentences (`keraszoo.text.columns`)
+json      texts with entities, one JSON object per line; `.jsonl` (`keraszoo.text.json_spans`)
+tagged    running text of `word/TAG` or `word_TAG`, as in the Brown corpus and MASC
+"""
+
+import itertools
+import re
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.columns import BLANKS, DOCUMENT, read_columns
+from keraszoo.text.json_spans import is_json_lines, read_spans
+from keraszoo.text.lines import read_lines
+from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
+from keraszoo.text.tokens import tokenize
+
+KINDS = ("auto", "text", "columns", "json", "tagged")
+ENTITY_TAG = re.compile(r"O|[BIESLUM]-\S+")
+TAGGED = re.compile(r"(.+)[/_](?:[A-Z][A-Z|]*\$?|[^\w\s]{1,3}|-[LR][RCS]B-)")
+SENTENCE_END = re.compile(r"[.!?:;][\"'”’)\]]*$")
+LONGEST_RUN = 1000  # tokens; limits the runs of a text without full stops
 
 
 def read_tagged(path, rules="words", **columns):
@@ -19,9 +37,7 @@ def read_tagged(path, rules="words", **columns):
     Raises:
         DataError: as `read_columns` and `read_spans` do.
     """
-    if is_json_lines(path):
-        return tagged_texts(read_spans(path), rules)
-    return read_columns(path, **columns)
+    return read_spans(path, rules) if is_json_lines(path) else read_columns(path, **columns)
 
 
 def read_corpora(data):
@@ -48,3 +64,76 @@ def read_corpora(data):
             columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
     return tuple(corpora)
+
+
+def read_sentences(path, kind="auto", rules="words"):
+    r"""Reads a file of any kind as sentences, with tags if the file has entity tags.
+
+    Raw text is often broken into lines, so its sentences here are runs that end at a blank line or at a line
+    that ends like a sentence. In the other kinds a sentence or a line is a sentence.
+
+    Args:
+        path: the file, UTF-8, plain or gzip.
+        kind: one of `KINDS`; `"auto"` looks at the name and the first lines.
+        rules: how raw text is tokenized, see `tokenize`.
+
+    Returns:
+        An iterator of `TaggedSentence`, none without tokens. A file without words gives none.
+
+    Raises:
+        DataError: with file and line, as `read_lines`, `read_columns` and `read_spans` do.
+        KerasZooError: another `kind`, or unknown rules.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "text.txt")
+    >>> _ = file.write_text("Two dogs run\nover a hill. A cat sleeps.\n\nThe end\n")
+    >>> [sentence.tokens for sentence in read_sentences(file)]
+    [('Two', 'dogs', 'run', 'over', 'a', 'hill', '.', 'A', 'cat', 'sleeps', '.'), ('The', 'end')]
+    >>> _ = file.write_text("The_DT dog_NN 's_POS tail_NN ._.\n")
+    >>> [sentence.tokens for sentence in read_sentences(file)]
+    [('The', 'dog', "'s", 'tail', '.')]
+    """
+    if kind not in KINDS:
+        raise KerasZooError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "auto":
+        kind = find_kind(path)
+    if kind in ("columns", "json"):
+        return iter(read_columns(path) if kind == "columns" else read_spans(path, rules))
+    runs = _text_runs(path, rules) if kind == "text" else map(_untagged, read_lines(path))
+    return (TaggedSentence(tuple(run)) for run in runs if run)
+
+
+def find_kind(path):
+    """Detects the kind of a file by its name, or by its first 100 lines that are not blank.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    if is_json_lines(path):
+        return "json"
+    lines = itertools.islice((line for line in read_lines(path) if line.strip()), 100)
+    rows = [BLANKS.split(line.rstrip()) for line in lines if not line.startswith(DOCUMENT)]
+    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows):
+        return "columns"
+    tokens = [token for row in rows for token in row if token]
+    tagged = sum(1 for token in tokens if TAGGED.fullmatch(token))
+    return "tagged" if tagged > 0.9 * len(tokens) else "text"
+
+
+def _untagged(line):
+    """Returns the words of a line of `word_TAG`; MASC has some words without a tag."""
+    matches = ((token, TAGGED.fullmatch(token)) for token in line.split())
+    return [match[1] if match else token for token, match in matches]
+
+
+def _text_runs(path, rules):
+    run = []
+    for line in read_lines(path):
+        run.extend(token.text for token in tokenize(line, rules))
+        line = line.rstrip()
+        if not line or SENTENCE_END.search(line) or len(run) > LONGEST_RUN:
+            yield run
+            run = []
+    yield run

@@ -1,19 +1,18 @@
-"""From tokens to the numbers a tagger reads, and from its tags to numbers and back."""
+"""Turns tokens into the numbers a tagger reads, and tags into numbers and back."""
 
 import functools
-from collections import Counter
 
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.backoff import DEFAULT_BACKOFF, backoff_forms, check_backoff
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
+from keraszoo.text.word_vectors import DEFAULT_BACKOFF, backoff_forms, check_backoff
 
 UNKNOWN = 1  # the id of a word or a character that is not listed; 0 is padding
 
 _CAPITAL = r"\p{Lu}\p{Lt}"
-# The first that matches a whole token says its casing, counted from 1; the last matches any.
+# The casing of a token is the number, from 1, of the first expression that matches all of it.
 CASINGS = {
     "numeric": r"\p{N}[\p{N}.,:/-]*",
     "marks": r"[^\p{L}\p{N}]*",
@@ -26,29 +25,28 @@ CASINGS = {
 
 
 class TaggingVocabulary:
-    """What a tagger knows of text: words, characters, casing and tags, each as a number.
+    """The words, characters, casings and tags that a tagger knows, as numbers.
 
-    Ids of words and characters are 0 for padding, 1 for unknown, then from 2 on in their order: word i stands
-    for row i of the word vectors. A token has the id of the first of its forms that is listed, by the names
-    in `backoff` (see `keraszoo.text.backoff`). Casing is 0 for padding and then one of `CASINGS`, as in
-    Collobert et al. (2011) and Reimers and Gurevych (2017). Tags have ids from 0 on, `O` first: padding is no
-    tag.
+    Ids of words and characters are 0 for padding, 1 for unknown, then from 2 on in their order: word i has
+    row i of the word vectors. A token has the id of its first form that is listed, tried by the names in
+    `backoff` (see `BACKOFFS`). Casing is 0 for padding, then one of `CASINGS`, as in Collobert
+    et al. (2011) and Reimers and Gurevych (2017). Tags have ids from 0 on, `O` first; padding has no tag.
 
     Args:
-        words: iterable of str, no two alike: those that have a vector.
-        characters: iterable of single characters, no two alike.
-        labels: iterable of str, no two alike, the labels of the entities, in any order.
-        scheme: of the tags the model learns, a key of `SCHEMES`.
+        words: iterable of distinct str: those that have a vector.
+        characters: iterable of distinct single characters.
+        labels: iterable of distinct str, the labels of the entities, in any order.
+        scheme: of the tags the model predicts, a key of `SCHEMES`.
         backoff: names of `BACKOFFS`.
-        word_length: how many characters of a token are looked at; the rest of longer ones is passed over.
+        word_length: the number of characters of a token that are read.
         token_rules: how raw text becomes tokens, a key of `TOKEN_RULES`.
 
     Attributes:
         tags: tuple of the K tags.
 
     Raises:
-        DataError: words or characters that are alike, or of another kind.
-        KerasZooError: a name that is not known, or a `word_length` below 1.
+        DataError: words, characters or labels are not as above.
+        KerasZooError: an unknown name, or a `word_length` below 1.
 
     Example:
 
@@ -97,7 +95,7 @@ class TaggingVocabulary:
 
     @classmethod
     def from_sentences(cls, sentences, words, **options):
-        """A vocabulary of the characters and labels of tagged sentences, and of given words.
+        """Makes a vocabulary of the characters and labels of tagged sentences, and of given words.
 
         Args:
             sentences: iterable of `TaggedSentence`.
@@ -115,54 +113,52 @@ class TaggingVocabulary:
         return cls(words, sorted(characters), labels, **options)
 
     def word_id(self, token):
-        """The id of a token: of its first form that is listed, else `UNKNOWN`."""
+        """Returns the id of the first form of a token that is listed, otherwise `UNKNOWN`."""
         for form in backoff_forms(token, self.backoff):
             if form in self._word_ids:
                 return self._word_ids[form]
         return UNKNOWN
 
-    def character_ids(self, token):
-        """The ids of the first `word_length` characters of a token: list of int."""
-        return [self._character_ids.get(character, UNKNOWN) for character in token[: self.word_length]]
-
     def encode(self, sentences, length=None, word_length=None):
         """Turns sentences of tokens into padded arrays.
 
         Args:
-            sentences: list of B sentences, each a sequence of tokens; one without tokens is a row of padding.
-            length: T; the longest sentence's if not given. It is at least 1.
-            word_length: C, likewise of tokens, at most the vocabulary's own.
+            sentences: list of B sentences, each a sequence of tokens; an empty one is a row of padding.
+            length: T; by default that of the longest sentence, at least 1.
+            word_length: C; by default that of the longest token, at least 1 and at most the vocabulary's
+                `word_length`.
 
         Returns:
             Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T).
 
         Raises:
             DataError: a sentence of more than `length` tokens, or a token of more than `word_length`
-                characters that are looked at.
+                characters that are read.
         """
-        ids = [[self.word_id(token) for token in tokens] for tokens in sentences]
-        words = _padded(ids, length, "sentence", "tokens")
-        casings = _padded(
-            [list(map(casing_id, tokens)) for tokens in sentences], words.shape[1], "sentence", "tokens"
-        )
-        flat = [self.character_ids(token) for tokens in sentences for token in tokens]
-        spelt = _padded(flat, word_length, "token", "characters")
+        words = _padded([map(self.word_id, tokens) for tokens in sentences], length, "sentence", "tokens")
+        casing = _padded([map(casing_id, tokens) for tokens in sentences], length, "sentence", "tokens")
+        spelt = [
+            [self._character_ids.get(character, UNKNOWN) for character in token[: self.word_length]]
+            for tokens in sentences
+            for token in tokens
+        ]
+        spelt = _padded(spelt, word_length, "token", "characters")
         characters = np.zeros((*words.shape, spelt.shape[1]), "int32")
         characters[words != 0] = spelt
-        return {"words": words, "characters": characters, "casing": casings}
+        return {"words": words, "characters": characters, "casing": casing}
 
     def encode_tags(self, sequences, length=None):
-        """Turns tags in IOB2 into ids of the vocabulary's own scheme.
+        """Turns IOB2 tags into ids of the vocabulary's own scheme.
 
         Args:
             sequences: list of B sequences of tags.
-            length: T; the longest sequence's if not given. It is at least 1.
+            length: T; by default that of the longest sequence, at least 1.
 
         Returns:
-            int32 (B, T), 0 where a sequence has ended: that is `O`, and a mask must cover it.
+            int32 (B, T). Padding is 0, the id of `O`, and needs a mask.
 
         Raises:
-            DataError: a label that the vocabulary does not have, or more than `length` tags.
+            DataError: an unknown label, or more than `length` tags.
         """
         try:
             ids = [[self._tag_ids[tag] for tag in convert(tags, "IOB2", self.scheme)] for tags in sequences]
@@ -172,7 +168,7 @@ class TaggingVocabulary:
         return _padded(ids, length, "sentence", "tags")
 
     def decode_tags(self, ids, lengths):
-        """Turns ids of tags into tags, as the model gave them: in the vocabulary's scheme and unmended.
+        """Turns ids of tags into tags of the vocabulary's scheme, without repairing them.
 
         Args:
             ids: integer array (B, T).
@@ -181,17 +177,15 @@ class TaggingVocabulary:
         Returns:
             List of B tuples of tags.
         """
-        return [
-            tuple(self.tags[i] for i in row[:length])
-            for row, length in zip(np.asarray(ids).tolist(), lengths, strict=True)
-        ]
+        rows = zip(np.asarray(ids).tolist(), lengths, strict=True)
+        return [tuple(self.tags[i] for i in row[:length]) for row, length in rows]
 
     def transitions(self):
-        """Which tag may follow, begin and end: `allowed_transitions` of its tags."""
+        """Returns `allowed_transitions` of its tags: which may follow, begin and end."""
         return allowed_transitions(self.tags, self.scheme)
 
     def as_dict(self):
-        """Everything it is made of, as JSON can hold it; `from_dict` reads it."""
+        """Returns the arguments of the constructor as JSON values; `from_dict` reads them."""
         return {
             "words": list(self.words),
             "characters": "".join(self.characters),
@@ -204,10 +198,10 @@ class TaggingVocabulary:
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a vocabulary of what `as_dict` returned.
+        """Makes a vocabulary from the result of `as_dict`.
 
         Raises:
-            DataError: keys that are missing or too many, or values of another kind.
+            DataError: missing or additional keys, or values of another type.
             KerasZooError: as the class does.
         """
         try:
@@ -228,7 +222,7 @@ class TaggingVocabulary:
 
 @functools.lru_cache(1 << 16)
 def casing_id(token):
-    """How a token is written: the number, from 1, of the first of `CASINGS` that matches it.
+    """Returns the casing of a token: the number, from 1, of the first of `CASINGS` that matches it.
 
     Example:
 
@@ -236,27 +230,26 @@ def casing_id(token):
     >>> [list(CASINGS)[casing_id(token) - 1] for token in tokens]
     ['numeric', 'marks', 'with digits', 'lower', 'upper', 'capital', 'mixed']
     """
-    for i, expression in enumerate(CASINGS.values(), start=1):
-        if compile_expression(expression).fullmatch(token):
-            return i
-    raise DataError(f"expected a token, a string, got {token!r}")
+    matches = (compile_expression(expression).fullmatch(token) for expression in CASINGS.values())
+    return next(i for i, match in enumerate(matches, start=1) if match)
 
 
 def _distinct(items, what, longest=None):
-    """The items as a tuple, if they are strings that are not empty and differ."""
-    items = tuple(items)
+    """Returns the items as a tuple if they are distinct strings that are not empty."""
+    items, seen = tuple(items), set()
     for item in items:
         if not isinstance(item, str) or not item or (longest and len(item) > longest):
             kind = "single characters" if longest else "strings that are not empty"
             raise DataError(f"{what}: expected {kind}, got {item!r}")
-    if len(set(items)) != len(items):
-        twice = next(item for item, count in Counter(items).items() if count > 1)
-        raise DataError(f"{what}: expected them to differ, got {twice!r} twice")
+        if item in seen:
+            raise DataError(f"{what}: expected them to differ, got {item!r} twice")
+        seen.add(item)
     return items
 
 
 def _padded(rows, length, what, of):
-    """Rows of numbers as an int32 array, filled up with 0."""
+    """Returns rows of numbers as an int32 array, padded with 0."""
+    rows = [list(row) for row in rows]
     longest = max(map(len, rows), default=0)
     length = max(1, longest) if length is None else length
     if longest > length:

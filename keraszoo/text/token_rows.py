@@ -1,4 +1,4 @@
-"""Rows of token ids of unequal length, in two flat arrays."""
+"""Rows of token ids of different lengths, in two flat arrays."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from keraszoo.errors import DataError
 
 
 class TokenRows:
-    """Many sentences of token ids as one flat array and the offsets that cut it.
+    """Many sentences of token ids as one flat array and the offsets of the sentences in it.
 
-    Row i is `ids[offsets[i]:offsets[i + 1]]`. Ten million sentences are two arrays, not ten million lists,
-    and either may be a memory map.
+    Row i is `ids[offsets[i]:offsets[i + 1]]`. Ten million sentences are two arrays instead of ten million
+    lists. Both arrays may be memory maps.
 
     Args:
         ids: integer array (tokens,), of any integer type.
-        offsets: int64 array (rows + 1,), rising from 0 to the number of tokens.
+        offsets: int64 array (rows + 1,), ascending from 0 to the number of tokens.
 
     Raises:
-        DataError: offsets that do not start at 0, fall, or do not end at the number of tokens.
+        DataError: offsets that are not as above.
 
     Example:
 
@@ -29,13 +29,9 @@ class TokenRows:
     """
 
     def __init__(self, ids, offsets):
-        if (
-            len(offsets) == 0
-            or offsets[0] != 0
-            or offsets[-1] != len(ids)
-            or np.any(offsets[1:] < offsets[:-1])
-        ):
-            raise DataError(f"damaged offsets: they must rise from 0 to the number of tokens, {len(ids)}")
+        ends = (offsets[0], offsets[-1]) if len(offsets) else None
+        if ends != (0, len(ids)) or np.any(offsets[1:] < offsets[:-1]):
+            raise DataError(f"damaged offsets: expected them to ascend from 0 to {len(ids)} tokens")
         self.ids = ids
         self.offsets = offsets
         self.lengths = np.diff(offsets).astype("int32")
@@ -46,7 +42,7 @@ class TokenRows:
         return cls(*flattened(rows, dtype))
 
     def gather(self, indices):
-        """The rows at `indices`, one after the other.
+        """Returns the rows at `indices`, concatenated.
 
         Args:
             indices: integer array (n,).
@@ -56,8 +52,7 @@ class TokenRows:
         """
         indices = np.asarray(indices)
         lengths = self.lengths[indices]
-        # Token p of the result lies in the flat array as far behind its row's start as p lies behind the
-        # row's start here.
+        # From the start of each row in the result to its start in the flat array.
         shift = self.offsets[indices] - (np.cumsum(lengths, dtype="int64") - lengths)
         positions = np.repeat(shift, lengths) + np.arange(lengths.sum(dtype="int64"))
         return self.ids[positions].astype("int32"), lengths
@@ -73,7 +68,11 @@ class TokenRows:
 
 
 def flattened(rows, dtype="int32"):
-    """A list of lists of ids as flat ids of type `dtype` and int64 offsets (rows + 1,)."""
+    """Flattens a list of lists of ids.
+
+    Returns:
+        (ids, offsets): array of type `dtype` (tokens,), int64 (rows + 1,).
+    """
     lengths = np.fromiter((len(row) for row in rows), dtype="int64", count=len(rows))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.fromiter((id_ for row in rows for id_ in row), dtype="int64", count=int(offsets[-1]))

@@ -1,44 +1,46 @@
-"""Tokens and sentences of raw text with their places, by regular expressions that a SavedModel can run too.
+"""Splits raw text into tokens and sentences, with regular expressions that also run in a SavedModel.
 
-The expressions keep to what RE2, the engine inside TensorFlow, and the `regex` package understand alike: no
-looking ahead or back, no word bounds, characters by their Unicode category. Where Python goes from match to
-match, `tensorflow_text.regex_split_with_offsets` does the same in a graph:
+The expressions mean the same to RE2, the engine inside TensorFlow, and to the `regex` package: no lookaround,
+no word boundaries, characters by Unicode category. In a graph, `tensorflow_text.regex_split_with_offsets`
+does what Python does here:
 
-    tokens     split by `BLANKS + "|" + rules.match`, keeping what matches `KEEP`; then, if there is a
-               `rules.part`, each of these split by it, keeping all
-    sentences  split by `BLANKS + "|" + SENTENCE`, keeping what matches `KEEP`
+    tokens     split by `BLANKS + "|" + rules.match`, keep what matches `KEEP`; if there is a `rules.part`,
+               split each token by it and keep everything
+    sentences  split by `BLANKS + "|" + SENTENCE`, keep what matches `KEEP`
 
-Every character but blanks is in exactly one token and in one sentence, and both are the text between their
-two places: `text[start:end] == token`, whatever the text is made of.
+Every character except blanks is in exactly one token and one sentence, and `text[start:end] == token` holds
+for any text.
 """
 
 import functools
 from collections import Counter
 from typing import NamedTuple
 
+import regex
+
 from keraszoo.errors import KerasZooError
 
-# What stands inside a class of characters. Zero-width spaces and byte order marks separate as blanks do.
+# The inside of character classes. Zero-width spaces and byte order marks count as blanks.
 _BLANK = "\\p{Z}\\p{Cc}\u200b\ufeff"
-_INLINE = "\\p{Z}\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u200b\ufeff"  # all of them but a line feed
+_INLINE = "\\p{Z}\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u200b\ufeff"  # all of them except a line feed
 _CLOSING = "\\p{Pe}\\p{Pf}\"'"
 _ENDING = ".!?\u2026\u3002\uff01\uff1f"
-_PICTURES = "\\p{So}\U0001f000-\U0001faff"  # with room for emoji that an engine does not know yet
+_PICTURES = "\\p{So}\U0001f000-\U0001faff"  # includes emoji of later Unicode versions
 
-# Letters, marks, digits, underscores: by what they are not, so that a letter no engine knows yet is one too.
+# Letters, marks, digits and underscores, by exclusion: includes letters of later Unicode versions.
 _WORD = f"[^{_BLANK}{_PICTURES}\\p{{Pd}}\\p{{Ps}}\\p{{Pe}}\\p{{Pi}}\\p{{Pf}}\\p{{Po}}\\p{{S}}]"
 _APOSTROPHE = "['\u2019]"
 
-# At the end stands no full stop, nor what closes; but tweets cut addresses off with "…".
+# An address does not end with a full stop or closing mark, but tweets cut addresses off with "…".
 _URL = f"(?i:https?://|www\\.)[^{_BLANK}<>]*(?:[^{_BLANK}{_CLOSING}<>\\p{{Po}}]/?|\u2026)"
-# Repetitions have limits where a long text without blanks would be read anew from every token on.
+# Repetitions are limited where a long text without blanks would otherwise take quadratic time.
 _MAIL = r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 _DOMAIN = (
     r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+){0,8}\.(?:com|org|net|edu|gov)(?:/[A-Za-z0-9_./-]*[A-Za-z0-9_/-])?"
 )
 _TITLE = "(?:Mr|Mrs|Ms|Dr|Prof|St|Mt|Ft|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Rev|Hon|vs)\\."
 _DOTTED = f"(?:\\p{{L}}\\.)+(?:\\p{{L}}\\.|{_WORD}+)"  # U.S., e.g., J.Smith
-_INITIAL = "[A-HJ-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]\\."  # but for I, which ends sentences
+_INITIAL = "[A-HJ-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]\\."  # except I, which ends sentences
 _NUMBER = f"\\p{{N}}+(?:[.,:/]\\p{{N}}+)+{_WORD}*(?:-{_WORD}+)*"
 _JOINED = f"{_APOSTROPHE}?{_WORD}+(?:[-\u2010\u2011'\u2019&\u00b7]{_WORD}+)*"
 _EMOJI = (
@@ -53,7 +55,7 @@ KEEP = f"(?s)[^{_BLANK}].*"
 
 
 class TokenRules(NamedTuple):
-    """How a text falls into tokens: `match` finds them; `part`, if not blank, cuts off parts of those."""
+    """Expressions of a tokenizer: `match` finds tokens; `part`, if not empty, splits them further."""
 
     match: str
     part: str = ""
@@ -91,7 +93,7 @@ TOKEN_RULES = {
     "alphanumeric": TokenRules(_either(f"{_WORD}+", _EMOJI, _MARK)),
 }
 
-_GAP = f"[{_INLINE}]*(?:\\n[{_INLINE}]*)?"  # a blank line is none: it ends a sentence
+_GAP = f"[{_INLINE}]*(?:\\n[{_INLINE}]*)?"  # a blank line is not a gap: it ends a sentence
 _SOME_GAP = f"(?:[{_INLINE}]+(?:\\n[{_INLINE}]*)?|\\n[{_INLINE}]*)"
 _END = f"[{_ENDING}][{_ENDING}{_CLOSING}]*"
 _INSIDE = _either(
@@ -109,44 +111,41 @@ SENTENCE = f"(?:{_INSIDE})(?:{_GAP}(?:{_INSIDE}))*(?:{_GAP}{_END})?|{_END}"
 
 
 class Token(NamedTuple):
-    """A token and its place: `text` is what stands from character `start` to `end`, the end exclusive."""
+    """A token: `text` is the part of the text from character `start` to `end` (exclusive)."""
 
     text: str
     start: int
     end: int
 
 
-class Sentence(NamedTuple):
-    """A sentence and its place: `text` is what stands from character `start` to `end`, the end exclusive."""
-
-    text: str
-    start: int
-    end: int
+class Sentence(Token):
+    """A sentence: `text` is the part of the text from character `start` to `end` (exclusive)."""
 
 
 def tokenize(text, rules="words"):
-    """Cuts a text into tokens.
+    """Splits a text into tokens.
 
-    The rules differ in what they keep together; a tagger wants those of the corpus it learnt from:
+    A tagger uses the rules that fit its training corpus:
 
-        words         as CoNLL-2003 and its like: words with hyphens and apostrophes inside, numbers, URLs,
-                      @handles, #hashtags, U.S. and Dr. with their periods, "..." and "!!"; n't and 's apart
-        marks_apart   the same, but every mark for itself: `@`, `#`, `!` `!`, the period of Dr.
-        alphanumeric  runs of letters and digits, everything else character by character, as in corpora of
+        words         as CoNLL-2003 and similar corpora: keeps hyphens and apostrophes inside words, numbers,
+                      URLs, @handles, #hashtags, U.S. and Dr. with their periods, "..." and "!!"; splits n't
+                      and 's off
+        marks_apart   the same, but every mark is a token: `@`, `#`, `!` `!`, the period of Dr.
+        alphanumeric  runs of letters and digits, and every other character by itself, as corpora of
                       biomedical text: `IL`, `-`, `2`
 
-    Blanks, which separate, are also no-break and zero-width spaces and control characters. Combining marks,
-    joiners and skin tones stay with what they belong to.
+    Blanks separate tokens, including no-break spaces, zero-width spaces and control characters. Combining
+    marks, joiners and skin tones stay with their base character.
 
     Args:
         text: str.
         rules: a key of `TOKEN_RULES`.
 
     Returns:
-        List of `Token`, in order; empty for a text of blanks.
+        List of `Token`, in order; empty for a blank text.
 
     Raises:
-        KerasZooError: unknown rules, or `text` is no string.
+        KerasZooError: unknown rules, or `text` is not a string.
 
     Example:
 
@@ -157,51 +156,49 @@ def tokenize(text, rules="words"):
     """
     check_rules(rules)
     tokens = []
-    # No expression goes over a blank, so that what stands between blanks is cut alike wherever it stands.
+    # No expression matches across a blank, so the tokens of a chunk between blanks can be cached.
     for chunk in compile_expression(f"[^{_BLANK}]+").finditer(_checked(text)):
         start = chunk.start()
-        tokens += [Token(part, start + first, start + last) for part, first, last in _cut(chunk[0], rules)]
+        tokens += [Token(part, start + first, start + end) for part, first, end in _cut(chunk[0], rules)]
     return tokens
 
 
 def split_sentences(text):
-    """Cuts a text into sentences.
+    """Splits a text into sentences.
 
-    A sentence ends with `.`, `!`, `?` or their like and what closes after them, if blanks follow and then no
-    small letter; and at a blank line. Titles (Dr.), initials (J. S. Bach) and abbreviations such as U.S. and
-    e.g. end none.
+    A sentence ends at a blank line, or with `.`, `!`, `?` or a similar mark and closing marks after it,
+    unless a small letter follows the next blanks. Titles (Dr.), initials (J. S. Bach) and abbreviations such
+    as U.S. and e.g. do not end a sentence.
 
     Args:
         text: str.
 
     Returns:
-        List of `Sentence`, in order, without blanks at their ends; empty for a text of blanks.
+        List of `Sentence`, in order, without blanks at their ends; empty for a blank text.
 
     Raises:
-        KerasZooError: `text` is no string.
+        KerasZooError: `text` is not a string.
 
     Example:
 
     >>> [sentence.text for sentence in split_sentences('Dr. No paid $3.50. "Why?" he asked. Nobody knew!')]
     ['Dr. No paid $3.50.', '"Why?" he asked.', 'Nobody knew!']
     """
-    return [
-        Sentence(found[0], *found.span()) for found in compile_expression(SENTENCE).finditer(_checked(text))
-    ]
+    matches = compile_expression(SENTENCE).finditer(_checked(text))
+    return [Sentence(match[0], *match.span()) for match in matches]
 
 
 def fitting_rules(sentences):
-    """The rules that cut raw text as a corpus is cut.
+    """Finds the rules that split raw text as a corpus is split.
 
-    They are the finest of those that keep its tokens whole. That a corpus has `@` and `#` for themselves
-    shows that it cuts them off names: nobody writes a blank behind them.
+    These are the finest rules that keep the corpus' tokens whole. If `@` and `#` are tokens, the corpus
+    separates them from names, because nobody writes a blank after them.
 
     Args:
         sentences: iterable of sentences, each a sequence of tokens.
 
     Returns:
-        A key of `TOKEN_RULES`: the last of those that are right about as many tokens as any other, or fail
-        0.1 % more of them at most.
+        A key of `TOKEN_RULES`: the last one that fails on at most 0.1 % more tokens than the best one.
 
     Example:
 
@@ -209,61 +206,41 @@ def fitting_rules(sentences):
     ('alphanumeric', 'marks_apart')
     """
     counts = Counter(token for tokens in sentences for token in tokens)
-    right = {name: sum(counts[token] for token in counts if _is_cut_so(token, name)) for name in TOKEN_RULES}
+
+    def agrees(token, rules):
+        if token in ("@", "#"):
+            return len(tokenize(token + "name", rules)) == 2
+        return len(tokenize(token, rules)) == 1
+
+    right = {name: sum(counts[token] for token in counts if agrees(token, name)) for name in TOKEN_RULES}
     enough = max(right.values()) - 0.001 * counts.total()
     return [name for name in TOKEN_RULES if right[name] >= enough][-1]
 
 
-def _is_cut_so(token, rules):
-    if token in ("@", "#"):
-        return len(tokenize(token + "name", rules)) == 2
-    return len(tokenize(token, rules)) == 1
+def check_rules(rules):
+    """Returns the name of token rules, or raises a `KerasZooError` if they are unknown."""
+    if rules not in TOKEN_RULES:
+        raise KerasZooError(f"expected token rules of {', '.join(TOKEN_RULES)}, got {rules!r}")
+    return rules
+
+
+# The `regex` package, because `re` does not know Unicode categories.
+compile_expression = functools.cache(regex.compile)
 
 
 @functools.lru_cache(1 << 16)
 def _cut(chunk, rules):
-    """The tokens of a text without blanks."""
+    """Returns the tokens of a text without blanks, each with its start and end."""
     match, part = TOKEN_RULES[rules]
-    places = [found.span() for found in compile_expression(match).finditer(chunk)]
+    tokens = compile_expression(match).findall(chunk)
     if part and ("'" in chunk or "\u2019" in chunk):
-        places = [
-            (start + first, start + last)
-            for start, end in places
-            for first, last in _pieces(chunk[start:end], compile_expression(part))
-        ]
-    return tuple(Token(chunk[start:end], start, end) for start, end in places)
-
-
-def _pieces(token, part):
-    """Where the pieces of a token lie: those that `part` finds, and what stands between them."""
-    done = 0
-    for found in part.finditer(token):
-        if done < found.start():
-            yield done, found.start()
-        yield found.span()
-        done = found.end()
-    if done < len(token):
-        yield done, len(token)
+        split = compile_expression(f"({part})").split
+        tokens = [piece for token in tokens for piece in split(token) if piece]
+    end = 0
+    return [(token, end, end := end + len(token)) for token in tokens]
 
 
 def _checked(text):
     if not isinstance(text, str):
         raise KerasZooError(f"expected a text, a string, got {type(text).__name__}")
     return text
-
-
-def check_rules(rules):
-    """Returns the name of rules as it is if there are such, and raises a `KerasZooError` otherwise."""
-    if rules not in TOKEN_RULES:
-        raise KerasZooError(f"expected token rules of {', '.join(TOKEN_RULES)}, got {rules!r}")
-    return rules
-
-
-@functools.cache
-def compile_expression(expression):
-    """An expression of this file for Python, by the `regex` package: `re` knows no Unicode categories."""
-    try:
-        import regex
-    except ImportError as error:
-        raise KerasZooError("tokens need the library regex: pip install regex") from error
-    return regex.compile(expression)

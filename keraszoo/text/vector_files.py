@@ -1,59 +1,60 @@
-"""Reading and writing word vectors in the formats of word2vec, GloVe and fastText.
+r"""Reads and writes word vectors in the formats of word2vec, GloVe and fastText.
 
-gensim reads these formats too, but takes the header's word for the number of rows, keeps every row in memory,
-and drops duplicates without saying so to the caller; where both can read a file, a test holds them together.
-gensim's own format is pickle and is never opened.
+    word2vec, text     "<rows> <width>\n", then "<word> <number> ... <number>\n"; fastText's .vec is the same
+    GloVe              the same rows without the first line
+    word2vec, binary   "<rows> <width>\n", then "<word> " and `width` float32, little-endian, perhaps a "\n"
+
+gensim reads them as well. It allocates as many rows as the header claims, keeps all rows in memory,
+does not name the damaged line, and fails on words with blanks. Its own format is pickle and is never read.
 """
 
+import functools
 import gzip
+import itertools
+import re
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.saving.whole_file import whole_file
-from keraszoo.text.vector_rows import find_layout, read_rows, text_numbers
+from keraszoo.text.lines import BOM, open_bytes
 
+FORMATS = ("auto", "word2vec", "binary", "glove", "fasttext")
+LONGEST_ROW = 1 << 20  # bytes; ten times the longest rows in use
+LONGEST_WORD = 1 << 16  # bytes
+WIDEST = 1 << 15  # numbers
+CHUNK = 1 << 20  # bytes of a binary file that are read at a time
 
-@dataclass(frozen=True)
-class VectorTable:
-    """What was read from a vector file.
-
-    Attributes:
-        words: list of N str, no two alike, in the order of the file.
-        matrix: float32 (N, D), finite.
-        rows: how many rows the file has, the damaged ones too.
-        duplicates: how many rows were left out because their word had come before.
-        damaged: how many rows were left out because they could not be read.
-    """
-
-    words: list
-    matrix: np.ndarray
-    rows: int
-    duplicates: int
-    damaged: int
+HEADER = re.compile(rb"([0-9]{1,12})[ \t]+([0-9]{1,9})[ \t]*\r?\n?")
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+OTHER_KINDS = {
+    b"\x80[\x02-\x05]": "a pickle, which is never loaded; write it with gensim's `save_word2vec_format`",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"\xba\x16\x4f\x2f": "fastText's own .bin; its vectors are in the .vec file next to it",
+    b"\x93NUMPY": "a NumPy array, without the words",
+}
 
 
 def read_vectors(path, format="auto", wanted=None, damaged="error"):
-    r"""Reads a file of word vectors, row by row; of what is not wanted nothing stays in memory.
+    r"""Reads a file of word vectors, row by row; unwanted rows take no memory.
 
-    The first row of a word counts; later ones are left out, with a warning that says how many. The numbers
-    of a row that is not wanted are not looked at, only how many there are.
+    The first row of a word counts; later ones are dropped with a warning. The numbers of unwanted rows are
+    counted but not parsed.
 
     Args:
         path: the file, plain or gzip.
-        format: `"auto"`; `"word2vec"` (text with a header), `"binary"` (word2vec's), `"glove"` (text, with a
-            header or without), `"fasttext"` (its `.vec`).
-        wanted: the words to keep, anything with `in`; all by default.
-        damaged: `"error"`: the first row that is wrong is an error. `"skip"`: it is left out, and a warning
-            says how many were and which was the first. Wrong are another number of numbers than the header
-            or the first row has, NaN and infinity, bytes that are not UTF-8, a cut row, a row without a word,
-            and another number of rows than the header says.
+        format: `"auto"`; `"word2vec"` (text with a header), `"binary"` (word2vec's), `"glove"` (text, with
+            or without a header), `"fasttext"` (its `.vec`).
+        wanted: the words to keep, any container; all by default.
+        damaged: `"error"`: a damaged row is an error. `"skip"`: damaged rows are left out, and a warning
+            gives their number and the first one. A row is damaged if it has another number of numbers than
+            the header or the first row, NaN, infinity, or no word, or if it is cut or not UTF-8. A wrong
+            number of rows in the header counts as well.
 
     Returns:
-        A `VectorTable`.
+        (words, matrix): list of N distinct str, in the order of the file; finite float32 (N, D).
 
     Raises:
         DataError: with the file and the line (in a binary file: the row): damage, as above; no such file, no
@@ -65,8 +66,8 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp(), "vectors.txt")
     >>> _ = file.write_text("2 3\nthe 1 2 3\nzoo 0.5 0 -1\n")
-    >>> table = read_vectors(file)
-    >>> table.words, table.matrix[1]
+    >>> words, matrix = read_vectors(file)
+    >>> words, matrix[1]
     (['the', 'zoo'], array([ 0.5,  0. , -1. ], dtype=float32))
 
     Reference:
@@ -76,104 +77,203 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
     """
     if damaged not in ("error", "skip"):
         raise KerasZooError(f'damaged: expected "error" or "skip", got {damaged!r}')
-    layout = find_layout(path, format)
-    faults = _Faults(path, "row" if layout.binary else "line", damaged)
-    places, numbers = {}, bytearray()  # it grows with what is there, never to what a header promises
+    binary, promised, width = _layout(path, format)
+    faults = []
+
+    def report(problem, number=None):
+        if binary and number is not None:  # a binary file has rows but no lines
+            number, problem = None, f"row {number}: {problem}"
+        faults.append(DataError(problem, path, number))
+        if damaged == "error":
+            raise faults[0]
+
+    split = _split_binary if binary else _split_text
+    parse = functools.partial(np.frombuffer, dtype="<f4") if binary else _parse_text
+    places, numbers = {}, bytearray()  # grows with the rows, not with what the header claims
     rows = duplicates = 0
-    for number, word, values, problem, ended in read_rows(path, layout):
-        rows += 1
-        if not ended:
-            warnings.warn(
-                f"{path}:{number}: the last line has no end: its last number may be cut", stacklevel=2
-            )
-        if problem is not None:
-            faults.add(problem, number)
-            continue
-        try:
-            word = word.decode("utf-8")
-            if wanted is not None and word not in wanted:
-                continue
-            if word in places:
-                duplicates += 1
-                continue
-            numbers += _values(values, layout.binary).tobytes()
-            places[word] = len(places)
-        except UnicodeDecodeError as error:
-            faults.add(f"not UTF-8: byte 0x{error.object[error.start]:02x} in the word", number)
-        except ValueError as error:
-            faults.add(str(error), number)
-    skipped = faults.count
-    if layout.rows is not None and rows != layout.rows:
-        faults.add(f"the header says {layout.rows:,} rows, the file has {rows:,}")
-    if faults.count:
-        warnings.warn(f"{faults.first}; {skipped:,} of {rows:,} rows left out", stacklevel=2)
+    with open_bytes(path) as file:
+        if promised is not None:
+            file.readline()
+        lines = _binary_rows(file, width) if binary else _text_rows(file, int(promised is not None), path)
+        for number, row in lines:
+            rows += 1
+            try:
+                word, data = split(row, width)
+                if not binary and not row.endswith(b"\n"):
+                    warnings.warn(f"{path}:{number}: no line end: the last number may be cut", stacklevel=2)
+                word = word.decode("utf-8")
+                if wanted is not None and word not in wanted:
+                    continue
+                if word in places:
+                    duplicates += 1
+                    continue
+                values = parse(data)
+                if not np.isfinite(values).all():
+                    wrong = int(np.argmin(np.isfinite(values)))
+                    raise ValueError(f"number {wrong + 1} is {values[wrong]}")
+                numbers += values.tobytes()
+                places[word] = len(places)
+            except UnicodeDecodeError as error:
+                report(f"not UTF-8: byte 0x{error.object[error.start]:02x} in the word", number)
+            except ValueError as error:
+                report(str(error), number)
+    left_out = len(faults)
+    if promised not in (None, rows):
+        report(f"the header says {promised:,} rows, the file has {rows:,}")
+    if faults:
+        warnings.warn(f"{faults[0]}; {left_out:,} of {rows:,} rows left out", stacklevel=2)
     if duplicates:
-        warnings.warn(f"{path}: {duplicates:,} rows left out whose word had come before", stacklevel=2)
-    matrix = np.frombuffer(numbers, "float32").reshape(-1, layout.width)
-    return VectorTable(list(places), matrix, rows, duplicates, skipped)
+        warnings.warn(f"{path}: {duplicates:,} rows left out because their word came before", stacklevel=2)
+    return list(places), np.frombuffer(numbers, "<f4").reshape(-1, width)
 
 
 def write_vectors(path, words, matrix, format="word2vec"):
-    r"""Writes word vectors for other programs; beside its place first, so nothing half-written is ever there.
+    r"""Writes word vectors for other programs; see `whole_file`.
 
-    Text gets as many digits as bring back the very same float32.
+    Text has enough digits to restore the same float32.
 
     Args:
-        path: the file; packed if its name ends in `.gz`.
-        words: N str; none with a blank or a line end, which the formats cannot hold.
+        path: the file; compressed if its name ends in `.gz`.
+        words: N str without blanks and line ends, which the formats cannot hold.
         matrix: (N, D) floats.
-        format: `"word2vec"`, `"fasttext"` (the same), `"binary"` or `"glove"` (text without a header).
+        format: `"word2vec"`, the text format of word2vec and fastText, or `"binary"`.
 
     Raises:
-        DataError: a word that the format cannot hold, or a disk that refuses.
+        DataError: a word that the format cannot hold, or a file that cannot be written.
         KerasZooError: another `format`.
     """
     path = Path(path)
-    if format not in ("word2vec", "fasttext", "binary", "glove"):
-        raise KerasZooError(f"format: expected word2vec, fasttext, binary or glove, got {format!r}")
+    if format not in ("word2vec", "binary"):
+        raise KerasZooError(f"format: expected word2vec or binary, got {format!r}")
     for word in words:
         if not word or set(word) & set(" \t\r\n"):
             raise DataError(f"cannot write the word {word!r}: a blank ends a word in this format", path)
-    matrix = np.ascontiguousarray(matrix, "<f4")
+    lines = _written_rows(words, np.ascontiguousarray(matrix, "<f4"), format)
     with whole_file(path) as file:
         if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                packed.writelines(_lines(words, matrix, format))
+                packed.writelines(lines)
         else:
-            file.writelines(_lines(words, matrix, format))
+            file.writelines(lines)
 
 
-class _Faults:
-    """Raises the first fault of a file, or counts them all and keeps the first."""
-
-    def __init__(self, path, unit, damaged):
-        self.path, self.unit, self.damaged = path, unit, damaged
-        self.first, self.count = None, 0
-
-    def add(self, problem, number=None):
-        if number is not None and self.unit == "row":  # there are no lines to name
-            number, problem = None, f"row {number}: {problem}"
-        if self.first is None:
-            self.first = DataError(problem, self.path, number)
-        if self.damaged == "error":
-            raise self.first
-        self.count += 1
-
-
-def _values(numbers, binary):
-    """The float32 numbers of one row; ValueError where one is none, NaN or infinite."""
-    values = np.frombuffer(numbers, "<f4") if binary else text_numbers(numbers)
-    if not np.isfinite(values).all():
-        bad = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"number {bad + 1} is {values[bad]}")
-    return values.astype("float32", copy=False)
-
-
-def _lines(words, matrix, format):
-    if format != "glove":
-        yield f"{len(words)} {matrix.shape[1]}\n".encode()
+def _written_rows(words, matrix, format):
+    yield f"{len(words)} {matrix.shape[1]}\n".encode()
     for word, row in zip(words, matrix, strict=True):
-        if format == "binary":
-            yield word.encode("utf-8") + b" " + row.tobytes() + b"\n"
-        else:
-            yield f"{word} {' '.join(row.astype('U'))}\n".encode()
+        data = row.tobytes() if format == "binary" else " ".join(row.astype("U")).encode()
+        yield word.encode() + b" " + data + b"\n"
+
+
+def _layout(path, format):
+    """Detects the format of a file: (whether it is binary, the rows its header promises or None, width)."""
+    if format not in FORMATS:
+        raise KerasZooError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    with open_bytes(path) as file:
+        head = file.read(LONGEST_ROW).removeprefix(BOM)
+    if not head.strip():
+        raise DataError("an empty file: expected word vectors", path)
+    for magic, kind in OTHER_KINDS.items():
+        if re.match(magic, head):
+            raise DataError(f"expected word vectors, got {kind}", path)
+    line, _, rest = head.partition(b"\n")
+    header = HEADER.fullmatch(line)
+    if header is None and format not in ("auto", "glove"):
+        raise DataError(f"expected a header '<rows> <width>', got {_shown(line)}", path, 1)
+    promised, width = map(int, header.groups()) if header else (None, _count_numbers(line))
+    if width == 0:
+        raise DataError("expected a word and its numbers, or a header '<rows> <width>'", path, 1)
+    if width > WIDEST:
+        raise DataError(f"expected vectors of at most {WIDEST:,} numbers, got {width:,}", path, 1)
+    binary = format == "binary"
+    if format == "auto" and header:  # binary rows have control characters, and do not look like a text row
+        row = rest.partition(b"\n")[0].rstrip(b" \t\r")
+        is_text = len(row) < LONGEST_ROW // 2 and _count_numbers(row) == width
+        binary = not is_text and CONTROL.search(rest) is not None
+    return binary, promised, width
+
+
+def _text_rows(file, number, path):
+    """Yields the lines that are not blank, with their numbers; `number` lines were read before."""
+    while line := file.readline(LONGEST_ROW):
+        number += 1
+        if len(line) == LONGEST_ROW and not line.endswith(b"\n"):
+            raise DataError(f"a line above {LONGEST_ROW:,} bytes: not word vectors", path, number)
+        line = line.removeprefix(BOM) if number == 1 else line
+        if line.strip(b" \t\r\n"):
+            yield number, line
+
+
+def _split_text(line, width):
+    """Splits a line into word and numbers."""
+    row = line.rstrip(b" \t\r\n")
+    if b"\t" in row or b"  " in row:
+        row = re.sub(rb"[ \t]+", b" ", row)
+    extra = row.count(b" ") - width
+    parts = row.split(b" ", extra + 1) if extra >= 0 else []
+    # GloVe's largest file has words with blanks in them, such as ". . ."; their last part is not a number.
+    if not parts or (extra and _is_number(parts[-2])):
+        cut = "" if line.endswith(b"\n") else "the last line is cut off: "
+        raise ValueError(f"{cut}expected {width} numbers, got {extra + width}")
+    word = b" ".join(parts[:-1])
+    if not word:
+        raise ValueError("a row without a word")
+    return word, parts[-1]
+
+
+def _parse_text(data):
+    parts = data.split(b" ")
+    try:
+        values = [float(part) for part in parts]
+    except ValueError:
+        values = None
+    if values is None or b"_" in data:
+        raise ValueError(f"expected a number, got {_shown(next(p for p in parts if not _is_number(p)))}")
+    with np.errstate(over="ignore"):  # too large numbers become infinite, which the caller checks
+        return np.array(values).astype("<f4")
+
+
+def _binary_rows(file, width):
+    """Yields the rows of a binary file with their numbers; the last one may be cut."""
+    buffer, start, number = b"", 0, 1
+    while True:
+        while buffer[start : start + 1] == b"\n":  # word2vec ends a row with a line end, gensim does not
+            start += 1
+        blank = buffer.find(b" ", start, start + LONGEST_WORD)
+        end = blank + 1 + 4 * width
+        if blank >= 0 and end <= len(buffer):
+            yield number, buffer[start:end]
+            start, number = end, number + 1
+            continue
+        more = file.read(CHUNK) if blank >= 0 or len(buffer) - start <= LONGEST_WORD else b""
+        if not more:
+            break
+        buffer, start = buffer[start:] + more, 0
+    if start < len(buffer):
+        yield number, buffer[start:]
+
+
+def _split_binary(row, width):
+    """Splits a row into word and numbers."""
+    word, _, data = row.partition(b" ")
+    if not word or len(word) > LONGEST_WORD:
+        raise ValueError("a row without a word")
+    if len(data) != 4 * width:
+        raise ValueError("the last row is cut off")
+    return word, data
+
+
+def _count_numbers(line):
+    """Returns the number of numbers at the end of a line."""
+    return sum(1 for _ in itertools.takewhile(_is_number, reversed(line.split()[1:])))
+
+
+def _is_number(part):
+    try:
+        float(part)
+    except ValueError:
+        return False
+    return b"_" not in part  # Python allows it inside a number
+
+
+def _shown(data):
+    return repr(data[:40].decode("utf-8", "replace"))

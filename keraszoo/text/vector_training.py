@@ -1,50 +1,18 @@
-"""Learning word vectors from text: word2vec, by gensim."""
+"""Learns word vectors from text with gensim's word2vec."""
 
-import contextlib
-import itertools
-import logging
 import os
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.backoff import BACKOFFS
-from keraszoo.text.token_files import read_tokens
-from keraszoo.text.word_vectors import WordVectors
+from keraszoo.text.tagged_files import read_sentences
+from keraszoo.text.vector_scores import quiet_gensim
+from keraszoo.text.word_vectors import BACKOFFS, WordVectors
 
 ALGORITHMS = ("skip-gram", "cbow")
-LONGEST_RUN = 10_000  # tokens; of longer ones gensim leaves the rest out
+LONGEST_RUN = 10_000  # tokens; gensim ignores the rest of longer runs
 REPORT_EVERY = 100_000  # tokens
-
-
-@dataclass(frozen=True)
-class TrainingReport:
-    """What vectors were learnt from.
-
-    Attributes:
-        tokens: running words of the text.
-        types: different words among them.
-        words: those that occur often enough to have got a vector.
-        known_tokens: running words that these make up.
-        epochs: how often the text was gone through.
-        seconds: of reading and learning.
-    """
-
-    tokens: int
-    types: int
-    words: int
-    known_tokens: int
-    epochs: int
-    seconds: float
-
-    def __str__(self):
-        share = 100 * self.known_tokens / self.tokens
-        return (
-            f"{self.tokens:,} tokens of {self.types:,} types; {self.words:,} words have vectors, "
-            f"{share:.1f} % of the tokens; {self.epochs} epochs, {self.seconds:.0f} s"
-        )
 
 
 def train_vectors(
@@ -66,40 +34,41 @@ def train_vectors(
 ):
     """Learns word vectors by word2vec with negative sampling.
 
-    For a word w and each word c within `window` of it, the vectors v of w and u of c move so as to raise
+    For a word w and each word c within `window` of it, the vectors v of w and u of c move to increase
 
         log sigma(u . v) + sum over `negative` words c' drawn at random of log sigma(-u' . v)
 
-    (eq. 4 of the paper; the u are thrown away). `"cbow"` predicts w from the mean of its neighbours instead.
+    (eq. 4 of the paper; the u are discarded). `"cbow"` predicts w from the mean of its neighbours instead.
 
-    Text is tokenised once, into a temporary file about as large as the text, so that neither text nor tokens
-    need be in memory, and `source` may be a generator. With `workers=1` the same text and arguments give the
-    same vectors, bit by bit; more workers race, and each run is a little different.
+    The text is tokenized once into a temporary file about as large as the text, so memory stays small and
+    `source` may be a generator. With `workers=1` the same text and arguments give the same vectors, bit by
+    bit; with more workers every run differs slightly.
 
     Args:
-        source: a list of files (each as `read_tokens` reads it), or an iterable of lists of tokens.
-        width: how many numbers a vector has.
-        algorithm: `"skip-gram"` or `"cbow"`; the first is the better for rare words, the second for speed.
-        window: the farthest neighbour that counts, in words.
-        min_count: words that occur less often get no vector.
-        negative: words drawn for each pair.
-        sample: words of a larger share of the text than this are left out at random; 0: never.
-        epochs: how often the text is gone through.
-        form: a name of `BACKOFFS`, by which each token is written before anything else: `"digits0"` makes
-            one word of all numbers of four digits, and the step of this name finds it again.
-        seed: of all that is random.
-        workers: how many threads learn at a time.
-        kind: of the files, see `read_tokens`.
-        rules: by which raw text in files is cut into tokens, see `tokenize`.
+        source: a list of files, see `read_sentences`; or an iterable of lists of tokens.
+        width: the number of numbers of a vector.
+        algorithm: `"skip-gram"`, better for rare words, or `"cbow"`, faster.
+        window: the largest distance of neighbours, in words.
+        min_count: rarer words get no vector.
+        negative: the number of words drawn per pair.
+        sample: words with a larger share of the text are skipped at random; 0 skips none.
+        epochs: the number of passes over the text.
+        form: a name of `BACKOFFS`, applied to each token first: `"digits0"` turns all numbers of four digits
+            into one word, which the lookup step of the same name finds.
+        seed: of all random numbers.
+        workers: the number of threads.
+        kind: of the files, see `read_sentences`.
+        rules: how raw text in files is tokenized, see `tokenize`.
         progress: called as `progress(stage, done, total)` with the stages "reading" and "learning", the
-            tokens done, and those there are in all (None while that is not known).
+            number of tokens done, and their total (None while it is unknown).
 
     Returns:
-        (`WordVectors`, `TrainingReport`), the most frequent words first.
+        (vectors, report): `WordVectors`, the most frequent words first; a line of text with the numbers of
+        tokens, types and words, and the time.
 
     Raises:
-        DataError: no text, no word often enough, a file that cannot be read.
-        KerasZooError: an argument out of its range, or gensim is not installed.
+        DataError: no text, no word that is frequent enough, a file that cannot be read.
+        KerasZooError: an argument out of its range.
 
     Example:
 
@@ -113,53 +82,69 @@ def train_vectors(
         Mikolov et al. 2013, Distributed Representations of Words and Phrases and their Compositionality,
         https://arxiv.org/abs/1310.4546.
     """
-    if algorithm not in ALGORITHMS:
-        raise KerasZooError(f"algorithm: expected {' or '.join(ALGORITHMS)}, got {algorithm!r}")
-    if form not in BACKOFFS:
-        raise KerasZooError(f"form: expected one of {', '.join(BACKOFFS)}, got {form!r}")
-    for name, value, least in (
-        ("width", width, 1), ("window", window, 1), ("min_count", min_count, 1), ("negative", negative, 1),
-        ("sample", sample, 0), ("epochs", epochs, 1), ("workers", workers, 1), ("seed", seed, 0),
-    ):  # fmt: skip
+    from gensim.models import word2vec
+
+    for name, value, allowed in (("algorithm", algorithm, ALGORITHMS), ("form", form, BACKOFFS)):
+        if value not in allowed:
+            raise KerasZooError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
+    options = {
+        "window": window,
+        "min_count": min_count,
+        "negative": negative,
+        "sample": sample,
+        "seed": seed,
+        "workers": workers,
+    }
+    for name, value in {"width": width, "epochs": epochs, **options}.items():
+        least = 0 if name in ("sample", "seed") else 1
         if value < least:
             raise KerasZooError(f"{name}: expected at least {least}, got {value}")
-    word2vec = _gensim()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, only_errors_of_gensim():
-        tokens = _StoredTokens(os.path.join(folder, "tokens"), progress)
-        runs = source
-        if _are_files(source):
-            runs = itertools.chain.from_iterable(read_tokens(path, kind, rules) for path in source)
-        tokens.store(runs, BACKOFFS[form])
-        known = {word: count for word, count in tokens.counts.items() if count >= min_count}
+    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, quiet_gensim():
+        text = _StoredText(os.path.join(folder, "tokens"), progress)
+        text.store(_runs(source, kind, rules), BACKOFFS[form])
+        known = {word: count for word, count in text.counts.items() if count >= min_count}
         if not known:
-            most = max(tokens.counts.values(), default=0)
-            raise DataError(f"no word occurs {min_count} times in {tokens.total:,} tokens; the most: {most}")
+            most = max(text.counts.values(), default=0)
+            raise DataError(f"no word occurs {min_count} times in {text.total:,} tokens; the most: {most}")
         model = word2vec.Word2Vec(
             vector_size=width,
             sg=int(algorithm == "skip-gram"),
-            window=window,
-            min_count=min_count,
-            negative=negative,
-            sample=sample,
-            seed=seed,
-            workers=workers,
-            # The learning rate falls from batch to batch: a short text needs small ones to see it fall.
-            batch_words=min(10_000, max(100, tokens.total // 100)),
+            # The learning rate falls from batch to batch, so a short text needs small batches.
+            batch_words=min(10_000, max(100, text.total // 100)),
+            **options,
         )
-        model.build_vocab_from_freq(tokens.counts, corpus_count=tokens.runs)
-        tokens.epochs = epochs
-        model.train(tokens, total_examples=tokens.runs, epochs=epochs)
-        if tokens.failure is not None:
-            raise tokens.failure
-    report = TrainingReport(
-        tokens.total, len(tokens.counts), len(known), sum(known.values()), epochs, time.monotonic() - started
+        model.build_vocab_from_freq(text.counts, corpus_count=text.runs)
+        text.epochs = epochs
+        model.train(text, total_examples=text.runs, epochs=epochs)
+        if text.failure is not None:
+            raise text.failure
+    tokens, share = text.total, 100 * sum(known.values()) / text.total
+    report = (
+        f"{tokens:,} tokens of {len(text.counts):,} types; {len(known):,} words have vectors, "
+        f"{share:.1f} % of the tokens; {epochs} epochs, {time.monotonic() - started:.0f} s"
     )
     return WordVectors(model.wv.index_to_key, model.wv.vectors), report
 
 
-class _StoredTokens:
-    """Runs of tokens in a file, a line each with TABs between, which can be gone through again and again."""
+def _runs(source, kind, rules):
+    """Yields lists of tokens of files or of an iterable of lists of tokens."""
+    if isinstance(source, (str, os.PathLike)):
+        raise KerasZooError(f"expected a list of files or of lists of tokens, got {source!r}")
+    are_files = isinstance(source, list) and all(isinstance(item, (str, os.PathLike)) for item in source)
+    for number, run in enumerate(source):
+        if are_files:
+            for sentence in read_sentences(run, kind, rules):
+                yield [token for token in sentence.tokens if token]
+        elif isinstance(run, str) or not all(isinstance(token, str) and token for token in run):
+            problem = f"expected a list of tokens that are not empty, got {str(run)[:60]!r}"
+            raise DataError(f"run {number}: {problem}")
+        else:
+            yield run
+
+
+class _StoredText:
+    """Runs of tokens in a file, one per line with TABs between the tokens, which gensim reads repeatedly."""
 
     def __init__(self, path, progress):
         self.path = path
@@ -173,13 +158,15 @@ class _StoredTokens:
     def store(self, runs, form):
         with open(self.path, "w", encoding="utf-8", newline="\n") as file:
             for run in runs:
-                run = [form(token) for token in _checked(run, self.runs)]
+                run = [form(token) for token in run]
+                if any("\t" in token or "\n" in token for token in run):
+                    raise DataError(f"expected tokens without TABs and line feeds, got {str(run)[:60]}")
                 self.counts.update(run)
                 self.total += len(run)
                 for start in range(0, len(run), LONGEST_RUN):
                     file.write("\t".join(run[start : start + LONGEST_RUN]) + "\n")
                     self.runs += 1
-                self._tell("reading", self.total, None)
+                self._report("reading", self.total, None)
         self.progress("reading", self.total, self.total)
         self.next_report = REPORT_EVERY
 
@@ -187,7 +174,7 @@ class _StoredTokens:
         if self.failure is None:
             try:
                 yield from self._read()
-            except Exception as error:  # gensim reads in a thread; if it died, the others would wait for ever
+            except Exception as error:  # gensim reads in a thread; if it died, the others would wait forever
                 self.failure = error
 
     def _read(self):
@@ -196,45 +183,9 @@ class _StoredTokens:
                 run = line[:-1].split("\t")
                 yield run
                 self.done += len(run)
-                self._tell("learning", self.done, self.total * self.epochs)
+                self._report("learning", self.done, self.total * self.epochs)
 
-    def _tell(self, stage, done, total):
+    def _report(self, stage, done, total):
         if done >= self.next_report or done == total:
             self.progress(stage, done, total)
             self.next_report = done + REPORT_EVERY
-
-
-def _checked(run, number):
-    if isinstance(run, str) or not all(isinstance(token, str) and token for token in run):
-        raise DataError(f"run {number}: expected a list of tokens that are not empty, got {str(run)[:60]!r}")
-    for token in run:
-        if "\t" in token or "\n" in token:
-            raise DataError(f"run {number}: a token with a TAB or a line feed in it: {token!r}")
-    return run
-
-
-def _are_files(source):
-    """Whether a source is a list of paths, and no iterable of lists of tokens."""
-    if isinstance(source, (str, os.PathLike)):
-        raise KerasZooError(f"expected a list of files or of lists of tokens, got {source!r}")
-    return isinstance(source, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in source)
-
-
-def _gensim():
-    try:
-        from gensim.models import word2vec
-    except ImportError as error:
-        raise KerasZooError("word vectors are learnt by gensim: pip install gensim") from error
-    return word2vec
-
-
-@contextlib.contextmanager
-def only_errors_of_gensim():
-    """Gensim warns of a short text, in words that mean nothing to somebody who never asked for gensim."""
-    logger = logging.getLogger("gensim")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -4,15 +4,15 @@ from keraszoo.errors import DataError
 
 
 class Vocabulary:
-    """Words and their ids: 0 is padding, the words count from 1 in their order.
+    """Maps words to ids and back. Id 0 is padding; the words have ids from 1 on, in their order.
 
-    Nothing stands for an unknown word: whoever asks for the id of one is told so.
+    There is no id for unknown words: `ids` raises an error for them.
 
     Args:
-        words: iterable of str, no two alike, none blank or with a line end in it.
+        words: iterable of str: distinct, not blank, without line ends.
 
     Raises:
-        DataError: two words are alike, or one cannot stand on a line of its own.
+        DataError: the words are not as above.
 
     Example:
 
@@ -23,17 +23,15 @@ class Vocabulary:
 
     def __init__(self, words):
         self.words = list(words)
-        self._ids = {word: i for i, word in enumerate(self.words, start=1)}
-        for word in self.words:
+        self._ids = {}
+        for i, word in enumerate(self.words, start=1):
             if not isinstance(word, str) or not word.strip() or len(word.splitlines()) > 1:
                 raise DataError(f"expected words of one line, got {word!r}")
-        if len(self._ids) != len(self.words):
-            seen = set()
-            twice = next(word for word in self.words if word in seen or seen.add(word))
-            raise DataError(f"expected words that differ, got {twice!r} twice")
+            if self._ids.setdefault(word, i) != i:
+                raise DataError(f"expected words that differ, got {word!r} twice")
 
     def __len__(self):
-        """The number of ids: one more than the words."""
+        """The number of ids: one more than the number of words."""
         return len(self.words) + 1
 
     def __contains__(self, word):
@@ -46,10 +44,10 @@ class Vocabulary:
         return hash(tuple(self.words))
 
     def ids(self, words):
-        """Ids of a list of words.
+        """Returns the ids of a list of words.
 
         Raises:
-            DataError: for the first that is unknown.
+            DataError: a word is unknown.
         """
         try:
             return [self._ids[word] for word in words]
@@ -57,16 +55,16 @@ class Vocabulary:
             raise DataError(f"unknown word {error.args[0]!r}; {len(self.words)} words are known") from None
 
     def word(self, i):
-        """The word of an id from 1 on."""
+        """Returns the word of an id from 1 on."""
         if not 1 <= i < len(self):
             raise DataError(f"expected an id from 1 to {len(self) - 1}, got {i}")
         return self.words[i - 1]
 
     def text(self):
-        """The words, one a line, as `from_text` reads them."""
+        """Returns the words, one per line, for `from_text`."""
         return "".join(f"{word}\n" for word in self.words)
 
     @classmethod
     def from_text(cls, text):
-        """Reads what `text` wrote."""
+        """Reads the output of `text`."""
         return cls(text.split("\n")[:-1])

@@ -1,24 +1,55 @@
-"""Word vectors: a matrix, a row for each word."""
+r"""Word vectors: a matrix with one row per word, found by the word itself or by another form of it.
 
+Vectors may have `aspirin` but not `ASPIRIN`, `0000` (or `####`) but not `1849`. A chain of names of
+`BACKOFFS`, tried in order, tells which forms replace a word.
+
+`WordVectors.save` writes a directory of its own with card and manifest:
+
+    words.txt      the words, UTF-8, each followed by "\n"
+    vectors.npy    float32 or float16 (N, D), little-endian, in C order
+"""
+
+import functools
+import re
 from pathlib import Path
 
 import numpy as np
 
-from keraszoo.errors import DataError
-from keraszoo.text import vector_directory, vector_files
-from keraszoo.text.backoff import DEFAULT_BACKOFF, backoff_forms, check_backoff
-from keraszoo.text.vector_coverage import measure_coverage
+import keraszoo
+from keraszoo.errors import DataError, KerasZooError, PresetError
+from keraszoo.saving import model_directory, model_facts
+from keraszoo.shipping import shipped
+from keraszoo.text.lines import located
+from keraszoo.text.vector_files import read_vectors, write_vectors
+from keraszoo.text.vector_scores import measure_coverage
+
+# Only ASCII digits, so that the graph of a SavedModel, which uses RE2, replaces the same characters.
+_zeros = functools.partial(re.compile("[0-9]").sub, "0")
+_hashes = functools.partial(re.compile("[0-9]").sub, "#")
+
+BACKOFFS = {
+    "exact": str,
+    "lower": str.lower,
+    "capital": lambda word: word[:1].upper() + word[1:].lower(),  # a name as edited text spells it
+    "digits0": _zeros,  # as Collobert et al., Huang et al., and Ma and Hovy do
+    "digits#": _hashes,  # as the vectors of Google News
+    "lower+digits0": lambda word: _zeros(word.lower()),
+    "lower+digits#": lambda word: _hashes(word.lower()),
+}
+DEFAULT_BACKOFF = ("exact", "lower", "digits0", "lower+digits0")
+
+TASK = "word vectors"  # in the config.json of a directory
 
 
 class WordVectors:
     """Words and their vectors.
 
-    A word is looked up by a chain of forms (`keraszoo.text.backoff`): as it stands first, then in small
-    letters, and so on; the first form that has a row stands for it.
+    A word is looked up by a chain of forms, by default as it is, then in small letters, and so on. The first
+    form that has a row is used.
 
     Args:
-        words: iterable of N str, no two alike, none empty or with a line feed in it.
-        matrix: (N, D) floats, finite; kept as float32.
+        words: iterable of N distinct str, not empty and without line feeds.
+        matrix: (N, D) finite floats; kept as float32.
 
     Attributes:
         words: list of N str.
@@ -41,20 +72,26 @@ class WordVectors:
 
     def __init__(self, words, matrix):
         self.words = list(words)
-        with np.errstate(over="ignore"):  # what is too large becomes infinite and is found below
+        with np.errstate(over="ignore"):  # numbers that are too large become infinite
             self.matrix = np.asarray(matrix, "float32")
-        self._rows = {word: row for row, word in enumerate(self.words)}
-        _check_words(self.words, self._rows)
+        self._rows = {}
+        for row, word in enumerate(self.words):
+            if not isinstance(word, str) or not word or "\n" in word:
+                raise DataError(f"expected words that are not empty and have no line feed, got {word!r}")
+            if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
+                raise DataError(f"expected words of valid Unicode, got {word!r}")
+            if self._rows.setdefault(word, row) != row:
+                raise DataError(f"expected words that differ, got {word!r} twice")
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words) or self.width == 0:
             shape = self.matrix.shape
-            raise DataError(f"expected a matrix of {len(self.words)} rows, one for each word, got {shape}")
-        if not np.isfinite(self.matrix).all():
-            row = int(np.argmin(np.isfinite(self.matrix).all(axis=1)))
-            raise DataError(f"the vector of {self.words[row]!r} has NaN or infinity in it")
+            raise DataError(f"expected a matrix of {len(self.words)} rows, one per word, got {shape}")
+        finite = np.isfinite(self.matrix).all(axis=1)
+        if not finite.all():
+            raise DataError(f"the vector of {self.words[np.argmin(finite)]!r} has NaN or infinity in it")
 
     @property
     def width(self):
-        """D, how many numbers a vector has."""
+        """D, the number of numbers of a vector."""
         return self.matrix.shape[-1]
 
     def __len__(self):
@@ -67,7 +104,7 @@ class WordVectors:
         return f"<WordVectors: {len(self)} words, {self.width} numbers each>"
 
     def find(self, word, backoff=DEFAULT_BACKOFF):
-        """Returns (row, step) of a word: where it is and by which name of the chain; (-1, None) if nowhere.
+        """Returns the row of a word and the name of the chain that found it; (-1, None) if there is none.
 
         Example:
 
@@ -81,130 +118,190 @@ class WordVectors:
         return -1, None
 
     def lookup(self, words, backoff=DEFAULT_BACKOFF):
-        """Returns the rows of a list of words, int32; -1 for those that no form has.
+        """Returns the rows of a list of words, int32; -1 for words of which no form has a row.
 
         Raises:
-            KerasZooError: `backoff` has an unknown name in it.
+            KerasZooError: an unknown name in `backoff`.
         """
         backoff = check_backoff(backoff)
         return np.array([self.find(word, backoff)[0] for word in words], "int32")
 
     def restrict(self, words, backoff=DEFAULT_BACKOFF):
-        """Returns the vectors that a list of words makes use of, in the same order; the others are dropped.
+        """Returns only the vectors that a list of words uses, in the same order.
 
-        Each of the words is found as before, by the same step. Give it all that will be asked for, not the
-        training text alone: a word that is met later may have had a vector among those dropped.
+        Each of these words is found as before. Include all words that will be looked up later, not only those
+        of the training text.
         """
         rows = np.unique(self.lookup(words, backoff))
         rows = rows[rows >= 0]
         return WordVectors([self.words[row] for row in rows], self.matrix[rows])
 
     def first(self, count):
-        """Returns the first `count` words with their vectors; mostly, these are the most frequent."""
+        """Returns the first `count` words with their vectors, usually the most frequent ones."""
         return WordVectors(self.words[:count], self.matrix[:count])
 
     def neighbours(self, word, count=10, backoff=DEFAULT_BACKOFF):
-        """Returns the words whose vectors have the smallest angle with that of a word, it itself left out.
+        """Returns the words whose vectors have the smallest angle with that of a word, without the word.
 
         Args:
             word: str, or a vector (D,).
-            count: how many, at most.
+            count: the largest number of neighbours.
             backoff: the chain by which `word` is looked up.
 
         Returns:
-            list of (word, cosine), the nearest first; of equals the earlier row.
+            list of (word, cosine), the nearest first; of equal ones the earlier row first.
 
         Raises:
-            DataError: no form of the word has a vector, or a vector of another width or of length 0.
+            DataError: the word has no vector, or a vector of another width or of length 0.
         """
         own = -1
         if isinstance(word, str):
             own, _ = self.find(word, check_backoff(backoff))
             if own < 0:
                 raise DataError(f"no vector for {word!r}; {len(self)} words have one")
-            vector = self.matrix[own]
-        else:
-            vector = np.asarray(word, "float32")
-            if vector.shape != (self.width,):
-                raise DataError(
-                    f"expected a word or a vector of {self.width} numbers, got shape {vector.shape}"
-                )
+            word = self.matrix[own]
+        vector = np.asarray(word, "float32")
         length = np.linalg.norm(vector)
-        if length == 0:
-            raise DataError("a vector of length 0 has no direction, and so no neighbours")
+        if vector.shape != (self.width,) or length == 0:
+            raise DataError(
+                f"expected a word or a vector of {self.width} numbers, not all 0, got shape {vector.shape}"
+            )
         lengths = np.linalg.norm(self.matrix, axis=1)
         cosines = self.matrix @ (vector / length) / np.where(lengths > 0, lengths, 1)  # (N,)
         order = np.argsort(-cosines, kind="stable")
         return [(self.words[row], float(cosines[row])) for row in order[: count + 1] if row != own][:count]
 
     def coverage(self, sentences, backoff=DEFAULT_BACKOFF):
-        """Counts how much of a text has vectors, by which step; see `keraszoo.text.vector_coverage`."""
-        return measure_coverage(self, sentences, backoff)
+        """Counts how many words of a text have vectors; see `measure_coverage`."""
+        return measure_coverage(self, sentences, check_backoff(backoff))
 
     @classmethod
     def read(cls, path, format="auto", words=None, backoff=DEFAULT_BACKOFF, damaged="error"):
-        """Reads vectors: keraszoo's own directory, or a file of word2vec, GloVe or fastText, plain or gzip.
+        """Reads vectors: a directory written by `save`, or a file of word2vec, GloVe or fastText.
 
         Args:
-            path: a directory that `save` wrote, a file, or the name of shipped vectors.
+            path: a directory, a file (plain or gzip), or the name of shipped vectors.
             format: of a file, see `read_vectors`.
-            words: iterable of the words that will be asked for; rows that none of them can use under
-                `backoff` are dropped while reading, so that a file of any size needs little memory. All rows
-                by default.
+            words: iterable of the words that will be looked up. Rows that none of them uses under `backoff`
+                are dropped while reading, which saves memory. All rows by default.
             backoff: the chain of their lookup.
-            damaged: what happens to damaged rows of a file, `"error"` or `"skip"`, see `read_vectors`.
+            damaged: `"error"` or `"skip"` for damaged rows of a file, see `read_vectors`.
 
         Raises:
-            DataError: a file that is damaged or holds no vectors; it names the line.
-            PresetError: the same of a directory; it names the file.
+            DataError: with the line: a file that is damaged or holds no vectors.
+            PresetError: with the file: a damaged directory.
         """
-        if words is not None:
-            words = set(words)
-            backoff = check_backoff(backoff)
-        if Path(path).suffix and not Path(path).exists():  # a file's name, and no shipped model's
+        if Path(path).suffix and not Path(path).exists():  # not the name of shipped vectors
             raise DataError("expected a file or a directory of word vectors, there is none", path)
+        words = None if words is None else set(words)
+        backoff = check_backoff(backoff)
         if Path(path).is_file():
-            forms = (
-                None if words is None else {form for word in words for form in backoff_forms(word, backoff)}
-            )
-            table = vector_files.read_vectors(path, format, forms, damaged)
-            vectors = cls(table.words, table.matrix)
+            forms = (form for word in words or () for form in backoff_forms(word, backoff))
+            vectors = cls(*read_vectors(path, format, None if words is None else set(forms), damaged))
         else:
-            try:
-                vectors = cls(*vector_directory.read(path))
-            except DataError as error:
-                raise DataError(str(error), path) from None
+            with located(path):
+                vectors = cls(*_read_directory(path))
         return vectors if words is None else vectors.restrict(words, backoff)
 
-    def save(self, path, dtype="float32", metrics=None, facts=None):
-        """Writes keraszoo's own directory: words as text, the matrix as `.npy`, card and manifest; no pickle.
+    def save(self, path, dtype="float32"):
+        """Writes a directory: the words as text, the matrix as `.npy`, card and manifest.
+
+        `keraszoo card` adds facts such as the licence.
 
         Args:
             path: a new directory, or one of an earlier model, which is replaced.
             dtype: `"float32"`, or `"float16"` at half the size.
-            metrics: figures for the card, a dict of dicts.
-            facts: dict of what no program can know, such as the licence; see `keraszoo.saving.model_facts`.
 
         Raises:
-            PresetError: another `dtype`, an unknown fact, something else at `path`, or a disk that refuses.
+            PresetError: another `dtype`, numbers too large for it, other files at `path`, or a directory that
+                cannot be written.
         """
-        vector_directory.write(self, path, dtype, metrics, facts)
+        if dtype not in ("float32", "float16"):
+            raise PresetError(f"word vectors are stored as float32 or float16, not as {dtype!r}")
+        with np.errstate(over="ignore"):
+            matrix = np.ascontiguousarray(self.matrix, np.dtype(dtype).newbyteorder("<"))
+        if not np.isfinite(matrix).all():
+            raise PresetError(f"word vectors: {np.abs(self.matrix).max():.3g} is too large for {dtype}")
+        about = {
+            "title": f"Word vectors: {len(self):,} words, {self.width} numbers each",
+            "pipeline_tag": "feature-extraction",
+            "summary": f"A matrix in {dtype} and its words, the most frequent first; input of taggers.",
+            "example": [
+                "from keraszoo.text.word_vectors import WordVectors",
+                'WordVectors.read("this directory").neighbours("home")',
+            ],
+            "parameters": matrix.size,
+        }
+        files = {
+            "config.json": {"task": TASK, "versions": {"keraszoo": keraszoo.__version__}, "about": about},
+            "words.txt": "".join(f"{word}\n" for word in self.words),
+            "vectors.npy": functools.partial(np.save, arr=matrix, allow_pickle=False),
+            "metrics.json": {},
+            model_facts.CARD: model_facts.card(about, {}),
+        }
+        model_directory.write_directory(path, files)
 
     def write(self, path, format="word2vec"):
-        """Writes a file that other programs read; see `write_vectors`."""
-        vector_files.write_vectors(path, self.words, self.matrix, format)
+        """Writes a file for other programs; see `write_vectors`."""
+        write_vectors(path, self.words, self.matrix, format)
 
 
-def _check_words(words, rows):
-    for word in words:
-        if not isinstance(word, str) or not word or "\n" in word:
-            raise DataError(f"expected words that are not empty and have no line feed, got {word!r}")
-        if not word.isascii():
-            try:
-                word.encode("utf-8")
-            except UnicodeEncodeError:
-                raise DataError(f"expected words of valid Unicode, got {word!r}") from None
-    if len(rows) != len(words):
-        seen = set()
-        twice = next(word for word in words if word in seen or seen.add(word))
-        raise DataError(f"expected words that differ, got {twice!r} twice")
+def check_backoff(names):
+    """Returns a chain as a tuple.
+
+    Raises:
+        KerasZooError: an unknown name, a name twice, no name, or a string instead of a list.
+
+    Example:
+
+    >>> check_backoff(["exact", "lower"])
+    ('exact', 'lower')
+    """
+    chain = () if isinstance(names, str) else tuple(names)
+    if not chain or not set(chain) <= set(BACKOFFS) or len(set(chain)) != len(chain):
+        known = ", ".join(BACKOFFS)
+        raise KerasZooError(f"backoff: expected a list of different names of {known}, got {names!r}")
+    return chain
+
+
+def backoff_forms(word, names=DEFAULT_BACKOFF):
+    """Returns the forms of a word in the order in which they are tried, one per name.
+
+    Args:
+        word: str.
+        names: keys of `BACKOFFS`, as checked by `check_backoff`.
+
+    Returns:
+        list of str, as long as `names`. Two names may give the same form.
+
+    Example:
+
+    >>> backoff_forms("B12")
+    ['B12', 'b12', 'B00', 'b00']
+    """
+    return [BACKOFFS[name](word) for name in names]
+
+
+def _read_directory(name):
+    """Reads a directory of word vectors, given its path or the name of shipped vectors: (words, matrix)."""
+    directory = model_directory.read_directory(shipped.find(name))
+    task = directory.config.get("task")
+    if task != TASK:
+        raise PresetError(f"{directory.path}: expected a directory for {TASK}, got one for {task!r}")
+    try:
+        words = directory.read_bytes("words.txt").decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise PresetError(f"{directory.path}/words.txt: not UTF-8") from None
+    if words.pop() != "":
+        raise PresetError(f"{directory.path}/words.txt: the last line has no end")
+    path = directory.file("vectors.npy")
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # mapping checks the size before reading
+        if matrix.ndim != 2 or matrix.dtype.str not in ("<f4", "<f2") or not matrix.flags.c_contiguous:
+            kind = f"{matrix.dtype} {matrix.shape}"
+            raise ValueError(f"{kind}; expected two axes of little-endian float32 or float16 in C order")
+    except (OSError, EOFError, ValueError) as error:
+        raise PresetError(f"{path}: not the array of word vectors: {error}") from None
+    if len(matrix) != len(words):
+        raise PresetError(f"{path}: has {len(matrix)} rows, words.txt has {len(words)} words")
+    return words, matrix.astype("float32")

@@ -13,9 +13,9 @@ from keraszoo.tagging import export as saved_tagger
 from keraszoo.tagging.entity_tagger import sentence_tokens
 from keraszoo.tagging.graph_entities import GraphTags, entities, iob2
 from keraszoo.tagging.graph_text import graph_form, tokenize
-from keraszoo.text.backoff import BACKOFFS
 from keraszoo.text.tag_schemes import convert, spans, tag_names
 from keraszoo.text.tokens import TOKEN_RULES
+from keraszoo.text.word_vectors import BACKOFFS
 
 STRANGE = [
     "",

@@ -11,7 +11,6 @@ from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
 from keraszoo.tagging.run import run_tagger_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
-from keraszoo.text.json_spans import AnnotatedText, span_lines
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
@@ -70,8 +69,8 @@ def test_means_and_deviations():
 
 
 def test_corpora_of_several_files(files, tagged_sentences):
-    text = AnnotatedText("Ada flew to Oslo.", ((0, 3, "PER"), (12, 16, "LOC")))
-    write_lines(files / "more.jsonl", span_lines([text]))
+    entities = [{"start": 0, "end": 3, "label": "PER"}, {"start": 12, "end": 16, "label": "LOC"}]
+    write_lines(files / "more.jsonl", [json.dumps({"text": "Ada flew to Oslo.", "entities": entities})])
     write_lines(files / "all_single.tsv", ["Oslo\tB-LOC", "", "Ada\tB-PER"])
     files_of = [str(files / "train.tsv"), str(files / "more.jsonl")]
     data = TaggedDataSection(train=files_of, validation=[str(files / "all_single.tsv")])

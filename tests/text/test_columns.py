@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.columns import column_lines, read_columns, retagged_lines
+from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tag_schemes import spans
-from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
+from keraszoo.text.tagged_corpus import TaggedSentence
 
 DATA = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -32,15 +32,16 @@ def tokens_and_tags(corpus):
 ROMANS = [("Ed Koch ran", "B-P I-P O"), ("Rome", "B-L")]
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("gap", ["\t", " ", "  \t "])
-@pytest.mark.parametrize("blank", ["", "\t", " \xa0"])
-@pytest.mark.parametrize("last", ["", "\n", "\n\n\n"])
+@pytest.mark.parametrize("gap", ["\t", " ", "  \t ", " \t"])
+@pytest.mark.parametrize(
+    ("pack", "bom", "line_end", "blank", "last"),
+    [
+        (bytes, "", "\n", "", ""),
+        (gzip.compress, "\ufeff", "\r\n", "\t", "\n"),
+        (bytes, "", "\n", " \xa0", "\n\n\n"),
+    ],
+)
 def test_files_of_every_form(write, pack, bom, line_end, gap, blank, last):
-    if gap == "  \t " and blank == "":
-        gap = " \t"  # blanks around a tab are part of no column either
     rows = ["", "Ed_B-P", "Koch_I-P  ", "ran_O\xa0", blank, blank, "Rome_B-L"]
     text = bom + "\n".join(rows).replace("_", gap) + last
     corpus = read_columns(write(pack(text.replace("\n", line_end).encode())))
@@ -52,20 +53,17 @@ def test_files_of_every_form(write, pack, bom, line_end, gap, blank, last):
         ("L", "P"),
         4,
     )
-    assert retagged_lines(corpus, [sentence.tags for sentence in corpus]) == corpus.columns.lines
 
 
 def test_columns_by_number_and_by_name(write):
     path = write("1 Ed NNP B-P x\n2 Koch NNP I-P y\n")
     assert tokens_and_tags(read_columns(path, 1, 3)) == [("Ed Koch", "B-P I-P")]
     assert tokens_and_tags(read_columns(path, -4, -2)) == [("Ed Koch", "B-P I-P")]
-    names = ["id", "word", "pos", "ner", "rest"]
-    assert tokens_and_tags(read_columns(path, "word", "ner", names=names)) == [("Ed Koch", "B-P I-P")]
     header = write("\n-DOCSTART-\nner,word\nB-P,Ed\nI-P,New York\n\nO,x\n")
     corpus = read_columns(header, "word", "ner", separator=",")
     assert [sentence.tokens for sentence in corpus] == [("Ed", "New York"), ("x",)]
     assert [sentence.document for sentence in corpus] == [0, 0] and corpus.sentences[0].line == 4
-    lines = retagged_lines(corpus, [("O", "B-P"), ("O",)], append=True)
+    lines = lines_with_tags(corpus, [("O", "B-P"), ("O",)])
     assert lines == ["", "-DOCSTART-", "ner,word,tag", "B-P,Ed,O", "I-P,New York,B-P", "", "O,x,O"]
 
 
@@ -73,20 +71,13 @@ def test_tokens_alone(write):
     corpus = read_columns(write("Ed NNP\nKoch NNP\n\nx Y"), tag_column=None)
     assert corpus.sentences[0] == TaggedSentence(("Ed", "Koch"))
     assert (corpus.scheme, corpus.labels) == (None, ())
-    assert retagged_lines(corpus, [("B-P", "I-P"), ("O",)]) == ["Ed NNP B-P", "Koch NNP I-P", "", "x Y O"]
+    assert lines_with_tags(corpus, [("B-P", "I-P"), ("O",)]) == ["Ed NNP B-P", "Koch NNP I-P", "", "x Y O"]
 
 
 def test_documents(write):
     row, bound = "a O\n\n", "-DOCSTART- -X- O O\n\n"
     corpus = read_columns(write(bound + row * 2 + bound * 2 + "a O\n" + bound + row + bound))
     assert [sentence.document for sentence in corpus] == [0, 0, 1, 2]
-
-
-def test_comments_only_where_named(write):
-    path = write("# sent_id = 1\n#\tO\nx\tO\n")
-    with pytest.raises(DataError, match=":2: expected 4 columns, as in line 1"):
-        read_columns(path)
-    assert tokens_and_tags(read_columns(path, comment="# ")) == [("# x", "O O")]
 
 
 def test_odd_tokens(write):
@@ -106,23 +97,17 @@ def test_schemes_become_one(write):
         corpus = read_columns(write(text))
         assert (corpus.scheme, corpus.repaired) == (scheme, 0)
         assert corpus.sentences[0].tags == ("B-P", "I-P", "B-P", "O")
-        for target, lines in files.items():
-            assert retagged_lines(corpus, [corpus.sentences[0].tags], target) == lines.split("\n")
+        rows = [line.replace("\t", " ") for line in column_lines(corpus, scheme)]
+        assert rows == [*text.split("\n"), ""]
     corpus = read_columns(write("a I-P\nb I-P\nc I-L"), scheme="IOB2")
     assert (corpus.scheme, corpus.repaired, corpus.sentences[0].tags) == ("IOB2", 2, ("B-P", "I-P", "B-L"))
 
 
-def test_only_tags_change_when_written_back(write):
-    text = "# c\n\nEd  NNP B-P  \n Koch\tNNP  I-P\n\xa0\n-DOCSTART- O\n\nB-P B-P B-P"
-    corpus = read_columns(write("\ufeff" + text), comment="# ")
-    assert retagged_lines(corpus, [("O", "B-L"), ("O",)]) == (
-        "# c\n\nEd  NNP O  \n Koch\tNNP  B-L\n\xa0\n-DOCSTART- O\n\nB-P B-P O".split("\n")
-    )
-    assert retagged_lines(corpus, [("B-P", "I-P"), ("B-P",)]) == text.split("\n")
-    assert retagged_lines(corpus, [("O", "O"), ("O",)], append=True)[2:4] == [
-        "Ed  NNP B-P O",
-        " Koch\tNNP  I-P O",
-    ]
+def test_added_tags_change_nothing_else(write):
+    text = "Ed  NNP  \n Koch\tNNP\n\xa0\n-DOCSTART- O\n\nB-P B-P"
+    corpus = read_columns(write("\ufeff" + text), tag_column=None)
+    lines = lines_with_tags(corpus, [("O", "B-L"), ("O",)])
+    assert lines == "Ed  NNP O\n Koch\tNNP B-L\n\xa0\n-DOCSTART- O\n\nB-P B-P O".split("\n")
 
 
 def test_new_columns_are_read_as_they_were(tmp_path):
@@ -134,7 +119,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
     for scheme in ("IOB2", "BIOES"):
         write_lines(tmp_path / "new", column_lines(sentences, scheme))
         assert read_columns(tmp_path / "new").sentences == sentences
-    with pytest.raises(DataError, match="cannot write the token"):
+    with pytest.raises(DataError, match="cannot write a token"):
         list(column_lines([TaggedSentence(("a\tb",), ("O",))]))
 
 
@@ -146,7 +131,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
         ("a\tO\nb O\n", 2, "expected 2 columns, as in line 1, got 1: 'b O'"),
         ("a O\n\nb x O\n", 3, "expected 2 columns, as in line 1, got 3: 'b x O'"),
         ("a\tx\tO\nb\tx\n", 2, "expected 3 columns, as in line 1, got 2"),
-        ("a\nb\n", 1, "got both in column 0 of 1; tag_column=None reads tokens alone"),
+        ("a\nb\n", 1, "got both in column 0 of 1; tag_column=None reads tokens only"),
         ("a O\nb PER\n", 2, "expected a tag such as O, B-PER or I-PER, got 'PER'"),
         ("a\tx\tO\nb\t\tO\n\t\t\tO", 3, "expected 3 columns"),
         ("a B-P\nb E-P\n\nc U-P\n", None, "expected tags of one scheme"),
@@ -163,26 +148,16 @@ def test_errors_name_file_and_line(write, data, line, message):
 
 
 def test_what_cannot_be_asked_for(write):
-    path = write("\na x B-P\n")
+    path = write("\na x B-P\nb x O\n")
     for options, message in [
         ({"tag_column": 3}, ":2: expected a column 3, got 3 columns"),
         ({"token_column": -4}, ":2: expected a column -4, got 3 columns"),
-        ({"token_column": "w", "names": ["t", "x", "n"]}, "expected a column 'w', got t, x, n"),
-        ({"token_column": "t", "names": ["t", "x"]}, "expected 2 columns, t, x, got 3"),
-        ({"scheme": "IO"}, ":2: expected a tag of IO, got 'B-P'"),
+        ({"token_column": "w"}, ":2: expected a column 'w', got a, x, B-P"),
+        ({"scheme": "IO"}, ":2: expected a tag of IO, with a letter of I, got 'B-P'"),
         ({"scheme": "BIO"}, "expected a tag scheme of"),
     ]:
         with pytest.raises(KerasZooError, match=message):
             read_columns(path, **options)
-    corpus = read_columns(path)
-    for tags, message in [
-        ([], "tags for 1 sentences, got 0"),
-        ([("O", "O")], "1 tags for the sentence of line 2"),
-    ]:
-        with pytest.raises(KerasZooError, match=message):
-            retagged_lines(corpus, tags)
-    with pytest.raises(KerasZooError, match="got one without columns"):
-        retagged_lines(TaggedCorpus([]), [])
 
 
 @pytest.mark.parametrize(
@@ -207,9 +182,9 @@ def test_the_real_corpora(name, scheme, sentences):
     assert sentences in (None, len(corpus))
     assert corpus.count_tokens() == len(rows)
     assert corpus.scheme == scheme
-    lines = retagged_lines(corpus, [sentence.tags for sentence in corpus])
-    changed = sum(old != new for old, new in zip(text.split("\n"), [*lines, ""], strict=True))
-    assert changed == corpus.repaired
+    lines = lines_with_tags(corpus, [sentence.tags for sentence in corpus])
+    changed = [old for old, new in zip(text.split("\n"), [*lines, ""], strict=True) if old != new]
+    assert changed == rows
     if scheme == "IOB2" and corpus.repaired == 0:
         entities = sum(len(spans(sentence.tags, "IOB2")) for sentence in corpus)
         assert entities == sum("\tB-" in row for row in rows)

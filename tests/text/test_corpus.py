@@ -36,8 +36,7 @@ def same(first, second):
     assert first.target_special == second.target_special
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 1000])
-@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize(("chunk", "on_disk"), [(1, True), (2, False), (1000, True)])
 def test_pairs_are_encoded_and_bad_ones_counted(subwords, tmp_path, monkeypatch, chunk, on_disk):
     monkeypatch.setattr("keraszoo.text.corpus.CHUNK", chunk)
     directory = tmp_path / "corpus" if on_disk else None

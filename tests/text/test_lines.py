@@ -5,7 +5,7 @@ import io
 import types
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
@@ -37,6 +37,7 @@ def test_standard_input(monkeypatch):
     assert str(error_of(read_lines("-"))).startswith("<stdin>:2: not UTF-8: byte 0xff")
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]))))
 def test_any_lines_come_back(tmp_path_factory, lines):
     # A carriage return before the line end is part of it; a byte order mark is only one at the start.
@@ -46,6 +47,7 @@ def test_any_lines_come_back(tmp_path_factory, lines):
     assert list(read_lines(path)) == (lines or [""])
 
 
+@settings(max_examples=30)
 @given(st.binary())
 def test_any_bytes_give_lines_or_our_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "text"

@@ -1,11 +1,22 @@
-"""Parallel text: pairs from two files or from one."""
+"""Parallel text: read from two files or from one, cleaned, split."""
 
 import gzip
+import random
+import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
-from keraszoo.text.parallel import read_pairs
+from keraszoo.text.parallel import (
+    clean_pairs,
+    clean_text,
+    one_of_each,
+    read_pairs,
+    split_pairs,
+    words_of,
+)
 
 
 def error_of(iterator):
@@ -14,9 +25,9 @@ def error_of(iterator):
     return caught.value
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize(
+    ("pack", "bom", "end"), [(bytes, b"", b"\n"), (gzip.compress, b"\xef\xbb\xbf", b"\r\n")]
+)
 def test_two_files_of_every_form(write, pack, bom, end):
     source = write("a.en", pack(bom + b"A dog." + end + b"Two cats." + end))
     target = write("a.de", pack("Ein Hund.\nZwei Kätzchen.".encode()))
@@ -59,3 +70,97 @@ def test_missing_file_directory_and_empty_corpus(write, tmp_path):
     assert "directory" in str(error_of(read_pairs(tmp_path, full)))
     assert "empty corpus" in str(error_of(read_pairs(empty, empty)))
     assert "empty corpus" in str(error_of(read_pairs(empty)))
+
+
+TEXTS = st.text(alphabet="aé\u0301 \u00a0\u202f\u200b\u00ad’'.?!\"«ß\t", max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Quoi\u202f?", "Quoi ?"),
+        ("a\u00a0\u2009 b\t", "a b"),
+        ("Do\u00adnau\u200bdampf\ufeff", "Donaudampf"),
+        ("l’arbre, l‘arbre, lʼarbre", "l'arbre, l'arbre, l'arbre"),
+        ("cafe\u0301", "café"),
+        ("„Ja“, “yes”, « oui »", "„Ja“, “yes”, « oui »"),
+        ("H₂O – 5 €", "H₂O – 5 €"),
+        ("\u200b \u00a0", ""),
+    ],
+)
+def test_each_sign_has_one_writing(text, clean):
+    assert clean_text(text) == clean
+
+
+@settings(max_examples=40)
+@given(TEXTS)
+def test_what_is_clean_stays(text):
+    clean = clean_text(text)
+    assert clean_text(clean) == clean == clean.strip()
+    assert unicodedata.is_normalized("NFC", clean) and not set(clean) & set("\u00a0\u202f\u200b\u00ad’\t")
+
+
+def test_what_is_dropped_is_counted_by_its_reason():
+    pairs = [
+        ("Hello.", "Hallo."),
+        ("Hello.", "Hallo\u00a0."),  # the space makes it another text, but nearly the same
+        ("Hello.", " Hallo.\u200b"),
+        ("HELLO!", "Hallo!"),
+        ("Hello?", "Hallo?"),  # a question is another sentence
+        ("Hello.", "Guten Tag."),
+        ("\u00a0", "Hallo."),
+        ("!", "!"),
+        ("?", "?"),
+    ]
+    kept, counts = clean_pairs(iter(pairs))
+    assert kept == [pairs[0], pairs[4], pairs[5], pairs[7], pairs[8]]
+    assert counts == {"pairs": 9, "changed": 3, "duplicate": 1, "near_duplicate": 2, "blank": 1}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=30))
+def test_every_pair_is_kept_or_counted_and_cleaning_twice_changes_nothing(pairs):
+    kept, counts = clean_pairs(pairs)
+    assert len(kept) + counts["blank"] + counts["duplicate"] + counts["near_duplicate"] == len(pairs)
+    assert clean_pairs(kept) == (kept, {"pairs": len(kept), "changed": 0} if kept else {})
+
+
+def corpus(count):
+    """Sentences with one to three translations each, in several writings."""
+    marks = (".", "!", "?")
+    return [
+        (f"sentence {i}{marks[k % 3]}" if k % 2 else f"Sentence {i}{marks[k % 3]}", f"Satz {i}, {k}")
+        for i in range(count)
+        for k in range(1 + i % 3)
+    ]
+
+
+def test_no_sentence_stands_on_both_sides_and_no_pair_is_lost():
+    pairs = corpus(100)
+    parts = split_pairs(pairs, 20, 10)
+    sentences = [{words_of(source) for source, _ in part} for part in parts]
+    assert [len(part) for part in sentences] == [20, 10, 70]
+    assert not sentences[0] & sentences[1] and not (sentences[0] | sentences[1]) & sentences[2]
+    assert sorted(pair for part in parts for pair in part) == sorted(pairs)
+
+
+def test_the_split_does_not_depend_on_the_order_and_little_on_the_rest():
+    pairs = corpus(100)
+    shuffled = random.Random(1).sample(pairs, len(pairs))
+    first, second = split_pairs(pairs, 20, 10), split_pairs(shuffled, 20, 10)
+    assert [set(part) for part in first] == [set(part) for part in second]
+    fewer = {words_of(source) for source, _ in split_pairs(corpus(95), 20, 10)[0]}
+    assert len(fewer & {words_of(source) for source, _ in first[0]}) >= 18
+
+
+def test_more_held_out_than_there_are():
+    with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
+        split_pairs(corpus(10), 5, 5)
+
+
+def test_one_pair_of_each_sentence_whatever_the_order():
+    pairs = corpus(60)
+    some = one_of_each(pairs)
+    assert len(some) == 60 and set(some) <= set(pairs)
+    assert set(one_of_each(pairs[::-1])) == set(some)
+    assert {target[-1] for _, target in some} == {"0", "1", "2"}  # not always the first

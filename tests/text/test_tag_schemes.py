@@ -172,7 +172,7 @@ def test_what_cannot_be():
         spans(["O"], "BIO")
     with pytest.raises(KerasZooError, match="tag scheme"):
         tag_names(["a"], "IOB")
-    with pytest.raises(DataError, match="expected a tag of IOB2, with a letter of B, I, O, got 'E-a'"):
+    with pytest.raises(DataError, match="expected a tag of IOB2, with a letter of BI, got 'E-a'"):
         spans(["E-a"], "IOB2")
     with pytest.raises(DataError, match="got 'B-a'"):
         repair(["B-a"], "IO")

@@ -138,7 +138,7 @@ def test_kept_as_json(vocabulary):
         ({"words": [1]}, "words: expected strings that are not empty, got 1"),
         ({"characters": ["ab"]}, "characters: expected single characters, got 'ab'"),
         ({"scheme": "BIO"}, "expected a tag scheme of IO"),
-        ({"backoff": ["stem"]}, "backoff: expected names of exact"),
+        ({"backoff": ["stem"]}, "backoff: expected a list of different names of exact"),
         ({"word_length": 0}, "word_length: expected 1 or more, got 0"),
         ({"token_rules": "x"}, "expected token rules of words"),
         ({"labels": ["a", ""]}, "labels: expected strings that are not empty, got ''"),

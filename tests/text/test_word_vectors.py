@@ -7,8 +7,7 @@ import pytest
 
 from keraszoo.errors import DataError, KerasZooError, PresetError
 from keraszoo.saving import manifest
-from keraszoo.text.backoff import BACKOFFS, backoff_forms
-from keraszoo.text.word_vectors import WordVectors
+from keraszoo.text.word_vectors import BACKOFFS, WordVectors, backoff_forms, check_backoff
 
 WORDS = ["the", "The", "zoo", "0000", "New York", "\u2028", "東京"]
 
@@ -76,9 +75,9 @@ def test_neighbours_against_brute_force(vectors):
         (["a", ""], [[1], [2]], "not empty"),
         (["a\nb"], [[1]], "no line feed"),
         (["\ud800"], [[1]], "valid Unicode"),
-        (["a"], [[1], [2]], r"1 rows, one for each word, got \(2, 1\)"),
-        (["a"], [1], "one for each word"),
-        (["a"], [[]], "one for each word"),
+        (["a"], [[1], [2]], r"1 rows, one per word, got \(2, 1\)"),
+        (["a"], [1], "one per word"),
+        (["a"], [[]], "one per word"),
         (["a", "b"], [[1, 2], [3, np.nan]], "vector of 'b' has NaN"),
         (["a", "b"], [[1, -1e39], [3, 4]], "vector of 'a' has NaN or infinity"),
     ],
@@ -90,12 +89,12 @@ def test_wrong_words_and_matrices(words, matrix, message):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2**-11)])
 def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
-    vectors.save(tmp_path / "v", dtype, metrics={"words": {"loss": 1.5}}, facts={"licence": "cc0-1.0"})
+    vectors.save(tmp_path / "v", dtype)
     read = WordVectors.read(tmp_path / "v")
     assert read.words == WORDS and read.matrix.dtype == "float32"
     np.testing.assert_allclose(read.matrix, vectors.matrix, rtol=tolerance, atol=0)
     assert np.load(tmp_path / "v" / "vectors.npy", allow_pickle=False).dtype == dtype
-    assert "license: cc0-1.0" in (tmp_path / "v" / "README.md").read_text()
+    assert "Word vectors: 7 words" in (tmp_path / "v" / "README.md").read_text()
     assert WordVectors.read(tmp_path / "v", words=["THE"]).words == ["the"]
     vectors.save(tmp_path / "v", dtype)  # in the place of the first
 
@@ -105,8 +104,6 @@ def test_what_cannot_be_saved(vectors, tmp_path):
         vectors.save(tmp_path / "v", "int8")
     with pytest.raises(PresetError, match="1e\\+05 is too large for float16"):
         WordVectors(["a"], [[1e5]]).save(tmp_path / "v", "float16")
-    with pytest.raises(PresetError, match="no fact 'color'"):
-        vectors.save(tmp_path / "v", facts={"color": "red"})
     assert not (tmp_path / "v").exists()
 
 
@@ -127,7 +124,7 @@ def _npy(header, body=b"\0" * 140):
         (
             "vectors.npy",
             _npy("{'descr': '|O', 'fortran_order': False, 'shape': (7, 5), }"),
-            "expected two axes",
+            "not the array",
         ),
         (
             "vectors.npy",
@@ -147,9 +144,13 @@ def _npy(header, body=b"\0" * 140):
         (
             "vectors.npy",
             _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7, 1000000000000), }"),
-            "do not fit",
+            "not the array",
         ),
-        ("vectors.npy", _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-7, -5), }"), "do not fit"),
+        (
+            "vectors.npy",
+            _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-7, -5), }"),
+            "not the array",
+        ),
         (
             "vectors.npy",
             _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7, 5), }", b"\xff" * 140),
@@ -182,3 +183,36 @@ def test_directories_of_other_kinds(vectors, tmp_path):
         WordVectors.read(tmp_path / "none")
     with pytest.raises(DataError, match="none.bin: expected a file or a directory of word vectors"):
         WordVectors.read(tmp_path / "none.bin")
+
+
+def test_every_form_of_a_word():
+    forms = dict(zip(BACKOFFS, backoff_forms("IL-2Rβ", BACKOFFS), strict=True))
+    assert forms == {
+        "exact": "IL-2Rβ",
+        "lower": "il-2rβ",
+        "capital": "Il-2rβ",
+        "digits0": "IL-0Rβ",
+        "digits#": "IL-#Rβ",
+        "lower+digits0": "il-0rβ",
+        "lower+digits#": "il-#rβ",
+    }
+
+
+@pytest.mark.parametrize("word", ["", "١٩٤٨", "ǅ", "ΟΔΟΣ", "İ", "ß", "\U0001f600", "e\u0301"])
+def test_no_form_of_an_odd_word_fails_and_only_ascii_digits_fold(word):
+    assert backoff_forms(word)[0] == word and backoff_forms(word, ["digits0"]) == [word]
+    assert all(isinstance(form, str) for form in backoff_forms(word, BACKOFFS))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("lower", "a list of different names"),
+        (["lower", "upper"], "got .*'upper'"),
+        ([], r"got \[\]"),
+        (["exact"] * 2, "different names"),
+    ],
+)
+def test_wrong_chains(names, message):
+    with pytest.raises(KerasZooError, match=message):
+        check_backoff(names)

@@ -3,12 +3,17 @@ import gzip
 import pytest
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.token_files import find_kind, read_sentences, read_tokens
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.tagged_files import find_kind, read_sentences
 from keraszoo.text.tokens import tokenize
 
 TEXT = "The dogs ran\nhome. \nA cat said: “No.”\nIt\n\nslept\n"
 COLUMNS = "-DOCSTART- O\n\nEd I-PER\nKoch I-PER\nwon O\n\nRome B-LOC\n"
 TAGGED = "Ed_NNP 's_POS dog_NN ,_, M. D._NNP won_VBD ._.\n\n1/2/CD day/NN ``/`` PRP$_PRP$\n"
+
+
+def tokens_of(*arguments, **options):
+    return [list(sentence.tokens) for sentence in read_sentences(*arguments, **options)]
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def write(tmp_path):
 def test_each_kind_is_found_and_read(write, text, kind, runs, name):
     path = write(text, name)
     assert find_kind(path) == kind
-    assert list(read_tokens(path)) == list(read_tokens(path, kind)) == runs
+    assert tokens_of(path) == tokens_of(path, kind) == runs
 
 
 def test_json_lines_are_known_by_their_name(write):
@@ -47,7 +52,7 @@ def test_json_lines_are_known_by_their_name(write):
     for name in ("file.jsonl", "file.jsonl.gz"):
         path = write(text, name)
         assert find_kind(path) == "json"
-        assert list(read_tokens(path)) == [["Ed", "won", "."], ["I", "saw", "."]]
+        assert tokens_of(path) == [["Ed", "won", "."], ["I", "saw", "."]]
     assert next(iter(read_sentences(path))).tags == ("B-PER", "O", "O")
 
 
@@ -62,23 +67,23 @@ def test_a_token_of_white_space_does_not_hide_the_columns(write):
 
 def test_tokens_are_those_of_the_taggers_and_runs_end(write):
     text = "He's paid $1,000.50 to Dr. Smith-Jones at 9:30 (E. coli)"
-    assert list(read_tokens(write(text))) == [[token.text for token in tokenize(text)]]
-    assert list(read_tokens(write("IL-2"), rules="alphanumeric")) == [["IL", "-", "2"]]
-    runs = list(read_tokens(write("no full stop at all\n" * 1000)))
+    assert tokens_of(write(text)) == [[token.text for token in tokenize(text)]]
+    assert tokens_of(write("IL-2"), rules="alphanumeric") == [["IL", "-", "2"]]
+    runs = tokens_of(write("no full stop at all\n" * 1000))
     assert sum(map(len, runs)) == 5000 and max(map(len, runs)) < 1010
 
 
 def test_tags_are_kept_where_there_are_some(write):
     assert [sentence.tags for sentence in read_sentences(write(COLUMNS))][1] == ("B-LOC",)
-    assert next(iter(read_sentences(write(TEXT)))) == ["The", "dogs", "ran", "home", "."]
+    assert next(iter(read_sentences(write(TEXT)))) == TaggedSentence(("The", "dogs", "ran", "home", "."))
 
 
 def test_bad_files_are_named(write, tmp_path):
     with pytest.raises(DataError, match=r"file.txt:2: not UTF-8"):
         path = tmp_path / "file.txt"
         path.write_bytes(b"good\nb\xe4d\n")
-        list(read_tokens(path))
+        tokens_of(path)
     with pytest.raises(DataError, match="No such file"):
-        list(read_tokens(tmp_path / "none"))
+        tokens_of(tmp_path / "none")
     with pytest.raises(KerasZooError, match="got 'words'"):
-        list(read_tokens(path, "words"))
+        tokens_of(path, "words")
