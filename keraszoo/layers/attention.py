@@ -1,98 +1,137 @@
-"""What every attention is: scores, a masked softmax, a weighted sum."""
+"""Base class of the attention layers: scores, masked softmax, weighted sum."""
 
 import keras
 from keras import ops
 
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
+from keraszoo.layers.arguments import WeightedLayer, shapes_fit
+from keraszoo.layers.masking import both_masks, causal_mask, combine_masks, masked_softmax
 
 
-class Attention(keras.layers.Layer):
-    """Base of the attention layers: it owns masking, softmax and the weighted sum; a subclass supplies the
-    scores.
+class Attention(WeightedLayer):
+    """Base class of the attention layers. It owns masks, softmax and weighted sum; a subclass has the scores.
 
-        e_tj = score(query_t, key_j)        alpha_tj = exp(e_tj) / sum_k exp(e_tk)        c_t = sum_j alpha_tj
-        value_j
+        e_tj = score(query_t, key_j)
+        alpha_tj = exp(e_tj) / sum_k exp(e_tk)
+        c_t = sum_j alpha_tj value_j
 
-    with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes `scores(query,
-    keys)`; and `prepare(value, key)` if something of the score depends on the memory alone, `focus` if
-    queries see a part of the memory alone, `normalize` if the softmax is another. A decoder that steps calls
-    `prepare` once a sentence and `attend` at every step, with the position of its queries; `call` is the two
-    together.
+    with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes
+    `scores(query, keys)`, `make_weights` if it has weights, `prepare(value, key)` if a part of the score
+    depends only on the memory, `focus` if each query sees only a part of the memory, and `normalize` if it
+    uses another softmax. A decoder that steps calls `prepare` once per sentence and `attend` at every step;
+    `call` does both.
 
-    Shapes: B batch, T queries, S values, D width of a value, U width of what `prepare` makes.
+    A query of rank 2, `(B, U)`, is one step: it is treated as `(B, 1, U)`, and the outputs lose that axis.
+
+    Departures from `keras.layers.Attention`: the inputs are separate arguments as in
+    `keras.layers.MultiHeadAttention`; both outputs are always returned; a row that sees nothing is zero.
+
+    Shapes: B batch, T queries, S values, D width of a value, H heads.
 
     Args:
         dropout: share of the attention weights dropped in training, in [0, 1).
+        seed: seed of the dropout.
 
     Call arguments:
-        query: `(B, T, ...)`.
-        value: `(B, S, D)`, what is summed.
-        key: `(B, S, ...)`, what is compared with the queries; `None`: the values.
-        query_mask: accepted since Keras fills it in; a query of padding is not treated in any special way.
-            The mask that an `Embedding(mask_zero=True)` gave the queries goes on with the context.
-        value_mask: bool `(B, S)`, `True` = attend; arrives by itself from `Embedding(mask_zero=True)`.
-        attention_mask: bool `(B, T, S)`, which query may see which value.
-        use_causal_mask: query t sees values up to t alone, both counted from the first.
-        positions: int `(T,)`, where each query stands, or `(1,)` where all stand at one place; `None`: 0 to
-            T - 1. Layers whose scores or windows know of positions read it.
+        query: `(B, T, ...)`, or `(B, ...)` for one step.
+        value: `(B, S, D)`, the vectors that are summed.
+        key: `(B, S, ...)`, the vectors that are compared with the queries; `None`: the values.
+        query_mask: bool `(B, T)`. It is only passed on as the mask of the context: a query of padding is
+            computed like any other. Keras fills it in.
+        value_mask: bool `(B, S)`, `True` = attend; filled in by Keras behind `Embedding(mask_zero=True)`.
+        key_mask: bool `(B, S)`, the same for keys; both must hold.
+        attention_mask: bool `(T, S)` for all sentences, or `(B, T, S)`; in layers with heads also
+            `(B, H, T, S)`. `True` = this query may see this value.
         training: whether dropout is on.
+        use_causal_mask: query t sees values up to t, both counted from the first.
+        positions: int `(T,)`, the positions of the queries, or `(1,)` if all are at one; `None`: 0 to T - 1.
+            Read by layers whose scores or windows depend on positions.
 
     Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`. Where a query may see nothing, both are
-        zero.
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, U)`, `(B, D)` and
+        `(B, S)`. With heads the weights are `(B, H, T, S)` and `(B, H, S)`. If a query sees nothing, its
+        weights and the sum are zero. The first output is this sum, or what the layer's equations make of it:
+        `MultiHeadAttention` projects it, `MemoryHop` adds it to the query.
+
+    Raises:
+        ValueError: if an input or a mask has another rank, or batch sizes or lengths differ, as far as the
+            static shapes show it.
     """
 
-    def __init__(self, dropout=0.0, **kwargs):
+    weight_kinds = {}
+    scores_rank = 3  # 4 in layers with heads
+
+    def __init__(self, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
-        self.weight_dropout = Dropout(dropout, dtype=self.dtype_policy) if dropout else None
+        self.seed = seed
+        self.weight_dropout = (
+            keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
+        )
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        self._check(query_shape, value_shape, key_shape)
+        self.make_weights(query_shape, value_shape, value_shape if key_shape is None else key_shape)
+
+    def make_weights(self, query_shape, value_shape, key_shape):
+        """Adds the weights of the layer; the shape of the keys is known here. The base has none."""
 
     def prepare(self, value, key=None):
-        """What depends on the memory alone: `(keys, values)` for `attend`, computed once a sentence."""
+        """Returns what depends only on the memory, `(keys, values)` for `attend`, once per sentence."""
         return (value if key is None else key), value
 
     def scores(self, query, keys):
-        """`(B, T, S)` scores of the queries against what `prepare` made of the memory."""
+        """Returns the scores `(B, T, S)` of the queries against the keys that `prepare` returned."""
         raise TypeError(f"{type(self).__name__} is abstract: a subclass supplies scores(query, keys).")
 
     def focus(self, query, mask, positions, length):
-        """Narrows what each query sees, before the softmax and after it; the base narrows nothing.
+        """Narrows what each query sees, before or after the softmax; the base narrows nothing.
 
         Args:
             query: `(B, T, ...)`.
-            mask: bool `(B, T or 1, S)`, or `None`.
+            mask: bool `(B or 1, T or 1, S)`, or `None`.
             positions: as for `call`.
             length: S.
 
         Returns:
-            `(mask, factor)`: the mask, or a narrower one; and what the attention weights are multiplied by,
-            `(B, T, S)`, or `None`.
+            `(mask, factor)`: the mask or a narrower one, and a factor `(B, T, S)` on the attention weights or
+            `None`.
         """
         return mask, None
 
     def normalize(self, scores, mask):
-        """Attention weights of scores, `(B, T, S)` both: a softmax over what is not masked."""
+        """Attention weights of scores, both `(B, T, S)`: a softmax over the positions that are not masked."""
         return masked_softmax(scores, mask)
 
-    def attend(self, query, keys, values, mask=None, positions=None, training=None):
+    def look(self, query, keys, values, mask, training=None, positions=None):
+        """Does the work of `attend` for a query `(B, T, ...)` and one mask for everything."""
+        mask, factor = self.focus(query, mask, positions, ops.shape(values)[1])
+        weights = self.normalize(self.scores(query, keys), mask)  # (B, T, S)
+        weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
+        return ops.matmul(self._dropped(weights, training), values), weights  # (B, T, D)
+
+    def _dropped(self, weights, training):
+        return weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
+
+    def attend(
+        self, query, keys, values, *, value_mask=None, attention_mask=None, training=None, **positions
+    ):
         """Context and attention weights of queries over a prepared memory.
 
         Args:
-            query: `(B, T, ...)`.
+            query: `(B, T, ...)`, or `(B, ...)` for one step.
             keys, values: what `prepare` returned.
-            mask: bool `(B, S)` or `(B, T, S)`, `True` = attend.
-            positions: as for `call`.
+            value_mask, attention_mask, training: as for `call`.
+            positions: `positions=` and, where a layer has them, `key_positions=`, as for `call`.
 
         Returns:
-            `(context, attention_weights)`, `(B, T, D)` and `(B, T, S)`.
+            `(context, attention_weights)`, as for `call`.
         """
-        mask, factor = self.focus(query, combine_masks(mask), positions, ops.shape(values)[1])
-        weights = self.normalize(self.scores(query, keys), mask)  # (B, T, S)
-        weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
-        dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
-        return ops.matmul(dropped, values), weights  # (B, T, D)
+        one_step = len(query.shape) == 2
+        query = query[:, None] if one_step else query
+        mask = combine_masks(value_mask, attention_mask, self.scores_rank)
+        context, weights = self.look(query, keys, values, mask, training, **positions)
+        return (context[:, 0], weights[..., 0, :]) if one_step else (context, weights)
 
     def call(
         self,
@@ -101,26 +140,98 @@ class Attention(keras.layers.Layer):
         key=None,
         query_mask=None,
         value_mask=None,
+        key_mask=None,
         attention_mask=None,
+        training=None,
         use_causal_mask=False,
         positions=None,
-        training=None,
     ):
+        masks = self._masks(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask
+        )
         keys, values = self.prepare(value, key)
-        mask = self._seen(query, value, value_mask, attention_mask, use_causal_mask)
-        return self.attend(query, keys, values, mask, positions, training=training)
+        return self.attend(query, keys, values, **masks, training=training, positions=positions)
 
-    def _seen(self, query, value, value_mask, attention_mask, use_causal_mask):
-        """The masks of a call as one, `(B or 1, T or 1, S)`, or `None`."""
-        lengths = ops.shape(query)[1], ops.shape(value)[1]
-        return combine_masks(value_mask, attention_mask, causal_mask(*lengths) if use_causal_mask else None)
+    def _masks(self, query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask):
+        """The masks of a call as arguments of `attend`, after a check of all shapes."""
+        inputs = query, value, key, query_mask, value_mask, key_mask, attention_mask
+        self._check(*(None if x is None else tuple(x.shape) for x in inputs))
+        if use_causal_mask:
+            queries = 1 if len(query.shape) == 2 else ops.shape(query)[1]
+            attention_mask = both_masks(attention_mask, causal_mask(queries, ops.shape(value)[1]))
+        return {"value_mask": both_masks(value_mask, key_mask), "attention_mask": attention_mask}
+
+    def _check(
+        self, query, value, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None
+    ):
+        """Raises an error if static shapes do not fit; an unknown size fits every other."""
+        if len(query) not in (2, 3):
+            raise ValueError(
+                "query must be (batch, length, width) or, for one step, (batch, width). "
+                f"Received: query.shape={query}"
+            )
+        key = value if key is None else key
+        for name, shape in (("value", value), ("key", key)):
+            if len(shape) != 3:
+                raise ValueError(f"{name} must be (batch, length, width). Received: {name}.shape={shape}")
+            if not shapes_fit(query[:1], shape[:1]):
+                raise ValueError(
+                    f"query and {name} must have one batch size. "
+                    f"Received: query.shape={query}, {name}.shape={shape}"
+                )
+        if not shapes_fit(value[1:2], key[1:2]):
+            raise ValueError(
+                f"value and key must have one length. Received: value.shape={value}, key.shape={key}"
+            )
+        steps = query[1:-1] or (1,)
+        if query_mask is not None and len(query) == 3 and not shapes_fit(query_mask, query[:2]):
+            raise ValueError(
+                "query_mask must be (batch, query length). "
+                f"Received: query_mask.shape={query_mask}, query.shape={query}"
+            )
+        for name, mask in (("value_mask", value_mask), ("key_mask", key_mask)):
+            if mask is not None and not shapes_fit(mask, value[:2]):
+                raise ValueError(
+                    f"{name} must be (batch, value length). "
+                    f"Received: {name}.shape={mask}, value.shape={value}"
+                )
+        if attention_mask is not None:
+            wanted = {2: (*steps, value[1]), 3: (query[0], *steps, value[1])}
+            if self.scores_rank == 4:
+                wanted[4] = (query[0], self.num_heads, *steps, value[1])
+            if not shapes_fit(attention_mask, wanted.get(len(attention_mask), ()), broadcast=True):
+                raise ValueError(
+                    "attention_mask must be (query length, value length), (batch, query length, value length)"
+                    f"{' or (batch, heads, query length, value length)' * (self.scores_rank == 4)}. "
+                    f"Received: attention_mask.shape={attention_mask}, query.shape={query}, "
+                    f"value.shape={value}"
+                )
 
     def compute_mask(self, query, previous_mask=None):
-        """Keras gives the query and its mask: the context has a vector for each query, and so its mask."""
-        return previous_mask, None
+        """The context has a vector for each query, and so its mask. Keras passes the query and its mask."""
+        fits = previous_mask is not None and len(previous_mask.shape) == len(query.shape) - 1
+        return (previous_mask if fits else None), None
 
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
-        return (*query_shape[:2], value_shape[-1]), (*query_shape[:2], value_shape[1])
+        self._check(query_shape, value_shape, key_shape)
+        return (*query_shape[:-1], value_shape[-1]), (*query_shape[:-1], value_shape[1])
+
+    def compute_output_spec(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        **options,
+    ):
+        inputs = query, value, key, query_mask, value_mask, key_mask, attention_mask
+        shapes = [None if x is None else tuple(x.shape) for x in inputs]
+        self._check(*shapes)
+        outputs = self.compute_output_shape(*shapes[:3])
+        return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in outputs)
 
     def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout}
+        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}

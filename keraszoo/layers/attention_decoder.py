@@ -95,7 +95,7 @@ class AttentionDecoder(keras.layers.Layer):
         query = by_sentence(state[0], values, self.units)
         positions = ops.reshape(position, (1,))
         context, weights = self.attention.attend(
-            query, keys, values, memory_mask, positions, training=training
+            query, keys, values, value_mask=memory_mask, training=training, positions=positions
         )
         context = ops.reshape(context, (-1, values.shape[-1]))  # (N, D)
         weights = ops.reshape(weights, (-1, ops.shape(values)[1]))  # (N, S)

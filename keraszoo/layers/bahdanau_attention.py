@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
-from keraszoo.layers.sizes import check_sizes
 
 
 def additive_scores(queries, keys, v):
-    """`v^T tanh(q_i + k_j)` of all pairs, over a `(B, T, S, U)` tensor.
+    """Returns `v^T tanh(q_i + k_j)` of all pairs, over a `(B, T, S, U)` tensor.
 
     Args:
         queries: `(B, T, U)`, projected.
@@ -28,8 +28,9 @@ class BahdanauAttention(Attention):
 
         e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)        (W_a -> `W_q`, U_a -> `W_k`, v_a -> `v`)
 
-    `U_a h_j` does not depend on i: `prepare` computes it once a sentence. The tanh is taken over a `(B, T, S,
-    U)` tensor, which is what teacher forcing over all T at once costs; a decoder that steps has T = 1.
+    `U_a h_j` does not depend on i: `prepare` computes it once per sentence. The tanh is taken over a tensor
+    of shape `(B, T, S, U)`; this is the cost of teacher forcing over all T at once. A decoder that steps has
+    T = 1.
 
     Departures: none from the paper. `keras.layers.AdditiveAttention` has neither `W_a` nor `U_a`.
 
@@ -39,42 +40,61 @@ class BahdanauAttention(Attention):
         units: U, the width of the hidden layer of the score.
         use_bias: add a bias inside the tanh. The paper has none.
         dropout: share of the attention weights dropped in training.
+        seed: seed of the dropout.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of `W_q`, `W_k` and `v`, as for
+            `keras.layers.Dense`.
+        bias_initializer, bias_regularizer, bias_constraint: of the bias.
 
     Call arguments: as for `Attention`; `query` and `key` may have different widths.
 
     Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, width)`, `(B, D)` and
+        `(B, S)`.
 
     Raises:
-        ValueError: if `units` is not a positive integer.
+        ValueError: if `units` is not a positive integer, or for inputs as in `Attention`.
 
     Example:
 
+    One step of a decoder, whose state is the query. `memory_mask` is `True` at real words.
+
     >>> import numpy as np
     >>> attention = BahdanauAttention(units=8)
-    >>> context, attention_weights = attention(np.ones((2, 1, 3)), np.ones((2, 5, 4)))
-    >>> tuple(context.shape), tuple(attention_weights.shape)
-    ((2, 1, 4), (2, 1, 5))
+    >>> state, memory = np.ones((2, 3), "float32"), np.ones((2, 5, 4), "float32")
+    >>> memory_mask = np.array([[True] * 5, [True, True, False, False, False]])
+    >>> context, attention_weights = attention(state, memory, value_mask=memory_mask)
+    >>> tuple(context.shape), ops.convert_to_numpy(attention_weights)[1].tolist()
+    ((2, 4), [0.5, 0.5, 0.0, 0.0, 0.0])
+
+    All steps at once, in a model that stock `compile` and `fit` train. The mask of the source arrives from
+    its embedding.
+
+    >>> source, target_in = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    >>> embed = keras.layers.Embedding(9, 4, mask_zero=True)
+    >>> memory, *state = keras.layers.LSTM(6, return_sequences=True, return_state=True)(embed(source))
+    >>> hidden = keras.layers.LSTM(6, return_sequences=True)(embed(target_in), initial_state=state)
+    >>> context, _ = BahdanauAttention(units=8)(hidden, memory)
+    >>> logits = keras.layers.Dense(9)(keras.layers.Concatenate()([context, hidden]))
+    >>> model = keras.Model((source, target_in), logits)
+    >>> model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
     Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
     2015, https://arxiv.org/abs/1409.0473.
     """
 
-    def __init__(self, units, use_bias=False, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
+    weight_kinds = {"kernel": "glorot_uniform", "bias": "zeros"}
+
+    def __init__(self, units, use_bias=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(dropout, seed, **kwargs)
         check_sizes(units=units)
         self.units = units
         self.use_bias = use_bias
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        key_shape = value_shape if key_shape is None else key_shape
-        init = "glorot_uniform"
-        self.W_q = self.add_weight(name="W_q", shape=(query_shape[-1], self.units), initializer=init)
-        self.W_k = self.add_weight(name="W_k", shape=(key_shape[-1], self.units), initializer=init)
-        self.v = self.add_weight(name="v", shape=(self.units, 1), initializer=init)
-        self.b = (
-            self.add_weight(name="b", shape=(self.units,), initializer="zeros") if self.use_bias else None
-        )
+    def make_weights(self, query_shape, value_shape, key_shape):
+        self.W_q = self.new_weight("W_q", (query_shape[-1], self.units))
+        self.W_k = self.new_weight("W_k", (key_shape[-1], self.units))
+        self.v = self.new_weight("v", (self.units, 1))
+        self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None
 
     def prepare(self, value, key=None):
         return linear(value if key is None else key, self.W_k, self.b), value  # (B, S, U)

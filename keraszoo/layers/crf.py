@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.layers.linear_chain import best_path, log_partition, marginals, path_score, with_outside
-from keraszoo.layers.precision import at_least_float32
+from keraszoo.layers.masking import at_least_float32
 
 FORBIDDEN = -1e4  # finite: a gold path that is forbidden has a bad score, and not none
 

@@ -14,11 +14,14 @@ class ScaledDotProductAttention(Attention):
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V        (eq. 1)
 
-    It has no weights. Queries and keys must have the same width d_k.
+    Queries and keys must have the same width d_k.
 
     Args:
         scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
+        use_scale: whether the scores are also multiplied by a learned scalar, which starts at 1, as in
+            `keras.layers.Attention`.
         dropout: share of the attention weights dropped in training.
+        seed: seed of the dropout.
 
     Call arguments: as for `Attention`.
 
@@ -26,7 +29,7 @@ class ScaledDotProductAttention(Attention):
         `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
 
     Raises:
-        ValueError: if queries and keys differ in width.
+        ValueError: if queries and keys differ in width, or for inputs as in `Attention`.
 
     Example:
 
@@ -38,21 +41,25 @@ class ScaledDotProductAttention(Attention):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, scale=None, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
+    def __init__(self, scale=None, use_scale=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(dropout, seed, **kwargs)
         self.scale = scale
+        self.use_scale = use_scale
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        key_shape = value_shape if key_shape is None else key_shape
+    def make_weights(self, query_shape, value_shape, key_shape):
         if query_shape[-1] != key_shape[-1]:
             raise ValueError(
                 "Dot products need queries and keys of one width. "
-                f"Received: query of shape {tuple(query_shape)}, key of shape {tuple(key_shape)}"
+                f"Received: query.shape={query_shape}, key.shape={key_shape}"
             )
+        self.learned_scale = None
+        if self.use_scale:
+            self.learned_scale = self.add_weight(name="learned_scale", shape=(), initializer="ones")
 
     def scores(self, query, keys):
-        scale = 1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale
-        return ops.matmul(query * scale, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+        query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
+        query = query if self.learned_scale is None else query * ops.cast(self.learned_scale, query.dtype)
+        return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
     def get_config(self):
-        return {**super().get_config(), "scale": self.scale}
+        return {**super().get_config(), "scale": self.scale, "use_scale": self.use_scale}

@@ -5,28 +5,34 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import WeightedLayer, check_sizes
 from keraszoo.layers.linear import linear
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class TiedEmbedding(keras.layers.Layer):
+class TiedEmbedding(WeightedLayer):
     """An embedding whose transpose is the output matrix before the vocabulary softmax.
 
         embed(y) = sqrt(D) E[y]        logits(h) = h E^T (+ b)
 
-    E is drawn from N(0, 1/D), so that embeddings have unit variance after the factor and logits start small.
+    E starts as N(0, 1/D) by default: embeddings have unit variance after the factor, and logits start small.
 
     Args:
         vocabulary_size: V.
         width: D.
         scale: multiply embeddings by sqrt(D), as the Transformer does.
         use_bias: add b to the logits. The paper has none.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: of E, as for
+            `keras.layers.Embedding`.
 
     Call arguments:
         inputs: int `(B, T)` ids in [0, V).
 
     Returns:
         `(B, T, D)`; `logits(h)` takes `(..., D)` to `(..., V)`.
+
+    Raises:
+        ValueError: if a size is not a positive integer.
 
     Example:
 
@@ -40,16 +46,19 @@ class TiedEmbedding(keras.layers.Layer):
     https://arxiv.org/abs/1608.05859.
     """
 
+    weight_kinds = {"embeddings": None}  # its default depends on the width
+
     def __init__(self, vocabulary_size, width, scale=True, use_bias=False, **kwargs):
         super().__init__(**kwargs)
+        check_sizes(vocabulary_size=vocabulary_size, width=width)
         self.vocabulary_size = vocabulary_size
         self.width = width
         self.scale = scale
         self.use_bias = use_bias
 
     def build(self, inputs_shape=None):
-        initializer = keras.initializers.RandomNormal(stddev=self.width**-0.5)
-        self.E = self.add_weight(name="E", shape=(self.vocabulary_size, self.width), initializer=initializer)
+        default = keras.initializers.RandomNormal(stddev=self.width**-0.5)
+        self.E = self.new_weight("E", (self.vocabulary_size, self.width), "embeddings", default)
         self.b = None
         if self.use_bias:
             self.b = self.add_weight(name="b", shape=(self.vocabulary_size,), initializer="zeros")
@@ -59,7 +68,7 @@ class TiedEmbedding(keras.layers.Layer):
         return embedded * math.sqrt(self.width) if self.scale else embedded
 
     def logits(self, hidden):
-        """`(..., D)` to `(..., V)`."""
+        """Returns the logits `(..., V)` of vectors `(..., D)`."""
         return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)), self.b)
 
     def compute_output_shape(self, inputs_shape):

@@ -2,21 +2,25 @@
 
 import keras
 
+from keraszoo.layers.arguments import WeightedLayer, check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class FeedForward(keras.layers.Layer):
-    """The position-wise feed-forward network: two linear maps with a nonlinearity between, at every position
-    alike.
+class FeedForward(WeightedLayer):
+    """The position-wise feed-forward network: the same two linear maps and nonlinearity at every position.
 
         FFN(x) = max(0, x W_1 + b_1) W_2 + b_2        (eq. 2)
 
     Args:
-        hidden_dim: d_ff, the width between the two maps.
+        intermediate_dim: d_ff, the width between the two maps.
         activation: the nonlinearity; ReLU in the paper.
         dropout: share of the hidden units dropped in training. The paper has none here; tensor2tensor does.
+        seed: seed of the dropout.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of `W_1` and `W_2`, as for
+            `keras.layers.Dense`.
+        bias_initializer, bias_regularizer, bias_constraint: of `b_1` and `b_2`.
 
     Call arguments:
         inputs: `(B, T, D)`.
@@ -24,29 +28,34 @@ class FeedForward(keras.layers.Layer):
     Returns:
         `(B, T, D)`.
 
+    Raises:
+        ValueError: if `intermediate_dim` is not a positive integer.
+
     Example:
 
     >>> import numpy as np
-    >>> tuple(FeedForward(hidden_dim=8)(np.ones((1, 2, 4))).shape)
+    >>> tuple(FeedForward(intermediate_dim=8)(np.ones((1, 2, 4))).shape)
     (1, 2, 4)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, hidden_dim, activation="relu", dropout=0.0, **kwargs):
+    def __init__(self, intermediate_dim, activation="relu", dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
+        check_sizes(intermediate_dim=intermediate_dim)
         self.supports_masking = True
-        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
-        self.hidden_dropout = Dropout(dropout, dtype=self.dtype_policy) if dropout else None
+        self.seed = seed
+        self.hidden_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
 
     def build(self, inputs_shape):
-        width, hidden = inputs_shape[-1], self.hidden_dim
-        self.W_1 = self.add_weight(name="W_1", shape=(width, hidden), initializer="glorot_uniform")
-        self.b_1 = self.add_weight(name="b_1", shape=(hidden,), initializer="zeros")
-        self.W_2 = self.add_weight(name="W_2", shape=(hidden, width), initializer="glorot_uniform")
-        self.b_2 = self.add_weight(name="b_2", shape=(width,), initializer="zeros")
+        width, hidden = inputs_shape[-1], self.intermediate_dim
+        self.W_1 = self.new_weight("W_1", (width, hidden))
+        self.b_1 = self.new_weight("b_1", (hidden,), "bias")
+        self.W_2 = self.new_weight("W_2", (hidden, width))
+        self.b_2 = self.new_weight("b_2", (width,), "bias")
 
     def call(self, inputs, training=None):
         hidden = self.activation(linear(inputs, self.W_1, self.b_1))  # (B, T, d_ff)
@@ -58,6 +67,10 @@ class FeedForward(keras.layers.Layer):
         return inputs_shape
 
     def get_config(self):
-        activation = keras.activations.serialize(self.activation)
-        own = {"hidden_dim": self.hidden_dim, "activation": activation, "dropout": self.dropout}
+        own = {
+            "intermediate_dim": self.intermediate_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+            "seed": self.seed,
+        }
         return {**super().get_config(), **own}

@@ -1,25 +1,25 @@
-"""Attention without a query: which words of a sentence matter (Raffel and Ellis, 2015)."""
+"""Attention without a query, over the words of one sentence (Raffel and Ellis, 2015)."""
 
 import keras
 from keras import ops
 
-from keraszoo.layers.attention import Attention
+from keraszoo.layers.arguments import WeightedLayer, check_sizes, shapes_fit
 from keraszoo.layers.linear import linear
-from keraszoo.layers.sizes import check_sizes
+from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class FeedForwardAttention(Attention):
-    """A sentence as one vector, the mean of its states weighted by a small feed-forward net.
+class FeedForwardAttention(WeightedLayer):
+    """Represents a sentence by the mean of its states, weighted by a small feed-forward net.
 
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
 
-    with h_j the values (U -> `U`, v -> `v`). The score is that of `BahdanauAttention` where the query is
-    always the same. A tagger that wants the states themselves, each as loud as it matters, multiplies them by
-    the weights: alpha_j h_j.
+    with h_j the values (U -> `U`, v -> `v`). The score is that of `BahdanauAttention` for a query of zero.
+    The layer has no query and is therefore no `Attention`: it takes one input. A tagger that needs a vector
+    per word multiplies the states by the weights: alpha_j h_j.
 
     Departures: the paper's experiments have one unit and a bias, e_j = tanh(w h_j + b), which bounds the
-    scores by 1 and so the ratio of two weights by e^2; here v is on top, and the bias is `use_bias`.
+    scores by 1 and so the ratio of two weights by e^2. Here v is added, and the bias is optional.
 
     Shapes: B batch, S values, D width of a value, U `units`.
 
@@ -27,18 +27,22 @@ class FeedForwardAttention(Attention):
         units: U, the width of the hidden layer of the score.
         use_bias: add a bias inside the tanh.
         dropout: share of the attention weights dropped in training.
+        seed: seed of the dropout.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of `U` and `v`, as for
+            `keras.layers.Dense`.
+        bias_initializer, bias_regularizer, bias_constraint: of the bias.
 
     Call arguments:
         value: `(B, S, D)`.
-        value_mask: bool `(B, S)`, `True` = attend; arrives by itself from `Embedding(mask_zero=True)`.
-        mask: the same: Keras fills it in under this name where a layer has one input.
+        value_mask: bool `(B, S)`, `True` = attend.
+        mask: the same; Keras fills it in under this name behind `Embedding(mask_zero=True)`.
         training: whether dropout is on.
 
     Returns:
-        `(context, attention_weights)`: `(B, D)` and `(B, S)`. Where everything is masked, both are zero.
+        `(context, attention_weights)`: `(B, D)` and `(B, S)`. If everything is masked, both are zero.
 
     Raises:
-        ValueError: if `units` is not a positive integer.
+        ValueError: if `units` is not a positive integer, or the input or its mask has another shape.
 
     Example:
 
@@ -53,38 +57,42 @@ class FeedForwardAttention(Attention):
     2015, https://arxiv.org/abs/1512.08756.
     """
 
-    def __init__(self, units, use_bias=False, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
+    def __init__(self, units, use_bias=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
         check_sizes(units=units)
+        self.supports_masking = True
         self.units = units
         self.use_bias = use_bias
+        self.dropout = dropout
+        self.seed = seed
+        self.weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, value_shape):
-        init = "glorot_uniform"
-        self.U = self.add_weight(name="U", shape=(value_shape[-1], self.units), initializer=init)
-        self.v = self.add_weight(name="v", shape=(self.units, 1), initializer=init)
-        self.b = (
-            self.add_weight(name="b", shape=(self.units,), initializer="zeros") if self.use_bias else None
-        )
-
-    def prepare(self, value, key=None):
-        return linear(value if key is None else key, self.U, self.b), value  # (B, S, U)
-
-    def scores(self, query, keys):
-        """`(B, 1, S)`: there is one query, and it is in the weights."""
-        return linear(ops.tanh(keys), self.v)[:, None, :, 0]
+        self._check(value_shape)
+        self.U = self.new_weight("U", (value_shape[-1], self.units))
+        self.v = self.new_weight("v", (self.units, 1))
+        self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None
 
     def call(self, value, value_mask=None, mask=None, training=None):
         value_mask = mask if value_mask is None else value_mask
-        keys, values = self.prepare(value)
-        context, weights = self.attend(None, keys, values, value_mask, training=training)
-        return context[:, 0], weights[:, 0]
+        self._check(tuple(value.shape), None if value_mask is None else tuple(value_mask.shape))
+        scores = linear(ops.tanh(linear(value, self.U, self.b)), self.v)[..., 0]  # (B, S)
+        weights = masked_softmax(scores, value_mask)
+        dropped = self.weight_dropout(weights, training=training)
+        return ops.matmul(dropped[:, None], value)[:, 0], weights  # (B, D)
+
+    def _check(self, value, value_mask=None):
+        if len(value) != 3:
+            raise ValueError(f"value must be (batch, length, width). Received: value.shape={value}")
+        if value_mask is not None and not shapes_fit(value_mask, value[:2]):
+            raise ValueError(
+                "value_mask must be (batch, value length). "
+                f"Received: value_mask.shape={value_mask}, value.shape={value}"
+            )
 
     def compute_mask(self, value, value_mask=None):
         return None, None
 
-    def compute_output_shape(self, value_shape):
-        return (value_shape[0], value_shape[-1]), (value_shape[0], value_shape[1])
-
     def get_config(self):
-        return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}
+        own = {"units": self.units, "use_bias": self.use_bias, "dropout": self.dropout, "seed": self.seed}
+        return {**super().get_config(), **own}

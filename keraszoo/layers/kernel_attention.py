@@ -17,14 +17,14 @@ class KernelAttention(Attention):
 
         f(x) = sum_i K(x - x_i) y_i / sum_j K(x - x_j),  K(u) = exp(-|u|^2 / 2 h^2)
 
-    with x the query, x_i the keys, y_i the values and h the `bandwidth`. That is attention with the scores
-    -|x - x_i|^2 / 2 h^2: their softmax is the kernel, normalised. Since a softmax is taken of differences,
-    a query far from all keys gets the value of the nearest that is not masked, where the formula as it stands
-    is 0 / 0. Scores and softmax are in float32 whatever the precision.
+    with x the query, x_i the keys, y_i the values and h the `bandwidth`. This is attention with the scores
+    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A softmax depends only on differences of
+    scores, so a query far from all keys gets the value of the nearest key that is not masked, where the plain
+    formula gives 0 / 0. Scores and softmax are computed in float32 under every dtype policy.
 
-    A learned bandwidth is trained as its logarithm, so that it stays positive. To fit it, predict each
-    example from the others (`attention_mask` with a diagonal of `False`): if an example may look at itself,
-    the error is least at h = 0, where nothing is learned.
+    A learned bandwidth is trained as its logarithm, so it stays positive. To fit it, predict each example
+    from the others (an `attention_mask` with a diagonal of `False`): if an example may look at itself, the
+    error is least at h = 0 and nothing is learned.
 
     The differences take a `(B, T, S, width of the keys)` tensor.
 
@@ -34,6 +34,7 @@ class KernelAttention(Attention):
         bandwidth: h, or where learning starts, above 0.
         learn_bandwidth: whether h is a weight.
         dropout: share of the attention weights dropped in training.
+        seed: seed of the dropout.
 
     Call arguments: as for `Attention`; queries and keys have one width.
 
@@ -41,7 +42,8 @@ class KernelAttention(Attention):
         `(context, attention_weights)`: `(B, T, D)`, the estimates, and `(B, T, S)`.
 
     Raises:
-        ValueError: if `bandwidth` is not above 0, or queries and keys differ in width.
+        ValueError: if `bandwidth` is not above 0, queries and keys differ in width, or for inputs as in
+            `Attention`.
 
     Example:
 
@@ -56,19 +58,18 @@ class KernelAttention(Attention):
     Regression Analysis, 1964, https://www.jstor.org/stable/25049340.
     """
 
-    def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
+    def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(dropout, seed, **kwargs)
         if not (isinstance(bandwidth, (int, float)) and 0 < bandwidth < math.inf):
             raise ValueError(f"bandwidth must be a number above 0. Received: bandwidth={bandwidth!r}")
         self.bandwidth = bandwidth
         self.learn_bandwidth = learn_bandwidth
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        key_shape = value_shape if key_shape is None else key_shape
+    def make_weights(self, query_shape, value_shape, key_shape):
         if query_shape[-1] != key_shape[-1]:
             raise ValueError(
                 "A distance needs queries and keys of one width. "
-                f"Received: query of shape {tuple(query_shape)}, key of shape {tuple(key_shape)}"
+                f"Received: query.shape={query_shape}, key.shape={key_shape}"
             )
         self.log_bandwidth = None
         if self.learn_bandwidth:
@@ -84,9 +85,7 @@ class KernelAttention(Attention):
         return -0.5 * ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
 
     def normalize(self, scores, mask):
-        """A softmax does not see what is added to a row: how much farther than the nearest is what counts,
-        and that is small before it is divided.
-        """
+        """Divides differences to the nearest key, which are small: adding to a row changes no softmax."""
         log_bandwidth = math.log(self.bandwidth)
         if self.log_bandwidth is not None:
             log_bandwidth = ops.cast(self.log_bandwidth, "float32")

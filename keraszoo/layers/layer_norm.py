@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.precision import at_least_float32
+from keraszoo.layers.masking import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")

@@ -1,4 +1,4 @@
-"""The linear map that the layers share."""
+"""Maps over the last axis that the layers share: linear, and maxout (Goodfellow et al., 2013)."""
 
 from keras import ops
 
@@ -6,9 +6,9 @@ from keras import ops
 def linear(x, kernel, bias=None):
     """X W + b over the last axis: one matrix product over all positions, the fastest form on a CPU.
 
-    The gradient of the bias is a product with ones: it sums rows several times faster than a reduction does.
-    The weights are copied, since a custom gradient takes no variables, and cast to the type of x: a decoder
-    that steps is called outside of `__call__`, where Keras does not cast them.
+    The gradient of the bias is a product with ones, which sums rows several times faster than a reduction.
+    The weights are copied because a custom gradient takes no variables. They are cast to the dtype of x
+    because a decoder that steps is called outside of `__call__`, where Keras does not cast them.
 
     Args:
         x: `(..., D)`.
@@ -39,3 +39,23 @@ def _affine(rows, kernel, bias):
         )
 
     return ops.matmul(rows, kernel) + bias, grad
+
+
+def maxout(x):
+    """The greater of each pair of neighbours: `(..., 2 K)` to `(..., K)`.
+
+        t_k = max(x_{2k-1}, x_{2k})
+
+    Raises:
+        ValueError: if the width is odd.
+
+    Example:
+
+    >>> ops.convert_to_numpy(maxout(ops.array([[1, 3, 2, 0]]))).tolist()
+    [[3, 2]]
+
+    Reference: Goodfellow et al.: Maxout Networks, 2013, https://arxiv.org/abs/1302.4389.
+    """
+    if x.shape[-1] % 2:
+        raise ValueError(f"maxout takes pairs: the width must be even. Received: x.shape={tuple(x.shape)}")
+    return ops.maximum(x[..., ::2], x[..., 1::2])

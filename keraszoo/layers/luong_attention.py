@@ -1,12 +1,12 @@
-"""The attentions of Luong, Pham and Manning (2015): three scores, and windows on a part of the source."""
+"""The attentions of Luong, Pham and Manning (2015): three scores, and windows over a part of the source."""
 
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.bahdanau_attention import additive_scores
 from keraszoo.layers.linear import linear
-from keraszoo.layers.sizes import check_optional_sizes
 
 SCORES = ("dot", "general", "concat")
 WINDOWS = (None, "monotonic", "predictive")
@@ -22,30 +22,35 @@ class LuongAttention(Attention):
                           v_a^T tanh(W_a [h_t; h_s])        `concat`      W_a -> `W_q` and `W_k`, v_a -> `v`
         a_t(s) = softmax over s of score(h_t, h_s)                        (eq. 7)
 
-    Without a window the softmax is over all of the source ("global"). With one it is over the words at most D
-    places away from p_t ("local", section 3.2):
+    Without a window the softmax is over the whole source ("global"). With a window it is over the words at
+    most D positions away from p_t ("local", section 3.2):
 
         local-m, "monotonic":   p_t = t
         local-p, "predictive":  p_t = S sigmoid(v_p^T tanh(W_p h_t))                            (eq. 9)
                                 a_t(s) times exp(-(s - p_t)^2 / (2 sigma^2)), sigma = D / 2       (eq. 10)
 
     with S the number of real words of the sentence, t and s counted from 0. As in the paper, the weights of
-    local-p sum to less than 1 and are not normalised again; p_t gets its gradient through the Gaussian alone.
-    A target position that lies beyond the source by more than D sees nothing in local-m: weights and context
+    local-p sum to less than 1 and are not normalised again; p_t gets its gradient only through the Gaussian.
+    In local-m, a target position more than D beyond the end of the source sees nothing: weights and context
     are zero.
 
-    `W_a h_s`, or `W_k h_s`, is computed once a sentence, by `prepare`. The window is a mask: all scores are
-    computed, and the cost is that of global attention.
+    `W_a h_s` or `W_k h_s` is computed once per sentence, by `prepare`. The window is a mask: all scores are
+    computed, so the cost is that of global attention.
 
     Shapes: B batch, T queries, S values, D width of a value; D in the equations is `half_width`.
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.
-        window: `None`, `"monotonic"` or `"predictive"`; or by the paper's names, which mean the same,
-            `"global"`, `"local-m"` or `"local-p"`.
+        window: `None`, `"monotonic"` or `"predictive"`, or the paper's names for the same: `"global"`,
+            `"local-m"` or `"local-p"`.
         half_width: D of the equations, in words; 10 in the paper.
         units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
         dropout: share of the attention weights dropped in training.
+        use_scale: whether the scores of `dot` and `general` are multiplied by a learned scalar, which starts
+            at 1, as in `keras.layers.Attention`.
+        seed: seed of the dropout.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of all matrices and vectors, as for
+            `keras.layers.Dense`.
 
     Call arguments: as for `Attention`; local-m reads `positions`.
 
@@ -54,7 +59,7 @@ class LuongAttention(Attention):
 
     Raises:
         ValueError: if score or window is unknown, `half_width` is not a number above 0, `units` is not a
-            positive integer, or queries and keys of `dot` differ in width.
+            positive integer, or queries and keys of `dot` differ in width; or for inputs as in `Attention`.
 
     Example:
 
@@ -68,8 +73,20 @@ class LuongAttention(Attention):
     https://arxiv.org/abs/1508.04025.
     """
 
-    def __init__(self, score="general", window=None, half_width=10, units=None, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
+    weight_kinds = {"kernel": "glorot_uniform"}
+
+    def __init__(
+        self,
+        score="general",
+        window=None,
+        half_width=10,
+        units=None,
+        dropout=0.0,
+        use_scale=False,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(dropout, seed, **kwargs)
         if score not in SCORES:
             raise ValueError(f"score must be one of {SCORES}. Received: score={score!r}")
         if window not in (*WINDOWS, *NAMES):
@@ -77,32 +94,34 @@ class LuongAttention(Attention):
         if not (isinstance(half_width, (int, float)) and half_width > 0):
             raise ValueError(f"half_width must be a number above 0. Received: half_width={half_width!r}")
         check_optional_sizes(units=units)
+        if use_scale and score == "concat":
+            raise ValueError('use_scale is for the scores "dot" and "general". Received: score=\'concat\'')
+        self.use_scale = use_scale
         self.score = score
         self.window = NAMES.get(window, window)
         self.half_width = half_width
         self.units = units
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        query, key = query_shape[-1], (value_shape if key_shape is None else key_shape)[-1]
+    def make_weights(self, query_shape, value_shape, key_shape):
+        query, key = query_shape[-1], key_shape[-1]
         units = self.units or query
         if self.score == "dot" and query != key:
             raise ValueError(
-                f'The score "dot" needs queries and keys of one width. Received: query {query}, key {key}'
+                'The score "dot" needs queries and keys of one width. '
+                f"Received: query.shape={query_shape}, key.shape={key_shape}"
             )
-
-        def matrix(name, inputs, outputs):
-            return self.add_weight(name=name, shape=(inputs, outputs), initializer="glorot_uniform")
-
+        self.scale = None
+        if self.use_scale:
+            self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
         if self.score == "general":
-            self.W_a = matrix("W_a", key, query)
+            self.W_a = self.new_weight("W_a", (key, query))
         if self.score == "concat":
-            self.W_q, self.W_k, self.v = (
-                matrix("W_q", query, units),
-                matrix("W_k", key, units),
-                matrix("v", units, 1),
-            )
+            self.W_q = self.new_weight("W_q", (query, units))
+            self.W_k = self.new_weight("W_k", (key, units))
+            self.v = self.new_weight("v", (units, 1))
         if self.window == "predictive":
-            self.W_p, self.v_p = matrix("W_p", query, units), matrix("v_p", units, 1)
+            self.W_p = self.new_weight("W_p", (query, units))
+            self.v_p = self.new_weight("v_p", (units, 1))
 
     def prepare(self, value, key=None):
         key = value if key is None else key
@@ -112,6 +131,7 @@ class LuongAttention(Attention):
     def scores(self, query, keys):
         if self.score == "concat":
             return additive_scores(linear(query, self.W_q), keys, self.v)
+        query = query if self.scale is None else query * ops.cast(self.scale, query.dtype)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
     def centers(self, query, mask, positions, length):
@@ -141,5 +161,6 @@ class LuongAttention(Attention):
             "window": self.window,
             "half_width": self.half_width,
             "units": self.units,
+            "use_scale": self.use_scale,
         }
         return {**super().get_config(), **own}

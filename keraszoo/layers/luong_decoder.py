@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.beams import by_sentence
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.layers.sizes import check_optional_sizes
 from keraszoo.layers.time_loop import over_time
 
 
@@ -136,7 +136,9 @@ class LuongDecoder(keras.layers.Layer):
 
     def _read(self, hidden, memory, memory_mask, positions, training):
         """Readouts `(B, T, R)` and attention weights `(B, T, S)` of the last layer's states."""
-        context, weights = self.attention.attend(hidden, *memory, memory_mask, positions, training=training)
+        context, weights = self.attention.attend(
+            hidden, *memory, value_mask=memory_mask, training=training, positions=positions
+        )
         return ops.tanh(linear(ops.concatenate([context, hidden], axis=-1), self.W_c)), weights
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):

@@ -1,8 +1,16 @@
-"""The one place where scores become attention weights, and where masks are made."""
+"""The masked softmax and the masks it takes."""
 
+import keras
 from keras import ops
 
-from keraszoo.layers.precision import at_least_float32
+
+def at_least_float32(dtype):
+    """The dtype of computations that half precision would spoil: softmaxes, sums, losses.
+
+    >>> at_least_float32("bfloat16"), at_least_float32("float16"), at_least_float32("float32")
+    ('float32', 'float32', 'float32')
+    """
+    return keras.backend.result_type(dtype, "float32")
 
 
 def masked_softmax(scores, mask=None):
@@ -10,16 +18,16 @@ def masked_softmax(scores, mask=None):
 
         weights_j = exp(scores_j) [mask_j] / sum_k exp(scores_k) [mask_k]
 
-    A row in which everything is masked gives weights of zero, not NaN and not a uniform attention to padding
-    (Keras' own layers disagree among themselves here). Half-precision scores are normalised in float32.
+    A row in which everything is masked gives weights of zero, not NaN and not uniform attention to padding
+    (Keras' own layers disagree here). Half-precision scores are normalised in float32.
 
     Args:
         scores: `(..., S)`, floating point.
         mask: bool, broadcastable to `scores`, `True` = keep; `None` keeps all.
 
     Returns:
-        Attention weights of the shape and dtype of `scores`, in [0, 1]; a row sums to 1, or to 0 if it is all
-        masked.
+        Attention weights of the shape and dtype of `scores`, in [0, 1]; a row sums to 1, or to 0 if all of it
+        is masked.
 
     Example:
 
@@ -37,16 +45,16 @@ def masked_softmax(scores, mask=None):
 
 
 def _softmax(scores):
-    """A source of one word has one score, of which Keras' softmax would warn."""
+    """Keras' softmax warns about an axis of length 1, which a source of one word has."""
     return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 def causal_mask(length, memory_length=None):
-    """The lower triangle: position t may look at positions up to t.
+    """The lower triangle: position t sees positions up to t.
 
     Args:
-        length: T, how many positions look, an integer or a scalar tensor.
-        memory_length: S, how many are looked at, both counted from the first; `None`: T.
+        length: T, the number of positions that look, an integer or a scalar tensor.
+        memory_length: S, the number of positions they look at, both counted from the first; `None`: T.
 
     Returns:
         bool `(1, T, S)`, `True` = keep.
@@ -56,17 +64,31 @@ def causal_mask(length, memory_length=None):
     return (positions[:, None] >= seen[None, :])[None]
 
 
-def combine_masks(*masks):
-    """The conjunction of masks, each `(B, S)` for all queries alike or `(B, T, S)`; `None` masks nothing.
+def both_masks(first, second):
+    """The conjunction of two masks that broadcast to each other; `None` masks nothing."""
+    if first is None or second is None:
+        return first if second is None else second
+    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
+
+
+def combine_masks(value_mask=None, attention_mask=None, rank=3):
+    """Both masks of an attention as one that broadcasts to its scores.
+
+    Args:
+        value_mask: bool `(B, S)`.
+        attention_mask: bool `(T, S)`, `(B, T, S)` or, for scores of rank 4, `(B, H, T, S)`.
+        rank: of the scores: 3 for `(B, T, S)`, 4 for `(B, H, T, S)`.
 
     Returns:
-        bool `(B, T or 1, S)`, or `None` if every mask is `None`.
+        bool of that rank, with 1 for each axis that it broadcasts over, or `None` if both are `None`.
     """
-    combined = None
-    for mask in masks:
-        if mask is None:
-            continue
-        mask = ops.cast(mask, "bool")
-        mask = mask[:, None, :] if len(mask.shape) == 2 else mask  # (B, T or 1, S)
-        combined = mask if combined is None else ops.logical_and(combined, mask)
-    return combined
+    if value_mask is not None:
+        value_mask = ops.cast(value_mask, "bool")
+        value_mask = value_mask[(slice(None), *[None] * (rank - 2))]  # (B, 1, S) or (B, 1, 1, S)
+    if attention_mask is not None:
+        attention_mask = ops.cast(attention_mask, "bool")
+        if len(attention_mask.shape) == 2:
+            attention_mask = attention_mask[None]  # (1, T, S)
+        if len(attention_mask.shape) < rank:
+            attention_mask = attention_mask[:, None]  # (B or 1, 1, T, S)
+    return both_masks(value_mask, attention_mask)

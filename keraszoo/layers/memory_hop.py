@@ -1,4 +1,4 @@
-"""One hop over a memory: look, read, and ask again (Sukhbaatar et al., 2015)."""
+"""One hop over a memory, whose result is the next query (Sukhbaatar et al., 2015)."""
 
 import keras
 from keras import ops
@@ -10,32 +10,35 @@ from keraszoo.layers.masking import masked_softmax
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class MemoryHop(ScaledDotProductAttention):
-    """Attention over a memory whose result is added to the query, to become the query of the next hop.
+    """Attention over a memory; the context is added to the query, which becomes the query of the next hop.
 
         p_i = Softmax(u^T m_i)                                    `attention_weights`            (1)
         o = sum_i p_i c_i                                                                        (2)
         u' = u + o, or u' = H u + o                               `next_query`, H if `use_map`   (4)
 
     with u the query, m_i the keys and c_i the values. Hops are stacked by calling one layer, or several, on
-    the query that the last one returned.
+    the query that the last one returned. The first output is u', not the context o.
 
-    While the weight `linear` is 1, the softmax is left out, p_i = u^T m_i: the linear start of section 4.1,
-    from which training goes on to the softmax by `hop.linear.assign(0)`. It begins at 0, and no gradient
-    changes it. A masked memory has weight 0 in either case.
+    While the weight `linear` is 1, the softmax is left out, p_i = u^T m_i: this is the linear start of
+    section 4.1, and `hop.linear.assign(0)` ends it. The weight starts at 0 and is not trained. A masked
+    memory has weight 0 in both cases.
 
     Shapes: B batch, T queries, S memories, D width of queries, keys and values.
 
     Args:
-        use_map: whether u is mapped by H (D x D) first; the paper does so where all hops share their weights.
+        use_map: whether u is mapped by H (D x D) first; the paper does so if all hops share their weights.
         dropout: share of the attention weights dropped in training. The paper has none.
+        seed: seed of the dropout.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of H, N(0, 0.1^2) by default.
 
     Call arguments: as for `Attention`.
 
     Returns:
-        `(next_query, attention_weights)`: `(B, T, D)` and `(B, T, S)`. Where everything is masked, o is zero.
+        `(next_query, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, D)`, `(B, D)` and
+        `(B, S)`. If everything is masked, o is zero and the query is unchanged (or only mapped by H).
 
     Raises:
-        ValueError: if queries, keys and values differ in width.
+        ValueError: if queries, keys and values differ in width, or for inputs as in `Attention`.
 
     Example:
 
@@ -51,22 +54,21 @@ class MemoryHop(ScaledDotProductAttention):
     https://arxiv.org/abs/1503.08895.
     """
 
-    def __init__(self, use_map=False, dropout=0.0, **kwargs):
-        super().__init__(scale=1.0, dropout=dropout, **kwargs)
+    weight_kinds = {"kernel": keras.initializers.RandomNormal(stddev=0.1)}
+
+    def __init__(self, use_map=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(scale=1.0, dropout=dropout, seed=seed, **kwargs)
         self.use_map = use_map
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        super().build(query_shape, value_shape, key_shape)
+    def make_weights(self, query_shape, value_shape, key_shape):
+        super().make_weights(query_shape, value_shape, key_shape)
         width = query_shape[-1]
         if value_shape[-1] != width:
             raise ValueError(
-                "What is read is added to the query: values must be as wide. "
-                f"Received: query of shape {tuple(query_shape)}, value of shape {tuple(value_shape)}"
+                "The context is added to the query: values must be as wide as queries. "
+                f"Received: query.shape={query_shape}, value.shape={value_shape}"
             )
-        self.H = None
-        if self.use_map:
-            initializer = keras.initializers.RandomNormal(stddev=0.1)
-            self.H = self.add_weight(name="H", shape=(width, width), initializer=initializer)
+        self.H = self.new_weight("H", (width, width)) if self.use_map else None
         self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
 
     def normalize(self, scores, mask):
@@ -74,13 +76,11 @@ class MemoryHop(ScaledDotProductAttention):
         bare = scores if mask is None else ops.where(mask, scores, ops.zeros_like(scores))
         return ops.where(self.linear > 0, bare, weights)
 
-    def attend(self, query, keys, values, mask=None, positions=None, training=None):
-        """The next query and the attention weights; see `Attention.attend`."""
-        read, weights = super().attend(query, keys, values, mask, positions, training=training)
-        kept = query if self.H is None else linear(query, self.H)
-        return kept + read, weights  # (B, T, D)
+    def look(self, query, keys, values, mask, training=None, positions=None):
+        context, weights = super().look(query, keys, values, mask, training, positions)
+        return (query if self.H is None else linear(query, self.H)) + context, weights  # (B, T, D)
 
     def get_config(self):
         config = super().get_config()
-        del config["scale"]  # 1 by definition
+        del config["scale"], config["use_scale"]  # 1 and none by definition
         return {**config, "use_map": self.use_map}

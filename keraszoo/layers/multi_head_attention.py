@@ -5,40 +5,44 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes, check_sizes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
-from keraszoo.layers.masking import combine_masks, masked_softmax
-from keraszoo.layers.relative_positions import relative_scores, relative_values, relative_vectors
-from keraszoo.layers.rotary_positions import rotate
-from keraszoo.layers.sizes import check_optional_sizes, check_sizes
+from keraszoo.layers.masking import both_masks, masked_softmax
+from keraszoo.layers.positions import relative_scores, relative_values, relative_vectors, rotate
 
 
 def _batch(x):
-    """B where it is known, since no backend can infer it of a tensor without elements; else -1."""
+    """B if it is known, because no backend can infer it for a tensor without elements; else -1."""
     return -1 if x.shape[0] is None else x.shape[0]
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class MultiHeadAttention(Attention):
-    """H scaled dot-product attentions side by side, each in a projection of its own.
+    """H scaled dot-product attentions in parallel, each on its own projections.
 
         MultiHead(Q, K, V) = Concat(head_1, ..., head_H) W^O
         head_i = softmax((Q W_i^Q) (K W_i^K)^T / sqrt(d_k)) (V W_i^V)
 
-    The W_i^Q of all heads stand side by side in one matrix `W_q` `(width of Q, H * d_k)`, likewise `W_k`,
-    `W_v`; `W_o` is `(H * d_v, output_dim)`. Plain matrix products are faster on a CPU than the einsums of
+    The W_i^Q of all heads form one matrix `W_q` `(width of Q, H * d_k)`; `W_k` and `W_v` likewise. `W_o` is
+    `(H * d_v, output width)`. Plain matrix products are faster on a CPU than the einsums of
     `keras.layers.MultiHeadAttention`; `set_keras_weights` takes its weights and gives its numbers.
 
-    W_q, W_k and W_v begin with half of Glorot's variance, as in PyTorch. With all of it, deep post-norm
-    stacks begin by making all positions alike, and learn to look at the source late or never.
+    Arguments have the order and the meaning of `keras.layers.MultiHeadAttention`. Departures:
 
-    Stepping: `prepare` gives the keys and values of a memory, computed once; for self-attention a decoder
-    writes what `prepare` makes of each new position into a cache of fixed size and calls `attend` with a mask
-    over the cache.
+    - The pair `(context, attention_weights)` is always returned; there is no `return_attention_scores`.
+    - `query_mask` is passed on but masks nothing, and a query that sees nothing has weights of zero.
+    - Inputs have one sequence axis, so `attention_axes` is `None` or 1.
+    - `W_q`, `W_k`, `W_v` start with half of Glorot's variance, as in PyTorch. With the full variance deep
+      post-norm stacks start by making all positions similar and learn late or never to look at the source.
 
-    With `rotary`, queries and keys are turned by the position they stand at, see `rotate`. With `relative`,
-    each head adds vectors of the distance j - i to keys and values (Shaw et al., 2018), one for each distance
-    up to k = `relative`, the same for all heads: `A_k` and `A_v`, `(2 k + 1, d_k)` and `(2 k + 1, d_v)`.
+    Stepping: `prepare` gives the keys and values of a memory. For self-attention a decoder writes the keys
+    and values of each new position into a cache of fixed size and calls `attend` with a mask over the cache.
+
+    With `rotary`, queries and keys are turned by their position, see `positions.rotate`. With `relative`,
+    each head adds vectors of the distance j - i to keys and values (Shaw et al., 2018). There is one vector
+    for each distance up to k = `relative`, the same for all heads, in `A_k` `(2 k + 1, d_k)` and `A_v`
+    `(2 k + 1, d_v)`.
 
         e_ij = q_i (k_j + a^K_ij)^T / sqrt(d_k)        z_i = sum_j alpha_ij (v_j + a^V_ij)
 
@@ -48,25 +52,39 @@ class MultiHeadAttention(Attention):
         num_heads: H.
         key_dim: d_k, the width of a query and a key in one head.
         value_dim: d_v, the width of a value in one head; `None`: d_k.
-        output_dim: width of the context; `None`: the width of the query.
-        use_bias: add biases b_q, b_k, b_v, b_o (Keras does, the paper's equations do not).
-        rotary: rotary positions (Su et al., 2021); then `key_dim` is even.
-        relative: relative positions: the largest distance k that has vectors of its own; `None`: none.
         dropout: share of the attention weights dropped in training.
+        use_bias: add biases b_q, b_k, b_v, b_o (Keras does, the paper's equations do not).
+        output_shape: width of the context, an integer; `None`: the width of the query.
+        attention_axes: `None` or 1, the sequence axis.
+        sliding_window: each query sees only keys at distances below this; `None`: all.
+        flash_attention: compute the context by the backend's flash attention; `None`: as
+            `keras.config.enable_flash_attention()` says. Backends support it only on certain GPUs and dtypes,
+            and raise an error otherwise. A flash kernel has no attention weights: they are computed by
+            themselves, and a compiled program drops that computation if nothing reads them. It excludes
+            `dropout` (as in Keras) and `relative`.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of all four matrices.
+        bias_initializer, bias_regularizer, bias_constraint: of all four biases.
+        activity_regularizer: of the outputs of all four projections.
+        use_gate: multiply the heads by sigmoid(Q W_g + b_g) before `W_o`.
+        seed: seed of the dropout.
+        rotary: rotary positions (Su et al., 2021); then `key_dim` is even.
+        relative: relative positions: the largest distance k that has its own vectors; `None`: none.
 
-    Call arguments: as for `Attention`, `positions` being read with `rotary` and `relative`, and beside them
-        key_positions: int `(S,)`, where each key stands, or `(1,)` where all stand at one place; `None`: 0 to
-            S - 1, whatever `positions` are. Self-attention of words that stand elsewhere wants both.
+    Call arguments: as for `Attention`; `rotary`, `relative` and `sliding_window` read `positions`, and
+        key_positions: int `(S,)`, the positions of the keys, or `(1,)` if all are at one; `None`: 0 to S - 1,
+            for any `positions`. Self-attention of words at other positions needs both.
 
     Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
 
     Returns:
-        `(context, attention_weights)`: `(B, T, output_dim)` and `(B, H, T, S)`. A query that may see nothing
-        has attention weights of zero and, as its heads are zero, the context b_o.
+        `(context, attention_weights)`: `(B, T, output_shape)` and `(B, H, T, S)`; for a query `(B, width)`,
+        `(B, output_shape)` and `(B, H, S)`. A query that sees nothing has attention weights of zero and the
+        context b_o.
 
     Raises:
-        ValueError: if `num_heads`, a width or `relative` is not a positive integer, or `key_dim` is odd with
-            `rotary`.
+        ValueError: if a size is not a positive integer, `key_dim` is odd with `rotary`, `attention_axes` is
+            another, `flash_attention` is combined with `dropout` or `relative`, or for inputs as in
+            `Attention`.
 
     Example:
 
@@ -79,37 +97,85 @@ class MultiHeadAttention(Attention):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
+    weight_kinds = {"kernel": "glorot_uniform", "bias": "zeros"}
+    scores_rank = 4
+
     def __init__(
         self,
         num_heads,
         key_dim,
         value_dim=None,
-        output_dim=None,
+        dropout=0.0,
         use_bias=True,
+        output_shape=None,
+        attention_axes=None,
+        sliding_window=None,
+        flash_attention=None,
+        kernel_initializer=None,
+        bias_initializer=None,
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        use_gate=False,
+        seed=None,
+        *,
         rotary=False,
         relative=None,
-        dropout=0.0,
         **kwargs,
     ):
-        super().__init__(dropout=dropout, **kwargs)
+        super().__init__(
+            dropout,
+            seed,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **kwargs,
+        )
+        if isinstance(output_shape, (tuple, list)) and len(output_shape) == 1:
+            (output_shape,) = output_shape
         check_sizes(num_heads=num_heads, key_dim=key_dim)
-        check_optional_sizes(value_dim=value_dim, output_dim=output_dim, relative=relative)
+        check_optional_sizes(
+            value_dim=value_dim, output_shape=output_shape, sliding_window=sliding_window, relative=relative
+        )
+        if attention_axes not in (None, 1, (1,), [1]):
+            raise ValueError(
+                "attention_axes must be None or 1: inputs are (batch, length, width). "
+                f"Received: attention_axes={attention_axes}"
+            )
         if rotary and key_dim % 2:
-            raise ValueError(f"rotary positions turn pairs: key_dim must be even. Received: {key_dim}")
+            raise ValueError(
+                f"rotary positions turn pairs: key_dim must be even. Received: key_dim={key_dim}"
+            )
+        flash = keras.config.is_flash_attention_enabled() if flash_attention is None else flash_attention
+        if flash and (dropout or relative):
+            raise ValueError(
+                "flash attention supports neither dropout nor relative positions. "
+                f"Received: dropout={dropout}, relative={relative}"
+            )
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
-        self.output_dim = output_dim
         self.use_bias = use_bias
+        self.output_dim = output_shape  # Keras layers have a property `output_shape`
+        self.sliding_window = sliding_window
+        self.flash_attention = bool(flash)
+        self.projection_regularizer = keras.regularizers.get(activity_regularizer)  # not of the outputs
+        self.use_gate = use_gate
         self.rotary = rotary
         self.relative = relative
 
-    def build(self, query_shape, value_shape, key_shape=None):
-        key_shape = value_shape if key_shape is None else key_shape
+    def make_weights(self, query_shape, value_shape, key_shape):
         keys, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
         self.W_q, self.b_q = self._projection("q", query_shape[-1], keys)
         self.W_k, self.b_k = self._projection("k", key_shape[-1], keys)
         self.W_v, self.b_v = self._projection("v", value_shape[-1], values)
+        if self.use_gate:
+            self.W_g, self.b_g = self._projection("g", query_shape[-1], values)
         self.W_o, self.b_o = self._projection("o", values, self.output_dim or query_shape[-1])
         if self.relative:
             self.A_k, self.A_v = (
@@ -118,49 +184,34 @@ class MultiHeadAttention(Attention):
             )
 
     def _projection(self, name, inputs, outputs):
-        initializer = keras.initializers.VarianceScaling(1 if name == "o" else 0.5, "fan_avg", "uniform")
-        kernel = self.add_weight(name=f"W_{name}", shape=(inputs, outputs), initializer=initializer)
-        bias = (
-            self.add_weight(name=f"b_{name}", shape=(outputs,), initializer="zeros")
-            if self.use_bias
-            else None
-        )
-        return kernel, bias
+        default = keras.initializers.VarianceScaling(0.5 if name in "qkv" else 1, "fan_avg", "uniform")
+        kernel = self.new_weight(f"W_{name}", (inputs, outputs), default=default)
+        return kernel, self.new_weight(f"b_{name}", (outputs,), "bias") if self.use_bias else None
+
+    def _project(self, x, name):
+        x = linear(x, getattr(self, f"W_{name}"), getattr(self, f"b_{name}"))
+        if self.projection_regularizer is not None:
+            loss = self.projection_regularizer(x)
+            self.add_loss(loss / ops.cast(ops.shape(x)[0], loss.dtype))  # per sentence, as in Keras
+        return x
 
     def _split_heads(self, x, width):
         x = ops.reshape(x, (_batch(x), ops.shape(x)[1], self.num_heads, width))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, H, T, width)
 
     def _placed(self, x, positions):
-        """Heads `(B, H, T, d_k)` turned by their positions, if they are to be."""
+        """Heads `(B, H, T, d_k)`, turned by their positions if the layer is `rotary`."""
         if not self.rotary:
             return x
         return rotate(x, ops.arange(ops.shape(x)[2]) if positions is None else positions)
 
     def prepare(self, value, key=None, positions=None):
-        """Keys `(B, H, S, d_k)` and values `(B, H, S, d_v)` of a memory; with `rotary`, `positions` `(S,)` or
-        `(1,)` are where they stand, 0 to S - 1 by default.
+        """Returns keys `(B, H, S, d_k)` and values `(B, H, S, d_v)` of a memory; with `rotary`, `positions`
+        `(S,)` or `(1,)` are those of the keys, 0 to S - 1 by default.
         """
-        keys = linear(value if key is None else key, self.W_k, self.b_k)
-        values = linear(value, self.W_v, self.b_v)
-        keys = self._placed(self._split_heads(keys, self.key_dim), positions)
-        return keys, self._split_heads(values, self.value_dim)
-
-    def scores(self, query, keys, positions=None, key_positions=None):
-        queries = self._split_heads(linear(query, self.W_q, self.b_q), self.key_dim)
-        queries = self._placed(queries, positions) * (1 / math.sqrt(self.key_dim))
-        scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
-        if not self.relative:
-            return scores
-        return scores + relative_scores(queries, self._distances(self.A_k, scores, positions, key_positions))
-
-    def _distances(self, vectors, scores, positions, key_positions):
-        """`(T or 1, S, d)` vectors for scores `(B, H, T, S)`; who has no positions stands in order."""
-        positions, key_positions = (
-            ops.arange(ops.shape(scores)[axis], dtype="int32") if given is None else ops.cast(given, "int32")
-            for given, axis in ((positions, 2), (key_positions, 3))
-        )
-        return relative_vectors(vectors, positions, key_positions)
+        keys = self._split_heads(self._project(value if key is None else key, "k"), self.key_dim)
+        values = self._split_heads(self._project(value, "v"), self.value_dim)
+        return self._placed(keys, positions), values
 
     def call(
         self,
@@ -169,32 +220,55 @@ class MultiHeadAttention(Attention):
         key=None,
         query_mask=None,
         value_mask=None,
+        key_mask=None,
         attention_mask=None,
+        training=None,
         use_causal_mask=False,
         positions=None,
         key_positions=None,
-        training=None,
     ):
+        masks = self._masks(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask
+        )
         keys, values = self.prepare(value, key, key_positions)
-        mask = self._seen(query, value, value_mask, attention_mask, use_causal_mask)
-        return self.attend(query, keys, values, mask, positions, key_positions, training=training)
+        return self.attend(
+            query, keys, values, **masks, training=training, positions=positions, key_positions=key_positions
+        )
 
-    def attend(self, query, keys, values, mask=None, positions=None, key_positions=None, training=None):
-        """See `Attention.attend`. `key_positions`, int `(S,)`, says where the keys of a cache stand, 0 to
-        S - 1 by default; `relative` reads it.
-        """
-        mask = combine_masks(mask)
-        mask = None if mask is None else mask[:, None]  # (B, 1, T or 1, S)
-        scores = self.scores(query, keys, positions, key_positions)
-        weights = masked_softmax(scores, mask)  # (B, H, T, S)
-        dropped = weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
-        heads = ops.matmul(dropped, values)  # (B, H, T, d_v)
+    def look(self, query, keys, values, mask, training=None, positions=None, key_positions=None):
+        """See `Attention.look`. `key_positions`, int `(S,)`, are those of the keys in a cache."""
+        queries = self._placed(self._split_heads(self._project(query, "q"), self.key_dim), positions)
+        queries = queries * (1 / math.sqrt(self.key_dim))
+        places = [  # of queries and keys, int32; by default they are in order
+            ops.arange(ops.shape(x)[2], dtype="int32") if given is None else ops.cast(given, "int32")
+            for x, given in ((queries, positions), (keys, key_positions))
+        ]
+        if self.sliding_window:
+            distances = ops.abs(places[0][:, None] - places[1][None, :])  # (T or 1, S)
+            mask = both_masks(mask, (distances < self.sliding_window)[None, None])
+        scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # (B, H, T, S)
         if self.relative:
-            vectors = self._distances(self.A_v, scores, positions, key_positions)
-            heads = heads + relative_values(dropped, vectors)
+            scores = scores + relative_scores(queries, relative_vectors(self.A_k, *places))
+        weights = masked_softmax(scores, mask)
+        if self.flash_attention:
+            heads = self._flash(queries, keys, values, mask)
+        else:
+            dropped = self._dropped(weights, training)
+            heads = ops.matmul(dropped, values)  # (B, H, T, d_v)
+            if self.relative:
+                heads = heads + relative_values(dropped, relative_vectors(self.A_v, *places))
         heads = ops.transpose(heads, (0, 2, 1, 3))  # (B, T, H, d_v)
         heads = ops.reshape(heads, (_batch(heads), ops.shape(heads)[1], self.num_heads * self.value_dim))
-        return linear(heads, self.W_o, self.b_o), weights
+        if self.use_gate:
+            heads = heads * ops.sigmoid(self._project(query, "g"))
+        return self._project(heads, "o"), weights
+
+    def _flash(self, queries, keys, values, mask):
+        """The heads by the flash attention of the backend."""
+        inputs = (ops.transpose(x, (0, 2, 1, 3)) for x in (queries, keys, values))  # (B, T or S, H, d)
+        heads = ops.dot_product_attention(*inputs, mask=mask, scale=1.0, flash_attention=True)
+        heads = ops.transpose(heads, (0, 2, 1, 3))  # (B, H, T, d_v)
+        return heads if mask is None else ops.where(ops.any(mask, axis=-1, keepdims=True), heads, 0)
 
     def set_keras_weights(self, layer):
         """Takes the weights of a built `keras.layers.MultiHeadAttention`; both layers then give the same
@@ -210,19 +284,15 @@ class MultiHeadAttention(Attention):
                 raise ValueError(
                     f"{name} is {getattr(self, name)}, the other layer's {getattr(layer, name)}."
                 )
-        dense = {
-            "q": layer.query_dense,
-            "k": layer.key_dense,
-            "v": layer.value_dense,
-            "o": layer.output_dense,
-        }
+        names = ("query", "key", "value", *["gate"] * self.use_gate)
+        dense = {name[0]: getattr(layer, f"_{name}_dense", None) for name in names}
         pairs = []  # nothing is assigned before everything fits
-        for name, theirs in dense.items():
+        for name, theirs in {**dense, "o": layer.output_dense}.items():
             kernel = getattr(self, f"W_{name}")
-            if math.prod(theirs.kernel.shape) != math.prod(kernel.shape):
+            if theirs is None or math.prod(theirs.kernel.shape) != math.prod(kernel.shape):
                 raise ValueError(
                     f"W_{name} is {tuple(kernel.shape)}, "
-                    f"the other layer's {theirs.name} kernel {tuple(theirs.kernel.shape)}."
+                    f"the other layer's kernel {theirs and tuple(theirs.kernel.shape)}."
                 )
             pairs.append((kernel, theirs.kernel))
             if self.use_bias:
@@ -231,16 +301,22 @@ class MultiHeadAttention(Attention):
             mine.assign(ops.reshape(theirs, mine.shape))
 
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
-        context = (*query_shape[:2], self.output_dim or query_shape[-1])
-        return context, (query_shape[0], self.num_heads, query_shape[1], value_shape[1])
+        context, weights = super().compute_output_shape(query_shape, value_shape, key_shape)
+        context = (*query_shape[:-1], self.output_dim or query_shape[-1])
+        return context, (weights[0], self.num_heads, *weights[1:])
 
     def get_config(self):
         own = {
             "num_heads": self.num_heads,
             "key_dim": self.key_dim,
             "value_dim": self.value_dim,
-            "output_dim": self.output_dim,
             "use_bias": self.use_bias,
+            "output_shape": self.output_dim,
+            "attention_axes": None,
+            "sliding_window": self.sliding_window,
+            "flash_attention": self.flash_attention,
+            "activity_regularizer": keras.regularizers.serialize(self.projection_regularizer),
+            "use_gate": self.use_gate,
             "rotary": self.rotary,
             "relative": self.relative,
         }

@@ -1,9 +1,11 @@
-"""Where a word stands, added to what it is: sinusoidal (Vaswani et al., 2017, section 3.5) or learned."""
+"""Positions of words: added to them (sinusoidal, learned) or read by attention (rotary, relative)."""
 
 import keras
 from keras import ops
 
-ADDED_POSITIONS = ("sinusoidal", "learned")  # to the words; the others are the attention's
+from keraszoo.layers.arguments import WeightedLayer, check_sizes
+
+ADDED_POSITIONS = ("sinusoidal", "learned")  # to the words; attention reads the others
 POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
 
 
@@ -19,14 +21,14 @@ class PositionalEncoding(keras.layers.Layer):
     """Adds to each position sines and cosines of geometrically growing wavelengths.
 
         PE(pos, 2i) = sin(pos / max_wavelength^(2i / d_model))
-        PE(pos, 2i + 1) = cos(pos / max_wavelength^(2i / d_model))
+        PE(pos, 2i + 1) = cos(pos / max_wavelength^(2i / d_model))        (Vaswani et al., 2017, section 3.5)
 
-    They are computed from the positions, not stored, so that any length will do. For every shift k, PE(pos +
-    k) is a fixed rotation of PE(pos), the same at every pos (section 3.5, "relative positioning").
+    They are computed from the positions and not stored, so any length is possible. For every shift k,
+    PE(pos + k) is a fixed rotation of PE(pos), the same for every pos.
 
     Args:
         layout: `"interleaved"`: sine and cosine alternate, as in the paper; `"halves"`: all sines, then all
-            cosines, as tensor2tensor and its heirs have it. The two differ by a permutation of the axes.
+            cosines, as in tensor2tensor. The two differ by a permutation of the axes.
         max_wavelength: 10,000 in the paper; wavelengths run from 2 pi to 2 pi times this.
 
     Call arguments:
@@ -60,7 +62,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def build(self, inputs_shape):
         if inputs_shape[-1] % 2:
-            raise ValueError(f"d_model must be even. Received: inputs of shape {tuple(inputs_shape)}")
+            raise ValueError(f"d_model must be even. Received: inputs.shape={tuple(inputs_shape)}")
 
     def encoding(self, positions, d_model):
         """PE of the given positions, float32: `(T,)` to `(T, d_model)`."""
@@ -82,16 +84,18 @@ class PositionalEncoding(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class LearnedPositions(keras.layers.Layer):
-    """Adds to each position a vector of its own, which is learned (Gehring et al., 2017).
+class LearnedPositions(WeightedLayer):
+    """Adds a learned vector to each position (Gehring et al., 2017).
 
         y_t = x_t + P[t]        P -> `P`
 
-    A position that training never reached has a vector that nothing has taught; one beyond the table gets the
-    table's last.
+    The vector of a position that training never reached is untrained. Positions beyond the table get its last
+    vector.
 
     Args:
         max_positions: rows of the table.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: of P, as for
+            `keras.layers.Embedding`. P starts as N(0, 0.02^2) by default.
 
     Call arguments:
         inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
@@ -100,6 +104,9 @@ class LearnedPositions(keras.layers.Layer):
 
     Returns:
         `(B, T, d_model)`: inputs + P.
+
+    Raises:
+        ValueError: if `max_positions` is not a positive integer.
 
     Example:
 
@@ -111,18 +118,16 @@ class LearnedPositions(keras.layers.Layer):
     https://arxiv.org/abs/1705.03122.
     """
 
+    weight_kinds = {"embeddings": keras.initializers.RandomNormal(stddev=0.02, seed=None)}
+
     def __init__(self, max_positions, **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(max_positions, int) or max_positions < 1:
-            raise ValueError(f"max_positions must be a positive integer. Received: {max_positions!r}")
+        check_sizes(max_positions=max_positions)
         self.supports_masking = True
         self.max_positions = max_positions
 
     def build(self, inputs_shape):
-        initializer = keras.initializers.RandomNormal(stddev=0.02)
-        self.P = self.add_weight(
-            name="P", shape=(self.max_positions, inputs_shape[-1]), initializer=initializer
-        )
+        self.P = self.new_weight("P", (self.max_positions, inputs_shape[-1]), "embeddings")
 
     def encoding(self, positions, d_model=None):
         """P of the given positions: `(T,)` to `(T, d_model)`."""
@@ -140,8 +145,11 @@ class LearnedPositions(keras.layers.Layer):
 
 
 def added_positions(positions, max_positions, **options):
-    """The layer that adds one of `POSITIONS` to the words, with `options`; it adds nothing where attention
-    does it. An unknown one is an error.
+    """Returns the layer that adds positions to the words, made with `options`; an identity if attention reads
+    them.
+
+    Raises:
+        ValueError: if `positions` is none of `POSITIONS`.
     """
     if positions not in POSITIONS:
         raise ValueError(f"positions must be one of {POSITIONS}. Received: {positions!r}")
@@ -150,3 +158,97 @@ def added_positions(positions, max_positions, **options):
     if positions == "learned":
         return LearnedPositions(max_positions, **options)
     return keras.layers.Identity(**options)
+
+
+def rotate(x, positions, max_wavelength=10_000):
+    """Rotary positions: turns each pair of coordinates by an angle that grows with the position.
+
+        (x_i, x_{i + d/2}) -> (x_i cos a - x_{i + d/2} sin a, x_i sin a + x_{i + d/2} cos a)
+        a = pos / max_wavelength^(2i / d)                                                       (eq. 15, 34)
+
+    The product of a query turned by m and a key turned by n depends only on n - m: attention sees how far
+    words are from each other, not where they are. The paper pairs the neighbours `x_{2i}` and `x_{2i+1}`;
+    here the halves are paired, which is the same up to the order of the columns of the projections.
+
+    Args:
+        x: `(..., T, d)`, queries or keys of a head, d even.
+        positions: int `(T,)`, or `(1,)` if all are at one position.
+        max_wavelength: as for `PositionalEncoding`.
+
+    Returns:
+        A tensor like `x`.
+
+    Example:
+
+    >>> import math
+    >>> turned = rotate(ops.array([[1.0, 0.0], [1.0, 0.0]]), ops.array([0, 1]))
+    >>> [round(math.atan2(y, x), 3) for x, y in ops.convert_to_numpy(turned).tolist()]
+    [0.0, 1.0]
+
+    Reference: Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
+    https://arxiv.org/abs/2104.09864.
+    """
+    angles = angles_of(positions, x.shape[-1], max_wavelength)  # (T or 1, d / 2)
+    cosines, sines = (ops.cast(f(angles), x.dtype) for f in (ops.cos, ops.sin))
+    first, second = ops.split(x, 2, axis=-1)
+    return ops.concatenate([first * cosines - second * sines, first * sines + second * cosines], axis=-1)
+
+
+def relative_vectors(vectors, positions, key_positions):
+    """Relative positions: the vector of the distance between each query and each key.
+
+        a_ij = w_clip(j - i, k)
+        clip(x, k) = max(-k, min(k, x))                        (Shaw et al., 2018, section 3.2)
+
+    Args:
+        vectors: w, `(2 k + 1, d)`, those of the distances -k to k.
+        positions: i, int `(T,)`, or `(1,)` if all queries are at one position.
+        key_positions: j, int `(S,)`.
+
+    Returns:
+        a, `(T or 1, S, d)`, the same for all sentences and heads.
+
+    Example:
+
+    >>> vectors = ops.convert_to_tensor([[-1.0], [0.0], [1.0]])  # k = 1
+    >>> ops.convert_to_numpy(relative_vectors(vectors, ops.arange(2), ops.arange(4)))[..., 0].tolist()
+    [[0.0, 1.0, 1.0, 1.0], [-1.0, 0.0, 1.0, 1.0]]
+
+    Reference: Shaw, Uszkoreit, Vaswani: Self-Attention with Relative Position Representations, 2018,
+    https://arxiv.org/abs/1803.02155.
+    """
+    largest = vectors.shape[0] // 2
+    distances = key_positions[None, :] - positions[:, None]  # (T or 1, S)
+    return ops.take(vectors, ops.clip(distances, -largest, largest) + largest, axis=0)
+
+
+def relative_scores(queries, vectors):
+    """The part of the scores that depends on the distances, q_i a_ij^T (eq. 4).
+
+    Args:
+        queries: `(B, H, T, d)`.
+        vectors: a, `(T or 1, S, d)`.
+
+    Returns:
+        `(B, H, T, S)`.
+    """
+    vectors = ops.cast(vectors, queries.dtype)
+    if vectors.shape[0] == 1:
+        return ops.matmul(queries, ops.transpose(vectors[0]))
+    return ops.einsum("bhtd,tsd->bhts", queries, vectors)
+
+
+def relative_values(weights, vectors):
+    """The part of the context that depends on the distances, sum_j alpha_ij a_ij (eq. 3).
+
+    Args:
+        weights: alpha, `(B, H, T, S)`.
+        vectors: a, `(T or 1, S, d)`.
+
+    Returns:
+        `(B, H, T, d)`.
+    """
+    vectors = ops.cast(vectors, weights.dtype)
+    if vectors.shape[0] == 1:
+        return ops.matmul(weights, vectors[0])
+    return ops.einsum("bhts,tsd->bhtd", weights, vectors)

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.linear import linear
-from keraszoo.layers.sizes import check_sizes
 
 GATES = {"rnn": 1, "gru": 3, "gru_reset_after": 3, "lstm": 4}
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_cell import RecurrentCell
-from keraszoo.layers.sizes import check_sizes
 from keraszoo.layers.time_loop import over_time
 
 

@@ -1,8 +1,9 @@
-"""The blocks a Transformer is stacked from (Vaswani et al., 2017, section 3.1)."""
+"""The layers that a Transformer stacks (Vaswani et al., 2017, section 3.1)."""
 
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import WeightedLayer
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.layer_norm import LayerNorm
@@ -10,17 +11,17 @@ from keraszoo.layers.masking import causal_mask
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 
 
-class TransformerLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: sublayers in residual connections with layer normalisation.
+class TransformerLayer(WeightedLayer):
+    """Base of encoder and decoder layer: sublayers in residual connections with layer normalisation.
 
         post-norm (the paper):  x <- LayerNorm(x + Dropout(Sublayer(x)))
         pre-norm:               x <- x + Dropout(Sublayer(LayerNorm(x)))
 
-    A stack of pre-norm layers wants one more LayerNorm at its end, which the model supplies.
+    A stack of pre-norm layers needs one more LayerNorm at its end, which the model supplies.
 
     Args:
         num_heads: H; the width of the inputs must be a multiple of it.
-        hidden_dim: d_ff of the feed-forward sublayer.
+        intermediate_dim: d_ff of the feed-forward sublayer.
         pre_norm: normalise before the sublayer instead of after the sum.
         dropout: residual dropout, on the output of each sublayer.
         attention_dropout: dropout on attention weights; `None`: as `dropout`.
@@ -29,6 +30,10 @@ class TransformerLayer(keras.layers.Layer):
         use_bias: biases in the attention projections.
         rotary, relative: rotary and relative positions in self-attention, see `MultiHeadAttention`.
         epsilon: of the layer normalisation.
+        flash_attention: of self-attention, see `MultiHeadAttention`.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of all matrices of the sublayers. `None`:
+            the default of each sublayer.
+        bias_initializer, bias_regularizer, bias_constraint: of all their biases.
     """
 
     sublayers = ("self_attention", "feed_forward")
@@ -36,7 +41,7 @@ class TransformerLayer(keras.layers.Layer):
     def __init__(
         self,
         num_heads,
-        hidden_dim,
+        intermediate_dim,
         pre_norm=False,
         dropout=0.1,
         attention_dropout=None,
@@ -46,12 +51,13 @@ class TransformerLayer(keras.layers.Layer):
         rotary=False,
         relative=None,
         epsilon=1e-6,
+        flash_attention=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
         self.pre_norm = pre_norm
         self.dropout = dropout
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
@@ -61,35 +67,49 @@ class TransformerLayer(keras.layers.Layer):
         self.rotary = rotary
         self.relative = relative
         self.epsilon = epsilon
+        self.flash_attention = flash_attention
         self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
-            name: LayerNorm(epsilon, dtype=self.dtype_policy, name=f"{name}_norm") for name in self.sublayers
+            name: LayerNorm(epsilon=epsilon, dtype=self.dtype_policy, name=f"{name}_norm")
+            for name in self.sublayers
         }
         self.feed_forward = FeedForward(
-            hidden_dim, activation, self.hidden_dropout, dtype=self.dtype_policy, name="feed_forward"
+            intermediate_dim,
+            activation,
+            self.hidden_dropout,
+            **self.weight_options(),
+            dtype=self.dtype_policy,
+            name="feed_forward",
         )
 
-    def _make_attention(self, width, name, **positions):
+    def _make_attention(self, width, name, **options):
         if width % self.num_heads:
             raise ValueError(
                 "The width of the inputs must be a multiple of num_heads. "
-                f"Received: {width}, num_heads={self.num_heads}"
+                f"Received: width {width}, num_heads={self.num_heads}"
             )
         return MultiHeadAttention(
             self.num_heads,
             width // self.num_heads,
             use_bias=self.use_bias,
-            **positions,
+            **self.weight_options(),
+            **options,
             dropout=self.attention_dropout,
             dtype=self.dtype_policy,
             name=name,
         )
 
     def _make_self_attention(self, width):
-        return self._make_attention(width, "self_attention", rotary=self.rotary, relative=self.relative)
+        return self._make_attention(
+            width,
+            "self_attention",
+            rotary=self.rotary,
+            relative=self.relative,
+            flash_attention=self.flash_attention,
+        )
 
     def residual(self, name, x, sublayer, training=None):
-        """The sum of x and its sublayer; what the sublayer returns beside its output is passed on."""
+        """Returns the sum of x and its sublayer, and the other outputs of the sublayer."""
         norm = self.norms[name]
         output, *rest = sublayer(norm(x) if self.pre_norm else x)
         x = x + self.residual_dropout(output, training=training)
@@ -98,7 +118,7 @@ class TransformerLayer(keras.layers.Layer):
     def get_config(self):
         own = {
             "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
             "pre_norm": self.pre_norm,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
@@ -108,6 +128,7 @@ class TransformerLayer(keras.layers.Layer):
             "rotary": self.rotary,
             "relative": self.relative,
             "epsilon": self.epsilon,
+            "flash_attention": self.flash_attention,
         }
         return {**super().get_config(), **own}
 
@@ -120,8 +141,8 @@ class TransformerEncoderLayer(TransformerLayer):
 
     Call arguments:
         inputs: `(B, S, D)`.
-        inputs_mask: bool `(B, S)`, `True` = a real position; arrives by itself from an embedding that masks.
-        mask: the same: Keras fills it in under this name where a layer has one input.
+        inputs_mask: bool `(B, S)`, `True` = a real position.
+        mask: the same; Keras fills it in under this name behind an embedding that masks.
 
     Returns:
         `(B, S, D)`.
@@ -129,7 +150,7 @@ class TransformerEncoderLayer(TransformerLayer):
     Example:
 
     >>> import numpy as np
-    >>> tuple(TransformerEncoderLayer(num_heads=2, hidden_dim=8)(np.ones((1, 3, 4))).shape)
+    >>> tuple(TransformerEncoderLayer(num_heads=2, intermediate_dim=8)(np.ones((1, 3, 4))).shape)
     (1, 3, 4)
     """
 
@@ -145,7 +166,7 @@ class TransformerEncoderLayer(TransformerLayer):
 
         def self_attention(x):
             keys, values = self.self_attention.prepare(x)
-            return self.self_attention.attend(x, keys, values, inputs_mask, training=training)
+            return self.self_attention.attend(x, keys, values, value_mask=inputs_mask, training=training)
 
         def feed_forward(x):
             return (self.feed_forward(x, training=training),)
@@ -163,14 +184,14 @@ class TransformerDecoderLayer(TransformerLayer):
     """Causal self-attention, attention over a memory, and a feed-forward network (figure 1, right).
 
     `call` reads all positions at once (teacher forcing). A decoder that steps calls `prepare` for the memory
-    once a sentence and `step` for each position; both run through the same sublayers.
+    once per sentence and `step` for each position; both run the same sublayers.
 
     Args: as for `TransformerLayer`.
 
     Call arguments:
         inputs: `(B, T, D)`.
         memory: `(B, S, D)`, the encoder's output.
-        inputs_mask: accepted since Keras fills it in; padding stands at the end, where causality hides it.
+        inputs_mask: not used, but filled in by Keras: padding is at the end, where causality hides it.
         memory_mask: bool `(B, S)`, `True` = a real position of the source.
 
     Returns:
@@ -179,7 +200,7 @@ class TransformerDecoderLayer(TransformerLayer):
     Example:
 
     >>> import numpy as np
-    >>> layer = TransformerDecoderLayer(num_heads=2, hidden_dim=8)
+    >>> layer = TransformerDecoderLayer(num_heads=2, intermediate_dim=8)
     >>> outputs, attention_weights = layer(np.ones((1, 3, 4)), np.ones((1, 5, 4)))
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 3, 4), (1, 2, 3, 5))
@@ -197,7 +218,7 @@ class TransformerDecoderLayer(TransformerLayer):
             norm.build(inputs_shape)
 
     def prepare(self, memory):
-        """Keys and values of the memory for `step`, computed once a sentence."""
+        """Returns keys and values of the memory for `step`, computed once per sentence."""
         return self.cross_attention.prepare(memory)
 
     def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
@@ -207,18 +228,17 @@ class TransformerDecoderLayer(TransformerLayer):
     def step(
         self, inputs, memory, memory_mask, write, mask, positions=None, key_positions=None, training=None
     ):
-        """The sublayers over new positions, with whatever came before them in a cache.
+        """Runs the sublayers over new positions, with the earlier ones in a cache.
 
         Args:
             inputs: `(B, T, D)`, the new positions.
             memory: what `prepare` returned.
             memory_mask: bool `(B, S)`.
-            write: a function that takes the keys and values of the new positions, keeps them, and gives those
-                of all positions so far; `None`: the new ones are all.
-            mask: bool, which of these each new position may see.
-            positions: int `(T,)`, where the new ones stand, or `(1,)` if all at one place; `None`: 0 to T -
-                1.
-            key_positions: int, where stands what `write` gives; `None`: 0 and so on.
+            write: a function that takes the keys and values of the new positions, keeps them, and returns
+                those of all positions so far; `None`: there are no others.
+            mask: bool `(T, L)` or `(B, T, L)`, which of these L positions each new one may see.
+            positions: int `(T,)`, the new positions, or `(1,)` if all are one; `None`: 0 to T - 1.
+            key_positions: int `(L,)`, the positions of the keys that `write` returns; `None`: 0 to L - 1.
 
         Returns:
             `(outputs, attention_weights)`, as `call`.
@@ -228,11 +248,17 @@ class TransformerDecoderLayer(TransformerLayer):
             new = self.self_attention.prepare(x, positions=positions)
             keys, values = new if write is None else write(*new)
             return self.self_attention.attend(
-                x, keys, values, mask, positions, key_positions, training=training
+                x,
+                keys,
+                values,
+                attention_mask=mask,
+                training=training,
+                positions=positions,
+                key_positions=key_positions,
             )
 
         def cross_attention(x):
-            return self.cross_attention.attend(x, *memory, memory_mask, training=training)
+            return self.cross_attention.attend(x, *memory, value_mask=memory_mask, training=training)
 
         def feed_forward(x):
             return (self.feed_forward(x, training=training),)

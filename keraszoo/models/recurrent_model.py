@@ -5,9 +5,9 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes, check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
-from keraszoo.layers.sizes import check_optional_sizes, check_sizes
 from keraszoo.models.translation_model import TranslationModel
 
 SIZES = "embedding_dim", "units", "num_layers", "encoder_layers"

@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.linear import linear
-from keraszoo.layers.maxout import maxout
+from keraszoo.layers.linear import linear, maxout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.time_loop import over_time

@@ -5,7 +5,7 @@ from keras import ops
 
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
-from keraszoo.layers.maxout import maxout
+from keraszoo.layers.linear import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.models.searching_model import SearchingModel
 

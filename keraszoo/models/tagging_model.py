@@ -5,7 +5,7 @@ from keras import ops
 
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
-from keraszoo.layers.precision import at_least_float32
+from keraszoo.layers.masking import at_least_float32
 from keraszoo.models.presets import Presets
 
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding

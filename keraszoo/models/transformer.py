@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.positions import ADDED_POSITIONS, added_positions
-from keraszoo.layers.sizes import check_sizes
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
 
@@ -155,7 +155,7 @@ class Transformer(TranslationModel):
         self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,
-            "hidden_dim": hidden_dim,
+            "intermediate_dim": hidden_dim,
             "pre_norm": pre_norm,
             "dropout": dropout,
             "attention_dropout": attention_dropout,

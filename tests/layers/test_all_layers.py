@@ -72,7 +72,7 @@ LAYERS = {
     "MemoryHop": (lambda: MemoryHop(use_map=True, dropout=0.1), VALUE),
     "LayerNorm": (lambda: LayerNorm(epsilon=1e-3), QUERY),
     "MultiHeadAttention": (
-        lambda: MultiHeadAttention(2, 4, value_dim=3, output_dim=5, rotary=True, relative=2, dropout=0.1),
+        lambda: MultiHeadAttention(2, 4, value_dim=3, output_shape=5, rotary=True, relative=2, dropout=0.1),
         VALUE,
     ),
     "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),

@@ -136,7 +136,7 @@ def test_a_call_is_prepare_and_attend(make, data):
     called = numbers(layer(query, value, key=key, value_mask=mask))
     keys, values = layer.prepare(value, key)
     for t in range(T):  # one query at a time, as a decoder that steps has them
-        context, weights = numbers(layer.attend(query[:, t : t + 1], keys, values, mask))
+        context, weights = numbers(layer.attend(query[:, t : t + 1], keys, values, value_mask=mask))
         np.testing.assert_allclose(context[:, 0], called[0][:, t], atol=1e-5)
         np.testing.assert_allclose(weights[..., 0, :], called[1][..., t, :], atol=1e-6)
 

@@ -39,7 +39,7 @@ def test_equals_loops_at_prime_sizes(activation):
 
 def test_two_units_by_eye():
     # One unit passes what is above zero, the other what is below: 3 x+ + 5 x- + 1.
-    layer = FeedForward(hidden_dim=2)
+    layer = FeedForward(intermediate_dim=2)
     x = np.array([[[2.0], [-2.0]]], "float32")
     layer(x)
     layer.W_1.assign([[1.0, -1.0]])
@@ -49,7 +49,7 @@ def test_two_units_by_eye():
 
 
 def test_dropout_takes_its_share_of_the_hidden_units_in_training_alone():
-    layer = FeedForward(hidden_dim=1000, activation="linear", dropout=0.25)
+    layer = FeedForward(intermediate_dim=1000, activation="linear", dropout=0.25)
     x = np.ones((1, 1, 1), "float32")
     layer(x)
     layer.W_1.assign(np.ones((1, 1000)))

@@ -49,7 +49,7 @@ def test_gradients_equal_those_of_keras(shape, eagerly):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 11, *shape)).astype("float32")
     trained = []
-    for second in (LayerNorm(1e-3), keras.layers.LayerNormalization(epsilon=1e-3)):
+    for second in (LayerNorm(epsilon=1e-3), keras.layers.LayerNormalization(epsilon=1e-3)):
         keras.utils.set_random_seed(3)
         inputs = keras.Input(shape)
         model = keras.Model(inputs, with_weights(second, 5)(keras.layers.Dense(5)(inputs)))

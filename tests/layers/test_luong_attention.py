@@ -118,7 +118,9 @@ def test_a_step_at_its_position_is_the_row_of_the_whole(window):
     context, weights = layer(query, value, value_mask=MASK)
     keys, values = layer.prepare(value)
     for t in range(T):
-        here = layer.attend(query[:, t : t + 1], keys, values, MASK, ops.convert_to_tensor([t]))
+        here = layer.attend(
+            query[:, t : t + 1], keys, values, value_mask=MASK, positions=ops.convert_to_tensor([t])
+        )
         np.testing.assert_allclose(to_numpy(here[0])[:, 0], to_numpy(context)[:, t], atol=1e-5)
         np.testing.assert_allclose(to_numpy(here[1])[:, 0], to_numpy(weights)[:, t], atol=1e-5)
 

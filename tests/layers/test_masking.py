@@ -68,7 +68,7 @@ def test_masks_combine_by_and_and_none_masks_nothing():
     expected = np.zeros((2, 3, 5), bool)
     for b, t, s in np.ndindex(2, 3, 5):
         expected[b, t, s] = of_values[b, s] and of_pairs[b, t, s]
-    np.testing.assert_array_equal(to_numpy(combine_masks(of_values, None, of_pairs)), expected)
+    np.testing.assert_array_equal(to_numpy(combine_masks(of_values, of_pairs)), expected)
     assert combine_masks() is None
     assert combine_masks(None, None) is None
     assert tuple(combine_masks(of_values).shape) == (2, 1, 5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers.maxout import maxout
+from keraszoo.layers.linear import maxout
 
 
 @pytest.mark.parametrize("shape", [(10,), (3, 14), (2, 5, 22), (0, 5, 22)])
@@ -19,5 +19,5 @@ def test_equals_a_loop(shape):
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_an_odd_width_has_no_pairs(width):
-    with pytest.raises(ValueError, match=rf"the width must be even. Received: shape \(2, {width}\)"):
+    with pytest.raises(ValueError, match=rf"the width must be even. Received: x.shape=\(2, {width}\)"):
         maxout(ops.ones((2, width)))

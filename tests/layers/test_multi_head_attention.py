@@ -22,7 +22,7 @@ def test_equals_loops_at_prime_sizes():
     rng = np.random.default_rng(0)
     query, value, key = (rng.normal(size=s).astype("float32") for s in [(B, T, Q), (B, S, D), (B, S, K)])
     mask = rng.random((B, T, S)) < 0.8
-    layer = MultiHeadAttention(H, d_k, value_dim=d_v, output_dim=O)
+    layer = MultiHeadAttention(H, d_k, value_dim=d_v, output_shape=O)
     layer(query, value, key)
     randomize(layer, rng)
     W = {name: to_numpy(getattr(layer, name)).astype("float64") for name in ("W_q", "W_k", "W_v", "W_o")}
@@ -82,7 +82,7 @@ CASES = {
         },
     ),
     "value_dim": ({"value_dim": 5}, {"value_dim": 5}, False, {}),
-    "output_dim": ({"output_dim": 13}, {"output_shape": 13}, False, {}),
+    "output_dim": ({"output_shape": 13}, {"output_shape": 13}, False, {}),
     "no bias": ({"use_bias": False}, {"use_bias": False}, False, {}),
 }
 
@@ -128,7 +128,7 @@ def test_stepping_with_a_cache_equals_the_causal_pass():
         new_keys, new_values = layer.prepare(x[:, t : t + 1])
         keys[:, :, t], values[:, :, t] = to_numpy(new_keys)[:, :, 0], to_numpy(new_values)[:, :, 0]
         seen = np.broadcast_to(np.arange(T) <= t, (B, T))
-        now, where = (to_numpy(y) for y in layer.attend(x[:, t : t + 1], keys, values, seen))
+        now, where = (to_numpy(y) for y in layer.attend(x[:, t : t + 1], keys, values, value_mask=seen))
         np.testing.assert_allclose(now[:, 0], context[:, t], atol=1e-5)
         np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
 

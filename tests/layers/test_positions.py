@@ -89,7 +89,7 @@ def test_errors():
         ValueError, match='layout must be "interleaved" or "halves". Received: layout=\'odd\''
     ):
         PositionalEncoding(layout="odd")
-    with pytest.raises(ValueError, match=r"d_model must be even. Received: inputs of shape \(1, 2, 5\)"):
+    with pytest.raises(ValueError, match=r"d_model must be even. Received: inputs.shape=\(1, 2, 5\)"):
         PositionalEncoding()(np.zeros((1, 2, 5)))
 
 
@@ -116,5 +116,7 @@ def test_beyond_the_table_stands_its_last_row():
 
 
 def test_a_table_has_rows():
-    with pytest.raises(ValueError, match="max_positions must be a positive integer. Received: 0"):
+    with pytest.raises(
+        ValueError, match="max_positions must be a positive integer. Received: max_positions=0"
+    ):
         LearnedPositions(0)

@@ -76,9 +76,8 @@ def test_a_query_over_a_cache_whose_keys_stand_in_any_order(layer_and_words):
                 np.repeat(x[:, t : t + 1], rows, axis=1),
                 keys,
                 values,
-                None,
-                place,
-                ops.convert_to_tensor(order),
+                positions=place,
+                key_positions=ops.convert_to_tensor(order),
             )
             np.testing.assert_allclose(to_numpy(found)[:, rows - 1], context[:, t], atol=1e-5)
             np.testing.assert_allclose(to_numpy(where)[:, :, 0], weights[:, :, t][..., order], atol=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from keraszoo.layers import MultiHeadAttention
-from keraszoo.layers.rotary_positions import rotate
+from keraszoo.layers.positions import rotate
 
 to_numpy = ops.convert_to_numpy
 T, D = 7, 10
@@ -80,5 +80,5 @@ def test_keys_that_are_cached_one_by_one_are_those_of_the_whole():
 
 
 def test_an_odd_width_has_a_coordinate_without_a_partner():
-    with pytest.raises(ValueError, match="key_dim must be even. Received: 3"):
+    with pytest.raises(ValueError, match="key_dim must be even. Received: key_dim=3"):
         MultiHeadAttention(2, 3, rotary=True)

@@ -1,0 +1,104 @@
+"""Arguments that many layers share: sizes, and options of weights by the names that Keras gives them."""
+
+import keras
+
+
+def check_sizes(**sizes):
+    """Raises an error that names the first size that is not a positive integer.
+
+    >>> check_sizes(units=3, num_layers=0)
+    Traceback (most recent call last):
+    ValueError: num_layers must be a positive integer. Received: num_layers=0
+    """
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} must be a positive integer. Received: {name}={size!r}")
+
+
+def check_optional_sizes(**sizes):
+    """Does the same for those sizes that are not `None`."""
+    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
+
+
+def shapes_fit(shape, wanted, broadcast=False):
+    """Whether a static shape may be the wanted one; `None` fits every size.
+
+    With `broadcast`, every size but the last may also be 1.
+
+    >>> shapes_fit((2, None), (2, 3)), shapes_fit((2, 3), (3, 2)), shapes_fit((1, 3), (2, 3), broadcast=True)
+    (True, False, True)
+    """
+    return len(shape) == len(wanted) and all(
+        None in (size, other) or size == other or (broadcast and size == 1 and i < len(wanted) - 1)
+        for i, (size, other) in enumerate(zip(shape, wanted, strict=True))
+    )
+
+
+OPTIONS = {
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+
+
+class WeightedLayer(keras.layers.Layer):
+    """Base of the layers whose weights take initializers, regularizers and constraints.
+
+    A subclass lists its kinds of weights with their default initializers in `weight_kinds`. For each kind the
+    constructor takes three keywords, named as in `keras.layers.Dense`: `kernel_initializer`,
+    `kernel_regularizer`, `kernel_constraint`, and so on. They are part of the config.
+
+    Example:
+
+    >>> class Scale(WeightedLayer):
+    ...     weight_kinds = {"kernel": "ones"}
+    ...     def build(self, inputs_shape):
+    ...         self.w = self.new_weight("w", inputs_shape[-1:])
+    >>> layer = Scale(kernel_regularizer="l2")
+    >>> layer.build((None, 3))
+    >>> round(float(layer.losses[0]), 3), layer.get_config()["kernel_regularizer"]["class_name"]
+    (0.03, 'L2')
+    """
+
+    weight_kinds = {"kernel": "glorot_uniform", "bias": "zeros"}
+
+    def __init__(self, **kwargs):
+        given = {name: kwargs.pop(name, None) for name in self._option_names()}
+        super().__init__(**kwargs)
+        for name, option in given.items():
+            setattr(self, name, OPTIONS[name.rpartition("_")[2]].get(option))
+
+    def _option_names(self):
+        return [f"{kind}_{option}" for kind in self.weight_kinds for option in OPTIONS]
+
+    def weight_options(self):
+        """The options of all kinds by name, such as `"kernel_initializer"`, to pass on to a sublayer."""
+        return {name: getattr(self, name) for name in self._option_names()}
+
+    def new_weight(self, name, shape, kind="kernel", default=None, **options):
+        """Adds a weight with the options of its kind.
+
+        Args:
+            name, shape: as for `add_weight`.
+            kind: one of `weight_kinds`.
+            default: the initializer if the user gave none; `None`: that of the kind.
+            options: further ones for `add_weight`.
+        """
+        initializer = getattr(self, f"{kind}_initializer") or default or self.weight_kinds[kind]
+        if isinstance(initializer, keras.initializers.Initializer):
+            initializer = initializer.clone()  # the same object would draw the same numbers again
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=initializer,
+            regularizer=getattr(self, f"{kind}_regularizer"),
+            constraint=getattr(self, f"{kind}_constraint"),
+            **options,
+        )
+
+    def get_config(self):
+        options = {
+            name: OPTIONS[name.rpartition("_")[2]].serialize(option)
+            for name, option in self.weight_options().items()
+        }
+        return {**super().get_config(), **options}
