@@ -183,7 +183,5 @@ def test_windows_by_the_names_of_the_paper(name, window):
 
 
 def test_dot_wants_one_width():
-    with pytest.raises(
-        ValueError, match='"dot" needs queries and keys of one width. Received: query 3, key 4'
-    ):
+    with pytest.raises(ValueError, match=r"queries and keys of one width.*\(1, 2, 3\).*\(1, 2, 4\)"):
         LuongAttention("dot")(np.ones((1, 2, 3)), np.ones((1, 2, 4)))

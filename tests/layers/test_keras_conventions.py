@@ -1,0 +1,360 @@
+"""The attention layers as a Keras user calls them: rank-2 queries, masks, arguments, stock `fit`, `.keras` files."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import (
+    BahdanauAttention,
+    FeedForward,
+    FeedForwardAttention,
+    KernelAttention,
+    LayerNorm,
+    LearnedPositions,
+    LuongAttention,
+    MemoryHop,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+    TiedEmbedding,
+    TransformerEncoderLayer,
+)
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D, H = 3, 4, 5, 6, 2
+LAYERS = {
+    "bahdanau": lambda: BahdanauAttention(units=D),  # U equals the width of the values, and below S equals B
+    "dot": lambda: LuongAttention("dot"),
+    "general": lambda: LuongAttention("general", "predictive"),
+    "concat": lambda: LuongAttention("concat", "monotonic"),
+    "kernel": lambda: KernelAttention(2.0),
+    "memory_hop": lambda: MemoryHop(use_map=True),
+    "multi_head": lambda: MultiHeadAttention(num_heads=H, key_dim=4),
+    "relative": lambda: MultiHeadAttention(num_heads=H, key_dim=4, relative=2, rotary=True, use_gate=True),
+    "scaled_dot": lambda: ScaledDotProductAttention(use_scale=True),
+}
+
+
+@pytest.fixture(params=LAYERS)
+def layer(request):
+    return LAYERS[request.param]()
+
+
+def draw(*shapes):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape).astype("float32") for shape in shapes]
+
+
+def numbers(pair):
+    return [to_numpy(x) for x in pair]
+
+
+def agree(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(to_numpy(a), to_numpy(b), atol=1e-5)
+
+
+# --- queries of rank 2
+
+
+def test_a_query_of_rank_2_is_one_step(layer):
+    query, value = draw((S, D), (S, S, D))  # B = S: a broadcast over sentences would not be noticed
+    masks = {"value_mask": np.arange(S) < np.arange(1, S + 1)[:, None]}
+    context, weights = layer(query, value, **masks)
+    expected = layer(query[:, None], value, **masks)
+    heads = (H,) if weights.ndim == 3 else ()
+    assert tuple(context.shape) == (S, D) and tuple(weights.shape) == (S, *heads, S)
+    agree((context, weights), (expected[0][:, 0], expected[1][..., 0, :]))
+    keys, values = layer.prepare(value)  # and a decoder that prepares the memory once
+    agree(layer.attend(query, keys, values, **masks), (context, weights))
+
+
+def test_symbolic_shapes_are_those_of_numbers(layer):
+    for query_shape in ((D,), (T, D)):
+        symbols = keras.Input(query_shape), keras.Input((None, D))
+        outputs = layer(*symbols)
+        query, value = draw((B, *query_shape), (B, S, D))
+        found = layer(query, value)
+        model = keras.Model(symbols, outputs)
+        declared = layer.compute_output_shape((B, *query_shape), (B, S, D))
+        assert [tuple(x.shape) for x in found] == list(declared)
+        for symbol, array in zip(outputs, found, strict=True):
+            assert [known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True)]
+        agree(model((query, value)), found)
+
+
+def test_one_step_at_a_time_equals_all_steps():
+    """The decoder loop of the TensorFlow NMT tutorial: the state (B, U) asks, its answer goes into the cell."""
+    inputs, memory = draw((B, T, D), (B, S, 7))
+    mask = np.arange(S) < np.array([5, 2, 4])[:, None]
+    attention, cell, states, steps = BahdanauAttention(units=5), keras.layers.GRUCell(8), [], []
+    state = ops.zeros((B, 8))
+    for t in range(T):
+        states.append(state)
+        context, weights = attention(state, memory, value_mask=mask)
+        assert tuple(context.shape) == (B, 7) and tuple(weights.shape) == (B, S)
+        steps.append((context, weights))
+        state, _ = cell(ops.concatenate([context, inputs[:, t]], axis=-1), [state])
+    whole = attention(ops.stack(states, axis=1), memory, value_mask=mask)
+    agree(whole, [ops.stack(parts, axis=1) for parts in zip(*steps, strict=True)])
+
+
+WRONG = {
+    "rank 1": ((B,), {}, "query must be"),
+    "rank 4": ((B, T, D, D), {}, "query must be"),
+    "batch": ((B + 1, T, D), {}, "one batch size"),
+    "batch of one step": ((B + 1, D), {}, "one batch size"),
+    "value": ((B, T, D), {"value": (B, D)}, "value must be"),
+    "key": ((B, T, D), {"key": (B, S + 1, D)}, "one length"),
+    "query_mask": ((B, T, D), {"query_mask": (B, T + 1)}, "query_mask must be"),
+    "value_mask": ((B, T, D), {"value_mask": (B, S + 1)}, "value_mask must be"),
+    "value_mask of pairs": ((B, T, D), {"value_mask": (B, T, S)}, "value_mask must be"),
+    "key_mask": ((B, T, D), {"key_mask": (B + 1, S)}, "key_mask must be"),
+    "attention_mask of sentences": ((B, T, D), {"attention_mask": (B, S)}, "attention_mask must be"),
+    "attention_mask": ((B, T, D), {"attention_mask": (B, T, T)}, "attention_mask must be"),
+    "heads": ((B, T, D), {"attention_mask": (B, H + 1, T, S)}, "attention_mask must be"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("name", ["dot", "multi_head"])  # the check is in the base class
+def test_other_shapes_are_errors_of_numbers_and_of_symbols(name, case):
+    query, others, message = WRONG[case]
+    shapes = {"query": query, "value": (B, S, D), **others}
+    for make in (
+        lambda name, shape: np.ones(shape, "bool" if name.endswith("mask") else "float32"),
+        lambda name, shape: keras.Input(
+            batch_shape=shape, dtype="bool" if name.endswith("mask") else "float32"
+        ),
+    ):
+        for layer in (LAYERS[name](), LAYERS[name]()):
+            if layer is not None:
+                layer.build((B, T, D), (B, S, D))
+            with pytest.raises(ValueError, match=rf"(?s){message}.*Received: .*shape=\("):
+                layer(**{name: make(name, shape) for name, shape in shapes.items()})
+
+
+def test_what_has_no_query_checks_its_input():
+    layer = FeedForwardAttention(3)
+    with pytest.raises(ValueError, match=r"value must be.*Received: value.shape=\(2, 3\)"):
+        layer(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"value_mask must be.*Received: value_mask.shape=\(2, 4\)"):
+        layer(np.ones((2, 3, 5)), value_mask=np.ones((2, 4), bool))
+
+
+# --- masks
+
+
+def test_a_mask_of_two_axes_is_for_all_sentences(layer):
+    query, value = draw((T, T, D), (T, S, D))  # B = T: (T, S) could be read as (B, S)
+    mask = np.tri(T, S, 1, dtype=bool)
+    expected = layer(query, value, attention_mask=np.broadcast_to(mask, (T, T, S)))
+    agree(layer(query, value, attention_mask=mask), expected)
+    weights = to_numpy(expected[1])
+    assert (weights[..., ~mask] == 0).all()
+
+
+def test_masks_of_keys_and_values_arrive_from_their_embeddings_and_both_hold(layer):
+    query, _ = draw((B, T, D), (1,))
+    ids, others = (
+        np.array([[4, 2, 0, 0, 3], [1, 3, 2, 5, 0], [1, 1, 1, 1, 1]]),
+        np.array([[1, 0, 2, 0, 5]] * B),
+    )
+    embed = keras.layers.Embedding(6, D, mask_zero=True)
+    value, key = (to_numpy(embed(x)) for x in (ids, others))
+    arrived = layer(query, embed(ids), key=embed(others))
+    agree(arrived, layer(query, value, key=key, value_mask=ids != 0, key_mask=others != 0))
+    agree(arrived, layer(query, value, key=key, value_mask=(ids != 0) & (others != 0)))
+
+
+MASKS = {
+    "2-D": {"attention_mask": np.tri(T, S, 1, dtype=bool)},
+    "3-D": {"attention_mask": np.arange(B * T * S).reshape(B, T, S) % 3 > 0},
+    "4-D": {"attention_mask": np.arange(B * H * T * S).reshape(B, H, T, S) % 7 % 2 == 0},
+    "key_mask": {"key_mask": np.arange(S) < np.array([5, 2, 3])[:, None]},
+    "value_mask": {"value_mask": np.arange(S) < np.array([5, 2, 3])[:, None]},
+    "causal": {"use_causal_mask": True},
+    "all": {
+        "attention_mask": np.arange(B * H * T * S).reshape(B, H, T, S) % 7 != 3,
+        "key_mask": np.arange(S) < np.array([5, 2, 3])[:, None],
+        "value_mask": np.arange(S) < np.array([4, 3, 5])[:, None],
+        "use_causal_mask": True,
+    },
+}
+
+
+@pytest.mark.parametrize("masks", MASKS)
+def test_multi_head_attention_masks_as_that_of_keras(masks):
+    query, value, key = draw((B, T, D), (B, S, D), (B, S, 7))
+    options = {"use_gate": masks == "all", "sliding_window": 3 if masks == "causal" else None}
+    theirs, ours = keras.layers.MultiHeadAttention(H, 4, **options), MultiHeadAttention(H, 4, **options)
+    for layer in (theirs, ours):
+        layer.build(query.shape, value.shape, key.shape)
+    ours.set_keras_weights(theirs)
+    found = numbers(ours(query, value, key, **MASKS[masks]))
+    expected = numbers(theirs(query, value, key, return_attention_scores=True, **MASKS[masks]))
+    seen = found[1].sum(-1, keepdims=True) > 0  # where nothing is seen, Keras is uniform over padding
+    np.testing.assert_allclose(found[1], expected[1] * seen, atol=1e-5)
+    rows = seen.all(axis=(1, 3))
+    assert rows.any()
+    np.testing.assert_allclose(found[0][rows], expected[0][rows], atol=1e-5)
+
+
+# --- arguments
+
+
+def test_multi_head_attention_has_the_arguments_of_keras_in_their_order():
+    def arguments(layer, function="__init__"):
+        return [
+            name
+            for name, p in inspect.signature(getattr(layer, function)).parameters.items()
+            if p.kind is p.POSITIONAL_OR_KEYWORD
+        ]
+
+    theirs = arguments(keras.layers.MultiHeadAttention)
+    assert arguments(MultiHeadAttention) == theirs
+    calls = arguments(keras.layers.MultiHeadAttention, "call")
+    calls.remove("return_attention_scores")  # ours always returns them
+    assert arguments(MultiHeadAttention, "call")[: len(calls)] == calls
+
+
+def test_regularizers_are_counted_as_in_keras():
+    (x,) = draw((B, T, D))
+    options = {
+        "kernel_initializer": keras.initializers.Constant(0.1),
+        "bias_initializer": "ones",
+        "kernel_regularizer": "l2",
+        "bias_regularizer": keras.regularizers.L1(0.3),
+        "activity_regularizer": keras.regularizers.L2(0.5),
+        "kernel_constraint": "non_neg",
+    }
+    losses = []
+    for layer in (keras.layers.MultiHeadAttention(H, 4, **options), MultiHeadAttention(H, 4, **options)):
+        layer(x, x)
+        losses.append(float(sum(layer.losses)))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_arguments_that_do_not_work_are_errors():
+    for options, message in (
+        ({"attention_axes": (1, 2)}, "attention_axes must be None or 1"),
+        ({"output_shape": (3, 4)}, "output_shape must be a positive integer"),
+        ({"flash_attention": True, "dropout": 0.1}, "neither dropout nor relative"),
+        ({"flash_attention": True, "relative": 3}, "neither dropout nor relative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MultiHeadAttention(2, 4, **options)
+    assert MultiHeadAttention(2, 4, attention_axes=1, output_shape=(7,)).output_dim == 7
+
+
+def test_flash_attention_computes_the_context_and_not_the_weights(monkeypatch):
+    query, value = draw((B, T, D), (B, S, D))
+    mask = np.arange(S) < np.array([5, 0, 3])[:, None]
+    flash, plain = MultiHeadAttention(H, 4, flash_attention=True), MultiHeadAttention(H, 4)
+    for layer in (flash, plain):
+        layer.build(query.shape, value.shape)
+    flash.set_weights(plain.get_weights())
+    calls, kernel = [], ops.dot_product_attention
+
+    def without_gpu(*inputs, flash_attention, **options):
+        calls.append(flash_attention)
+        return kernel(*inputs, flash_attention=False, **options)
+
+    monkeypatch.setattr(ops, "dot_product_attention", without_gpu)
+    agree(flash(query, value, value_mask=mask), plain(query, value, value_mask=mask))
+    assert calls == [True]
+    keras.config.enable_flash_attention()
+    try:
+        assert MultiHeadAttention(H, 4).flash_attention
+        assert not MultiHeadAttention(H, 4, flash_attention=False).flash_attention
+    finally:
+        keras.config.disable_flash_attention()
+
+
+WEIGHTED = {
+    "bahdanau": (lambda **o: BahdanauAttention(3, use_bias=True, **o), ["kernel", "bias"], 2),
+    "luong": (lambda **o: LuongAttention("concat", "predictive", **o), ["kernel"], 2),
+    "feed_forward_attention": (
+        lambda **o: FeedForwardAttention(3, use_bias=True, **o),
+        ["kernel", "bias"],
+        1,
+    ),
+    "multi_head": (lambda **o: MultiHeadAttention(2, 3, **o), ["kernel", "bias"], 2),
+    "memory_hop": (lambda **o: MemoryHop(use_map=True, **o), ["kernel"], 2),
+    "feed_forward": (lambda **o: FeedForward(3, **o), ["kernel", "bias"], 1),
+    "encoder": (lambda **o: TransformerEncoderLayer(2, 3, **o), ["kernel", "bias"], 1),
+    "layer_norm": (LayerNorm, ["gamma", "beta"], 1),
+    "learned_positions": (lambda **o: LearnedPositions(7, **o), ["embeddings"], 1),
+    "tied_embedding": (lambda **o: TiedEmbedding(7, D, **o), ["embeddings"], 0),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_initializers_regularizers_and_constraints(name, tmp_path):
+    make, kinds, count = WEIGHTED[name]
+    options = {}
+    for i, kind in enumerate(kinds):
+        options[f"{kind}_initializer"] = keras.initializers.Constant(2.0 + i)
+        options[f"{kind}_regularizer"] = keras.regularizers.L2(0.5)
+        options[f"{kind}_constraint"] = "non_neg"
+    layer = make(**options)
+    inputs = [keras.Input((T, D))] * count or [keras.Input((T,), dtype="int32")]
+    model = keras.Model(inputs[0], keras.tree.flatten(layer(*inputs))[0])
+    others = () if name != "encoder" else ("gamma", "beta")  # the norms have no kernels
+    chosen = [w for w in layer.trainable_variables if w.name not in others]
+    assert {float(x) for w in chosen for x in to_numpy(w).ravel()} == {2.0, 3.0}.intersection(
+        {2.0 + i for i in range(len(kinds))}
+    )
+    squares = sum(float((to_numpy(w) ** 2).sum()) for w in chosen)
+    assert float(sum(layer.losses)) == pytest.approx(0.5 * squares, rel=1e-5)
+    assert all(w.constraint is not None for w in chosen)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras").get_layer(layer.name)
+    assert loaded.get_config() == layer.get_config()
+    assert float(sum(loaded.losses)) == pytest.approx(0.5 * squares, rel=1e-5)
+
+
+def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats():
+    layer = MultiHeadAttention(2, 3, kernel_initializer=keras.initializers.GlorotUniform())
+    layer.build((None, None, D), (None, None, D))
+    assert np.abs(to_numpy(layer.W_q) - to_numpy(layer.W_k)).max() > 1e-3
+    query, value = draw((B, T, D), (B, S, D))
+    one, other = (ScaledDotProductAttention(dropout=0.5, seed=3) for _ in range(2))
+    agree(one(query, value, training=True), other(query, value, training=True))
+
+
+# --- stock fit
+
+
+def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
+    """LSTM encoder, LSTM decoder and Bahdanau's attention behind `Embedding(mask_zero=True)`."""
+    vocabulary, longest, units = 9, 4, 24
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(2, longest + 1, 600)
+    source, target = np.zeros((600, longest), "int32"), np.zeros((600, longest + 1), "int32")
+    for i, length in enumerate(lengths):
+        words = rng.integers(3, vocabulary, length)
+        source[i, :length], target[i, : length + 1] = words, [*words[::-1], 2]
+    target_in = np.concatenate([np.ones((600, 1), "int32"), target[:, :-1]], axis=1)
+    target_in[target == 0] = 0
+
+    source_ids, target_ids = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    embed = keras.layers.Embedding(vocabulary, units, mask_zero=True)
+    memory, *state = keras.layers.LSTM(units, return_sequences=True, return_state=True)(embed(source_ids))
+    hidden = keras.layers.LSTM(units, return_sequences=True)(embed(target_ids), initial_state=state)
+    context, weights = BahdanauAttention(units)(hidden, memory)
+    logits = keras.layers.Dense(vocabulary)(keras.layers.Concatenate()([context, hidden]))
+    model = keras.Model((source_ids, target_ids), logits)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.02), loss)
+    model.fit((source, target_in), target, batch_size=50, epochs=14, verbose=0)
+
+    predicted = to_numpy(model((source, target_in))).argmax(-1)
+    assert (predicted == target)[target != 0].mean() > 0.95
+    where = to_numpy(keras.Model(model.inputs, weights)((source, target_in)))
+    assert (where[np.broadcast_to(source[:, None] == 0, where.shape)] == 0).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    agree([loaded((source, target_in))], [model((source, target_in))])
