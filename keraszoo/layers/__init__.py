@@ -1,4 +1,4 @@
-"""Layers: one idea of a paper a file, `keras.ops` alone."""
+"""Layers: one idea of a paper per file, written with `keras.ops` only."""
 
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
@@ -11,7 +11,6 @@ from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.kernel_attention import KernelAttention
-from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.masking import causal_mask, masked_softmax
@@ -22,7 +21,7 @@ from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.sentence_encoder import SentenceEncoder
-from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
     "CRF",

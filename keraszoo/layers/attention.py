@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import WeightedLayer, shapes_fit
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.masking import both_masks, causal_mask, combine_masks, masked_softmax
 
 
@@ -65,9 +66,7 @@ class Attention(WeightedLayer):
         self.supports_masking = True
         self.dropout = dropout
         self.seed = seed
-        self.weight_dropout = (
-            keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
-        )
+        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
 
     def build(self, query_shape, value_shape, key_shape=None):
         self._check(query_shape, value_shape, key_shape)

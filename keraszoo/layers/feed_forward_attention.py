@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import WeightedLayer, check_sizes, shapes_fit
+from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import masked_softmax
 
@@ -65,7 +66,7 @@ class FeedForwardAttention(WeightedLayer):
         self.use_bias = use_bias
         self.dropout = dropout
         self.seed = seed
-        self.weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, value_shape):
         self._check(value_shape)

@@ -6,9 +6,39 @@ from keras import ops
 from keraszoo.layers.arguments import WeightedLayer
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
-from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.masking import causal_mask
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class LayerNorm(keras.layers.LayerNormalization):
+    """`keras.layers.LayerNormalization` with an epsilon of 1e-6, as Transformers have it.
+
+        y = gamma * (x - mu) / sqrt(sigma^2 + epsilon) + beta
+        mu = 1/D sum_d x_d        sigma^2 = 1/D sum_d (x_d - mu)^2        (section 3)
+
+    Args:
+        axis: the axis that is normalised.
+        epsilon: added to the variance.
+        kwargs: all further arguments of `keras.layers.LayerNormalization`.
+
+    Call arguments:
+        inputs: `(..., D)`.
+
+    Returns:
+        `(..., D)`; beta where all D inputs are equal. Computed in float32 in half precision.
+
+    Example:
+
+    >>> import numpy as np
+    >>> tuple(LayerNorm()(np.array([[1.0, 3.0]], "float32")).shape)
+    (1, 2)
+
+    Reference: Ba, Kiros, Hinton: Layer Normalization, 2016, https://arxiv.org/abs/1607.06450.
+    """
+
+    def __init__(self, axis=-1, epsilon=1e-6, **kwargs):
+        super().__init__(axis, epsilon, **kwargs)
 
 
 class TransformerLayer(WeightedLayer):

@@ -4,10 +4,10 @@ import keras
 from keras import ops
 
 from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
+from keraszoo.layers.transformer import LayerNorm
 from keraszoo.models.tagging_model import TaggingModel
 
 

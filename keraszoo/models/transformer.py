@@ -6,9 +6,8 @@ from keras import ops
 from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
-from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.positions import ADDED_POSITIONS, added_positions
-from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
 
 

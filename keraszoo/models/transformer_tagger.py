@@ -4,9 +4,8 @@ import keras
 
 from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.layer_norm import LayerNorm
 from keraszoo.layers.positions import added_positions
-from keraszoo.layers.transformer import TransformerEncoderLayer
+from keraszoo.layers.transformer import LayerNorm, TransformerEncoderLayer
 from keraszoo.models.tagging_model import TaggingModel
 
 

@@ -1,4 +1,4 @@
-"""The attention layers as a Keras user calls them: rank-2 queries, masks, arguments, stock `fit`, `.keras` files."""
+"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, `fit`, `.keras` files."""
 
 import inspect
 
@@ -86,7 +86,7 @@ def test_symbolic_shapes_are_those_of_numbers(layer):
 
 
 def test_one_step_at_a_time_equals_all_steps():
-    """The decoder loop of the TensorFlow NMT tutorial: the state (B, U) asks, its answer goes into the cell."""
+    """The decoder loop of the TensorFlow NMT tutorial: the state (B, U) is the query of each step."""
     inputs, memory = draw((B, T, D), (B, S, 7))
     mask = np.arange(S) < np.array([5, 2, 4])[:, None]
     attention, cell, states, steps = BahdanauAttention(units=5), keras.layers.GRUCell(8), [], []
@@ -129,8 +129,9 @@ def test_other_shapes_are_errors_of_numbers_and_of_symbols(name, case):
             batch_shape=shape, dtype="bool" if name.endswith("mask") else "float32"
         ),
     ):
-        for layer in (LAYERS[name](), LAYERS[name]()):
-            if layer is not None:
+        for built in (False, True):
+            layer = LAYERS[name]()
+            if built:
                 layer.build((B, T, D), (B, S, D))
             with pytest.raises(ValueError, match=rf"(?s){message}.*Received: .*shape=\("):
                 layer(**{name: make(name, shape) for name, shape in shapes.items()})
