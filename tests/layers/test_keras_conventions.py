@@ -1,4 +1,4 @@
-"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, `fit`, `.keras` files."""
+"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, fit, reload."""
 
 import inspect
 
