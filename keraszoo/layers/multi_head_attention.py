@@ -57,11 +57,11 @@ class MultiHeadAttention(Attention):
         output_shape: width of the context, an integer; `None`: the width of the query.
         attention_axes: `None` or 1, the sequence axis.
         sliding_window: each query sees only keys at distances below this; `None`: all.
-        flash_attention: compute the context by the backend's flash attention; `None`: as
-            `keras.config.enable_flash_attention()` says. Backends support it only on certain GPUs and dtypes,
-            and raise an error otherwise. A flash kernel has no attention weights: they are computed by
-            themselves, and a compiled program drops that computation if nothing reads them. It excludes
-            `dropout` (as in Keras) and `relative`.
+        flash_attention: compute the context by the backend's flash attention. `True`: always, with an error
+            where the backend, the device or the dtype does not support it; `False`: never; `None`: on an
+            accelerator under JAX if supported, unless `keras.config.disable_flash_attention()` was called. It
+            excludes `dropout` (as in Keras) and `relative`. A flash kernel has no attention weights: they are
+            computed separately, and a compiled program drops that computation if nothing reads them.
         kernel_initializer, kernel_regularizer, kernel_constraint: of all four matrices.
         bias_initializer, bias_regularizer, bias_constraint: of all four biases.
         activity_regularizer: of the outputs of all four projections.
@@ -151,8 +151,7 @@ class MultiHeadAttention(Attention):
             raise ValueError(
                 f"rotary positions turn pairs: key_dim must be even. Received: key_dim={key_dim}"
             )
-        flash = keras.config.is_flash_attention_enabled() if flash_attention is None else flash_attention
-        if flash and (dropout or relative):
+        if flash_attention and (dropout or relative):
             raise ValueError(
                 "flash attention supports neither dropout nor relative positions. "
                 f"Received: dropout={dropout}, relative={relative}"
@@ -163,7 +162,7 @@ class MultiHeadAttention(Attention):
         self.use_bias = use_bias
         self.output_dim = output_shape  # Keras layers have a property `output_shape`
         self.sliding_window = sliding_window
-        self.flash_attention = bool(flash)
+        self.flash_attention = flash_attention
         self.projection_regularizer = keras.regularizers.get(activity_regularizer)  # not of the outputs
         self.use_gate = use_gate
         self.rotary = rotary
@@ -250,7 +249,7 @@ class MultiHeadAttention(Attention):
         if self.relative:
             scores = scores + relative_scores(queries, relative_vectors(self.A_k, *places))
         weights = masked_softmax(scores, mask)
-        if self.flash_attention:
+        if self._uses_flash():
             heads = self._flash(queries, keys, values, mask)
         else:
             dropped = self._dropped(weights, training)
@@ -263,10 +262,19 @@ class MultiHeadAttention(Attention):
             heads = heads * ops.sigmoid(self._project(query, "g"))
         return self._project(heads, "o"), weights
 
+    def _uses_flash(self):
+        if self.flash_attention is not None or self.dropout or self.relative:
+            return bool(self.flash_attention)
+        if keras.backend.backend() != "jax" or keras.config.is_flash_attention_enabled() is False:
+            return False  # `is_flash_attention_enabled` is None by default: where possible
+        return not keras.distribution.list_devices()[0].startswith("cpu")
+
     def _flash(self, queries, keys, values, mask):
-        """The heads by the flash attention of the backend."""
+        """Returns the heads, by the flash attention of the backend."""
+        if mask is not None:  # the kernels want whole rows
+            mask = both_masks(mask, ops.ones((ops.shape(queries)[2], ops.shape(keys)[2]), dtype="bool"))
         inputs = (ops.transpose(x, (0, 2, 1, 3)) for x in (queries, keys, values))  # (B, T or S, H, d)
-        heads = ops.dot_product_attention(*inputs, mask=mask, scale=1.0, flash_attention=True)
+        heads = ops.dot_product_attention(*inputs, mask=mask, scale=1.0, flash_attention=self.flash_attention)
         heads = ops.transpose(heads, (0, 2, 1, 3))  # (B, H, T, d_v)
         return heads if mask is None else ops.where(ops.any(mask, axis=-1, keepdims=True), heads, 0)
 
