@@ -14,6 +14,7 @@ from keraszoo.training.jitted import jitted_on_jax
 from keraszoo.translation.staged_loop import ROWS, at_least, staged_loop
 
 COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # source lengths of compiled programs
+ALONE_AT_FIRST = 16  # sentences that come alone before XLA compiles a program for them
 
 
 def search_ids(model, options, special, source, prefix=None, attention=False, lengths=None, **ways):
@@ -165,6 +166,9 @@ def tensorflow_search(
 class CompiledSearch:
     """Searches of one model, each kind compiled once and kept.
 
+    On TensorFlow, a single sentence takes the graph of batches at first. After `ALONE_AT_FIRST` of them, XLA
+    compiles a program for single sentences. That takes seconds, and then each takes half the time.
+
     Args:
         model: a `TranslationModel`.
         special: the target's `SpecialIds`.
@@ -176,11 +180,15 @@ class CompiledSearch:
         self.special = special
         self.source_special = source_special
         self._compiled = {}
+        self._alone = 0
 
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; gives `Hypotheses` of NumPy arrays."""
         if keras.backend.backend() == "tensorflow":
-            key = (options, attention, prefix is not None)
+            alone = len(source) == 1
+            self._alone += alone
+            way = "single" if alone and self._alone > ALONE_AT_FIRST else "never"
+            key = (options, attention, prefix is not None, way)
             if key not in self._compiled:
                 self._compiled[key] = tensorflow_search(
                     self.model,
@@ -189,6 +197,7 @@ class CompiledSearch:
                     self.source_special.pad_id,
                     attention,
                     prefix is not None,
+                    way,
                 )
             inputs = [source] if prefix is None else [source, prefix]
             found = Hypotheses(*(part.numpy() for part in self._compiled[key](*inputs)))

@@ -7,6 +7,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.models import RNNSearch
 from keraszoo.search import Hypotheses, SearchOptions
 from keraszoo.text.corpus import SpecialIds
+from keraszoo.translation import compiled_search
 from keraszoo.translation.compiled_search import COLUMNS, search_ids, tensorflow_search
 from keraszoo.translation.staged_loop import ROWS, at_least
 
@@ -54,9 +55,12 @@ def test_a_batch_is_each_sentence_alone(search, source, eager):
         same(found, wanted, i, int((source[i] != search.source_special.pad_id).sum()))
 
 
-def test_a_single_sentence_goes_another_way_and_comes_to_the_same(search, source, eager):
+def test_a_single_sentence_is_compiled_in_time_and_stays_the_same(search, source, eager, monkeypatch):
+    monkeypatch.setattr(search, "_alone", 0)
+    monkeypatch.setattr(compiled_search, "ALONE_AT_FIRST", 1)
     for i in (0, 3):
         same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0, len(eager[i][4][0, 0]))
+    assert "single" in {way for *_, way in search._compiled}
 
 
 @pytest.mark.parametrize("jit_compile", ["never", "all"])
