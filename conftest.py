@@ -26,6 +26,12 @@ settings.register_profile(
 )
 settings.load_profile("keraszoo")
 
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+    # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
 # What has been imported stays: the collections between files need not look at it.
 gc.collect()
 gc.freeze()

@@ -1,9 +1,40 @@
-"""One small translator and one small tagger, each trained once for all tests that need one."""
+"""A small translator and a small tagger, trained and exported once for all tests that read them."""
 
+import os
 import random
 
 import keras
 import pytest
+from filelock import FileLock
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory):
+    """Makes a directory that all processes of a test run share."""
+
+    def once(name, make):
+        root = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            root = root.parent
+        place, making = root / name, root / f"{name}.making"
+        with FileLock(root / f"{name}.lock"):
+            if not place.exists():
+                make(making)
+                making.rename(place)
+        return place
+
+    return once
+
+
+@pytest.fixture
+def eagerly():
+    """Runs functions of TensorFlow without tracing them, which takes longer than a few small steps."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
 
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
 
@@ -55,28 +86,28 @@ def new_translator(both_subwords):
 
 
 @pytest.fixture(scope="session")
-def trained_directory(both_subwords, train_pairs, test_pairs, tmp_path_factory):
+def trained_directory(both_subwords, train_pairs, test_pairs, make_once):
     """Where a translator was saved that gets most of the sentences right."""
     from keraszoo import Translator
     from keraszoo.models import RNNSearch
     from keraszoo.search import SearchOptions
 
-    keras.utils.set_random_seed(7)
-    source, target = both_subwords
-    model = RNNSearch(source.vocabulary_size, target.vocabulary_size, embedding_dim=32, units=48)
-    translator = Translator(model, source, target, SearchOptions(beam_width=3, max_length=20))
-    directory = tmp_path_factory.mktemp("trained") / "model"
-    optimizer = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
-    translator.fit(
-        train_pairs,
-        test_pairs,
-        directory,
-        epochs=9,
-        batch_tokens=512,
-        label_smoothing=0.0,
-        optimizer=optimizer,
-    )
-    return directory
+    def train(directory):
+        keras.utils.set_random_seed(7)
+        source, target = both_subwords
+        model = RNNSearch(source.vocabulary_size, target.vocabulary_size, embedding_dim=32, units=48)
+        translator = Translator(model, source, target, SearchOptions(beam_width=3, max_length=20))
+        translator.fit(
+            train_pairs,
+            test_pairs,
+            directory,
+            epochs=9,
+            batch_tokens=512,
+            label_smoothing=0.0,
+            optimizer={"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0},
+        )
+
+    return make_once("translator", train)
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +116,12 @@ def trained(trained_directory):
     from keraszoo import Translator
 
     return Translator.from_preset(trained_directory)
+
+
+@pytest.fixture(scope="session")
+def exported_translator(trained, make_once):
+    """The SavedModel of the trained translator."""
+    return make_once("exported_translator", trained.export)
 
 
 NAMES = {"PER": ["Ada Lovelace", "Kurt Gödel", "Hedy Lamarr"], "LOC": ["Paris", "New York", "Buenos Aires"]}
@@ -133,12 +170,14 @@ def new_tagger(tagged_sentences):
 
 
 @pytest.fixture(scope="session")
-def tagger_directory(new_tagger, tagged_sentences, other_sentences, tmp_path_factory):
+def tagger_directory(new_tagger, tagged_sentences, other_sentences, make_once):
     """Where a tagger was saved that gets nearly everything right."""
-    directory = tmp_path_factory.mktemp("tagger") / "model"
-    fit = {"epochs": 6, "batch_tokens": 128, "optimizer": {"learning_rate": 0.02}}
-    new_tagger(scheme="BIOES").fit(tagged_sentences, other_sentences, directory, **fit)
-    return directory
+
+    def train(directory):
+        fit = {"epochs": 6, "batch_tokens": 128, "optimizer": {"learning_rate": 0.02}}
+        new_tagger(scheme="BIOES").fit(tagged_sentences, other_sentences, directory, **fit)
+
+    return make_once("tagger", train)
 
 
 @pytest.fixture(scope="session")
@@ -147,3 +186,9 @@ def trained_tagger(tagger_directory):
     from keraszoo import EntityTagger
 
     return EntityTagger.from_preset(tagger_directory)
+
+
+@pytest.fixture(scope="session")
+def exported_tagger(trained_tagger, make_once):
+    """The SavedModel of the trained tagger."""
+    return make_once("exported_tagger", trained_tagger.export)

@@ -30,15 +30,8 @@ STRANGE = [
 
 
 @pytest.fixture(scope="module")
-def exported(trained_tagger, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("exported") / "saved_model"
-    trained_tagger.export(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def loaded(exported):
-    return tf.saved_model.load(str(exported))
+def loaded(exported_tagger):
+    return tf.saved_model.load(str(exported_tagger))
 
 
 def decoded(values):
@@ -86,12 +79,12 @@ def test_bytes_that_are_not_utf8(loaded, trained_tagger):
     assert found["start"].to_list()[0] == [entity.start for entity in trained_tagger.tag(text)]
 
 
-def test_ids_alone(exported, trained_tagger):
-    tag = tf.saved_model.load(str(exported / "ids")).signatures["tag"]
+def test_ids_alone(exported_tagger, trained_tagger):
+    tag = tf.saved_model.load(str(exported_tagger / "ids")).signatures["tag"]
     tokens = [["In", "New", "York"], ["Ada"]]
     features = trained_tagger.vocabulary.encode(tokens)
     found = tag(**{name: tf.constant(features[name]) for name in trained_tagger.model.features})
-    names = json.loads((exported / "keraszoo.json").read_text())["tags"]
+    names = json.loads((exported_tagger / "keraszoo.json").read_text())["tags"]
     assert tuple(names) == trained_tagger.vocabulary.tags
     assert found["probabilities"].shape == (2, 3, len(names))
     given = [trained_tagger.vocabulary.decode_tags(found["tags"].numpy(), [3, 1])]
@@ -141,9 +134,9 @@ def test_forms_of_words_are_the_same(name):
     assert decoded(found) == [BACKOFFS[name](word) for word in words]
 
 
-def test_verification_finds_a_difference(exported, trained_tagger):
+def test_verification_finds_a_difference(exported_tagger, trained_tagger):
     texts = ["In Paris , Ada met Kurt Gödel .", ""]
-    assert trained_tagger.verify_export(exported, texts) == 2
+    assert trained_tagger.verify_export(exported_tagger, texts) == 2
     (ours,) = trained_tagger.tag_details(texts[:1])
     theirs = {
         **saved_tagger._as_dict(ours),

@@ -15,6 +15,8 @@ from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 @pytest.fixture
 def files(tmp_path, tagged_sentences, other_sentences):

@@ -14,6 +14,8 @@ from keraszoo.training.entity_validation import HeldOutSpans
 from keraszoo.training.tag_batches import TagBatches
 from keraszoo.training.tagged_rows import TaggedRows
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 FAST = {"batch_tokens": 512, "optimizer": {"learning_rate": 0.02}}
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keraszoo.errors import KerasZooError
 from keraszoo.models import RNNSearch
@@ -30,10 +31,12 @@ def source(trained, test_pairs):
 def eager(search, source):
     """What the search finds for each sentence alone, without a graph and with one cache for all of it."""
     found = []
+    tf.config.run_functions_eagerly(True)
     for row in source:
         row = row[row != search.source_special.pad_id][None]
         part = search_ids(search.model, OPTIONS, search.special, row, attention=True, lengths=[18])
         found.append([np.asarray(getattr(part, field))[0] for field in part.__dataclass_fields__])
+    tf.config.run_functions_eagerly(False)
     return found
 
 

@@ -47,6 +47,7 @@ def without_attention(make_translator, tmp_path_factory):
     return directory
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_recipe_names_each_model_and_its_presets(both_subwords, name):
     assert {"small", "tiny"} <= set(KINDS[name].presets)
@@ -72,7 +73,7 @@ def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tm
     assert len(set(wanted)) > 2
     translator.save_to_preset(tmp_path / "model")
     assert Translator.from_preset(tmp_path / "model").translate(SENTENCES) == wanted
-    translator.export(tmp_path / "saved")
+    translator.export(tmp_path / "saved", jit_compile="never")
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     assert ("attention" in loaded.signatures) == translator.model.attends
     for texts in (SENTENCES, SENTENCES[:1]):
@@ -80,6 +81,7 @@ def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tm
         assert [text.decode() for text in found.numpy()] == wanted[: len(texts)]
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_details_without_attention(make_translator):
     translator = make_translator("DeepLSTM")
     details = translator.translate_details(SENTENCES, num_hypotheses=2)
@@ -91,6 +93,7 @@ def test_details_without_attention(make_translator):
     assert weights.sum() > 0
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_coverage_penalty_needs_attention(make_translator):
     translator = make_translator("DeepLSTM")
     with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing: it has no coverage penalty"):
@@ -104,6 +107,7 @@ def test_a_coverage_penalty_needs_attention(make_translator):
         )
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("command", ["plot", "translate"])
 def test_the_command_line_says_so_in_one_line(without_attention, tmp_path, capfd, command):
     (tmp_path / "a.en").write_text("one two\n")
@@ -119,6 +123,7 @@ def test_the_command_line_says_so_in_one_line(without_attention, tmp_path, capfd
     assert not (tmp_path / "picture.png").exists()
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_command_line_translates_as_ever(without_attention, tmp_path, capfd):
     (tmp_path / "a.en").write_text("one two\n\nthree\n")
     for options in ([], ["--json"]):

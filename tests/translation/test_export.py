@@ -35,17 +35,10 @@ json.dump([texts, [answer["log_prob"].numpy().tolist() for answer in answers]], 
 
 
 @pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("exported") / "saved_model"
-    trained.export(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def loaded(exported):
+def loaded(exported_translator):
     import tensorflow_text  # noqa: F401
 
-    return tf.saved_model.load(str(exported))
+    return tf.saved_model.load(str(exported_translator))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +59,7 @@ def decoded(tensor):
     return [value.decode() for value in tensor.numpy().ravel()]
 
 
-def test_the_same_without_keras_and_keraszoo(exported, sources, details, trained, tmp_path):
+def test_the_same_without_keras_and_keraszoo(exported_translator, sources, details, trained, tmp_path):
     installed = Path(sysconfig.get_path("purelib"))
     for entry in installed.iterdir():
         if not entry.name.lower().startswith(("keras", "sentencepiece")) and entry.suffix != ".pth":
@@ -74,7 +67,7 @@ def test_the_same_without_keras_and_keraszoo(exported, sources, details, trained
     strange = ["", "  ", "one\x00two", "Ünïcödé 😀", "one\ttwo\x1b\u200bthree", "<s> one </s>", "one " * 30]
     batches = [sources, [], strange, *([source] for source in [*sources[:3], ""])]
     ran = subprocess.run(
-        [sys.executable, "-S", "-c", PROGRAM, str(exported)],
+        [sys.executable, "-S", "-c", PROGRAM, str(exported_translator)],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "TF_CPP_MIN_LOG_LEVEL": "3"},
         input=json.dumps(batches),
         capture_output=True,
@@ -91,7 +84,7 @@ def test_the_same_without_keras_and_keraszoo(exported, sources, details, trained
     np.testing.assert_allclose(np.ravel(log_probs[3:6]), [found.log_prob for found in details[:3]], atol=1e-4)
 
 
-def test_signatures(loaded, exported):
+def test_signatures(loaded, exported_translator):
     signatures = {name: set(s.structured_outputs) for name, s in loaded.signatures.items()}
     best = {"translation", "log_prob"}
     assert signatures == {
@@ -100,7 +93,7 @@ def test_signatures(loaded, exported):
         "n_best": {"translations", "log_prob", "score"},
         "attention": best | {"tokens", "source_tokens", "attention_weights"},
     }
-    ids = tf.saved_model.load(str(exported / "ids"))
+    ids = tf.saved_model.load(str(exported_translator / "ids"))
     assert set(ids.signatures) == {"serving_default", "translate"}
 
 
@@ -133,8 +126,8 @@ def test_no_text(loaded):
     assert loaded.signatures["attention"](text=text())["attention_weights"].shape[0] == 0
 
 
-def test_ids_alone(exported, trained, sources, details):
-    translate = tf.saved_model.load(str(exported / "ids")).signatures["translate"]
+def test_ids_alone(exported_translator, trained, sources, details):
+    translate = tf.saved_model.load(str(exported_translator / "ids")).signatures["translate"]
     padded = trained.compiled_search.pad(trained.source_subwords.encode(sources[:5]))
     found = {name: value.numpy() for name, value in translate(source_ids=tf.constant(padded)).items()}
     rows = [row[: length - 1].tolist() for row, length in zip(found["tokens"], found["lengths"], strict=True)]
@@ -147,7 +140,7 @@ def test_two_exports_in_one_process_keep_their_vocabularies(
 ):
     model = Transformer(44, d_model=16, num_layers=1, num_heads=2, hidden_dim=32)
     other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
-    other.export(tmp_path / "other")
+    other.export(tmp_path / "other", jit_compile="never")
     again = tf.saved_model.load(str(tmp_path / "other"))
     german = ["eins zwei drei", "vier fünf", ""]
     assert decoded(again.signatures["translate"](text=text(*german))["translation"]) == other.translate(
@@ -157,13 +150,13 @@ def test_two_exports_in_one_process_keep_their_vocabularies(
     assert decoded(found) == [wanted.text for wanted in details[:3]]
 
 
-def test_verification_finds_a_difference(exported, trained, sources, monkeypatch):
-    assert trained.verify_export(exported, sources[:3]) == 3
+def test_verification_finds_a_difference(exported_translator, trained, sources, monkeypatch):
+    assert trained.verify_export(exported_translator, sources[:3]) == 3
     monkeypatch.setattr(Translator, "translate", lambda self, texts: ["etwas", "anderes"])
     with pytest.raises(
         KerasZooError, match="text 1 .* is translated to '.*' by the SavedModel, to 'etwas' here"
     ):
-        trained.verify_export(exported, sources[:2])
+        trained.verify_export(exported_translator, sources[:2])
 
 
 def test_verification_of_something_else(trained, tmp_path):
@@ -171,7 +164,7 @@ def test_verification_of_something_else(trained, tmp_path):
         trained.verify_export(tmp_path, ["one"])
 
 
-def test_only_an_earlier_export_is_overwritten(trained, exported, tmp_path, monkeypatch):
+def test_only_an_earlier_export_is_overwritten(trained, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
         trained.export(tmp_path)

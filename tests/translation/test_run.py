@@ -14,6 +14,8 @@ from keraszoo.text.subwords import Subwords
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model, run_recipe
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 @pytest.fixture
 def files(tmp_path, train_pairs, test_pairs):

@@ -12,6 +12,8 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 FAST = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
 SHORT = {"batch_tokens": 512, "label_smoothing": 0.0, "optimizer": FAST}
 

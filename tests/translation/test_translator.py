@@ -10,6 +10,8 @@ from keraszoo.errors import KerasZooError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.text.subwords import Subwords
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 @pytest.fixture(scope="module")
 def sources(test_pairs):
