@@ -22,7 +22,9 @@ class SearchingModel(RecurrentModel):
         outputs, weights = self.decoder(
             embedded, memory["memory"], first, memory_mask=memory["memory_mask"], training=training
         )
-        states, contexts = ops.split(outputs, [self.decoder.units], axis=-1)  # (B, T, U), (B, T, D)
+        # In a graph the width of the outputs is unknown, so `ops.split` fails.
+        units = self.decoder.units
+        states, contexts = outputs[..., :units], outputs[..., units:]  # (B, T, U), (B, T, D)
         queries = ops.concatenate([first[:, None], states[:, :-1]], axis=1)
         return self.read(queries, states, embedded, contexts, training), weights
 
