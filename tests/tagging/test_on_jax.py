@@ -23,6 +23,7 @@ print(json.dumps([tags, history["val_loss"], history["val_f1"]]))
 """
 
 
+@pytest.mark.slow
 def test_on_jax_a_tagger_says_the_same_and_learns(trained_tagger, tagger_directory, other_sentences):
     pytest.importorskip("jax")
     texts = [" ".join(sentence.tokens) for sentence in other_sentences[:5]]

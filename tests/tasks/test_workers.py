@@ -67,6 +67,7 @@ def wait_for(path, worker):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
     draw = random.Random(1)
     words = "one two three four five six seven eight nine ten".split()

@@ -31,6 +31,7 @@ print(json.dumps([*translations, history["val_loss"], history["tokens_per_s"], b
 """
 
 
+@pytest.mark.slow
 def test_on_jax_a_translator_says_the_same_and_learns(trained, trained_directory, test_pairs, tmp_path):
     pytest.importorskip("jax")
     sources = [source for source, _ in test_pairs[:11]]
