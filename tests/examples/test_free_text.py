@@ -1,4 +1,4 @@
-"""The files that word vectors are learnt from, out of archives of our own."""
+"""free_text.py writes the training text of the word vectors from small archives."""
 
 import gzip
 import importlib.util

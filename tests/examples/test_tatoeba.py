@@ -44,7 +44,7 @@ def test_nobodys_files_are_replaced(corpus, tmp_path):
     (tmp_path / "out" / "thesis.tex").write_text("")
     with pytest.raises(DataError, match=r"thesis.tex"):
         tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
-    with pytest.raises(DataError, match="40 source sentences, of which 40"):
+    with pytest.raises(DataError, match="cannot hold out 40 of 40"):
         tatoeba.prepare(corpus, tmp_path / "new", held_out=20)
     assert not (tmp_path / "new").exists()
 
