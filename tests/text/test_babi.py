@@ -94,6 +94,7 @@ def test_no_tasks(tmp_path):
         find_tasks(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_the_real_files():
     data = os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")
     if not (Path(data) / "babi_en").is_dir():

@@ -160,6 +160,7 @@ def test_what_cannot_be_asked_for(write):
             read_columns(path, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scheme", "sentences"),
     [

@@ -128,6 +128,7 @@ def test_training_is_deterministic():
     assert len({samples[0], samples[2], whole, first}) == 4
 
 
+@pytest.mark.slow
 def test_another_process_trains_the_same_bytes():
     program = (
         "import hashlib, sys; from keraszoo.text.subwords import Subwords;"

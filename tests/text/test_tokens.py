@@ -211,7 +211,7 @@ def test_sentences(text, expected):
 @pytest.mark.parametrize("rules", TOKEN_RULES)
 def test_tokens_stand_where_they_say(rules):
     blank = module.compile_expression(BLANKS)
-    for text in any_texts(1000):
+    for text in any_texts(400):
         tokens = tokenize(text, rules)
         assert all(text[start:end] == token != "" for token, start, end in tokens)
         places = [place for _, start, end in tokens for place in range(start, end)]
@@ -261,7 +261,7 @@ def rows_of(split):
 def test_a_graph_cuts_alike():
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
-    texts = any_texts(1500)
+    texts = any_texts(500)
     for rules, (match, part) in TOKEN_RULES.items():
         assert rows_of(graph_split(tf.constant(texts), match, part)) == [
             tokenize(text, rules) for text in texts
@@ -312,6 +312,7 @@ def test_rules_fit_a_corpus():
     assert fitting_rules([]) == "alphanumeric"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rules", "share"),
     [
