@@ -153,12 +153,16 @@ class Attention(WeightedLayer):
 
     def _masks(self, query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask):
         """The masks of a call as arguments of `attend`, after a check of all shapes."""
-        inputs = query, value, key, query_mask, value_mask, key_mask, attention_mask
-        self._check(*(None if x is None else tuple(x.shape) for x in inputs))
+        self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
         if use_causal_mask:
             queries = 1 if len(query.shape) == 2 else ops.shape(query)[1]
             attention_mask = both_masks(attention_mask, causal_mask(queries, ops.shape(value)[1]))
         return {"value_mask": both_masks(value_mask, key_mask), "attention_mask": attention_mask}
+
+    def check_inputs(self, *inputs, **masks):
+        """Raises a `ValueError` if inputs and masks, in the order of `call`, do not fit each other."""
+        shapes = [None if x is None else tuple(x.shape) for x in (*inputs, *masks.values())]
+        self._check(*shapes[: len(inputs)], **dict(zip(masks, shapes[len(inputs) :], strict=True)))
 
     def _check(
         self, query, value, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None
@@ -226,10 +230,8 @@ class Attention(WeightedLayer):
         attention_mask=None,
         **options,
     ):
-        inputs = query, value, key, query_mask, value_mask, key_mask, attention_mask
-        shapes = [None if x is None else tuple(x.shape) for x in inputs]
-        self._check(*shapes)
-        outputs = self.compute_output_shape(*shapes[:3])
+        self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
+        outputs = self.compute_output_shape(query.shape, value.shape, None if key is None else key.shape)
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in outputs)
 
     def get_config(self):

@@ -86,6 +86,7 @@ class TransformerLayer(WeightedLayer):
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.pre_norm = pre_norm
@@ -193,6 +194,7 @@ class TransformerEncoderLayer(TransformerLayer):
 
     def call(self, inputs, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
+        self.self_attention.check_inputs(inputs, inputs, value_mask=inputs_mask)
 
         def self_attention(x):
             keys, values = self.self_attention.prepare(x)
@@ -252,6 +254,7 @@ class TransformerDecoderLayer(TransformerLayer):
         return self.cross_attention.prepare(memory)
 
     def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
+        self.cross_attention.check_inputs(inputs, memory, value_mask=memory_mask)
         seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
         return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training=training)
 

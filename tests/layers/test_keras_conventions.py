@@ -335,7 +335,7 @@ def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats():
 
 def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     """LSTM encoder, LSTM decoder and Bahdanau's attention behind `Embedding(mask_zero=True)`."""
-    vocabulary, longest, units = 9, 4, 24
+    vocabulary, longest, units = 7, 3, 16
     rng = np.random.default_rng(0)
     lengths = rng.integers(2, longest + 1, 600)
     source, target = np.zeros((600, longest), "int32"), np.zeros((600, longest + 1), "int32")
@@ -354,7 +354,7 @@ def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     model = keras.Model((source_ids, target_ids), logits)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.02), loss)
-    model.fit((source, target_in), target, batch_size=50, epochs=14, verbose=0)
+    model.fit((source, target_in), target, batch_size=50, epochs=12, verbose=0)
 
     predicted = to_numpy(model((source, target_in))).argmax(-1)
     assert (predicted == target)[target != 0].mean() > 0.95

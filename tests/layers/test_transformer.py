@@ -187,6 +187,20 @@ def test_dropouts_left_open_follow_the_first():
     assert (layer.attention_dropout, layer.hidden_dropout) == (0.0, 0.1)
 
 
+def test_inputs_that_do_not_fit_are_errors():
+    x = np.ones((B, S, D), "float32")
+    encoder, decoder = TransformerEncoderLayer(H, F), TransformerDecoderLayer(H, F)
+    for case in (
+        lambda: encoder(x[:, 0]),
+        lambda: encoder(x, inputs_mask=np.ones((B, S + 1), bool)),
+        lambda: decoder(x[:, 0], x),
+        lambda: decoder(x, x[:1]),
+        lambda: decoder(x, x, memory_mask=np.ones((S, B), bool)),
+    ):
+        with pytest.raises(ValueError, match=r"(?s)shape.*\("):
+            case()
+
+
 @pytest.mark.parametrize("layer", [TransformerEncoderLayer, TransformerDecoderLayer])
 def test_heads_must_divide_the_width(layer):
     x = np.ones((1, 2, 5), "float32")
