@@ -353,7 +353,7 @@ def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     logits = keras.layers.Dense(vocabulary)(keras.layers.Concatenate()([context, hidden]))
     model = keras.Model((source_ids, target_ids), logits)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.02), loss)
+    model.compile(keras.optimizers.Adam(0.02), loss, jit_compile=keras.backend.backend() != "tensorflow")
     model.fit((source, target_in), target, batch_size=50, epochs=12, verbose=0)
 
     predicted = to_numpy(model((source, target_in))).argmax(-1)
