@@ -1,1 +1,1 @@
-"""What `fit` is given: batches, losses, schedules, metrics."""
+"""What `fit` needs: batches, losses, schedules, checkpoints, distribution."""

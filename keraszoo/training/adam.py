@@ -1,4 +1,4 @@
-"""Adam whose update is the same on one device and on many, in one batch and in its parts."""
+"""Adam and loss scaling that give the same update on one device and on many, for whole batches and parts."""
 
 import keras
 import numpy as np
@@ -9,31 +9,32 @@ from keraszoo.errors import KerasZooError
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Adam(keras.optimizers.Adam):
-    """`keras.optimizers.Adam` for batches that are shared by replicas or come in parts.
+    """`keras.optimizers.Adam` for batches that replicas share or that come in parts.
 
         m <- m + (1 - beta_1) (g - m)        v <- v + (1 - beta_2) (g^2 - v)
         w <- w - rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
 
-    g is the sum of the gradients of all replicas and the mean of those of `accumulate` parts of a batch,
-    measured and clipped when it is whole. Keras clips what each replica has, and lets its schedule count the
-    parts; here t and the schedule count updates.
+    g sums the gradients of all replicas and averages those of the `accumulate` parts of a batch. It is
+    measured and clipped once it is complete. Keras clips each replica's share, and its schedule counts parts;
+    here t and the schedule count updates.
 
-    A gradient that is not finite changes nothing: neither weights nor moments, then or later. `health` says
-    that it came, and `gradient_norms` how large it was, weight by weight. Only where a `LossScale` has set
-    `scaled` it is no failure: the whole batch, with all of its parts, is left out and not counted by t.
+    A gradient that is not finite changes neither weights nor moments. `health` records that it occurred and
+    `gradient_norms` its size for each weight. All later updates are skipped, too, so that the failure can be
+    examined. If a `LossScale` has set `scaled`, it is no failure: the whole batch, with all its parts, is
+    skipped and t does not count it.
 
-    Under TensorFlow the update of a weight is one operation, where Keras makes a dozen passes over m, v and
-    w.
+    On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 
     Args: as for `keras.optimizers.Adam`, without `amsgrad` and `gradient_accumulation_steps`, and
-        accumulate: parts of a batch, each a call, that make one update.
+        accumulate: number of parts of a batch, each a call, that make one update.
 
     Attributes:
-        health: float32 (3,): length of the last gradient, of all weights after it, and its call, from 1. Once
-            one of the lengths is not finite, it stays; where `scaled`, once that of the weights is not.
-        gradient_norms: float32 (weights,): the length of the gradient of each.
-        scaled: whether the loss is multiplied by a scale that gets smaller when gradients overflow.
-        left_out: int, where `scaled`: batches that made no update.
+        health: float32 (3,): the norm of the last gradient, the norm of all weights after it, and the number
+            of the call, from 1. It keeps its values once one of the norms is not finite (if `scaled`, once
+            the norm of the weights is not).
+        gradient_norms: float32 (weights,): the norm of each weight's gradient.
+        scaled: whether the loss is multiplied by a scale that decreases when gradients overflow.
+        left_out: int, if `scaled`: number of batches that made no update.
 
     Raises:
         KerasZooError: an option that is not supported.
@@ -46,7 +47,7 @@ class Adam(keras.optimizers.Adam):
         if self.amsgrad or self.gradient_accumulation_steps:
             raise KerasZooError("Adam: amsgrad and gradient_accumulation_steps are not supported here")
         if accumulate > 1 and self.weight_decay:
-            raise KerasZooError("Adam: weight_decay would be applied once a part: not with accumulate > 1")
+            raise KerasZooError("Adam: weight_decay cannot be combined with accumulate > 1")
         self.accumulate = accumulate
         self.scaled = False
 
@@ -54,7 +55,7 @@ class Adam(keras.optimizers.Adam):
         if self.built:
             return
         super().build(variables)
-        # All replicas write the same numbers, each into its own copy.
+        # All replicas write the same numbers, each to its own copy.
         self.health = self.add_variable((3,), aggregation="only_first_replica", name="health")
         self.gradient_norms = self.add_variable(
             (len(variables),), aggregation="only_first_replica", name="gradient_norms"
@@ -66,7 +67,7 @@ class Adam(keras.optimizers.Adam):
             )
 
     def _clip_gradients(self, grads):
-        return grads  # which are a replica's share of a part: clipped below, when they are whole
+        return grads  # one replica's share of a part; the complete gradient is clipped below
 
     def _get_current_learning_rate(self):
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
@@ -112,7 +113,7 @@ class Adam(keras.optimizers.Adam):
             write(self.left_out, read(self.left_out) + ops.cast(lost, self.left_out.dtype))
 
     def _updates(self):
-        """How many updates there were."""
+        """The number of updates so far."""
         batches = self.iterations // self.accumulate
         return batches - ops.cast(read(self.left_out), batches.dtype) if self.scaled else batches
 
@@ -123,7 +124,7 @@ class Adam(keras.optimizers.Adam):
         return [grad * ops.cast(scale, grad.dtype) for grad in grads]
 
     def _move(self, variable, m, v, grad, rate, powers, update):
-        """One weight and its moments by one update; by none where `update` is `False`."""
+        """Updates one weight and its moments, unless `update` is False."""
         dtype = variable.dtype
         rate, grad, power_1, power_2 = (ops.cast(value, dtype) for value in (rate, grad, *powers))
         if keras.backend.backend() == "tensorflow":
@@ -155,15 +156,15 @@ class Adam(keras.optimizers.Adam):
 
 
 def innermost(optimizer):
-    """The optimizer that moves the weights; in float16 Keras wraps it into one that scales the loss."""
+    """The optimizer that updates the weights; in float16, Keras wraps it in one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def largest_gradients(optimizer, count=5):
-    """The weights whose gradients were the largest when `Adam` last measured them, those that are NaN first.
+    """The weights with the largest gradients in `Adam`'s last measurement, NaN first.
 
     Returns:
-        List of (path of the weight, length), the largest first.
+        List of (path of the weight, norm), the largest first.
     """
     norms = ops.convert_to_numpy(optimizer.gradient_norms)
     order = np.argsort(np.where(np.isnan(norms), np.inf, norms), kind="stable")[::-1][:count]
@@ -171,7 +172,7 @@ def largest_gradients(optimizer, count=5):
 
 
 def _if(condition, move):
-    """Calls a function under TensorFlow only where a condition holds; elsewhere it sees to that itself."""
+    """Calls `move` if the condition holds; on backends other than TensorFlow, `move` checks it itself."""
     if keras.backend.backend() != "tensorflow":
         move()
         return
@@ -181,7 +182,7 @@ def _if(condition, move):
 
 
 def over_replicas(grads):
-    """The sums of the gradients of all replicas; as they are where there is one."""
+    """Sums the gradients over all replicas; with one replica, returns them unchanged."""
     if keras.backend.backend() != "tensorflow":
         return grads
     import tensorflow as tf
@@ -193,7 +194,7 @@ def over_replicas(grads):
 
 
 def _dense(grad):
-    """A gradient as one tensor; those of embeddings come as rows."""
+    """A gradient as one dense tensor; gradients of embeddings arrive as rows."""
     if keras.backend.backend() != "tensorflow":
         return grad
     import tensorflow as tf
@@ -202,7 +203,7 @@ def _dense(grad):
 
 
 def _squared_norm(values):
-    """The squared length, in float32 at least."""
+    """The squared norm, computed in float32 or wider."""
     dtype = keras.backend.result_type(values.dtype, "float32")
     if keras.backend.backend() != "tensorflow":
         return ops.sum(ops.square(ops.cast(values, dtype)))
@@ -212,7 +213,7 @@ def _squared_norm(values):
 
 
 def read(variable):
-    """The value of a variable; under TensorFlow that of this replica."""
+    """The value of a variable; on TensorFlow, this replica's value."""
     if keras.backend.backend() != "tensorflow":
         return variable.value
     import tensorflow as tf
@@ -221,10 +222,57 @@ def read(variable):
 
 
 def write(variable, value):
-    """Sets a variable; under TensorFlow that of this replica, without asking the others."""
+    """Assigns to a variable; on TensorFlow, only to this replica's copy."""
     if keras.backend.backend() != "tensorflow":
         variable.assign(value)
         return
     import tensorflow as tf
 
     tf.raw_ops.AssignVariableOp(resource=variable.value.handle, value=tf.cast(value, variable.dtype))
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class LossScale(keras.optimizers.LossScaleOptimizer):
+    """`keras.optimizers.LossScaleOptimizer` for `Adam`, for several devices and for batches in parts.
+
+    Gradients arrive multiplied by `dynamic_scale`. If the gradient of any device is not finite, the scale is
+    halved; after `dynamic_growth_steps` without overflow it is doubled. `Adam` receives every part of a batch
+    and skips the whole batch if one part overflows. Keras would withhold that part, so that later updates
+    would mix parts of two batches, and it checks the first device only.
+
+    Args: as for `keras.optimizers.LossScaleOptimizer`.
+
+    Reference: Micikevicius et al.: Mixed Precision Training, 2018, https://arxiv.org/abs/1710.03740.
+    """
+
+    def __init__(self, inner_optimizer, *args, **kwargs):
+        super().__init__(inner_optimizer, *args, **kwargs)
+        inner_optimizer.scaled = True
+
+    @classmethod
+    def instead_of(cls, optimizer):
+        """Replaces Keras' `LossScaleOptimizer` around our `Adam`; returns any other optimizer unchanged."""
+        if type(optimizer) is not keras.optimizers.LossScaleOptimizer:
+            return optimizer
+        if not isinstance(optimizer.inner_optimizer, Adam):
+            return optimizer
+        return cls(optimizer.inner_optimizer, optimizer.initial_scale, optimizer.dynamic_growth_steps)
+
+    def stateless_apply(self, optimizer_variables, grads, trainable_variables):
+        return keras.optimizers.Optimizer.stateless_apply(
+            self, optimizer_variables, grads, trainable_variables
+        )
+
+    def apply(self, grads, trainable_variables=None):
+        if not self.built:
+            self.build(trainable_variables)
+        (overflows,) = over_replicas([ops.cast(ops.logical_not(self.check_finite(grads)), "float32")])
+        finite, scale, counted = ops.equal(overflows, 0), read(self.dynamic_scale), read(self.step_counter)
+        grads = [None if grad is None else ops.divide(grad, scale) for grad in grads]
+        self.inner_optimizer.apply(grads, trainable_variables)
+
+        grows = ops.equal(counted, self.dynamic_growth_steps - 1)
+        after = ops.where(finite, ops.where(grows, 2 * scale, scale), scale / 2)
+        write(self.dynamic_scale, after)
+        go_on = ops.logical_and(finite, ops.logical_not(grows))
+        write(self.step_counter, ops.where(go_on, counted + 1, ops.zeros_like(counted)))

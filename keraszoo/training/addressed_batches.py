@@ -1,4 +1,4 @@
-"""Batches that have an address each: (seed, epoch, i)."""
+"""Batches with an address each, (seed, epoch, i), and a run's steps over them."""
 
 import functools
 import threading
@@ -10,28 +10,27 @@ from keraszoo.errors import KerasZooError
 
 
 class AddressedBatches(keras.utils.PyDataset):
-    """Base of what `fit` and `evaluate` are given: `batch(epoch, i)` is a pure function of the arguments.
+    """Base class of batches for `fit` and `evaluate`: `batch(epoch, i)` is a pure function of its arguments.
 
-    So a run that stopped is taken up at any step by asking for the batches that are still due (`Periods`). A
-    subclass supplies `batch(epoch, i)` and `real_tokens(epoch, i)`, and groups its rows:
-    `_new_plan(generator)` gives the `EpochPlan` of an epoch. Every epoch has the same number of batches.
+    So a stopped run can resume at any step with the remaining batches (`Periods`). A subclass supplies
+    `batch(epoch, i)`, `real_tokens(epoch, i)` and `_new_plan(generator)`, which returns the `EpochPlan` of an
+    epoch. Every epoch has the same number of batches.
 
-    Call `fit(batches, shuffle=False)`: `fit` would otherwise draw another order of the batches, from a
-    generator that knows no address.
+    Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches.
 
     Args:
-        seed: of the shuffling, not negative.
-        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill it
-            up.
+        seed: seed of the shuffling, not negative.
+        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill
+            the batch.
         shuffle: `False` for validation: the same batches in the same order every epoch.
 
     Attributes:
-        epoch: the epoch that `self[i]` takes its batches from. Settable. `on_epoch_end` moves it on; see
-            `at_epoch`.
+        epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
     """
 
     def __init__(self, seed=0, replicas=1, shuffle=True):
         super().__init__()
+        check_at_least(seed=(seed, 0), replicas=(replicas, 1))
         self.seed = seed
         self.replicas = replicas
         self.shuffle = shuffle
@@ -41,16 +40,16 @@ class AddressedBatches(keras.utils.PyDataset):
         self._begun = False
 
     def batch(self, epoch, i):
-        """Batch i of an epoch, as `fit` takes it: inputs, what is to be predicted, and the weights of that.
+        """Batch i of an epoch, as `fit` expects it: inputs, targets and sample weights.
 
         Raises:
             IndexError: no such batch.
         """
-        raise TypeError(f"{type(self).__name__} is abstract: its kind of batches supplies batch.")
+        raise NotImplementedError
 
     def real_tokens(self, epoch, i):
-        """The number of tokens that batch i of an epoch is weighed by; padding is none."""
-        raise TypeError(f"{type(self).__name__} is abstract: its kind of batches supplies real_tokens.")
+        """The number of tokens, without padding, that the weights of batch i of an epoch divide by."""
+        raise NotImplementedError
 
     def indices(self, epoch, i):
         """The numbers of the sentences in batch i of an epoch, int32 (n,), in the order of its rows."""
@@ -61,21 +60,21 @@ class AddressedBatches(keras.utils.PyDataset):
         return self._address(epoch, i)[1]
 
     def at_epoch(self):
-        """A callback that sets `epoch` to the epoch that `fit` is in, for `fit(..., initial_epoch=...)`.
+        """Returns a callback that sets `epoch` to the epoch of `fit`, for `fit(..., initial_epoch=...)`.
 
-        Without it the epochs are counted by `on_epoch_end`; but `fit` calls that once more before the first
-        epoch where it builds the model from a batch first (under a distribution strategy, and on JAX).
+        Without it, `on_epoch_end` counts the epochs; but `fit` calls that once more before the first epoch if
+        it builds the model from a batch (under a distribution strategy and on JAX).
         """
         return keras.callbacks.LambdaCallback(
             on_epoch_begin=lambda epoch, logs: setattr(self, "epoch", epoch)
         )
 
     def on_epoch_begin(self):
-        """Called by `fit`; notes that the epoch has begun."""
+        """Called by `fit`; records that the epoch has begun."""
         self._begun = True
 
     def on_epoch_end(self):
-        """Called by `fit`; moves on to the next epoch if one had begun (`fit` starts with an end)."""
+        """Called by `fit`; moves to the next epoch if one had begun (`fit` starts with an end)."""
         if self._begun:
             self.epoch += 1
         self._begun = False
@@ -91,8 +90,8 @@ class AddressedBatches(keras.utils.PyDataset):
         return len(self._plan(0).lengths)
 
     def _new_plan(self, generator):
-        """The plan of an epoch, shuffled by a NumPy generator or, where there is none, not."""
-        raise TypeError(f"{type(self).__name__} is abstract: its kind of batches supplies _new_plan.")
+        """Returns the plan of an epoch, shuffled by a NumPy generator unless that is None."""
+        raise NotImplementedError
 
     def _address(self, epoch, i):
         """The sentence numbers of a batch, and its shape."""
@@ -104,7 +103,7 @@ class AddressedBatches(keras.utils.PyDataset):
         return indices, (rows, *plan.lengths[i].tolist())
 
     def _plan(self, epoch):
-        """The plan of an epoch; two are kept, because batches of one are still asked for in the next."""
+        """The plan of an epoch; two are kept, because threads may still read batches of the one before."""
         if epoch < 0:
             raise KerasZooError(f"epoch must not be negative, got {epoch}")
         key = int(epoch) if self.shuffle else 0
@@ -117,8 +116,117 @@ class AddressedBatches(keras.utils.PyDataset):
             return self._plans[key]
 
 
-def check_at_least(least, **values):
-    """Raises KerasZooError for the first value that is below its least; None is left alone."""
-    for name, value in values.items():
-        if value is not None and value < least[name]:
-            raise KerasZooError(f"{name} must be at least {least[name]}, got {value}")
+def check_at_least(**values):
+    """Raises KerasZooError for the first (value, minimum) with a smaller value; None passes."""
+    for name, (value, least) in values.items():
+        if value is not None and value < least:
+            raise KerasZooError(f"{name} must be at least {least}, got {value}")
+
+
+class Periods(keras.utils.PyDataset):
+    """An endless sequence of addressed batches, cut into periods of equal length: the epochs of `fit`.
+
+    Period p holds the updates `p * updates` to `(p + 1) * updates - 1` of a run; update n uses batch `n %
+    len(batches)` of the corpus' epoch `n // len(batches)`. A batch may come in `parts`, equal shares of its
+    rows, for devices that cannot hold all of it: a step of `fit` is one part. The weights of a part are
+    multiplied by the number of parts, so that losses have their usual size; `Adam` divides by it.
+
+    Call `fit(periods, steps_per_epoch=len(periods), initial_epoch=period, shuffle=False)`. Keras then keeps
+    one iterator for all periods. (The end of an iterator can wait two seconds for a thread of TensorFlow's.)
+
+    Args:
+        batches: `AddressedBatches`.
+        updates: updates in a period; `None`: as many as in an epoch of the corpus.
+        period: number of the first period.
+        skip: steps at the start of that period to leave out, because a stopped run has made them. `fit` must
+            then end with this period.
+        parts: shares of a batch; its rows must be a multiple of it.
+
+    Attributes:
+        period: the current period of `fit`; see `at_period`.
+
+    Raises:
+        KerasZooError: if nothing is left of the period.
+    """
+
+    num_batches = None  # tells Keras that there is no end
+
+    def __init__(self, batches, updates=None, period=0, skip=0, parts=1):
+        super().__init__()
+        self.batches = batches
+        self.updates = updates or len(batches)
+        self.period = period
+        self.skip = skip
+        self.parts = parts
+        if not 0 <= skip < self.updates * parts:
+            raise KerasZooError(
+                f"skip: expected a step of a period of {self.updates * parts}, from 0 on, got {skip}"
+            )
+        self._first = self.step(0)
+        self._begun = False
+
+    def __len__(self):
+        """The number of steps of a period."""
+        return self.updates * self.parts - self.skip
+
+    def __getitem__(self, i):
+        """The data of the i-th step of `fit`, counted across periods.
+
+        On TensorFlow, Keras looks at two items first and takes an axis on which they agree for one of fixed
+        length, except the first axis. So, before an epoch begins, item 1 is item 0 lengthened on all others.
+        """
+        if not self._begun and i < 2:
+            shown = self._part(0, 0, 0)
+            return shown if i == 0 else keras.tree.map_structure(_longer, shown)
+        step = self._first + i
+        return self._part(*self._address(step), step % self.parts)
+
+    def step(self, i):
+        """The number of the i-th step of the period, counted from the start of the run."""
+        return self.period * self.updates * self.parts + self.skip + i
+
+    def address(self, i):
+        """(epoch, number) of the batch of the i-th step of the period."""
+        return self._address(self.step(i))
+
+    def real_tokens(self, i):
+        """The real tokens of the i-th step of the period; of a batch in parts, an equal share."""
+        return self.batches.real_tokens(*self.address(i)) / self.parts
+
+    def at_period(self):
+        """Returns the callback that sets `period` to the epoch of `fit`."""
+        return keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: setattr(self, "period", epoch)
+        )
+
+    def on_epoch_begin(self):
+        """Called by `fit`."""
+        self._begun = True
+
+    def _address(self, step):
+        return divmod(step // self.parts, len(self.batches))
+
+    def _part(self, epoch, i, part):
+        batch = self.batches.batch(epoch, i)
+        if self.parts == 1:
+            return batch
+        rows = len(keras.tree.flatten(batch)[0]) // self.parts
+        share = keras.tree.map_structure(lambda array: array[part * rows : (part + 1) * rows], batch)
+        inputs, target, weight = share
+        return inputs, target, weight * self.parts
+
+
+def step_in_words(step, parts=1):
+    """Names a step of `fit`, counted from 1, by the update it belongs to.
+
+    Example:
+
+    >>> step_in_words(1234567), step_in_words(7, parts=2), step_in_words(8, parts=2)
+    ('step 1,234,567', 'step 4, part 1 of 2', 'step 4')
+    """
+    whole = f"step {-(-step // parts):,}"
+    return whole if step % parts == 0 else f"{whole}, part {step % parts} of {parts}"
+
+
+def _longer(array):
+    return np.pad(array, [(0, int(axis > 0)) for axis in range(array.ndim)])

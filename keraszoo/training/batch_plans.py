@@ -1,20 +1,16 @@
-"""Which pairs make up which batch of an epoch."""
+"""Which sentences make up which batch of an epoch, and to which lengths batches are padded."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from keraszoo.errors import DataError
-from keraszoo.training.batch_shapes import ShapeLadder
-
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
 
 class EpochPlan(NamedTuple):
-    """One epoch: batch i holds the pairs `order[start[i]:stop[i]]`, padded to the lengths S, T =
-    `lengths[i]`.
+    """One epoch: batch i holds the rows `order[start[i]:stop[i]]`, padded to the two lengths `lengths[i]`.
 
-    `order` is int32 (pairs,); `start` and `stop` are int64 (batches,), `lengths` is int64 (batches, 2).
+    `order` is int32 (rows,); `start` and `stop` are int64 (batches,), `lengths` is int64 (batches, 2).
     """
 
     order: np.ndarray
@@ -23,19 +19,17 @@ class EpochPlan(NamedTuple):
     lengths: np.ndarray
 
     def rearranged(self, generator):
-        """The same batches in an order drawn by a NumPy generator (as they are if it is None), but for the
-        first two.
+        """Draws the order of the batches with a NumPy generator (None keeps it), except for the first two.
 
-        On TensorFlow, Keras looks at the first two batches of a `PyDataset` to learn along which axes the
-        shapes vary, and fails at the first batch that varies along another. So the first two differ wherever
-        any differ.
+        On TensorFlow, Keras infers from the first two batches of a `PyDataset` which axes vary, and fails at
+        a batch that varies along another one. So the first two differ wherever any differ.
         """
         count = len(self.lengths)
         batches = np.arange(count) if generator is None else generator.permutation(count)
         lengths = self.lengths[batches]
         varies = (lengths != lengths[0]).any(axis=0)
-        # If both lengths vary, then a batch with the least S or one with the greatest differs from some other
-        # in both.
+        # If both lengths vary, a batch with the least or the greatest first length differs from some other
+        # batch in both.
         for first in (0, lengths[:, 0].argmin(), lengths[:, 0].argmax()) if varies.any() else ():
             differs = (lengths != lengths[first])[:, varies].all(axis=1)
             if differs.any():
@@ -46,44 +40,41 @@ class EpochPlan(NamedTuple):
 
 
 class BudgetGrouping:
-    """Groups pairs, or whatever else has two lengths, into batches that keep a budget of tokens.
+    """Groups rows with two lengths each (pairs of sentences) into batches within a budget of tokens.
 
-    The pairs of each shape are shuffled and cut into full batches, shape by shape from the shortest; the rest
-    of one shape goes into the next, where it fits too. So an epoch is one pass of shuffling over the pairs,
-    and its number of batches of each shape never changes.
+    The rows of each shape are shuffled and cut into full batches, shape by shape from the shortest; the rest
+    of one shape goes into the next, where it fits, too. So an epoch shuffles all rows once, and its number of
+    batches of each shape never changes.
 
     Args:
-        lengths: two int arrays (n,): how many positions each pair takes on either side; none more than
+        lengths: two int arrays (n,): how many positions each row takes on either side; none more than
             `tokens // replicas`.
         tokens: the most padded tokens of one side of a batch.
         replicas: the number of rows of a full batch is a multiple of it.
-        shapes: how many shapes there may be; `None` for batches no longer than their own longest sentences.
-        multiple: their lengths are multiples of it.
+        shapes: the number of shapes at most; `None`: each batch is as long as its own longest rows.
     """
 
-    def __init__(self, lengths, tokens, replicas=1, shapes=16, multiple=1):
-        limit = tokens // replicas
-        source, target = self.pairs = lengths
-        self.multiple = multiple
+    def __init__(self, lengths, tokens, replicas=1, shapes=16):
+        first, second = self.lengths = lengths
         self.exact = shapes is None
-        self.ladder = ShapeLadder(source, target, shapes or LADDER_OF_EXACT, multiple, limit)
-        shape = self.ladder.first_holding(source, target)
+        self.ladder = ShapeLadder(first, second, shapes or LADDER_OF_EXACT, tokens // replicas)
+        shape = self.ladder.first_holding(first, second)
         self.members = np.argsort(shape, kind="stable").astype("int32")  # stable is radix sort on 16 bits
         self.ends = np.cumsum(np.bincount(shape, minlength=len(self.ladder)))
         self.rows = tokens // self.ladder.lengths.max(axis=1) // replicas * replicas
 
     def plan(self, generator=None):
-        """The plan of an epoch.
+        """Returns the plan of an epoch.
 
         Args:
-            generator: the NumPy generator that shuffles; without one, pairs of a shape keep the order of the
+            generator: NumPy generator for shuffling; without one, rows of a shape keep the order of the
                 corpus.
         """
         order = self.members.copy()
         bounds, shapes = [np.zeros(1, "int64")], []
         start = 0
         for shape, (end, rows) in enumerate(zip(self.ends, self.rows, strict=True)):
-            pool = order[start:end]  # what the shapes before left over stands at its head
+            pool = order[start:end]  # begins with the rest of the shapes before
             if generator is not None:
                 generator.shuffle(pool)
             last = shape == len(self.rows) - 1
@@ -94,46 +85,123 @@ class BudgetGrouping:
         bounds = np.concatenate(bounds)
         lengths = self.ladder.lengths[np.concatenate(shapes)]
         if self.exact:
-            lengths = np.minimum(lengths, _longest(self.pairs, order, bounds, self.multiple))
+            sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in self.lengths]
+            lengths = np.minimum(lengths, np.stack(sides, axis=1))
         return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
 
 
-class GivenGrouping:
-    """Batches as they are given; only their order changes.
+def rounded_lengths(longest):
+    """The lengths that a shape may have: all up to 32, then sixteen in each doubling.
 
     Args:
-        lengths: two int arrays (n,): how many positions each pair takes on either side.
-        batches: a list of arrays of pair numbers, none of them empty.
-        shapes: how many shapes there may be; `None` for batches no longer than their own longest sentences.
-        multiple: their lengths are multiples of it.
+        longest: the largest length that must fit.
 
-    Raises:
-        DataError: no batch, an empty one, or a pair number that the corpus does not have.
+    Returns:
+        int64 array, rising, the last at least `longest`; rounding up to it adds less than a sixteenth.
+
+    Example:
+
+    >>> rounded_lengths(39).tolist()[-7:]
+    [30, 31, 32, 34, 36, 38, 40]
+    """
+    lengths = [1]
+    while lengths[-1] < longest:
+        lengths.append(lengths[-1] + (1 << (lengths[-1].bit_length() - 5) if lengths[-1] >= 32 else 1))
+    return np.array(lengths, "int64")
+
+
+class ShapeLadder:
+    """A rising sequence of shapes (S, T) that minimises padding.
+
+    Every pair goes to the first shape that holds it. No length falls from one shape to the next, so the rest
+    of one shape fits into the next, and an epoch has one batch that is not full, not one for each shape. XLA
+    compiles one program for each shape, so there are at most `shapes` of them. Dynamic programming over the
+    table of rounded lengths finds them from how often each pair of lengths occurs. The cost is the number of
+    padded tokens of both sides,
+
+        sum_k (N(S_k, T_k) - N(S_{k-1}, T_{k-1})) (S_k + T_k)
+
+    with N(S, T) the number of pairs of at most these lengths.
+
+    Args:
+        source_lengths: int array (n,), n > 0, with `</s>`.
+        target_lengths: int array (n,), with `</s>`.
+        shapes: the number of shapes at most.
+        limit: no shape is longer than this, even after rounding.
+
+    Attributes:
+        lengths: int64 array (K, 2), the S and T of each shape, both rising.
+
+    Example:
+
+    >>> ladder = ShapeLadder(np.array([3, 4, 9, 30]), np.array([4, 2, 11, 28]), shapes=2)
+    >>> ladder.lengths.tolist()
+    [[9, 11], [30, 28]]
+    >>> ladder.first_holding(np.array([4, 13]), np.array([11, 2])).tolist()
+    [0, 1]
     """
 
-    def __init__(self, lengths, batches, shapes=16, multiple=1):
-        sizes = np.array([len(batch) for batch in batches], "int64")
-        if sizes.size == 0 or sizes.min() == 0:
-            raise DataError(
-                f"batches must be a list of lists of pair numbers, none empty; got {sizes.size} batches"
-            )
-        order = np.concatenate([np.asarray(batch, "int64") for batch in batches])
-        last = len(lengths[0]) - 1
-        if order.min() < 0 or order.max() > last:
-            raise DataError(f"batches name pairs {order.min()} to {order.max()} of 0 to {last}")
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        lengths = _longest(lengths, order, bounds, multiple)
-        if shapes is not None:
-            ladder = ShapeLadder(*lengths.T, shapes, multiple, weights=sizes)
-            lengths = ladder.lengths[ladder.first_holding(*lengths.T)]
-        self._plan = EpochPlan(order.astype("int32"), bounds[:-1], bounds[1:], lengths)
+    def __init__(self, source_lengths, target_lengths, shapes=16, limit=None):
+        source_axis, rows = _rounded(source_lengths, limit)
+        target_axis, columns = _rounded(target_lengths, limit)
+        cost = source_axis[:, None] + target_axis
+        table = np.bincount(rows * np.int32(len(target_axis)) + columns, minlength=cost.size)
+        path = _cheapest_path(table.reshape(cost.shape).cumsum(0).cumsum(1), cost, shapes)
+        self.lengths = np.array([(source_axis[i], target_axis[j]) for i, j in path])
 
-    def plan(self, generator=None):
-        """The plan of an epoch: the batches in an order drawn by a NumPy generator, or as they are given."""
-        return self._plan.rearranged(generator)
+    def __len__(self):
+        return len(self.lengths)
+
+    def first_holding(self, source_lengths, target_lengths):
+        """The number of the first shape that holds each pair of lengths: uint16 (n,), in `[0, len(self))`."""
+        source, target = self.lengths.T
+        return np.maximum(_places(source, source_lengths), _places(target, target_lengths))
 
 
-def _longest(lengths, order, bounds, multiple):
-    """The least S and T that hold each batch `order[bounds[i]:bounds[i + 1]]`: int64 (batches, 2)."""
-    sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in lengths]
-    return -(-np.stack(sides, axis=1).astype("int64") // multiple) * multiple
+def _rounded(lengths, limit):
+    """The rounded lengths that occur, rising, and the index of each length among them."""
+    steps = rounded_lengths(lengths.max())
+    if limit is not None:
+        steps = np.unique(np.minimum(steps, limit))
+    occurs = np.bincount(_places(steps, lengths), minlength=len(steps)) > 0
+    return steps[occurs], _places(steps[occurs], lengths)
+
+
+def _places(axis, lengths):
+    """The index of the first length of the axis that is at least as large: uint16, shaped like `lengths`.
+
+    A table with one entry for each length is much faster than a search for ten million lengths.
+    """
+    return np.searchsorted(axis, np.arange(axis[-1] + 1)).astype("uint16")[lengths]
+
+
+def _cheapest_path(below, cost, steps):
+    """The cheapest rising path of at most `steps` cells to the last cell of the table.
+
+    Args:
+        below: (I, J), the number of pairs that fit into each cell.
+        cost: (I, J), the cost of one of them in that cell.
+        steps: the number of cells of the path at most.
+
+    Returns:
+        List of (i, j); the last is (I - 1, J - 1).
+    """
+    # best[k, i, j] is the least cost of a path of k + 1 cells that ends in (i, j), after the cell came_from.
+    best = np.full((steps, *cost.shape), np.inf)
+    came_from = np.zeros((steps, *cost.shape), "int64")
+    for i, j in np.ndindex(cost.shape):
+        best[0, i, j] = below[i, j] * cost[i, j]
+        before = best[:-1, : i + 1, : j + 1] + (below[i, j] - below[: i + 1, : j + 1]) * cost[i, j]
+        before[:, i, j] = np.inf  # a path rises: it does not come from the cell itself
+        before = before.reshape(steps - 1, (i + 1) * (j + 1))
+        cheapest = before.argmin(axis=1)
+        best[1:, i, j] = before[np.arange(steps - 1), cheapest]
+        came_from[1:, i, j] = np.ravel_multi_index(np.divmod(cheapest, j + 1), cost.shape)
+    i, j = cost.shape[0] - 1, cost.shape[1] - 1
+    step = int(best[:, i, j].argmin())
+    path = [(i, j)]
+    while step:
+        i, j = np.unravel_index(came_from[step, i, j], cost.shape)
+        path.append((i, j))
+        step -= 1
+    return path[::-1]

@@ -1,25 +1,20 @@
-"""Beside the steps: tokens a second, figures of held-out pairs, the best weights, the mean of the last."""
+"""Callbacks of a run: throughput, history, the best weights and the average of the last ones."""
 
-import functools
 import time
 
 import keras
 import numpy as np
 
-from keraszoo.training.jitted import jitted_on_jax
-from keraszoo.training.memory import keep_freed_memory
-from keraszoo.training.metrics import Perplexity, TokenAccuracy
-
 
 class Throughput(keras.callbacks.Callback):
-    """Adds `tokens_per_s` to the logs: real tokens a second, evaluation not counted.
+    """Adds `tokens_per_s` to the logs: real tokens a second, without the time of evaluations.
 
-    What must keep pace with the steps is counted where a step begins, and where it ends the logs alone are
-    written. So Keras need not wait for each step on backends that compute while the next batch is made: on
-    JAX it then reads the loss in a thread of its own.
+    It counts steps where they begin and only writes logs where they end. So Keras need not wait for each step
+    on backends that compute while the next batch is made: on JAX, it then reads the loss in a thread of its
+    own.
 
     Args:
-        periods: the `Periods` that `fit` is given.
+        periods: the `Periods` that `fit` reads.
         stop_at: number of the step after which training stops; `None`: never.
     """
 
@@ -39,7 +34,7 @@ class Throughput(keras.callbacks.Callback):
         self.tokens.append(self.tokens[-1] + self.periods.real_tokens(batch))
         self.step = self.periods.step(batch) + 1
         if self.stop_at is not None and self.step >= self.stop_at:
-            self.model.stop_training = True  # which `fit` reads when the step is made
+            self.model.stop_training = True  # `fit` reads it at the end of the step
 
     def on_train_batch_end(self, batch, logs=None):
         if logs is not None:
@@ -50,110 +45,34 @@ class Throughput(keras.callbacks.Callback):
             logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
 
 
-class KeepFreedMemory(keras.callbacks.Callback):
-    """Calls `keep_freed_memory` when the first step of `fit` has been made."""
-
-    async_safe = True
-
-    def on_train_batch_begin(self, batch, logs=None):
-        if batch == 1:
-            keep_freed_memory()
-
-
 class WholeHistory(keras.callbacks.History):
-    """The history of a run, whatever sessions it was made in: nothing is forgotten when `fit` begins."""
+    """The history of a run across its sessions: it keeps its entries when `fit` begins again."""
 
     def __init__(self):
         super().__init__()
         self.epoch = []
 
     def on_train_begin(self, logs=None):
-        """Keras' own begins a new list of epochs here."""
+        """Keras' own callback starts a new list of epochs here."""
 
     def get_state(self):
-        """What `set_state` takes back."""
+        """Returns the state for `set_state`."""
         history = {key: [float(value) for value in values] for key, values in self.history.items()}
         return {"epoch": list(self.epoch), "history": history}
 
     def set_state(self, state):
-        """Goes on from what `get_state` returned."""
+        """Restores what `get_state` returned."""
         self.epoch, self.history = state["epoch"], state["history"]
 
 
-class HeldOut(keras.callbacks.Callback):
-    """Adds figures of held-out pairs to the logs after every epoch.
-
-    `val_loss` (nats a token, without label smoothing), `val_perplexity` and `val_token_accuracy` by teacher
-    forcing, and `val_bleu` by search: sacrebleu's, on text.
-
-    Args:
-        translate: a function that translates a list of str with the model as it is; `None`: no search, and no
-            `val_bleu`.
-        sources: list of str.
-        references: list of str.
-        batches: `TokenBatches` of the same pairs.
-    """
-
-    def __init__(self, translate, sources, references, batches):
-        super().__init__()
-        self.translate = translate
-        self.sources = sources
-        self.references = references
-        self.batches = batches
-
-    def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            logs.update(self.figures(self.model))
-
-    def figures(self, model):
-        """The figures of a model, a dict."""
-        from keraszoo.evaluation.translation import score_translations
-
-        perplexity, accuracy = token_figures(model, self.batches)
-        figures = {
-            "val_loss": float(np.log(perplexity)),
-            "val_perplexity": perplexity,
-            "val_token_accuracy": accuracy,
-        }
-        if self.translate is not None:
-            scores = score_translations(self.translate(self.sources), self.references)
-            figures["val_bleu"] = scores.bleu.score
-        return figures
-
-
-def token_figures(model, batches):
-    """Perplexity and share of right tokens of a model by teacher forcing, over all batches."""
-    metrics = Perplexity(), TokenAccuracy()
-    for i in range(len(batches)):
-        inputs, target_out, weight = batches.batch(0, i)
-        logits = _forward(model)(*inputs)
-        for metric in metrics:
-            metric.update_state(target_out, logits, weight)
-    return tuple(float(metric.result()) for metric in metrics)
-
-
-@functools.lru_cache(maxsize=2)
-def _forward(model):
-    """The model by teacher forcing as a function that is traced once for all lengths (by JAX, for each)."""
-
-    def logits(source, target_in):
-        return model((source, target_in), training=False)
-
-    if keras.backend.backend() != "tensorflow":
-        return jitted_on_jax(logits, model)
-    import tensorflow as tf
-
-    return tf.function(logits, input_signature=[tf.TensorSpec([None, None], "int32")] * 2, autograph=False)
-
-
 class BestWeights(keras.callbacks.Callback):
-    """Keeps the weights of the best epoch, and stops when it has been the best for too long.
+    """Keeps the weights of the best epoch, and stops after `patience` epochs without a better one.
 
     Args:
-        monitor: `"val_bleu"`, more is better, or `"val_loss"`, less is. Between equal BLEUs the loss decides:
-            BLEU is 0 until four words in a row are right, and always where every text is a single word.
+        monitor: `"val_loss"`, lower is better, or a score such as `"val_bleu"`, higher is better. The loss
+            decides between equal scores: BLEU is 0 until four words in a row are right.
         patience: epochs without a better value after which training stops; `None`: never.
-        save: a function called with the logs whenever an epoch is the best so far.
+        save: a function called with the logs of each epoch that is the best so far.
     """
 
     def __init__(self, monitor="val_bleu", patience=None, save=None):
@@ -184,19 +103,19 @@ class BestWeights(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def get_state(self):
-        """What `set_state` takes back, of JSON values and a list of arrays."""
+        """Returns the state for `set_state`: JSON values and a list of arrays."""
         logs = None if self.logs is None else {key: float(value) for key, value in self.logs.items()}
         return {"best_epoch": self.best_epoch, "logs": logs, "weights": self.weights}
 
     def set_state(self, state):
-        """Goes on from what `get_state` returned."""
+        """Restores what `get_state` returned."""
         self.best_epoch, self.logs, self.weights = state["best_epoch"], state["logs"], state["weights"]
 
 
 class LastWeights(keras.callbacks.Callback):
-    """Keeps the weights of the last k epochs; `mean` is their average, number by number.
+    """Keeps the weights of the last k epochs; `mean` averages them.
 
-    Averaging the last checkpoints is what the Transformer's paper does before it translates (section 6.1).
+    The Transformer's paper averages the last checkpoints before it translates (section 6.1).
 
     Args:
         count: k.
@@ -211,18 +130,44 @@ class LastWeights(keras.callbacks.Callback):
         self.kept = [*self.kept, self.model.get_weights()][-self.count :]
 
     def get_state(self):
-        """What `set_state` takes back: lists of arrays."""
+        """Returns the state for `set_state`: lists of arrays."""
         return {str(i): weights for i, weights in enumerate(self.kept)}
 
     def set_state(self, state):
-        """Goes on from what `get_state` returned."""
+        """Restores what `get_state` returned."""
         self.kept = [state[str(i)] for i in range(len(state))]
 
     def mean(self):
-        """A list for `model.set_weights`; whole numbers (states of generators) are the last ones."""
+        """Returns the average for `model.set_weights`; integers (states of generators) are the last ones."""
         average = [np.mean(parts, axis=0, dtype="float64") for parts in zip(*self.kept, strict=True)]
         last = self.kept[-1]
         return [
             (mean if np.issubdtype(old.dtype, np.floating) else old).astype(old.dtype)
             for mean, old in zip(average, last, strict=True)
         ]
+
+
+def choose_weights(model, held_out, best, last):
+    """Gives a model the weights of the best evaluation, or the average of the last if that scores better.
+
+    Without held-out data, the model gets the average or keeps its last weights.
+
+    Args:
+        model: the trained model.
+        held_out: callback with `figures(model)`, or None.
+        best: the `BestWeights` of the run, or None without held-out data.
+        last: its `LastWeights`.
+
+    Returns:
+        Dict of the figures of these weights; {} without held-out data.
+    """
+    if last.kept:
+        model.set_weights(last.mean())
+    if held_out is None:
+        return {}
+    if last.kept:
+        averaged = held_out.figures(model)
+        if best.is_better(averaged):
+            return {**averaged, "averaged": len(last.kept)}
+    model.set_weights(best.weights)
+    return best.logs

@@ -1,11 +1,11 @@
-"""A folder of checkpoints: each written whole or not at all, verified when read, the last two kept.
+"""A folder of checkpoints: each is written completely or not at all and verified when read; two are kept.
 
     <folder>/step-00000600/   config.json  state.json  model.npz  ...  manifest.json
     <folder>/step-00000800/
-    <folder>/finished/        when the run is over, instead of them
+    <folder>/finished/        replaces them when the run is over
 
-Each is a directory as `keraszoo.saving.model_directory` writes them: filled under a hidden name, flushed,
-renamed in, with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing in it is code.
+`keraszoo.saving.model_directory` writes each directory: it fills it under a hidden name, flushes it, and
+renames it into place with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing is code.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ _SET_ASIDE = re.compile(r"\.(step-\d{8,}|finished)\.previous")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run was at one step.
+    """The state of a run at one step.
 
     Attributes:
-        step: how many steps were made.
+        step: number of steps made.
         parts: name -> state, a dict of JSON values and lists of NumPy arrays.
-        files: name -> bytes, what the run brought along.
-        identity: what decides the run.
-        versions: of the libraries that made it.
+        files: name -> bytes, files of the run such as vocabularies.
+        identity: dict that decides the run.
+        versions: versions of the libraries that made it.
     """
 
     step: int
@@ -49,17 +49,17 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run; one process at a time may have them open.
+    """The checkpoints of one run; only one process at a time may have them open.
 
     Args:
-        folder: where they lie; made when it is opened, and deleted in the end if nothing was saved.
-        identity: nested dict of JSON values that decide the run. One that began with another is not taken up.
-        files: name -> bytes of what the run needs and must not make anew, such as vocabularies.
-        keep: how many are kept; while one is written there is one more.
-        writes: `False` for one of several workers that only reads: nothing is locked, saved or deleted.
+        folder: where they are; made when opened, and deleted at the end if nothing was saved.
+        identity: nested dict of JSON values that decide the run. A run of another identity is not resumed.
+        files: name -> bytes of what the run must not make again, such as vocabularies.
+        keep: how many are kept; there is one more while one is written.
+        writes: `False` for a worker that only reads: nothing is locked, saved or deleted.
 
     Attributes:
-        newest: the `Checkpoint` to go on from, or None, once `open` has been called.
+        newest: the `Checkpoint` to resume from, or None; set by `open`.
         finished: whether the run is over.
 
     Example:
@@ -74,8 +74,7 @@ class Checkpoints:
     >>> with Checkpoints(folder, {"seed": 2}).open() as checkpoints:
     ...     pass
     Traceback (most recent call last):
-    keraszoo.errors.RecipeError: ...run.checkpoints: a run is in it that began otherwise: seed was 1, is 2;
-    ...
+    keraszoo.errors.RecipeError: ...run.checkpoints: the run in it differs: seed was 1, is 2; ...
     """
 
     def __init__(self, folder, identity, files=None, keep=2, writes=True):
@@ -91,7 +90,7 @@ class Checkpoints:
 
     @contextlib.contextmanager
     def open(self):
-        """Locks the folder, clears away what killed writers left, and looks for a run to go on with.
+        """Locks the folder, deletes what killed writers left, and looks for a run to resume.
 
         Raises:
             PresetError: another process has the folder open, it cannot be written, or all checkpoints in it
@@ -105,10 +104,10 @@ class Checkpoints:
             yield self
 
     def require(self, **identity):
-        """Adds what decides the run, too, and was not known before; it must be that of the newest checkpoint.
+        """Adds entries to the identity and compares them with the newest checkpoint.
 
         Raises:
-            RecipeError: it is not.
+            RecipeError: they differ.
         """
         self.identity = {**self.identity, **json.loads(json.dumps(identity))}
         if self.newest is not None:
@@ -118,11 +117,11 @@ class Checkpoints:
         """Writes a checkpoint, then deletes all but the last `keep`.
 
         Args:
-            step: how many steps were made.
+            step: number of steps made.
             parts: name -> state, a flat dict whose values are JSON values or lists of NumPy arrays.
 
         Raises:
-            PresetError: it cannot be written; those that are there stay as they are.
+            PresetError: it cannot be written; the existing checkpoints stay.
         """
         if not self.writes:
             return
@@ -134,7 +133,7 @@ class Checkpoints:
         config = {"task": TASK, "step": step, "brought": sorted(self.files)}
         files = {
             "config.json": {**config, "identity": self.identity, "versions": _versions()},
-            "state.json": json.dumps(plain),  # which may hold an infinite perplexity
+            "state.json": json.dumps(plain),  # may hold an infinite perplexity
             **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
             **self.files,
         }
@@ -143,7 +142,7 @@ class Checkpoints:
             self._delete(old)
 
     def finish(self, **figures):
-        """Notes that the run is over, and deletes its checkpoints."""
+        """Records that the run is over, and deletes its checkpoints."""
         if not self.writes:
             return
         self._lock()
@@ -154,7 +153,7 @@ class Checkpoints:
             self._delete(old)
 
     def forget(self):
-        """Deletes all that is in the folder, and the folder, if nobody else put something there."""
+        """Deletes all checkpoints, and the folder if it contains nothing else."""
         self.newest, self.finished = None, False
         if not self.writes:
             return
@@ -163,7 +162,7 @@ class Checkpoints:
         self._locks.close()
 
     def _look(self):
-        """Finds the newest whole checkpoint, or that the run is over."""
+        """Sets `newest` to the newest intact checkpoint, or `finished`."""
         over = self.folder / "finished"
         if over.exists():
             self.finished = True
@@ -176,43 +175,43 @@ class Checkpoints:
                 break
             except PresetError as error:
                 damage.append(error)
-                warnings.warn(f"a damaged checkpoint is left out: {error}", stacklevel=4)
+                warnings.warn(f"a damaged checkpoint is ignored: {error}", stacklevel=4)
         if self.newest is None and damage:
             raise PresetError(
-                f"{self.folder}: no checkpoint in it is whole; delete it to begin anew: {damage[0]}"
+                f"{self.folder}: all checkpoints are damaged; delete the folder to start again: {damage[0]}"
             )
         if self.newest is not None:
             self._check(self.newest.identity)
             self.files = dict(self.newest.files)
             changed = differences(self.newest.versions, _versions())
             if changed:
-                said = f"{self.folder}: the run goes on with other libraries: {'; '.join(changed)}"
-                warnings.warn(f"{said}; it may not end as it would have", stacklevel=4)
+                said = f"{self.folder}: the run resumes with other libraries: {'; '.join(changed)}"
+                warnings.warn(f"{said}; its results may differ", stacklevel=4)
 
     def _check(self, before):
         shared = {key: before.get(key) for key in self.identity}
-        found = differences(shared, self.identity)
-        if found:
+        changes = differences(shared, self.identity)
+        if changes:
             raise RecipeError(
-                f"{self.folder}: a run is in it that began otherwise: {'; '.join(found)}; go on as it began, "
-                "choose another output, or delete the folder to begin anew"
+                f"{self.folder}: the run in it differs: {'; '.join(changes)}; use the same settings, choose "
+                "another output, or delete the folder to start again"
             )
 
     def _steps(self):
-        """The places of the checkpoints, the newest first."""
+        """The paths of the checkpoints, the newest first."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []
-        found = [(int(match[1]), match[0]) for match in map(_STEP.fullmatch, names) if match]
-        return [self.folder / name for _, name in sorted(found, reverse=True)]
+        steps = [(int(match[1]), match[0]) for match in map(_STEP.fullmatch, names) if match]
+        return [self.folder / name for _, name in sorted(steps, reverse=True)]
 
     def _delete(self, path):
-        """Deletes a directory; renamed first, lest half of one is taken for damage."""
+        """Renames a directory, so that half of one is not taken for damage, and deletes it."""
         rubbish = path.with_name(f".{path.name}.old")
-        with contextlib.suppress(OSError):  # what cannot be deleted now is cleared away by the next start
+        with contextlib.suppress(OSError):  # the next start deletes what remains
             os.rename(path, rubbish)
             atomic.remove(rubbish)
 
     def _lock(self):
-        """Makes the folder and locks it, once, and clears away what dead writers left."""
+        """Makes the folder and locks it, once, and deletes what dead writers left."""
         if self._locked or not self.writes:
             return
         try:
@@ -224,23 +223,23 @@ class Checkpoints:
         with atomic.locked(self.folder):
             for item in list(self.folder.iterdir()):
                 set_aside = _SET_ASIDE.fullmatch(item.name)
-                if set_aside:  # by a writer that was killed before it put the new one there
+                if set_aside:  # by a writer that was killed between two renames
                     atomic.clear(self.folder / set_aside[1])
                 elif item.is_dir() and item.name.startswith("."):
                     atomic.remove(item)
 
 
 def read_checkpoint(path):
-    """Reads one checkpoint after checking every file of it.
+    """Reads one checkpoint after verifying every file.
 
     Raises:
-        PresetError: it is damaged, incomplete, or none.
+        PresetError: it is damaged, incomplete, or not a checkpoint.
     """
     directory = model_directory.read_directory(path)
     config = directory.config
     try:
         if config["task"] != TASK:
-            raise PresetError(f"{path}: is no checkpoint but a directory for {config['task']!r}")
+            raise PresetError(f"{path}: expected a checkpoint, got a directory for {config['task']!r}")
         parts = json.loads(directory.read_bytes("state.json"))
         for name in set(parts) & {name.removesuffix(".npz") for name in directory.names}:
             parts[name] |= _read_arrays(directory.file(f"{name}.npz"))
@@ -249,25 +248,25 @@ def read_checkpoint(path):
     except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, PresetError):
             raise
-        raise PresetError(f"{path}: is not as a checkpoint is written: {error}") from error
+        raise PresetError(f"{path}: not a valid checkpoint: {error}") from error
 
 
 def differences(before, now, above=""):
-    """What differs between two nested dicts, a line each.
+    """Lists the differences between two nested dicts, one line each.
 
     Example:
 
     >>> differences({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 1, "c": 3}})
     ['a.c was 2, is 3', 'd was 1, is None']
     """
-    found = []
+    lines = []
     for key in [*before, *(key for key in now if key not in before)]:
         old, new = before.get(key), now.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            found += differences(old, new, f"{above}{key}.")
+            lines += differences(old, new, f"{above}{key}.")
         elif old != new:
-            found.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
-    return found
+            lines.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
+    return lines
 
 
 def _shown(value):
@@ -280,7 +279,7 @@ def _is_arrays(value):
 
 
 def _writer(lists):
-    """A function that writes lists of arrays to a `.npz`: each array under its list's name and a number."""
+    """Makes a function that writes lists of arrays to a `.npz`, each array as `<list>/<number>`."""
     arrays = {f"{key}/{i}": array for key, value in lists.items() for i, array in enumerate(value)}
     return lambda path: np.savez(path, **arrays)
 
@@ -297,27 +296,28 @@ def _versions():
     import keras
 
     backend = keras.backend.backend()
-    found = {"keraszoo": __version__, "keras": keras.__version__, "numpy": np.__version__, "backend": backend}
+    versions = {"keraszoo": __version__, "keras": keras.__version__, "numpy": np.__version__}
+    versions["backend"] = backend
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        found[backend] = importlib.metadata.version(backend)
-    return found
+        versions[backend] = importlib.metadata.version(backend)
+    return versions
 
 
 @contextlib.contextmanager
 def _only_one(folder):
-    """Makes a folder and holds the lock of the run in it; in the end a folder with nothing else is deleted.
+    """Makes a folder and holds the lock of its run; at the end, a folder with nothing else is deleted.
 
-    Where a file system has no locks, two runs at once are not noticed.
+    On a file system without locks, two runs at once are not detected.
 
     Raises:
-        PresetError: another process has it.
+        PresetError: another process holds the lock.
     """
     path, ours = folder / ".lock", False
     missing = [parent for parent in folder.parents if not parent.exists()]
     with contextlib.ExitStack() as opened:
         while not ours:
             folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # whoever had it deletes the folder at this moment
+            with contextlib.suppress(FileNotFoundError):  # the process before deletes the folder at this moment
                 file = opened.enter_context(open(path, "w"))
                 _claim(file, folder)
                 ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))

@@ -1,4 +1,4 @@
-"""Training on several devices or machines: the strategy, and a model that lives on all of them."""
+"""Training on several devices or machines: the strategy, and copies of a model on all of them."""
 
 import contextlib
 import functools
@@ -10,38 +10,38 @@ import keras
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
 
-SEEDS_APART = 0x9E3779B1  # from replica to replica; an odd number that no two layers' seeds are likely apart
-# What TensorFlow speaks of when another worker does not answer; the kind of error can be one of this machine.
+SEEDS_APART = 0x9E3779B1  # between replicas; an odd number, unlikely as the distance of two layers' seeds
+# Words in TensorFlow's message when another worker does not answer; the same errors have local causes, too.
 _OF_OTHERS = re.compile("collective|recv|socket|connect|peer|heartbeat|worker|coordination|rpc", re.I)
 
 
 def make_strategy(name, replicas=None):
-    """The distribution strategy of a name.
+    """Makes the distribution strategy of a name.
 
-    All of them do the same: every device holds the weights and computes on its share of the rows of a batch;
+    With each of them, every device holds the weights and computes on its share of the rows of a batch, and
     the gradients are summed.
 
-    - `"mirrored"`: the GPUs of this machine. Where there is none, the CPU is split into logical devices, to
-      try it out: no faster.
+    - `"mirrored"`: the GPUs of this machine. Without a GPU, the CPU is split into logical devices to try it
+      out; that is no faster.
     - `"workers"`: all machines that the environment variable `TF_CONFIG` names, each running the same
       program.
 
     Args:
         name: one of these, or None.
-        replicas: how many devices of this machine; `None`: all GPUs, or two parts of the CPU. Not with
-            workers, where `TF_CONFIG` says it.
+        replicas: the number of devices of this machine; `None`: all GPUs, or two parts of the CPU. For
+            workers it must be None, since `TF_CONFIG` names them.
 
     Returns:
         A `tf.distribute.Strategy`; None for None.
 
     Raises:
         KerasZooError: another name, another backend than TensorFlow, replicas of workers, fewer GPUs than
-            replicas, a CPU that cannot be split any more, because TensorFlow has computed something already,
-            or no `TF_CONFIG`.
+            replicas, no `TF_CONFIG`, or a CPU that cannot be split because TensorFlow has already computed
+            something.
     """
     if name is None:
         if replicas not in (None, 1):
-            raise KerasZooError(f"training.replicas: {replicas} of them want a training.strategy: mirrored")
+            raise KerasZooError(f"training.replicas: {replicas} of them need training.strategy: mirrored")
         return None
     if name not in ("mirrored", "workers"):
         raise KerasZooError(f"training.strategy: expected mirrored or workers, got {name!r}")
@@ -66,7 +66,7 @@ def make_strategy(name, replicas=None):
 
 
 def writes(strategy):
-    """Whether this process is the one that writes files: of several workers the chief, else worker 0."""
+    """Whether this process writes files; of several workers, the chief does, or else worker 0."""
     if strategy is None or not shared_by_workers(strategy):
         return True
     resolver = strategy.cluster_resolver
@@ -75,21 +75,21 @@ def writes(strategy):
 
 
 def shared_by_workers(model):
-    """Whether a model, or a strategy, is one of several processes, each with its own part of the metrics."""
+    """Whether a model or a strategy is distributed over several processes, each with its own metrics."""
     resolver = getattr(getattr(model, "distribute_strategy", model), "cluster_resolver", None)
     return bool(resolver and resolver.cluster_spec().jobs)
 
 
 @contextlib.contextmanager
 def while_all_workers_live(strategy, advice):
-    """Turns what TensorFlow raises in a block when another worker is gone into one line.
+    """Turns TensorFlow's errors about a missing worker into one line.
 
     Args:
         strategy: of `make_strategy`.
         advice: the end of that line.
 
     Raises:
-        KerasZooError: another worker is gone. What is wrong with this machine alone is raised as it is.
+        KerasZooError: another worker is gone. Errors of this machine alone are raised unchanged.
     """
     if strategy is None or not shared_by_workers(strategy):
         yield
@@ -106,11 +106,11 @@ def while_all_workers_live(strategy, advice):
 
 
 def any_worker(strategy):
-    """A function with which all workers of a strategy, at the same step, find out what any of them says.
+    """Makes a function with which all workers of a strategy learn whether the value of any of them is True.
 
     Returns:
-        A function of a bool: whether that of any worker is True. All must call it, and wait for each other.
-        None where there are no workers.
+        Function of a bool that returns a bool. All workers must call it, and wait for each other. None if
+        there are no workers.
     """
     if strategy is None or not shared_by_workers(strategy):
         return None
@@ -124,7 +124,7 @@ def any_worker(strategy):
 
 
 def _reason(error):
-    """The line of TensorFlow's message that says what happened; before it stand the places in the code."""
+    """The line of TensorFlow's message that says what happened; places in the code precede it."""
     places = ("Graph execution error", "Detected at", "File ")
     lines = (line.strip() for line in str(error).splitlines())
     return next((line for line in lines if line and not line.startswith(places)), type(error).__name__)[:200]
@@ -132,10 +132,10 @@ def _reason(error):
 
 @functools.cache
 def _workers():
-    """The strategy of this process' `TF_CONFIG`: there can be one alone."""
+    """The strategy of this process' `TF_CONFIG`; there can only be one."""
     if not os.environ.get("TF_CONFIG"):
         raise KerasZooError(
-            "training.strategy: workers are named by the environment variable TF_CONFIG, not set"
+            "training.strategy: the environment variable TF_CONFIG must name the workers; it is not set"
         )
     import tensorflow as tf
 
@@ -144,7 +144,7 @@ def _workers():
         cluster = resolver.cluster_spec()
         tasks = [f"{job}:{place}" for job in cluster.jobs for place in cluster.job_tasks(job)]
         mine = f"{resolver.task_type} {resolver.task_id}"
-        say(f"{mine} waits until all of {', '.join(tasks)} are there")
+        say(f"{mine} waits for all of {', '.join(tasks)}")
         return tf.distribute.MultiWorkerMirroredStrategy(resolver)
     except (ValueError, KeyError, RuntimeError) as error:
         raise KerasZooError(f"TF_CONFIG: {' '.join(str(error).split())}") from error
@@ -161,17 +161,17 @@ def _split_cpu(count):
             tf.config.set_logical_device_configuration(cpu, parts)
         except RuntimeError:
             raise KerasZooError(
-                f"training.replicas: the CPU cannot be split into {count} devices any more, TensorFlow has "
-                "begun; call make_strategy before anything is computed"
+                f"training.replicas: the CPU cannot be split into {count} devices after TensorFlow has "
+                "computed something; call make_strategy first"
             ) from None
     return [f"CPU:{i}" for i in range(count)]
 
 
 def copy_in_scope(model, strategy):
-    """A copy of a built model, with its weights, whose variables live on all devices of a strategy.
+    """Copies a built model with its weights, so that its variables live on all devices of a strategy.
 
-    Its generators of random numbers have the same states on all devices, which a checkpoint holds once, but
-    each device draws numbers of its own; the first those that the model would draw.
+    Its random-number generators have the same states on all devices, which a checkpoint stores once. Each
+    device draws different numbers; the first device draws those that the model itself would draw.
     """
     kind = type(model)
     with strategy.scope():
@@ -185,7 +185,7 @@ def copy_in_scope(model, strategy):
 
 
 def _seed_of_replica(next_seed, ordered=True):
-    """The next seed of a generator, int64 (2,), with the number of the replica in its first half."""
+    """The next seed of a generator, int64 (2,), with the number of the replica added to its first half."""
     import tensorflow as tf
 
     seed, replica = next_seed(ordered), tf.distribute.get_replica_context()
@@ -196,19 +196,19 @@ def _seed_of_replica(next_seed, ordered=True):
 
 
 def copy_variables(source, target):
-    """Gives a model the weights and the states of random numbers of another one of its kind."""
+    """Copies weights and states of random numbers to another model of the same class."""
     for theirs, ours in zip(source.variables, target.variables, strict=True):
         ours.assign(theirs.numpy())
 
 
 class OnOneDevice(keras.callbacks.Callback):
-    """Calls callbacks with the model as it is on one device, while a copy of it is trained on several.
+    """Calls callbacks with the model on one device, while a copy of it is trained on several.
 
-    At the end of an epoch the model is given the copy's weights; when a callback stops it, the copy stops. Of
-    the hooks those of epochs and of the training as a whole are called.
+    At the end of an epoch, the model receives the copy's weights. If a callback stops the model, the copy
+    stops. Only the hooks of epochs and of the whole training are called.
 
     Args:
-        model: the one on one device.
+        one: the model on one device.
         callbacks: list of `keras.callbacks.Callback`.
     """
 
@@ -240,10 +240,10 @@ class OnOneDevice(keras.callbacks.Callback):
 
 
 class _BuiltModel(keras.Model):
-    """A model whose weights exist: `fit` need not make them from a batch.
+    """A model whose weights exist, so that `fit` need not build it from a batch.
 
-    Under a strategy it would, from the mean of the replicas' shares of the first batch, and ids become float;
-    with several workers it fails at that, and also at taking the mean of their logs.
+    Under a strategy, Keras would build it from the mean of the replicas' shares of the first batch, which
+    turns ids into floats. With several workers, that fails, and so does the mean of their logs.
     """
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):

@@ -1,4 +1,4 @@
-"""A training that goes wrong is stopped at the step that did it."""
+"""Stops a training at the step whose gradient, weights or loss are not finite."""
 
 import keras
 import numpy as np
@@ -6,9 +6,9 @@ from keras import ops
 
 from keraszoo.errors import KerasZooError
 from keraszoo.training.adam import innermost, largest_gradients
-from keraszoo.training.evaluation_periods import step_in_words
+from keraszoo.training.addressed_batches import step_in_words
 
-EVERY = {"tensorflow": 1}  # steps from look to look; JAX computes ahead, and a look makes it wait
+EVERY = {"tensorflow": 1}  # steps between checks; JAX computes ahead, and a check makes it wait
 ADVICE = "take a lower learning rate or a clipnorm"
 
 
@@ -16,10 +16,10 @@ class Diverged(KerasZooError):
     """A loss, a gradient or a weight that is not finite.
 
     Attributes:
-        step: the update that brought it, counted from 1; None if it is not known.
-        address: (epoch, number) of its batch; None if it is not known.
-        gradient_norms: list of (path of a weight, length of its gradient), the largest first.
-        batches: what the batch is from: `replay(model, error.batches, *error.address)`.
+        step: the update at fault, counted from 1; None if unknown.
+        address: (epoch, number) of its batch; None if unknown.
+        gradient_norms: list of (path of a weight, norm of its gradient), the largest first.
+        batches: the batches, for `replay(model, error.batches, *error.address)`.
     """
 
     def __init__(self, message, step=None, address=None, gradient_norms=(), batches=None):
@@ -30,19 +30,19 @@ class Diverged(KerasZooError):
         self.batches = batches
 
 
-class Guard(keras.callbacks.Callback):
+class StopIfDiverged(keras.callbacks.Callback):
     """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
 
-    `Adam` measures every gradient and all weights: a finite loss is no proof, since TensorFlow's fused
-    kernels on a CPU turn NaN into 0. It lets no such gradient into the weights, so that they are still those
-    before the step, whose batch can be looked at again; see `replay`.
+    `Adam` measures every gradient and all weights: a finite loss proves nothing, since TensorFlow's fused
+    kernels on a CPU turn NaN into 0. It applies no such gradient, so the weights stay those before the step,
+    and the batch can be examined with `replay`.
 
-    Under TensorFlow every step is looked at, elsewhere every sixteenth; the step that did it is named all the
-    same. In float16 a gradient that is not finite is no failure but makes the scale of the loss smaller,
-    until that is below 1: then the last such step is named.
+    TensorFlow is checked at every step, other backends at every sixteenth; the error names the exact step in
+    either case. In float16, a gradient that is not finite only halves the scale of the loss; the error occurs
+    when the scale falls below 1.
 
     Args:
-        periods: the `Periods` that `fit` is given.
+        periods: the `Periods` that `fit` reads.
     """
 
     async_safe = True
@@ -64,14 +64,14 @@ class Guard(keras.callbacks.Callback):
 
 
 def check_health(model, periods):
-    """Looks at what a model's `Adam` last measured.
+    """Checks what a model's `Adam` last measured.
 
     Args:
         model: compiled.
-        periods: the `Periods` that it is trained on.
+        periods: the `Periods` of its training.
 
     Raises:
-        Diverged: a gradient or a weight was not finite; where the loss is scaled, the scale is below 1.
+        Diverged: a gradient or a weight is not finite, or the scale of the loss is below 1.
     """
     scale = float(ops.convert_to_numpy(getattr(model.optimizer, "dynamic_scale", 1.0)))
     optimizer = innermost(model.optimizer)
@@ -79,18 +79,18 @@ def check_health(model, periods):
         return
     gradient, weights, call = map(float, ops.convert_to_numpy(optimizer.health))
     if not np.isfinite(weights):
-        what = f"the weights are not finite any more (gradient {gradient:.3g})"
+        what = f"the weights are no longer finite (gradient {gradient:.3g})"
     elif scale < 1:
-        what = f"no gradient is finite, at a loss scale of {scale:.3g}; the weights are as before it"
+        what = f"no gradient is finite, even at a loss scale of {scale:.3g}; the weights are those before it"
     elif not np.isfinite(gradient) and not optimizer.scaled:
-        what = f"its gradient is {gradient} long; the weights are as before it"
+        what = f"the norm of its gradient is {gradient}; the weights are those before it"
     else:
         return
     raise diverged(periods, int(call), what, largest_gradients(optimizer))
 
 
 def diverged(periods, step, what, largest=()):
-    """The `Diverged` of a step of `fit`, counted from 1; with parts, several of them make an update."""
+    """Makes the `Diverged` for a step of `fit`, counted from 1; with parts, several steps make an update."""
     epoch, number = divmod((step - 1) // periods.parts, len(periods.batches))
     norms = ", ".join(f"{path} {norm:.3g}" for path, norm in largest)
     where = f"{step_in_words(step, periods.parts)}, batch {number} of epoch {epoch}"
@@ -100,19 +100,17 @@ def diverged(periods, step, what, largest=()):
 
 
 def replay(model, batches, epoch, i):
-    """The loss and the gradients of one batch, as the weights are now, operation by operation.
+    """Computes the loss and the gradients of one batch with the current weights, without fused kernels.
 
-    Nothing is updated. The model's kernels are not fused here, so that NaN stays NaN. Dropout leaves out
-    other numbers than in the step itself.
+    Nothing is updated, and NaN stays NaN. Dropout draws other masks than in the step itself.
 
     Args:
         model: a compiled model.
-        batches: `TokenBatches`, or whatever has `batch(epoch, i)`.
-        epoch, i: the batch, as in `Diverged.address`.
+        batches: `AddressedBatches`.
+        epoch, i: the address of the batch, as in `Diverged.address`.
 
     Returns:
-        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the length of its
-        gradient.
+        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the norm of its gradient.
 
     Raises:
         KerasZooError: another backend than TensorFlow.

@@ -12,17 +12,17 @@ class TokenCrossentropy(keras.losses.Loss):
 
         l = -sum_v q_v log p_v,  q_v = (1 - eps) [v = y] + eps / V,  p = softmax(logits)
 
-    Nothing of the size of q is ever built from one-hot vectors. Under TensorFlow the loss and its gradient
-    are compiled by XLA into a few passes over the logits, the largest tensor of a step.
+    No one-hot vectors are built. On TensorFlow, XLA compiles the loss and its gradient into a few passes over
+    the logits, the largest tensor of a step.
 
-    Departures from Keras: the sum over tokens, not the mean over rows. `TokenBatches` gives each real token
-    the weight 1 / (real tokens of the batch) and padding 0: the loss of a batch is then the mean over its
-    real tokens, whatever the number of devices that share it.
+    Departure from Keras: the loss is the sum over tokens, not the mean over rows. `TokenBatches` gives each
+    real token the weight 1 / (real tokens of the batch) and padding 0. So the loss of a batch is the mean
+    over its real tokens, for any number of devices that share it.
 
     Args:
         label_smoothing: eps, in [0, 1).
         name: in the logs.
-        dtype: of the loss, `"float32"` also under mixed precision; `"float64"` for a model of that.
+        dtype: dtype of the loss, `"float32"` also under mixed precision; `"float64"` for such a model.
 
     Call arguments:
         y_true: int `(B, T)`.
@@ -54,7 +54,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         function = smoothed_crossentropy
-        if not shared_by_replicas():  # XLA knows no parts of a CPU
+        if not shared_by_replicas():  # XLA does not know parts of a CPU
             function = _compiled(smoothed_crossentropy, y_pred.shape[-1])
         return function(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
 
@@ -74,7 +74,7 @@ def smoothed_crossentropy(targets, logits, label_smoothing):
 
 
 def shared_by_replicas():
-    """Whether this is one of several devices that each compute on a share of the batch."""
+    """Whether several devices share each batch."""
     if keras.backend.backend() != "tensorflow":
         return False
     import tensorflow as tf
@@ -84,10 +84,7 @@ def shared_by_replicas():
 
 @functools.cache
 def _compiled(function, classes):
-    """The function compiled by XLA where it would not be otherwise: in TensorFlow's graphs.
-
-    One program for each number of classes, which so is known to it; the other lengths vary.
-    """
+    """On TensorFlow, the function compiled by XLA, one program for each number of classes."""
     if keras.backend.backend() != "tensorflow":
         return function
     import tensorflow as tf

@@ -1,15 +1,15 @@
-"""Perplexity and accuracy over the real tokens of all batches, exactly."""
+"""Perplexity and accuracy over the real tokens of all batches."""
 
 import keras
 from keras import ops
 
 
 class _TokenMean(keras.metrics.Metric):
-    """A mean over the positions with a positive `sample_weight`, in which each of them counts the same.
+    """Mean over the positions with a positive `sample_weight`, each with the same weight.
 
-    `TokenBatches` gives a token the weight 1/N, N the real tokens of its batch: right for a loss that sums,
-    but a mean under these weights is one over batches, and a batch of 10 tokens would count as one of 1,000.
-    `keras.metrics.Mean` takes the mean of each row first, and so weighs a token by its batch's length.
+    `TokenBatches` gives a token the weight 1/N, N the real tokens of its batch. That suits a loss that sums,
+    but a mean with these weights is a mean over batches, and a small batch counts as much as a large one. `keras.metrics.Mean`
+    averages each row first, and so weights a token by the length of its batch.
     """
 
     def __init__(self, name, dtype=None):
@@ -25,7 +25,7 @@ class _TokenMean(keras.metrics.Metric):
             while len(positive.shape) < len(values.shape):
                 positive = ops.expand_dims(positive, -1)
             mask = ops.logical_and(mask, positive)
-        # A NaN on padding is nobody's business; 0 * NaN would make it everybody's.
+        # A NaN on padding must not count; 0 * NaN would be NaN.
         self.total.assign_add(ops.sum(ops.where(mask, values, ops.zeros_like(values))))
         self.count.assign_add(ops.sum(ops.cast(mask, self.dtype)))
 
@@ -39,21 +39,21 @@ class Perplexity(_TokenMean):
 
         perplexity = exp(-1/N sum_{i=1..N} ln p(y_i))
 
-    over the N positions of all batches whose `sample_weight` is positive. Give it to `compile` as one of
-    `weighted_metrics`: Keras keeps the weights from plain `metrics`, and padding would count.
+    over the N positions of all batches whose `sample_weight` is positive. Pass it to `compile` in
+    `weighted_metrics`: Keras does not pass weights to plain `metrics`, and padding would count.
 
     Args:
-        from_logits: whether `y_pred` is logits; otherwise probabilities.
+        from_logits: whether `y_pred` holds logits; otherwise probabilities.
         name: the name in the logs.
-        dtype: of the sum.
+        dtype: dtype of the sum.
 
     Call arguments (of `update_state`):
         y_true: token ids (B, T).
         y_pred: logits or probabilities (B, T, V).
-        sample_weight: (B, T) or (B,); read as a mask, positive or not. None counts every position.
+        sample_weight: (B, T) or (B,); positions with a positive weight count. None counts every position.
 
     Returns:
-        `result()`: a scalar, 1 at best, V for a uniform guess; NaN if there was no token.
+        `result()`: a scalar, 1 at best, V for a uniform guess; NaN without a token.
 
     Example:
 
@@ -81,19 +81,19 @@ class Perplexity(_TokenMean):
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class TokenAccuracy(_TokenMean):
-    """The share of real tokens that have the highest score of all.
+    """The share of real tokens with the highest score.
 
     Args:
         name: the name in the logs.
-        dtype: of the sum.
+        dtype: dtype of the sum.
 
     Call arguments (of `update_state`):
         y_true: token ids (B, T).
-        y_pred: logits or probabilities (B, T, V). Among equals the lowest id wins.
-        sample_weight: (B, T) or (B,); read as a mask, positive or not. None counts every position.
+        y_pred: logits or probabilities (B, T, V). Of equal scores the lowest id wins.
+        sample_weight: (B, T) or (B,); positions with a positive weight count. None counts every position.
 
     Returns:
-        `result()`: a scalar in [0, 1]; NaN if there was no token.
+        `result()`: a scalar in [0, 1]; NaN without a token.
 
     Example:
 

@@ -1,51 +1,141 @@
-"""Adam and the course of its learning rate, as the papers had them."""
+"""Learning-rate schedules with a warm-up, and the optimizer that a recipe describes."""
 
+import keras
+from keras import ops
+
+from keraszoo.errors import KerasZooError
 from keraszoo.training.adam import Adam
-from keraszoo.training.schedules import InverseSquareRoot, TransformerSchedule
+
+WARMUP_STEPS = 4000  # Vaswani et al. 2017, section 5.3
 
 
-def make_optimizer(
-    schedule="inverse_sqrt",
-    learning_rate=7e-4,
-    factor=1.0,
-    warmup_steps=4000,
-    d_model=None,
-    beta_1=0.9,
-    beta_2=0.98,
-    epsilon=1e-9,
-    clipnorm=None,
-    accumulate=1,
-):
-    """Adam with one of three schedules.
+@keras.saving.register_keras_serializable(package="keraszoo")
+class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
+    """Learning rate that rises linearly to a peak, then falls with the inverse square root of the step.
+
+        lrate = peak * min(step / warmup_steps, sqrt(warmup_steps / step))
+
+    The two branches meet at `step = warmup_steps`, where the rate is `peak`. Steps are counted from 1: Keras
+    passes the number of updates made so far, 0 for the first update, and the schedule adds one. So the first
+    update has a rate above 0.
 
     Args:
-        schedule: `"transformer"` (Vaswani et al. 2017, eq. 3), `"inverse_sqrt"` or `"constant"`.
-        learning_rate: the highest rate; of the last two schedules.
-        factor: what the Transformer's schedule is multiplied by.
-        warmup_steps: updates of linear growth; of the first two schedules.
-        d_model: width of the model; of the first schedule.
-        beta_1, beta_2, epsilon: Adam's; the defaults are the Transformer's.
-        clipnorm: longest gradient, over all weights together; longer ones are scaled down.
+        peak: the highest learning rate, above 0.
+        warmup_steps: the number of the update that uses it, at least 1.
+
+    Returns:
+        Called with a step: the learning rate, a float32 scalar.
+
+    Raises:
+        KerasZooError: if an argument is out of range.
+
+    Example:
+
+    >>> schedule = InverseSquareRoot(peak=0.5, warmup_steps=4)
+    >>> [round(float(schedule(step)), 3) for step in (0, 1, 3, 15)]
+    [0.125, 0.25, 0.5, 0.25]
+    """
+
+    def __init__(self, peak, warmup_steps):
+        if not peak > 0:
+            raise KerasZooError(f"peak: expected a learning rate above 0, got {peak}")
+        if not warmup_steps >= 1:
+            raise KerasZooError(f"warmup_steps: expected at least 1, got {warmup_steps}")
+        self.peak = peak
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0
+        return self.peak * ops.minimum(step / self.warmup_steps, ops.sqrt(self.warmup_steps / step))
+
+    def get_config(self):
+        return {"peak": self.peak, "warmup_steps": self.warmup_steps}
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class TransformerSchedule(InverseSquareRoot):
+    """The learning rate of the Transformer.
+
+        lrate = d_model^-0.5 * min(step_num^-0.5, step_num * warmup_steps^-1.5)          (3)
+
+    times `factor`: the inverse-square-root schedule with the peak `factor / sqrt(d_model * warmup_steps)`.
+    The paper counts steps from 1. Keras passes 0 for the first update and the schedule adds one, so the first
+    rate is that of the paper's `step_num = 1`.
+
+    Args:
+        d_model: the width of the model.
+        warmup_steps: the number of the update with the highest rate, at least 1.
+        factor: multiplies the rate; the paper uses 1, small models often 2.
+
+    Returns:
+        Called with a step: the learning rate, a float32 scalar.
+
+    Raises:
+        KerasZooError: if an argument is out of range.
+
+    Example:
+
+    >>> schedule = TransformerSchedule(d_model=512, warmup_steps=4000)
+    >>> f"{float(schedule(3999)):.2e}"
+    '6.99e-04'
+
+    Reference: Vaswani et al.: Attention Is All You Need, 2017, section 5.3, https://arxiv.org/abs/1706.03762.
+    """
+
+    def __init__(self, d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
+        for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps)):
+            if not value >= 1:
+                raise KerasZooError(f"{name}: expected at least 1, got {value}")
+        if not factor > 0:
+            raise KerasZooError(f"factor: expected a number above 0, got {factor}")
+        super().__init__(factor / (d_model * warmup_steps) ** 0.5, warmup_steps)
+        self.d_model = d_model
+        self.factor = factor
+
+    def get_config(self):
+        return {"d_model": self.d_model, "warmup_steps": self.warmup_steps, "factor": self.factor}
+
+
+def default_warmup(steps):
+    """The warm-up of a run that does not state one: a tenth of its steps, at most 4,000.
+
+    Example:
+
+    >>> [default_warmup(steps) for steps in (8, 3000, 100_000)]
+    [1, 300, 4000]
+    """
+    return max(1, min(WARMUP_STEPS, steps // 10))
+
+
+def make_optimizer(options, steps, d_model=None, accumulate=1):
+    """Makes the `Adam` that the `optimizer` section of a recipe describes.
+
+    Without `warmup_steps`, the warm-up follows from the length of the run (`default_warmup`); the peak of the
+    Transformer's schedule is then the one of 4,000 steps, so that a short warm-up does not raise it.
+
+    Args:
+        options: an `OptimizerSection`.
+        steps: number of updates of the run.
+        d_model: width of the model, which the Transformer's schedule reads.
         accumulate: parts of a batch that make one update; see `Adam`.
 
     Returns:
         An `Adam`.
-
-    Raises:
-        ValueError: if the schedule is unknown.
-
-    Example:
-
-    >>> optimizer = make_optimizer("constant", learning_rate=0.5)
-    >>> float(optimizer.learning_rate)
-    0.5
     """
-    if schedule == "transformer":
-        rate = TransformerSchedule(d_model, warmup_steps, factor)
-    elif schedule == "inverse_sqrt":
-        rate = InverseSquareRoot(learning_rate, warmup_steps)
-    elif schedule == "constant":
-        rate = learning_rate
+    warmup = options.warmup_steps or default_warmup(steps)
+    if options.schedule == "constant":
+        rate = options.learning_rate
+    elif options.schedule == "inverse_sqrt":
+        rate = InverseSquareRoot(options.learning_rate, warmup)
+    elif options.warmup_steps is None:
+        rate = InverseSquareRoot(options.factor / (d_model * WARMUP_STEPS) ** 0.5, warmup)
     else:
-        raise ValueError(f"Unknown schedule: {schedule!r}")
-    return Adam(rate, beta_1, beta_2, epsilon, global_clipnorm=clipnorm, accumulate=accumulate)
+        rate = TransformerSchedule(d_model, warmup, options.factor)
+    return Adam(
+        rate,
+        options.beta_1,
+        options.beta_2,
+        options.epsilon,
+        global_clipnorm=options.clipnorm,
+        accumulate=accumulate,
+    )

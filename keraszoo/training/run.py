@@ -1,62 +1,100 @@
-"""A training run: stock `fit`, in periods, that can be stopped anywhere and goes on as if it had not been."""
+"""A training run: stock `fit`, in periods, that can stop at any step and resume with identical results."""
 
 import contextlib
+import dataclasses
 import signal
 import sys
 
 import keras
 
 from keraszoo.messages import say
-from keraszoo.training.adam import innermost
-from keraszoo.training.callbacks import KeepFreedMemory, Throughput, WholeHistory
-from keraszoo.training.checkpointing import Interrupted, Saving
+from keraszoo.training.adam import LossScale, innermost
+from keraszoo.training.addressed_batches import Periods, step_in_words
+from keraszoo.training.callbacks import Throughput, WholeHistory
+from keraszoo.training.checkpoint_callback import Interrupted, SaveCheckpoints, Signals
 from keraszoo.training.distribution import (
     OnOneDevice,
-    any_worker,
     copy_in_scope,
     copy_variables,
+    make_strategy,
     while_all_workers_live,
+    writes,
 )
-from keraszoo.training.divergence import Diverged, Guard
-from keraszoo.training.evaluation_periods import Periods, step_in_words
-from keraszoo.training.loss_scale import LossScale
-from keraszoo.training.signals import Signals
+from keraszoo.training.divergence import Diverged, StopIfDiverged
 
-ALL_AGAIN = "start all of them again, and the run goes on"
+ADVICE = "start all of them again to resume the run"
 
 
-def train(
-    model,
-    batches,
-    compile_model,
-    steps,
-    steps_per_evaluation=None,
-    callbacks=(),
-    checkpoints=None,
-    strategy=None,
-    checkpoint_minutes=10.0,
-    checkpoint_steps=None,
-    verbose=None,
-):
-    """Trains a model by `fit`, an epoch of which is a period of `steps_per_evaluation` updates.
+@dataclasses.dataclass
+class Run:
+    """What one training run is made of, in one object for all functions on its way to `fit`.
 
-    With checkpoints, a run that is in them goes on where it stopped: on a CPU it ends with the very weights
-    that it would have had. Ctrl-C or SIGTERM end it after the step in hand, saved.
+    Attributes:
+        settings: a `FitSection`, the `training` section of a recipe.
+        directory: where the model is saved, or None.
+        checkpoints: an open `Checkpoints`, a folder for them, or None.
+        compile_model: function that compiles a model. Its optimizer should be `Adam` of this package, whose
+            `accumulate` says in how many parts a batch comes.
+        evaluations: callbacks whose `model` is always the given one, also while a copy of it is trained on
+            several devices; of their hooks, those of epochs and of the whole training are called. The state
+            of those with `get_state` and `set_state` is part of a checkpoint.
+        callbacks: further callbacks, passed to `fit`.
+        verbose: of `fit`; None: a progress bar on a terminal, else one line for each period.
+        optimizer: a Keras optimizer instead of the one that the settings describe, or None.
+        strategy: the distribution strategy of the settings, made once, here; None on one device.
+    """
+
+    settings: object
+    directory: object = None
+    checkpoints: object = None
+    compile_model: object = None
+    evaluations: list = dataclasses.field(default_factory=list)
+    callbacks: list = dataclasses.field(default_factory=list)
+    verbose: object = None
+    optimizer: object = None
+    strategy: object = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        self.strategy = make_strategy(self.settings.strategy, self.settings.replicas)
+
+    @property
+    def writes(self):
+        """Whether this process writes files; with several workers, only the first one does."""
+        return writes(self.strategy)
+
+    @property
+    def rows_multiple(self):
+        """The rows of a batch are a multiple of this, replicas times parts: the `replicas` of batches."""
+        return self.settings.accumulate * (1 if self.strategy is None else self.strategy.num_replicas_in_sync)
+
+    @property
+    def jit_compile(self):
+        """Whether XLA compiles the steps."""
+        given = self.settings.jit_compile
+        return keras.backend.backend() == "jax" if given is None else given
+
+    @property
+    def shapes(self):
+        """The number of lengths that batches are padded to; None: no limit."""
+        return 16 if self.settings.shapes is None and self.jit_compile else self.settings.shapes
+
+    def steps(self, batches):
+        """The number of updates of the run."""
+        steps = self.settings.epochs * len(batches)
+        return steps if self.settings.steps is None else min(steps, self.settings.steps)
+
+
+def train(model, batches, run):
+    """Trains a model by `fit`, with `steps_per_evaluation` updates in each of its epochs.
+
+    If there is a checkpoint, the run resumes from it; on a CPU it ends with exactly the same weights as an
+    uninterrupted run. With checkpoints, SIGINT or SIGTERM end the run after the current step, once it is
+    saved.
 
     Args:
         model: built by `model.build()`; trained in place.
-        batches: `AddressedBatches`; with a strategy or parts, their rows are a multiple of replicas x parts.
-        compile_model: called with a model, compiles it; its optimizer should be `Adam` of this package, whose
-            `accumulate` says in how many parts a batch comes.
-        steps: updates in all.
-        steps_per_evaluation: updates between two calls of `on_epoch_end`; `None`: an epoch of the corpus.
-        callbacks: of Keras, called in this order at the end of a period. Their `model` is the one given, also
-            where it is trained as a copy on several devices. The state of those with `get_state` and
-            `set_state` is part of a checkpoint, under the name of their class.
-        checkpoints: an open `Checkpoints`, or None.
-        strategy: of `make_strategy`.
-        checkpoint_minutes, checkpoint_steps: between two checkpoints in a period; see `Saving`.
-        verbose: of `fit`; `None`: a bar in a terminal, else a line for each period.
+        batches: `AddressedBatches` whose rows are a multiple of `run.rows_multiple`.
+        run: a `Run` whose checkpoints, if any, are open.
 
     Returns:
         The `keras.callbacks.History` of the whole run, with `steps`, `target_tokens` and `checkpoint_seconds`
@@ -64,55 +102,54 @@ def train(
 
     Raises:
         Diverged: a loss, a gradient or a weight is not finite.
-        KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, when all is saved.
+        KeyboardInterrupt, SystemExit: after SIGINT, or with code 143 after SIGTERM, once the run is saved.
     """
-    trained = model
-    with while_all_workers_live(strategy, ALL_AGAIN):
-        if strategy is not None:
-            trained = copy_in_scope(model, strategy)
-            compile_model(model)  # for callbacks that evaluate it
-        with strategy.scope() if strategy is not None else contextlib.nullcontext():
-            compile_model(trained)
-            trained.optimizer = LossScale.instead_of(trained.optimizer)
-            trained.optimizer.build(trained.trainable_variables)
+    trained = _compiled(model, run)
     parts = getattr(innermost(trained.optimizer), "accumulate", 1)
-    periods = Periods(batches, steps_per_evaluation, parts=parts)
-    last = steps * parts
-
+    settings, last = run.settings, parts * run.steps(batches)
     history = WholeHistory()
     kept = {"history": history} | {
-        type(callback).__name__.lower(): callback for callback in callbacks if hasattr(callback, "get_state")
+        type(callback).__name__.lower(): callback
+        for callback in [*run.evaluations, *run.callbacks]
+        if hasattr(callback, "get_state")
     }
-    theirs = callbacks if strategy is None else [OnOneDevice(model, callbacks)]
-    with Signals() if checkpoints else contextlib.nullcontext() as signals:
-        ask = any_worker(strategy) if checkpoints else None
-        saving = Saving(checkpoints, kept, signals, checkpoint_minutes, checkpoint_steps, ask)
-        saving.take_up(trained)
+    evaluations = run.evaluations if trained is model else [OnOneDevice(model, run.evaluations)]
+    verbose = run.verbose if run.verbose is not None else 1 if sys.stderr.isatty() else 2
+    with Signals() if run.checkpoints else contextlib.nullcontext() as signals:
+        saving = SaveCheckpoints(run, kept, signals)
+        saving.restore(trained)
         if saving.step:
-            say(f"going on from step {saving.step // parts:,} of {steps:,}")
+            say(f"going on from step {saving.step // parts:,} of {last // parts:,}")
         while saving.step < last and not saving.over:
-            period, skip = divmod(saving.step, len(periods))
-            saving.periods = part = Periods(batches, steps_per_evaluation, period, skip, parts)
-            own = [part.at_period(), KeepFreedMemory(), Guard(part), Throughput(part, stop_at=last)]
-            ends = [_end_of_fit(trained)] if skip else []
+            length = parts * (settings.steps_per_evaluation or len(batches))
+            period, skip = divmod(saving.step, length)
+            periods = Periods(batches, settings.steps_per_evaluation, period, skip, parts)
+            saving.periods = periods
+            # After a resumed period, `fit` ends, because the next one has more steps. This callback comes
+            # last: those before it read whether another one stopped the training.
+            end = keras.callbacks.LambdaCallback(
+                on_epoch_end=lambda *_: setattr(trained, "stop_training", True)
+            )
+            watching = [periods.at_period(), StopIfDiverged(periods), Throughput(periods, stop_at=last)]
+            callbacks = [*watching, *evaluations, *run.callbacks, history, saving, *([end] if skip else [])]
             try:
-                with while_all_workers_live(strategy, ALL_AGAIN):
+                with while_all_workers_live(run.strategy, ADVICE):
                     trained.fit(
-                        part,
-                        steps_per_epoch=len(part),
+                        periods,
+                        steps_per_epoch=len(periods),
                         initial_epoch=period,
-                        epochs=-(-last // len(periods)),
+                        epochs=-(-last // length),
                         shuffle=False,
-                        callbacks=[*own, *theirs, history, saving, *ends],
-                        verbose=verbose if verbose is not None else 1 if sys.stderr.isatty() else 2,
+                        callbacks=callbacks,
+                        verbose=verbose,
                     )
             except Diverged:
-                if strategy is not None:
+                if trained is not model:
                     copy_variables(trained, model)
                 raise
             except Interrupted as stopped:
-                _end(stopped, checkpoints, parts)
-    if strategy is not None:
+                _end(stopped, run.checkpoints, parts)
+    if trained is not model:
         copy_variables(trained, model)
     history.steps = saving.step // parts
     history.target_tokens = _real_tokens(batches, history.steps)
@@ -120,24 +157,28 @@ def train(
     return history
 
 
-def _end_of_fit(model):
-    """The callback that ends `fit` with its first period; after `Saving`, which asks who else wants that."""
-    return keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: setattr(model, "stop_training", True)
-    )
+def _compiled(model, run):
+    """Compiles a model, or under a strategy a copy of it on all devices, and builds the optimizer."""
+    trained, scope = model, contextlib.nullcontext()
+    with while_all_workers_live(run.strategy, ADVICE):
+        if run.strategy is not None:
+            trained, scope = copy_in_scope(model, run.strategy), run.strategy.scope()
+            run.compile_model(model)  # for callbacks that evaluate it
+        with scope:
+            run.compile_model(trained)
+            trained.optimizer = LossScale.instead_of(trained.optimizer)
+            trained.optimizer.build(trained.trainable_variables)
+    return trained
 
 
 def _end(stopped, checkpoints, parts):
-    """Says what became of a run that was asked to stop, and ends as one does after that signal."""
+    """Reports how a run was stopped, and ends as a process does after that signal."""
     if stopped.saved == stopped.step:
-        where = f"it is saved in {checkpoints.folder}; the same command goes on from there"
+        where = f"it is saved in {checkpoints.folder}; the same command resumes it"
+    elif stopped.saved is None:
+        where = "but it could not be saved"
     else:
-        last = (
-            "nothing is saved"
-            if stopped.saved is None
-            else f"it goes on from {step_in_words(stopped.saved, parts)}"
-        )
-        where = f"but it could not be saved: {last}"
+        where = f"but it could not be saved; it resumes from {step_in_words(stopped.saved, parts)}"
     say(f"{stopped.signal.name}: stopped after {step_in_words(stopped.step, parts)}, {where}")
     if stopped.signal == signal.SIGINT:
         raise KeyboardInterrupt from None
@@ -145,7 +186,7 @@ def _end(stopped, checkpoints, parts):
 
 
 def _real_tokens(batches, updates):
-    """The real tokens of the first updates of a run; every epoch has as many."""
+    """The real tokens of the first updates of a run; every epoch has equally many."""
     epochs, rest = divmod(updates, len(batches))
     epoch = sum(batches.real_tokens(0, i) for i in range(len(batches))) if epochs else 0
     return epochs * epoch + sum(batches.real_tokens(epochs, i) for i in range(rest))

@@ -1,35 +1,35 @@
-"""Batches of a tagged corpus, each of which has an address: (seed, epoch, i)."""
+"""Batches of a tagged corpus, each with an address: (seed, epoch, i)."""
 
 import numpy as np
 
 from keraszoo.errors import DataError
+from keraszoo.text.token_rows import TokenRows
 from keraszoo.training.addressed_batches import AddressedBatches, check_at_least
 from keraszoo.training.batch_plans import BudgetGrouping
 
 
 class TagBatches(AddressedBatches):
-    """The batches that `fit` of a tagger is given, under a budget of tokens.
+    """Batches of tagged sentences for `fit` of a tagger, under a budget of tokens.
 
-    As `TokenBatches` in everything but what a batch is: `batch(epoch, i)` is a pure function of the corpus
-    and the arguments, sentences of like length stand together, and every one comes exactly once an epoch.
+    Like `TokenBatches`: `batch(epoch, i)` is a pure function of the corpus and the arguments, sentences of
+    similar length share a batch, and every sentence occurs once an epoch.
 
     Call `fit(batches, shuffle=False)`.
 
-    Shapes: B rows, T tokens, C characters of the longest word, all three differing from batch to batch.
+    Shapes: B rows, T tokens, C characters of the longest word; all three differ from batch to batch.
 
     Args:
         rows: `TaggedRows`.
         tokens: the budget: the padded tokens B x T of a batch do not exceed it.
-        seed: of the shuffling, not negative.
-        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill it
-            up.
+        seed: seed of the shuffling, not negative.
+        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill
+            the batch.
         shuffle: `False` for validation: the same batches in the same order every epoch.
-        shapes: how many T there may be, with one C for all. `None`, for training without XLA: no limit; a
-            batch is as long as its own longest sentence and longest word.
-        multiple: T is a multiple of it.
+        shapes: the number of different T at most, with one C for all. `None`, for training without XLA: each
+            batch is as long as its own longest sentence and word.
 
     Attributes:
-        epoch: the epoch that `self[i]` takes its batches from.
+        epoch: the epoch of the batches `self[i]`.
 
     Raises:
         DataError: a sentence too long for the budget.
@@ -39,7 +39,6 @@ class TagBatches(AddressedBatches):
 
     >>> from keraszoo.text.tagged_corpus import TaggedSentence
     >>> from keraszoo.text.tagging_features import TaggingVocabulary
-    >>> from keraszoo.training.tagged_rows import TaggedRows
     >>> vocabulary = TaggingVocabulary(words=["a", "cat"], characters="act", labels=["PET"])
     >>> sentences = [TaggedSentence(("a", "cat"), ("O", "B-PET")), TaggedSentence(("a",), ("O",))]
     >>> batches = TagBatches(TaggedRows(sentences, vocabulary, ["words"]), tokens=8, shuffle=False)
@@ -50,11 +49,9 @@ class TagBatches(AddressedBatches):
     0.333
     """
 
-    def __init__(self, rows, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16, multiple=1):
-        least = {"tokens": 1, "seed": 0, "replicas": 1, "shapes": 1, "multiple": 1}
-        check_at_least(least, tokens=tokens, seed=seed, replicas=replicas, shapes=shapes, multiple=multiple)
+    def __init__(self, rows, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
+        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
         super().__init__(seed, replicas, shuffle)
-        self.shapes = shapes
         limit = tokens // replicas
         if rows.lengths.max() > limit:
             worst = int(rows.lengths.argmax())
@@ -62,19 +59,18 @@ class TagBatches(AddressedBatches):
                 f"sentence {worst} has {rows.lengths[worst]} tokens; a budget of {tokens} tokens for at "
                 f"least {replicas} row(s) allows {limit}: raise it, or split the sentence"
             )
+        self.shapes = shapes
         self.rows = rows
-        self.exact = shapes is None
-        # One length a sentence, where a pair has two: the other is 1 for all.
+        # A sentence has one length and a pair two: here, the second is 1 for all.
         lengths = rows.lengths, np.ones_like(rows.lengths)
-        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes, multiple)
+        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
 
     def batch(self, epoch, i):
-        """Batch i of an epoch.
+        """Returns batch i of an epoch.
 
         Returns:
             `(features, tags, sample_weight)`: a dict of int32 (B, T) and (B, T, C), int32 (B, T), float32 (B,
-            T). The weights are `1 / real_tokens(epoch, i)` on real tokens and 0 on padding, where all else is
-            0, too.
+            T). The weights are `1 / real_tokens(epoch, i)` on real tokens. Padding is 0 everywhere.
 
         Raises:
             IndexError: no such batch.
@@ -92,15 +88,88 @@ class TagBatches(AddressedBatches):
         return features, tags, real / np.float32(lengths.sum())
 
     def real_tokens(self, epoch, i):
-        """The number of tokens, padding not counted, in batch i of an epoch."""
+        """The number of tokens, without padding, in batch i of an epoch."""
         return int(self.rows.lengths[self.indices(epoch, i)].sum())
 
     def _new_plan(self, generator):
         """The plan of the grouping, with the characters of the longest word as the second length."""
         plan = self._grouping.plan(generator)
         letters = np.full(len(plan.start), self.rows.letters.max(), "int64")
-        if self.exact:
+        if self.shapes is None:
             first = np.argsort(plan.start)
             letters[first] = np.maximum.reduceat(self.rows.letters[plan.order], plan.start[first])
         lengths = np.stack([plan.lengths[:, 0], letters], axis=1)
         return plan._replace(lengths=lengths).rearranged(None)
+
+
+class TaggedRows:
+    """Sentences of tagged tokens as flat arrays, from which batches are gathered.
+
+    The features of a token do not depend on its neighbours. So they are computed once for each different
+    token; a sentence is a row of numbers of such tokens, and a batch looks the features up in tables.
+
+    Args:
+        sentences: list of `TaggedSentence`, tags in IOB2.
+        vocabulary: a `TaggingVocabulary`.
+        features: names of the features that the model reads.
+
+    Attributes:
+        tokens: `TokenRows`: numbers of tokens, from 1 on.
+        tags: `TokenRows`: ids of tags, as long.
+        tables: dict with one array for each feature: (V, ...), row 0 for padding.
+        letters: int32 (n,): the characters of each sentence's longest word; 0 if the model reads none.
+
+    Raises:
+        DataError: no sentence, a sentence without a token, or a tag that the vocabulary lacks.
+
+    Example:
+
+    >>> from keraszoo.text.tagged_corpus import TaggedSentence
+    >>> from keraszoo.text.tagging_features import TaggingVocabulary
+    >>> vocabulary = TaggingVocabulary(words=["a", "cat"], characters="act", labels=["PET"])
+    >>> sentence = TaggedSentence(("a", "cat", "a"), ("O", "B-PET", "O"))
+    >>> rows = TaggedRows([sentence], vocabulary, ["words"])
+    >>> rows.tables["words"][rows.tokens[0]].tolist(), rows.tags[0].tolist()
+    ([2, 3, 2], [0, 1, 0])
+    """
+
+    def __init__(self, sentences, vocabulary, features):
+        if not sentences:
+            raise DataError("expected at least one sentence, got none")
+        empty = next((i for i, sentence in enumerate(sentences) if not sentence.tokens), None)
+        if empty is not None:
+            raise DataError(f"sentence {empty} has no token")
+        numbers = {}
+        for sentence in sentences:
+            for token in sentence.tokens:
+                numbers.setdefault(token, len(numbers) + 1)
+        self.tokens = TokenRows.from_lists([[numbers[token] for token in s.tokens] for s in sentences])
+        self.tags = TokenRows.from_lists([_tag_ids(sentence, vocabulary) for sentence in sentences])
+        encoded = vocabulary.encode([[token] for token in numbers])
+        self.tables = {
+            name: np.pad(encoded[name][:, 0], [(1, 0)] + [(0, 0)] * (encoded[name].ndim - 2))
+            for name in features
+        }
+        self.letters = self._longest_words()
+
+    def __len__(self):
+        return len(self.tokens)
+
+    @property
+    def lengths(self):
+        """The number of tokens of each sentence, int32 (n,)."""
+        return self.tokens.lengths
+
+    def _longest_words(self):
+        letters = np.zeros(1 + int(self.tokens.ids.max()), "int32")
+        for table in self.tables.values():
+            if table.ndim > 1:
+                letters = np.maximum(letters, np.count_nonzero(table, axis=1).astype("int32"))
+        return np.maximum.reduceat(letters[self.tokens.ids], self.tokens.offsets[:-1])
+
+
+def _tag_ids(sentence, vocabulary):
+    try:
+        return vocabulary.encode_tags([sentence.tags])[0]
+    except DataError as error:
+        raise DataError(f"sentence from line {sentence.line}: {error}") from None

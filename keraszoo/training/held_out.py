@@ -1,0 +1,175 @@
+"""Callbacks that evaluate held-out pairs or tagged sentences after every epoch."""
+
+import functools
+
+import keras
+import numpy as np
+from keras import ops
+
+from keraszoo.training.metrics import Perplexity, TokenAccuracy
+
+
+class HeldOut(keras.callbacks.Callback):
+    """Base class: adds the figures of held-out data to the logs; a subclass supplies `figures(model)`."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs.update(self.figures(self.model))
+
+    def figures(self, model):
+        """Returns the figures of a compiled model, a dict."""
+        raise NotImplementedError
+
+
+class HeldOutPairs(HeldOut):
+    """Adds figures of held-out pairs to the logs.
+
+    `val_loss` (nats a token, without label smoothing), `val_perplexity` and `val_token_accuracy` come from
+    teacher forcing, and `val_bleu`, sacrebleu's on text, from a search.
+
+    Args:
+        translate: function that translates a list of str with the current model; `None`: no `val_bleu`.
+        sources: list of str.
+        references: list of str.
+        batches: `TokenBatches` of the same pairs.
+    """
+
+    def __init__(self, translate, sources, references, batches):
+        super().__init__()
+        self.translate = translate
+        self.sources = sources
+        self.references = references
+        self.batches = batches
+
+    def figures(self, model):
+        """Returns the figures of a model, a dict."""
+        from keraszoo.evaluation.translation import score_translations
+
+        perplexity, accuracy = token_figures(model, self.batches)
+        figures = {
+            "val_loss": float(np.log(perplexity)),
+            "val_perplexity": perplexity,
+            "val_token_accuracy": accuracy,
+        }
+        if self.translate is not None:
+            scores = score_translations(self.translate(self.sources), self.references)
+            figures["val_bleu"] = scores.bleu.score
+        return figures
+
+
+def token_figures(model, batches):
+    """Returns perplexity and share of correct tokens of a model over all batches, by teacher forcing."""
+    metrics = Perplexity(), TokenAccuracy()
+    for i in range(len(batches)):
+        inputs, target_out, weight = batches.batch(0, i)
+        logits = _forward(model)(*inputs)
+        for metric in metrics:
+            metric.update_state(target_out, logits, weight)
+    return tuple(float(metric.result()) for metric in metrics)
+
+
+@functools.lru_cache(maxsize=2)
+def _forward(model):
+    """The model by teacher forcing as a function that is traced once (on JAX, once for each shape)."""
+
+    def logits(source, target_in):
+        return model((source, target_in), training=False)
+
+    if keras.backend.backend() != "tensorflow":
+        return jitted_on_jax(logits, model)
+    import tensorflow as tf
+
+    return tf.function(logits, input_signature=[tf.TensorSpec([None, None], "int32")] * 2, autograph=False)
+
+
+class HeldOutSentences(HeldOut):
+    """Adds figures of held-out tagged sentences to the logs.
+
+    `val_loss` is the model's own in nats a token; `val_f1`, `val_precision` and `val_recall` are seqeval's
+    strict IOB2 scores of entities. Each sentence goes through the model once.
+
+    Args:
+        sentences: list of `TaggedSentence`.
+        batches: `TagBatches` of the same sentences.
+        vocabulary: the `TaggingVocabulary` of the batches.
+    """
+
+    def __init__(self, sentences, batches, vocabulary):
+        super().__init__()
+        self.gold = [sentence.tags for sentence in sentences]
+        self.batches = batches
+        self.vocabulary = vocabulary
+
+    def figures(self, model):
+        """Returns the figures of a compiled model, a dict."""
+        from keraszoo.evaluation.tagging import score_tags
+        from keraszoo.text.tag_schemes import convert
+
+        predicted, total, tokens = [()] * len(self.gold), 0.0, 0
+        for i in range(len(self.batches)):
+            real = self.batches.real_tokens(0, i)
+            loss, tags = _loss_and_tags(model)(*self.batches.batch(0, i))
+            total, tokens = total + float(loss) * real, tokens + real
+            indices = self.batches.indices(0, i)
+            rows = ops.convert_to_numpy(tags)[: len(indices)]
+            named = self.vocabulary.decode_tags(rows, [len(self.gold[j]) for j in indices])
+            for j, names in zip(indices, named, strict=True):
+                predicted[j] = convert(names, self.vocabulary.scheme, "IOB2")
+        f1 = score_tags(self.gold, predicted).f1
+        return {
+            "val_loss": total / tokens,
+            "val_f1": f1.score,
+            "val_precision": f1.precision,
+            "val_recall": f1.recall,
+        }
+
+
+@functools.lru_cache(maxsize=2)
+def _loss_and_tags(model):
+    """The loss of a batch and its best tags, as a function traced once (on JAX, once for each shape)."""
+
+    def compute(features, tags, sample_weight):
+        scores = model(features, training=False)
+        loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
+        return loss, model.best_tags(features, scores)
+
+    if keras.backend.backend() != "tensorflow":
+        return jitted_on_jax(compute, model)
+    import tensorflow as tf
+
+    return tf.function(compute, reduce_retracing=True, autograph=False)
+
+
+def jitted_on_jax(function, model):
+    """Compiles a function of a model with JAX; on other backends, returns the function unchanged.
+
+    JAX compiles one program for each combination of argument shapes. The model's weights are arguments of the
+    program, so it always uses their current values. Changes that the function makes to them are lost.
+
+    Args:
+        function: takes arrays, and returns arrays or a structure of them.
+        model: a built Keras model.
+
+    Returns:
+        A function of the same arguments.
+
+    Example:
+
+    >>> layer = keras.layers.Dense(1, kernel_initializer="ones")
+    >>> layer.build((None, 2))
+    >>> twice = jitted_on_jax(lambda x: 2 * layer(x), layer)
+    >>> float(twice(keras.ops.ones((1, 2)))[0, 0])
+    4.0
+    """
+    if keras.backend.backend() != "jax":
+        return function
+    import jax
+
+    variables = model.variables
+
+    @jax.jit
+    def program(values, *arguments):
+        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+            return function(*arguments)
+
+    return lambda *arguments: program([variable.value for variable in variables], *arguments)

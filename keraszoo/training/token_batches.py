@@ -1,0 +1,171 @@
+"""Batches of a parallel corpus for teacher forcing, each with an address: (seed, epoch, i)."""
+
+import numpy as np
+
+from keraszoo.errors import DataError
+from keraszoo.training.addressed_batches import AddressedBatches, check_at_least
+from keraszoo.training.batch_plans import BudgetGrouping
+
+
+class TokenBatches(AddressedBatches):
+    """Batches of sentence pairs for `fit` and `evaluate`, under a budget of tokens.
+
+    `batch(epoch, i)` is a pure function of the corpus and the arguments, so a stopped run can resume at any
+    step. Pairs of similar length share a batch, padded to one of a few shapes (`ShapeLadder`). Every epoch
+    draws new batches and a new order of them; every pair occurs once an epoch, and every epoch has the same
+    number of batches.
+
+    Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches. Compile
+    the model with a loss that sums, such as `TokenCrossentropy`: the weights of a batch sum to 1.
+
+    Shapes: B rows, S source and T target positions; all three differ from batch to batch.
+
+    Args:
+        corpus: a `ParallelCorpus`.
+        tokens: the budget: neither the padded source tokens B x S nor the padded target tokens B x T of a
+            batch exceed it (`</s>` counted).
+        seed: seed of the shuffling, not negative.
+        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill
+            the batch.
+        shuffle: `False` for validation: the same batches in the same order every epoch.
+        shapes: the number of different (S, T) at most. More mean less padding and, under XLA, more programs
+            to compile. `None`, for training without XLA: each batch is as long as its own longest sentences.
+
+    Attributes:
+        epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
+
+    Raises:
+        DataError: a pair too long for the budget.
+        KerasZooError: a value out of range.
+
+    Example:
+
+    >>> from keraszoo.text.corpus import ParallelCorpus
+    >>> corpus = ParallelCorpus.from_ids([[5, 6], [7]], [[8], [9, 9, 9]], pad_id=0, start_id=2, end_id=3)
+    >>> batches = TokenBatches(corpus, tokens=64, shuffle=False)
+    >>> (source, target_in), target_out, sample_weight = batches.batch(epoch=0, i=0)
+    >>> source.tolist()
+    [[5, 6, 3], [7, 3, 0]]
+    >>> target_out.tolist()
+    [[8, 3, 0, 0], [9, 9, 9, 3]]
+
+    Stock Keras trains a model on them:
+
+    >>> from keraszoo.models import RNNSearch
+    >>> from keraszoo.training.losses import TokenCrossentropy
+    >>> model = RNNSearch(10, embedding_dim=4, units=4)
+    >>> model.compile("adam", TokenCrossentropy())
+    >>> history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
+    >>> len(history.history["loss"])
+    2
+    """
+
+    def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
+        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
+        super().__init__(seed, replicas, shuffle)
+        self.shapes = shapes
+        self.corpus = corpus
+        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+        _check_budget(lengths, tokens, replicas)
+        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
+
+    def batch(self, epoch, i):
+        """Returns batch i of an epoch.
+
+        Returns:
+            `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T),
+            float32 (B, T). The weights are `1 / real_tokens(epoch, i)` on real target tokens and 0 on
+            padding.
+
+        Raises:
+            IndexError: no such batch.
+        """
+        indices, shape = self._address(epoch, i)
+        corpus = self.corpus
+        return teacher_forced(
+            corpus.sources.gather(indices),
+            corpus.targets.gather(indices),
+            corpus.source_special,
+            corpus.target_special,
+            shape,
+        )
+
+    def real_tokens(self, epoch, i):
+        """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch."""
+        indices = self.indices(epoch, i)
+        return int(self.corpus.target_lengths[indices].sum()) + len(indices)
+
+    def _new_plan(self, generator):
+        return self._grouping.plan(generator)
+
+
+def _check_budget(lengths, tokens, replicas):
+    """Raises DataError if a single pair exceeds what a batch may hold."""
+    source, target = lengths
+    longest, limit = np.maximum(source, target), tokens // replicas
+    if longest.max() > limit:
+        worst = int(longest.argmax())
+        raise DataError(
+            f"pair {worst} has {source[worst]} source and {target[worst]} target tokens with </s>; a "
+            f"budget of {tokens} tokens for at least {replicas} row(s) allows {limit}: raise it, or drop "
+            "long pairs by max_length"
+        )
+
+
+def teacher_forced(sources, targets, source_special, target_special, shape):
+    """Pads one batch and shifts the target by one, for teacher forcing.
+
+    For a target `y_1 ... y_n`, the decoder reads `<s> y_1 ... y_n` and predicts `y_1 ... y_n </s>`; the
+    encoder reads `x_1 ... x_m </s>`. Each real target token, `</s>` included, has the weight one over their
+    number in the whole batch: with a loss that sums, every token counts the same, however the rows are
+    divided among replicas.
+
+    Shapes: B rows, S source and T target positions, n <= B sentences.
+
+    Args:
+        sources: flat ids and lengths (n,) of the source sentences, as `TokenRows.gather` returns them.
+        targets: the same of the target sentences.
+        source_special: the `SpecialIds` of the source side.
+        target_special: the ones of the target side.
+        shape: `(B, S, T)`; rows beyond the sentences hold padding only.
+
+    Returns:
+        `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T) and
+        float32 (B, T), the weights with sum 1 (0 where there is no sentence).
+
+    Example:
+
+    >>> from keraszoo.text.corpus import SpecialIds
+    >>> special = SpecialIds(pad_id=0, start_id=2, end_id=3)
+    >>> rows = np.array([7, 8, 9]), np.array([2, 1])
+    >>> (source, target_in), target_out, weight = teacher_forced(rows, rows, special, special, (2, 3, 4))
+    >>> source.tolist()
+    [[7, 8, 3], [9, 3, 0]]
+    >>> target_in.tolist()
+    [[2, 7, 8, 0], [2, 9, 0, 0]]
+    >>> target_out.tolist()
+    [[7, 8, 3, 0], [9, 3, 0, 0]]
+    >>> (1 / weight[weight > 0]).tolist()
+    [5.0, 5.0, 5.0, 5.0, 5.0]
+    """
+    rows, source_length, target_length = shape
+    count = len(targets[1])
+    source = _padded(*sources, rows, source_length, source_special.pad_id)
+    source[np.arange(count), sources[1]] = source_special.end_id
+    target_out = _padded(*targets, rows, target_length, target_special.pad_id)
+    # Shifted right by one; the last token of the longest row drops out, where target_out has </s>.
+    target_in = np.full_like(target_out, target_special.pad_id)
+    target_in[:, 1:] = target_out[:, :-1]
+    target_in[:count, 0] = target_special.start_id
+    target_out[np.arange(count), targets[1]] = target_special.end_id
+    weight = np.zeros((rows, target_length), "float32")
+    weight[:count] = np.arange(target_length) <= np.asarray(targets[1])[:, None]
+    return (source, target_in), target_out, weight / max(1, len(targets[0]) + count)
+
+
+def _padded(ids, lengths, rows, length, pad_id):
+    """The flat ids as int32 (rows, length), filled up with `pad_id`."""
+    padded = np.full((rows, length), pad_id, "int32")
+    real = np.arange(length) < np.asarray(lengths)[:, None]
+    padded[: len(lengths)][real] = ids
+    return padded
