@@ -1,5 +1,6 @@
-"""Lines on what is being done, on stderr, where they do not stand among results."""
+"""Messages: lines of progress on stderr, apart from results, and suggestions for misspelled names."""
 
+import difflib
 import sys
 
 
@@ -22,3 +23,28 @@ def say(text):
 def show(text):
     """Writes a text of several lines, such as a table, as it stands."""
     print(text, file=sys.stderr, flush=True)
+
+
+def suggestion(name, allowed):
+    """Returns the end of an error message that suggests names close to a wrong one.
+
+    Args:
+        name: the wrong name.
+        allowed: list of the possible names.
+
+    Returns:
+        The names closest to it, or all if none is close.
+
+    Example:
+
+    >>> suggestion("epocs", ["seed", "epochs"])
+    ', did you mean epochs?'
+    >>> suggestion("tempo", ["seed", "epochs"])
+    ', expected one of epochs, seed'
+    """
+    near = difflib.get_close_matches(str(name), allowed, n=3, cutoff=0.6)
+    if near:
+        ratios = [difflib.SequenceMatcher(None, other, str(name)).ratio() for other in near]
+        best = [other for other, ratio in zip(near, ratios, strict=True) if ratio == ratios[0]]
+        return f", did you mean {' or '.join(best)}?"
+    return f", expected one of {', '.join(sorted(allowed))}" if allowed else ""

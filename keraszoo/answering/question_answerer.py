@@ -1,4 +1,4 @@
-"""Sentences and a question in, a word out: a memory network with its vocabulary."""
+"""Answers questions about a story with one word: a memory network with its vocabulary."""
 
 import dataclasses
 
@@ -6,7 +6,9 @@ import numpy as np
 from keras import ops
 
 from keraszoo.answering import directory as answerer_directory
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.answering.training import AnsweringSection, train_answerer
+from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.tasks.task import Task
 from keraszoo.text.babi import Question, split_words
 
 BATCH = 500  # questions read at a time
@@ -15,13 +17,13 @@ MEMORY = 50  # sentences that a new memory holds at most
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What became of a question.
+    """The answer to a question.
 
     Attributes:
         text: the answer, one word of the vocabulary.
-        probability: the model's, in [0, 1].
-        sentences: the S sentences of the story that the memory held, the last ones if it was too long.
-        attention_weights: float32 `(K, S)`, row k: where hop k looked; what is missing to 1 was at nothing.
+        probability: its probability in the model, in [0, 1].
+        sentences: the S sentences of the story in the memory; the last ones if the story was too long.
+        attention_weights: float32 `(K, S)`, row k for hop k; a row may sum to less than 1.
     """
 
     text: str
@@ -30,11 +32,11 @@ class Answer:
     attention_weights: np.ndarray
 
 
-class QuestionAnswerer:
-    """Answers questions about a story: a `MemoryNetwork` and the words it knows.
+class QuestionAnswerer(Task):
+    """Answers questions about a story with a `MemoryNetwork` and a vocabulary.
 
-    Sentences are split into lower-case words, punctuation is left out. The vocabulary is closed: a word that
-    the model has not seen in training is an error, not a guess.
+    Sentences are split into lower-case words without punctuation. The vocabulary is closed: a word that did
+    not occur in training is an error.
 
     Args:
         model: a `MemoryNetwork`.
@@ -49,16 +51,16 @@ class QuestionAnswerer:
     >>> from keraszoo.text.vocabulary import Vocabulary
     >>> vocabulary = Vocabulary(["mary", "went", "home", "where", "is"])
     >>> answerer = QuestionAnswerer(MemoryNetwork(len(vocabulary), width=4), vocabulary)
-    >>> found = answerer.answer(["Mary went home."], "Where is Mary?")
-    >>> found.attention_weights.shape, found.text in vocabulary
+    >>> answer = answerer.answer(["Mary went home."], "Where is Mary?")
+    >>> answer.attention_weights.shape, answer.text in vocabulary
     ((3, 1), True)
     """
 
+    kind = "question answering"
+
     def __init__(self, model, vocabulary):
-        self.model = model
+        super().__init__(model)
         self.vocabulary = vocabulary
-        self.metrics = {}
-        self.about = {}
         if len(vocabulary) != model.vocabulary_size:
             raise KerasZooError(
                 f"the vocabulary has {len(vocabulary)} ids, the model {model.vocabulary_size}"
@@ -91,7 +93,7 @@ class QuestionAnswerer:
         """Answers many questions; the answers do not depend on each other.
 
         Args:
-            questions: list of `Question`; what they say of the answer is not looked at.
+            questions: list of `Question`; their own answers are ignored.
 
         Returns:
             List of `Answer`.
@@ -116,13 +118,13 @@ class QuestionAnswerer:
         return answers
 
     def error_rate(self, questions):
-        """The share of questions answered wrongly, in per cent.
+        """Returns the share of wrong answers, in per cent.
 
         Args:
             questions: list of `Question`, at least one.
 
         Returns:
-            float from 0 to 100. An answer that is not in the vocabulary is always missed.
+            float from 0 to 100. An answer outside the vocabulary always counts as wrong.
         """
         if not questions:
             raise DataError("questions: expected at least one, got none")
@@ -134,7 +136,7 @@ class QuestionAnswerer:
 
     @classmethod
     def for_questions(cls, questions, **sizes):
-        """An untrained answerer that knows the words of stories, questions and answers.
+        """Makes an untrained answerer that knows the words of stories, questions and answers.
 
         Args:
             questions: list of `Question`.
@@ -151,38 +153,37 @@ class QuestionAnswerer:
         sizes = {"memory_size": min(MEMORY, max(longest, 1)), **sizes}
         return cls(MemoryNetwork(len(vocabulary), **sizes), vocabulary)
 
-    def fit(self, questions, **settings):
-        """Trains as the paper does, from several random starts, and keeps the best.
+    def fit_run(self, train_data, validation, run):
+        """Trains as the paper does, from several random starts, and keeps the best; `fit` calls it.
 
-        Args:
-            questions: list of `Question`.
-            **settings: of `keraszoo.answering.training.train_answerer`, such as `restarts=3`.
+        The settings of `fit` are the fields of `keraszoo.answering.training.AnsweringSection`, such as
+        `restarts=3`. The validation data is a share of the questions. With a `directory`, `fit` saves the
+        result there. There are no checkpoints.
 
         Returns:
             List of dicts, one for each start: `seed`, `loss`, `validation_loss`, `error`, `validation_error`.
         """
-        from keraszoo.answering.training import train_answerer
+        if validation is not None or run.checkpoints is not None:
+            raise RecipeError(
+                "fit: a question answerer takes neither validation data, which is a share of the questions "
+                "(`validation_share`), nor checkpoints"
+            )
+        starts = train_answerer(self, train_data, run)
+        if run.directory is not None:
+            self.save_to_preset(run.directory)
+        return starts
 
-        return train_answerer(self, questions, **settings)
-
-    # --- directories
+    # --- what the base class asks for
 
     @classmethod
-    def from_preset(cls, name):
-        """Reads an answerer from a directory, or by the name of one that ships.
+    def _read(cls, directory):
+        return answerer_directory.read(cls, directory)
 
-        Raises:
-            PresetError: no such directory, a damaged one, or one of another kind.
-        """
-        return answerer_directory.read(cls, name)
+    def _contents(self):
+        return answerer_directory.contents(self)
 
-    def save_to_preset(self, directory):
-        """Writes the answerer to a directory, whole or not at all.
-
-        Raises:
-            PresetError: what stands there is not a model directory, or the disk refuses.
-        """
-        answerer_directory.write(self, directory)
+    def _settings(self):
+        return AnsweringSection
 
     # --- in between
 
@@ -198,8 +199,8 @@ class QuestionAnswerer:
                 story_rows[n, i, : len(ids[text])] = ids[text]
         asked = [self._ids(question.text) for question in questions]
         question_rows = np.zeros((len(questions), max(map(len, asked))), "int32")
-        for row, found in zip(question_rows, asked, strict=True):
-            row[: len(found)] = found
+        for row, ids in zip(question_rows, asked, strict=True):
+            row[: len(ids)] = ids
         return story_rows, question_rows
 
     def _ids(self, text):

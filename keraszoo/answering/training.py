@@ -1,142 +1,138 @@
-"""Training of memory networks: the paper's schedule, from several random starts."""
+"""Trains memory networks by the paper's schedule, from several random starts."""
 
 import math
+from typing import Annotated
 
 import keras
 import numpy as np
 from keras import ops
+from pydantic import Field
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.tasks.recipe_base import Count, Positive, Section
 
-ROWS_AT_A_TIME = 20_000  # questions handed to `fit` in one piece: several epochs of a small corpus
+ROWS_AT_A_TIME = 20_000  # questions of one call of Keras' `fit`: several epochs of a small corpus
 
 
-def train_answerer(
-    answerer,
-    questions,
-    epochs=100,
-    linear_epochs=20,
-    halve_every=25,
-    learning_rate=0.01,
-    batch_size=32,
-    clipnorm=40.0,
-    validation_share=0.1,
-    restarts=10,
-    seed=1,
-    jit_compile=True,
-    report=None,
-):
-    """Trains an answerer in place; see `QuestionAnswerer.fit`.
+class AnsweringSection(Section):
+    """The settings of `fit` of a question answerer.
 
-    Plain SGD on the sum of the losses of a batch, whose gradient is scaled down to `clipnorm`. First comes
-    the linear start: `linear_epochs` without the softmax of the hops; then `epochs` with it, in which the
-    learning rate is halved every so many. With a linear start both begin at half the learning rate. That
-    is done anew for each random start; the weights kept are those with the lowest mean loss on all
-    questions given, those of validation, which are not trained on, included.
+    `linear_epochs` come first, without the softmax of the hops (0: no linear start), then `epochs` with it.
+    The learning rate is halved every `halve_every` epochs and starts at half of `learning_rate` after a
+    linear start. `batch_size` counts questions. `clipnorm` bounds the norm of the gradient of all weights.
+    `validation_share` of the questions, drawn at random, is not trained on. Of `restarts` random starts, with
+    the seeds `seed`, `seed + 1` and so on, the best is kept. `jit_compile` compiles an update by XLA: some
+    seconds at the start, then less than half the time; never under PyTorch.
+    """
+
+    epochs: Count = 100
+    linear_epochs: Annotated[int, Field(ge=0)] = 20
+    halve_every: Count = 25
+    learning_rate: Positive = 0.01
+    batch_size: Count = 32
+    clipnorm: Positive = 40.0
+    validation_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    restarts: Count = 10
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    jit_compile: bool = True
+
+
+def train_answerer(answerer, questions, run):
+    """Trains an answerer in place; see `QuestionAnswerer.fit_run`.
+
+    Plain SGD minimises the sum of the losses of a batch, with the gradient clipped. Each random start has its
+    linear start and its epochs. The weights with the lowest mean loss on all questions, including those of
+    the validation, are kept.
 
     Departures: the paper ends the linear start when the validation loss stops falling; here it has a fixed
-    length, as in the authors' code. The paper picks by the training loss alone.
+    length, as in the authors' code. The paper selects by the training loss alone.
+
+    This is not the training path of the other tasks: an update is so small that Keras must run several
+    epochs of them in one call of `fit` (`steps_per_execution`) on arrays in memory, and every start must use
+    the same compiled program.
 
     Args:
         answerer: a `QuestionAnswerer`.
         questions: list of `Question`.
-        epochs: with the softmax.
-        linear_epochs: without it, before; 0: no linear start.
-        halve_every: epochs after which the learning rate is halved.
-        learning_rate: eta, half of which is used with a linear start.
-        batch_size: questions of an update; what is left over of an epoch is left out of it.
-        clipnorm: longest gradient, over all weights together.
-        validation_share: of the questions, drawn at random, in (0, 1).
-        restarts: random starts.
-        seed: of the first start; the next has the next.
-        jit_compile: have XLA compile an update: some seconds at the start, and then less than half the time;
-            never under PyTorch.
-        report: called with the dict of each start when it is over.
+        run: a `Run` with an `AnsweringSection`. Its callbacks are passed to each call of Keras' `fit`.
 
     Returns:
         List of dicts, one for each start: `seed`; `loss` and `validation_loss`, in nats a question; `error`
         and `validation_error`, in per cent.
 
     Raises:
-        KerasZooError: a setting is out of range, or training diverged from every start.
-        DataError: there are fewer questions than make one batch and one for validation.
+        KerasZooError: training diverged from every start.
+        DataError: the questions do not fill one batch and a validation.
     """
-    _check_counts(epochs=epochs, halve_every=halve_every, batch_size=batch_size, restarts=restarts)
-    if not isinstance(linear_epochs, int) or linear_epochs < 0:
-        raise KerasZooError(f"linear_epochs: expected 0 or a positive integer, got {linear_epochs!r}")
-    if not 0 < validation_share < 1:
-        raise KerasZooError(f"validation_share: expected a number between 0 and 1, got {validation_share!r}")
-    for name, value in (("learning_rate", learning_rate), ("clipnorm", clipnorm)):
-        if not value > 0:
-            raise KerasZooError(f"{name}: expected a number above 0, got {value!r}")
+    settings = run.settings
     arrays = _arrays(answerer, questions)
-    order = np.random.default_rng(seed).permutation(len(questions))
-    held_out = order[: max(1, round(validation_share * len(questions)))]
+    order = np.random.default_rng(settings.seed).permutation(len(questions))
+    held_out = order[: max(1, round(settings.validation_share * len(questions)))]
     train = order[len(held_out) :]
-    steps = len(train) // batch_size
+    steps = len(train) // settings.batch_size
     if steps == 0:
-        raise DataError(f"expected more than {batch_size} questions, got {len(questions)}")
+        raise DataError(f"expected more than {settings.batch_size} questions, got {len(questions)}")
 
     model = answerer.model
-    together = _epochs_together(epochs, linear_epochs, len(train))
-    rate = _schedule(learning_rate, epochs, linear_epochs, halve_every, steps)
-    optimizer = keras.optimizers.SGD(rate, global_clipnorm=clipnorm)
+    together = _epochs_together(settings, len(train))
+    optimizer = keras.optimizers.SGD(_schedule(settings, steps), global_clipnorm=settings.clipnorm)
     backend = keras.backend.backend()
     model.compile(
         optimizer,
         keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum"),
-        jit_compile=jit_compile and backend != "torch",
+        jit_compile=settings.jit_compile and backend != "torch",
         steps_per_execution=steps * together if backend == "tensorflow" else 1,
     )
     optimizer.build(model.trainable_variables)
     starts, best = [], None
-    for start_seed in range(seed, seed + restarts):
-        _start_anew(model, optimizer, start_seed)
+    for start_seed in range(settings.seed, settings.seed + settings.restarts):
+        _restart(model, optimizer, start_seed)
         draw = np.random.default_rng(start_seed)
-        for epoch in range(0, linear_epochs + epochs, together):
-            model.linear.assign(float(epoch < linear_epochs))
-            rows = np.concatenate([draw.permutation(train)[: steps * batch_size] for _ in range(together)])
+        for epoch in range(0, settings.linear_epochs + settings.epochs, together):
+            model.linear.assign(float(epoch < settings.linear_epochs))
+            used = steps * settings.batch_size
+            rows = np.concatenate([draw.permutation(train)[:used] for _ in range(together)])
             story, question, answers = (array[rows] for array in arrays)
-            model.fit((story, question), answers, batch_size=batch_size, shuffle=False, verbose=0)
+            model.fit(
+                (story, question),
+                answers,
+                batch_size=settings.batch_size,
+                shuffle=False,
+                callbacks=run.callbacks,
+                verbose=run.verbose or 0,
+            )
         start = {"seed": start_seed, **_figures(model, arrays, train)}
         start |= {f"validation_{name}": value for name, value in _figures(model, arrays, held_out).items()}
         starts.append(start)
-        if report is not None:
-            report(start)
         total = start["loss"] * len(train) + start["validation_loss"] * len(held_out)
         if math.isfinite(total) and (best is None or total < best[0]):
             best = total, start, model.get_weights()
     if best is None:
-        raise KerasZooError("training diverged from every start; take a lower learning rate")
+        raise KerasZooError("training diverged from every start; use a lower learning_rate")
     model.set_weights(best[2])
-    answerer.metrics["training"] = {"questions": len(train), "restarts": restarts, **best[1]}
+    answerer.metrics["training"] = {"questions": len(train), "restarts": settings.restarts, **best[1]}
     return starts
 
 
-def _check_counts(**counts):
-    for name, value in counts.items():
-        if not isinstance(value, int) or value < 1:
-            raise KerasZooError(f"{name}: expected a positive integer, got {value!r}")
-
-
 def _arrays(answerer, questions):
-    """Story, question and answer ids, all of one length."""
+    """Arrays of story, question and answer ids."""
     if not questions:
         raise DataError("questions: expected at least one, got none")
     answers = answerer.vocabulary.ids([question.answer for question in questions])
     return *answerer.encode(questions), np.array(answers, "int32")
 
 
-def _epochs_together(epochs, linear_epochs, questions):
-    """How many epochs one call of `fit` runs: it costs as much as some hundred updates of a small model."""
-    common = math.gcd(epochs, linear_epochs) if linear_epochs else epochs
-    fitting = [n for n in range(1, common + 1) if common % n == 0 and n * questions <= ROWS_AT_A_TIME]
-    return max(fitting, default=1)
+def _epochs_together(settings, questions):
+    """The number of epochs in one call of `fit`, which costs as much as some hundred updates."""
+    common = math.gcd(settings.epochs, settings.linear_epochs)
+    divisors = [n for n in range(1, common + 1) if common % n == 0 and n * questions <= ROWS_AT_A_TIME]
+    return max(divisors, default=1)
 
 
-def _schedule(learning_rate, epochs, linear_epochs, halve_every, steps):
-    rate = learning_rate / 2 if linear_epochs else learning_rate
-    borders = list(range(linear_epochs + halve_every, linear_epochs + epochs, halve_every))
+def _schedule(settings, steps):
+    linear = settings.linear_epochs
+    rate = settings.learning_rate / 2 if linear else settings.learning_rate
+    borders = list(range(linear + settings.halve_every, linear + settings.epochs, settings.halve_every))
     if not borders:
         return rate
     return keras.optimizers.schedules.PiecewiseConstantDecay(
@@ -144,14 +140,14 @@ def _schedule(learning_rate, epochs, linear_epochs, halve_every, steps):
     )
 
 
-def _start_anew(model, optimizer, seed):
-    """Gives a compiled model the weights of a new one, so that nothing is compiled twice."""
+def _restart(model, optimizer, seed):
+    """Gives a compiled model new random weights, so that nothing is compiled twice."""
     keras.utils.set_random_seed(seed)
     new = type(model).from_config(model.get_config())
     new.build()
     model.set_weights(new.get_weights())
     model.seed_generator.state.assign(new.seed_generator.state)
-    optimizer.iterations.assign(0)  # plain SGD remembers nothing else
+    optimizer.iterations.assign(0)  # plain SGD has no other state
 
 
 def _figures(model, arrays, rows, batch_size=500):

@@ -56,7 +56,7 @@ def train(
 
     A run that was stopped, by Ctrl-C or in any other way, goes on where it was: give the same command again.
     """
-    from keraszoo.tasks.recipe_tasks import read_recipe, run
+    from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
     overrides = list(set_ or [])
     if output is not None:
@@ -67,7 +67,7 @@ def train(
     with console.results() as write:
         console.import_tensorflow()
         if seeds is None:
-            run(checked)
+            run_recipe(checked)
             write([checked.output])
         else:
             from keraszoo.tasks.seeds import run_seeds

@@ -1,15 +1,31 @@
-"""Search over `step(tokens, state)` and a state; it knows no model and no text."""
+"""Search over `step(tokens, state)` and a state; it knows no model and no text.
 
-from keraszoo.search.beam import beam_search
-from keraszoo.search.greedy import greedy_search
-from keraszoo.search.hypotheses import Hypotheses
-from keraszoo.search.loop import cache_lengths
-from keraszoo.search.options import SearchOptions
+The names below are imported on first use, so that recipes read `SearchOptions` without importing Keras.
+"""
 
-__all__ = ["Hypotheses", "SearchOptions", "beam_search", "cache_lengths", "greedy_search", "search"]
+import importlib
+
+_NAMES = {
+    "Hypotheses": "hypotheses",
+    "SearchOptions": "options",
+    "beam_search": "beam",
+    "cache_lengths": "loop",
+    "greedy_search": "greedy",
+}
+
+__all__ = [*_NAMES, "search"]
+
+
+def __getattr__(name):
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"keraszoo.search.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'keraszoo.search' has no attribute {name!r}")
 
 
 def search(step, state, options, **arguments):
-    """Beam search, or greedy search and sampling where the beam is of one: see `greedy_search`."""
+    """Runs beam search, or greedy search and sampling for a beam of one; see `greedy_search`."""
+    from keraszoo.search.beam import beam_search
+    from keraszoo.search.greedy import greedy_search
+
     function = greedy_search if options.beam_width == 1 else beam_search
     return function(step, state, options, **arguments)

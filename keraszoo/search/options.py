@@ -1,6 +1,7 @@
 """What a search may be told."""
 
 import dataclasses
+import difflib
 
 from keraszoo.errors import KerasZooError
 
@@ -10,6 +11,17 @@ KINDS = {
     float: ((int, float), "a number"),
     str: (str, "a string"),
 }
+LEAST = {  # the smallest value of an option
+    "beam_width": 1,
+    "num_hypotheses": 1,
+    "max_length": 1,
+    "min_length": 0,
+    "length_penalty": 0,
+    "coverage_penalty": 0,
+    "no_repeat_ngram": 0,
+    "top_k": 0,
+}
+NORMALIZATIONS = ("length", "gnmt")
 DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # what sampling alone reads
 
 
@@ -64,22 +76,13 @@ class SearchOptions:
             value, (types, kind) = getattr(self, field.name), KINDS[type(field.default)]
             if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
                 raise KerasZooError(f"{field.name} must be {kind}. Received: {value!r}")
-        bounds = {
-            "beam_width": (1, None),
-            "num_hypotheses": (1, self.beam_width),
-            "max_length": (1, None),
-            "min_length": (0, self.max_length - 1),
-            "no_repeat_ngram": (0, None),
-            "top_k": (0, None),
-            "length_penalty": (0, None),
-            "coverage_penalty": (0, None),
-        }
-        for name, (low, high) in bounds.items():
-            value = getattr(self, name)
+        highest = {"num_hypotheses": self.beam_width, "min_length": self.max_length - 1}
+        for name, low in LEAST.items():
+            value, high = getattr(self, name), highest.get(name)
             wanted = f"at least {low}" if high is None else f"from {low} to {high}"
             if not low <= value or (high is not None and value > high):
                 raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
-        if self.normalization not in ("length", "gnmt"):
+        if self.normalization not in NORMALIZATIONS:
             raise KerasZooError(f'normalization must be "length" or "gnmt". Received: {self.normalization!r}')
         if not self.temperature > 0:
             raise KerasZooError(f"temperature must be above 0. Received: {self.temperature!r}")
@@ -102,9 +105,12 @@ class SearchOptions:
             KerasZooError: if there is no such option, or its value is out of range.
         """
         changes = {name: value for name, value in changes.items() if value is not None}
-        unknown = sorted(set(changes) - {field.name for field in dataclasses.fields(self)})
-        if unknown:
-            raise KerasZooError(f"There is no search option {unknown[0]!r}.")
+        known = [field.name for field in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
+                raise KerasZooError(f"There is no search option {name!r}, {hint}")
         if changes.get("sampling"):
             changes.setdefault("beam_width", 1)
         if changes.get("sampling") is False:

@@ -1,13 +1,9 @@
-"""An untrained tagger made of a corpus, of word vectors and of a model's sizes."""
+"""Makes an untrained tagger from a corpus, word vectors and a model's sizes."""
 
-import inspect
-
-from keraszoo import models
 from keraszoo.errors import DataError, RecipeError
-from keraszoo.tagging.entity_tagger import vocabulary_sizes
-from keraszoo.tagging.recipe import TAGGING_MODELS, TAGGING_PRESETS
-from keraszoo.tasks.recipe_errors import suggestion
-from keraszoo.text.tagging_features import TaggingVocabulary
+from keraszoo.messages import suggestion
+from keraszoo.tasks.model_names import MODELS, model_arguments, model_classes
+from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF
 
@@ -20,37 +16,24 @@ OPTIONS = {
 }
 
 
-def make_tagger(cls, sentences, vectors=None, model="recurrent", preset=None, options=None):
-    """Makes a tagger that knows the tags, words and characters of sentences.
+def make_tagger(cls, sentences, vectors, model, options):
+    """Makes an `EntityTagger` of class `cls`; see `EntityTagger.for_sentences`.
 
     Args:
         cls: `EntityTagger`.
         sentences: list of `TaggedSentence`.
-        vectors: `WordVectors`; `None`: the model learns vectors of the words that occur.
-        model: `"attention"`, `"recurrent"` or `"transformer"`.
-        preset: of the model's sizes; `None`: the first of `TAGGING_PRESETS`.
-        options: dict with any of
-
-            - `scheme`: of the tags that the model predicts, `"IOB2"` or `"BIOES"`;
-            - `constrain`: where the scheme holds, `"decode"`, `"both"` or `"none"`;
-            - `keep`: `"corpus"`, the vectors that a word of the sentences makes use of, or `"all"`;
-            - `backoff`: the chain by which a word finds its vector;
-            - `token_rules`: how raw text is cut into words, a key of `keraszoo.text.tokens.TOKEN_RULES`;
-              `None`: as the sentences are;
-
-            and of the arguments of the model's constructor.
-
-    Returns:
-        A `cls`.
+        vectors: `WordVectors` or None.
+        model: (name in a recipe, preset or None).
+        options: dict of the options and the arguments of the model's constructor.
 
     Raises:
         DataError: no sentence, or no entity in any.
         RecipeError: an unknown model, preset or option.
     """
-    arguments = dict(options or {})
-    given = {name: arguments.pop(name, default) for name, default in OPTIONS.items()}
-    kind = model_kind(model)
-    _check_arguments(kind, arguments)
+    name, preset = model
+    arguments = dict(options)
+    given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
+    kind = _checked_kind(name, arguments)
     tokens = {token for sentence in sentences for token in sentence.tokens}
     if vectors is not None and given["keep"] == "corpus":
         vectors = vectors.restrict(sorted(tokens), given["backoff"])
@@ -73,7 +56,7 @@ def make_tagger(cls, sentences, vectors=None, model="recurrent", preset=None, op
     else:
         sizes["vector_width"] = vectors.width
     try:
-        made = kind.preset(preset or TAGGING_PRESETS[model][0], **{**sizes, **arguments})
+        made = kind.preset(preset or MODELS["tagging"][name][1], **{**sizes, **arguments})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
     if vectors is not None:
@@ -81,31 +64,24 @@ def make_tagger(cls, sentences, vectors=None, model="recurrent", preset=None, op
     return cls(made, vocabulary)
 
 
-def model_arguments(kind):
-    """Names of the arguments of a model's constructor that a recipe may override."""
-    names = set()
-    for base in (kind, models.TaggingModel):
-        names.update(inspect.signature(base).parameters)
-    set_here = {
-        "num_tags",
-        "vocabulary_size",
-        "character_vocabulary_size",
-        "casing_size",
-        "allowed",
-        "constrain",
+def vocabulary_sizes(vocabulary):
+    """Returns the sizes of a vocabulary, a dict by the names of a `TaggingModel`'s arguments."""
+    return {
+        "num_tags": len(vocabulary.tags),
+        "vocabulary_size": len(vocabulary.words) + 2,  # padding and the unknown word
+        "character_vocabulary_size": len(vocabulary.characters) + 2,
+        "casing_size": len(CASINGS) + 1,
     }
-    return sorted(names - {"kwargs"} - set_here) + ["dtype"]
 
 
-def model_kind(model):
-    """The class of a model by its name in a recipe; RecipeError if there is none."""
-    if model not in TAGGING_MODELS:
-        raise RecipeError(f"model: there is no {model!r}{suggestion(model, list(TAGGING_MODELS))}")
-    return getattr(models, TAGGING_MODELS[model])
-
-
-def _check_arguments(kind, arguments):
+def _checked_kind(name, arguments):
+    """The class of a model by its name in a recipe, whose constructor must accept the arguments."""
+    classes = model_classes("tagging")
+    if name not in classes:
+        raise RecipeError(f"model: there is no {name!r}{suggestion(name, list(classes))}")
+    kind = classes[name]
     allowed = model_arguments(kind)
-    for name in arguments:
-        if name not in allowed:
-            raise RecipeError(f"model: {kind.__name__} has no argument {name!r}{suggestion(name, allowed)}")
+    for key in arguments:
+        if key not in allowed:
+            raise RecipeError(f"model: {kind.__name__} has no argument {key!r}{suggestion(key, allowed)}")
+    return kind

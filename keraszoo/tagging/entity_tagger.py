@@ -4,22 +4,23 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging import directory as tagger_directory
+from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.compiled_tagger import CompiledTagger, tags_alone
 from keraszoo.tagging.length_batches import length_batches
 from keraszoo.tagging.results import TaggedTokens, tagged_text
+from keraszoo.tagging.training import make_data, sentences_of
+from keraszoo.tasks.task import Task
 from keraszoo.text.tag_schemes import convert
-from keraszoo.text.tagging_features import CASINGS
 from keraszoo.text.tokens import Token, split_sentences, tokenize
 
 BATCH_TOKENS = 8192
 
 
-class EntityTagger:
-    """Finds named entities: a `TaggingVocabulary` in front of a `TaggingModel`.
+class EntityTagger(Task):
+    """Finds named entities with a `TaggingVocabulary` and a `TaggingModel`.
 
-    Text is cut into sentences and words by `keraszoo.text.tokens`; every character keeps its place. Words
-    that something else has cut are tagged by `tag_tokens`. A sentence may be of any length: none is cut, and
-    a long one is tagged alone.
+    `keraszoo.text.tokens` splits text into sentences and words; entities refer to characters of the text.
+    `tag_tokens` tags text that is already split. A sentence may have any length.
 
     Args:
         model: a `TaggingModel`.
@@ -39,16 +40,15 @@ class EntityTagger:
     [2, 0]
     """
 
+    kind = "tagging"
+
     def __init__(self, model, vocabulary):
-        self.model = model
+        super().__init__(model)
         self.vocabulary = vocabulary
-        self.metrics = {}
-        self.recipe = None
-        self.about = {}
         for name, size in vocabulary_sizes(vocabulary).items():
             used = model.sizes[name]
             if used is not None and used != size:
-                raise KerasZooError(f"the vocabulary makes a {name} of {size}, but the model has {used}")
+                raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:
             model.build()
         self.compiled_tagger = CompiledTagger(model, vocabulary)
@@ -61,21 +61,21 @@ class EntityTagger:
 
         Args:
             texts: str, or list of str; a text without a word has no entities.
-            batch_tokens: how many tokens are tagged at a time, padding counted, those of sentences of like
-                length together; the result does not depend on it.
+            batch_tokens: tokens tagged at a time, with padding, of sentences grouped by length; the result
+                does not depend on it.
 
         Returns:
             List of `Entity`; or a list of such lists, one for each text.
 
         Raises:
-            KerasZooError: if `texts` is neither.
+            KerasZooError: `texts` is neither.
         """
         if isinstance(texts, str):
             return self.tag([texts], batch_tokens)[0]
-        return [found.entities for found in self.tag_details(texts, batch_tokens)]
+        return [tagged.entities for tagged in self.tag_details(texts, batch_tokens)]
 
     def tag_details(self, texts, batch_tokens=BATCH_TOKENS):
-        """Finds the entities of texts, and says how every word was tagged and where the model looked.
+        """Finds the entities of texts, with the tag, probability and attention of every word.
 
         Args:
             texts: list of str.
@@ -94,7 +94,7 @@ class EntityTagger:
         ]
 
     def tag_tokens(self, sentences, batch_tokens=BATCH_TOKENS):
-        """Tags sentences that are cut into words already.
+        """Tags sentences that are already split into words.
 
         Args:
             sentences: list of lists of str; an empty one has no tags.
@@ -104,15 +104,15 @@ class EntityTagger:
             List of lists of str: valid IOB2 tags, one for each word.
 
         Raises:
-            KerasZooError: if `sentences` is something else.
+            KerasZooError: `sentences` is something else.
         """
         results = [[] for _ in sentences]
-        for i, tags in self._found(sentences, batch_tokens, self.compiled_tags):
+        for i, tags in self._tagged(sentences, batch_tokens, self.compiled_tags):
             results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
         return results
 
     def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS):
-        """Tags sentences of words, and says how sure the model was and where it looked.
+        """Tags sentences of words, with probabilities and attention weights.
 
         Args: as for `tag_tokens`.
 
@@ -121,7 +121,7 @@ class EntityTagger:
         """
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
-        for i, tags, probabilities, *weights in self._found(sentences, batch_tokens, self.compiled_tagger):
+        for i, tags, probabilities, *weights in self._tagged(sentences, batch_tokens, self.compiled_tagger):
             tags = list(convert(tags, self.vocabulary.scheme, "IOB2"))
             results[i] = TaggedTokens(
                 list(sentences[i]), tags, probabilities, weights[0] if weights else None
@@ -129,11 +129,11 @@ class EntityTagger:
         return results
 
     def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS):
-        """Tags sentences and scores that against their tags.
+        """Tags sentences and compares the result with their tags.
 
         Args:
             sentences: a `TaggedCorpus`, or a list of `TaggedSentence`.
-            known: a training corpus, for scores of entities that are in it and of those that are not.
+            known: a training corpus, for separate scores of entities that occur in it and others.
             batch_tokens: as for `tag`.
 
         Returns:
@@ -144,147 +144,80 @@ class EntityTagger:
         sentences = sentences_of(sentences)
         tokens = [list(sentence.tokens) for sentence in sentences]
         predicted = [[] for _ in tokens]
-        for i, tags in self._found(tokens, batch_tokens, self.compiled_tags):
-            predicted[i] = tags  # as the model gave them: invalid ones are counted, not mended
+        for i, tags in self._tagged(tokens, batch_tokens, self.compiled_tags):
+            predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
         known = None if known is None else known_entities(sentences_of(known))
         gold = [sentence.tags for sentence in sentences]
         return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
-
-    def require_attention(self, wanted="attention weights"):
-        """Raises KerasZooError if the model attends to nothing, and so has not what is wanted."""
-        if not self.model.attends:
-            raise KerasZooError(f"{type(self.model).__name__} attends to nothing: it has no {wanted}")
 
     # --- training
 
     @classmethod
     def for_sentences(cls, sentences, vectors=None, model="recurrent", preset=None, **options):
-        """An untrained tagger that knows the tags, words and characters of sentences.
+        """Makes an untrained tagger that knows the tags, words and characters of sentences.
 
         Args:
-            sentences: a `TaggedCorpus` or list of `TaggedSentence`: those to be trained on and, where vectors
-                of the words that occur alone are kept, those to be tagged later.
-            vectors: `WordVectors` for words, kept as they are unless the preset trains them on; `None`: the
-                model learns its own.
+            sentences: a `TaggedCorpus` or list of `TaggedSentence`: the training data and, if vectors of
+                their words are to be kept, sentences to tag later.
+            vectors: `WordVectors`, not trained unless the preset says so; `None`: the model learns its own.
             model: `"attention"`, `"recurrent"` or `"transformer"`.
-            preset: of the model's sizes; `None`: the one that a recipe takes, `"strong"` of `"recurrent"`.
-            **options: see `keraszoo.tagging.building.make_tagger`; what it does not know are
-                arguments of the model's constructor, such as `dropout=0.3`.
-        """
-        from keraszoo.tagging.building import make_tagger
+            preset: name of the model's sizes; `None`: the default of recipes, `"strong"` for `"recurrent"`.
+            **options: arguments of the model's constructor, such as `dropout=0.3`, and
 
-        return make_tagger(cls, sentences_of(sentences), vectors, model, preset, options)
-
-    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
-        """Trains the model on tagged sentences.
-
-        Args:
-            train: a `TaggedCorpus` or list of `TaggedSentence`.
-            validation: the same; its strict F1 picks the weights that are kept.
-            directory: where the tagger is saved whenever it is the best so far, and at the end; `None`:
-                nowhere.
-            checkpoints: a folder in which the run is saved, so that the same call goes on where it was
-                stopped; it is deleted when the run is over. `None`: none are made.
-            **settings: fields of a recipe's `training` section, such as `epochs=10`, `batch_tokens=1024` or
-                `optimizer={"learning_rate": 1e-3}`.
+                - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
+                - `constrain`: where the scheme is enforced, `"decode"`, `"both"` or `"none"`;
+                - `keep`: `"corpus"`, the vectors that a word of the sentences uses, or `"all"`;
+                - `backoff`: the sequence of forms by which a word finds its vector;
+                - `token_rules`: how text is split into words, a key of `keraszoo.text.tokens.TOKEN_RULES`;
+                  `None`: as in the sentences.
 
         Returns:
-            A `keras.callbacks.History`.
+            An `EntityTagger`.
 
         Raises:
-            RecipeError: an unknown setting, or one out of range; or `checkpoints` of a run that began
-                otherwise.
-            DataError: no sentence, or a tag that the tagger does not have.
-            KeyboardInterrupt, SystemExit: with `checkpoints`, after Ctrl-C or SIGTERM, when the step in hand
-                is made and the run saved.
+            DataError: no sentence, or no entity in any.
+            RecipeError: an unknown model, preset or option.
         """
-        from keraszoo.tagging.training import train_tagger
+        return make_tagger(cls, sentences_of(sentences), vectors, (model, preset), options)
 
-        validation = None if validation is None else sentences_of(validation)
-        return train_tagger(self, sentences_of(train), validation, directory, settings, checkpoints)
-
-    # --- directories
+    # --- what the base class asks for
 
     @classmethod
-    def from_preset(cls, name):
-        """Reads a tagger from a directory, or by the name of one that ships.
+    def _read(cls, directory):
+        return tagger_directory.read(cls, directory)
 
-        Raises:
-            PresetError: no such directory, a damaged one, or one of another kind.
-        """
-        return tagger_directory.read(cls, name)
+    def _contents(self):
+        return tagger_directory.contents(self)
 
-    def save_to_preset(self, directory, dtype=None):
-        """Writes the tagger to a directory, whole or not at all.
+    def _settings(self):
+        from keraszoo.tagging.recipe import TaggerTrainingSection
 
-        Args:
-            directory: a new one, or one of an earlier model, which is replaced.
-            dtype: `"float16"` stores weights and vectors in half precision, at half the size; `None`: as they
-                are. They are loaded as float32 in either case.
+        return TaggerTrainingSection
 
-        Raises:
-            PresetError: what stands there is not a model directory, or the disk refuses.
-        """
-        tagger_directory.write(self, directory, dtype)
+    def _data(self, train, validation, run):
+        return make_data(self, train, validation, run)
 
-    def export(self, directory):
-        """Writes a SavedModel that turns strings into entities and needs neither Keras nor keraszoo.
+    def _exporter(self):
+        from keraszoo.tagging.export import export_tagger, verify_export
 
-        Its signatures are listed in `keraszoo.tagging.export`.
-
-        Args:
-            directory: a new one, or an earlier export, which is replaced.
-
-        Raises:
-            KerasZooError: another backend than TensorFlow, or a disk that refuses.
-        """
-        from keraszoo.tagging.export import export_tagger
-
-        export_tagger(self, directory)
-
-    def verify_export(self, directory, texts):
-        """Tags with an exported SavedModel in a process of its own and compares all that it says.
-
-        Args:
-            directory: what `export` wrote.
-            texts: list of str.
-
-        Returns:
-            How many texts were compared; all are tagged alike.
-
-        Raises:
-            KerasZooError: for the first that is not.
-        """
-        from keraszoo.tagging.export import verify_export
-
-        return verify_export(self, directory, texts)
+        return export_tagger, verify_export
 
     # --- in between
 
-    def _found(self, sentences, batch_tokens, compiled):
-        """Tags the sentences that have a word; yields number, tags and whatever else a program gives."""
+    def _tagged(self, sentences, batch_tokens, compiled):
+        """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""
         _check_sentences(sentences)
         names = self.vocabulary.tags
         for indices in length_batches(list(map(len, sentences)), batch_tokens):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
-            found = compiled({name: encoded[name] for name in self.model.features})
+            outputs = compiled({name: encoded[name] for name in self.model.features})
             for row, i in enumerate(indices):
-                tags, *others = (part[row, : len(sentences[i])] for part in found)
+                tags, *others = (part[row, : len(sentences[i])] for part in outputs)
                 yield i, [names[tag] for tag in tags.tolist()], *others
 
 
-def vocabulary_sizes(vocabulary):
-    """What a `TaggingModel` must know of its vocabulary, by the names of its arguments."""
-    return {
-        "num_tags": len(vocabulary.tags),
-        "vocabulary_size": len(vocabulary.words) + 2,  # padding and the unknown word
-        "character_vocabulary_size": len(vocabulary.characters) + 2,
-        "casing_size": len(CASINGS) + 1,
-    }
-
-
 def sentence_tokens(text, rules="words"):
-    """Cuts a text into sentences, and these into tokens: lists of `Token`, placed in the whole text.
+    """Splits a text into sentences of `Token`s, with their places in the whole text.
 
     Example:
 
@@ -296,11 +229,6 @@ def sentence_tokens(text, rules="words"):
         for sentence in split_sentences(text)
         if (tokens := tokenize(sentence.text, rules))
     ]
-
-
-def sentences_of(corpus):
-    """The sentences of a `TaggedCorpus`, or of a list of `TaggedSentence`, as a list."""
-    return list(getattr(corpus, "sentences", corpus))
 
 
 def _check_texts(texts):

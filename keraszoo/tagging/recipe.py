@@ -1,4 +1,4 @@
-"""A recipe of a tagger: everything that decides what a training run makes, checked before it starts.
+"""The recipe of a tagger: one YAML file with everything that decides a training run.
 
     task: tagging
     data:
@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import (
     BaseModelSection,
     BaseRecipe,
@@ -29,19 +30,6 @@ from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
-TAGGING_MODELS = {
-    "attention": "AttentionTagger",
-    "recurrent": "RecurrentTagger",
-    "transformer": "TransformerTagger",
-}
-
-# The names in their `presets`, the first the one that a recipe takes if it names none.
-TAGGING_PRESETS = {
-    "attention": ["base", "bidirectional", "tiny"],
-    "recurrent": ["strong", "plain", "tiny", "lample", "ma_hovy"],
-    "transformer": ["small", "tiny"],
-}
-
 
 def _listed(value):
     return [value] if isinstance(value, str) else value
@@ -52,11 +40,11 @@ Column = Annotated[int | str, Field(union_mode="left_to_right")]
 
 
 class TaggedDataSection(Section):
-    """The corpora: a file or a list of files each, of CoNLL columns or, if they end in .jsonl, of JSON lines.
+    """The corpora: one file or a list of files each, of CoNLL columns or, for names in .jsonl, of JSON lines.
 
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
-    null` is any blank, `scheme: null` the tag scheme that is found in the training files. `token_rules` are
-    those by which the texts of JSON lines are cut into words.
+    null` is any blank, `scheme: null` the tag scheme detected in the training files. `token_rules` split the
+    texts of JSON lines into words.
     """
 
     train: Files
@@ -70,11 +58,11 @@ class TaggedDataSection(Section):
 
 
 class VectorsSection(Section):
-    """Word vectors that are brought along, and kept as they are unless the model trains them on.
+    """Pretrained word vectors, which stay fixed unless the model trains them.
 
-    `keep: corpus` takes those that a word of the corpora (validation and test included) can use by the
-    `backoff` chain; `keep: all` takes all, for text of which nothing is known yet. `file` is a path, or the
-    name of vectors that ship.
+    `keep: corpus` keeps those that a word of the corpora (validation and test included) can use by the
+    `backoff` sequence; `keep: all` keeps all, for unknown text. `file` is a path or the name of shipped
+    vectors.
     """
 
     file: PathOrName
@@ -89,10 +77,10 @@ class VectorsSection(Section):
 
 
 class TagsSection(Section):
-    """The tags that the model predicts; whatever they are, IOB2 is read and given.
+    """The tags that the model predicts; input and output are always IOB2.
 
-    `constraints` says where sequences that the scheme forbids are ruled out: when tags are chosen, also in
-    the loss of a CRF, or nowhere.
+    `constraints` says where sequences that the scheme forbids are excluded: when tags are chosen, also in the
+    loss of a CRF, or nowhere.
     """
 
     scheme: Literal["IOB2", "BIOES"] = "IOB2"
@@ -106,13 +94,13 @@ class TaggingModelSection(BaseModelSection):
     characters, casing and a CRF; `transformer` an encoder of Vaswani 2017.
     """
 
-    presets = TAGGING_PRESETS
+    task = "tagging"
 
-    name: Literal[*TAGGING_MODELS] = "recurrent"
+    name: Literal[*MODELS["tagging"]] = "recurrent"
 
 
 class TaggerOptimizerSection(OptimizerSection):
-    """Adam, at a constant rate unless said otherwise; the schedules are those of `OptimizerSection`."""
+    """Adam, by default at a constant rate; the schedules are those of `OptimizerSection`."""
 
     schedule: Literal["transformer", "inverse_sqrt", "constant"] = "constant"
     beta_2: Fraction = 0.999
@@ -121,9 +109,9 @@ class TaggerOptimizerSection(OptimizerSection):
 
 
 class TaggerTrainingSection(FitSection):
-    """How `fit` of a tagger runs.
+    """The settings of `fit` of a tagger.
 
-    `monitor` says what picks the weights that are kept: the strict F1 of the held-out entities, or the loss.
+    `monitor` is the figure that selects the weights: the strict F1 of the held-out entities, or the loss.
     """
 
     batch_tokens: Count = 1024
@@ -134,10 +122,10 @@ class TaggerTrainingSection(FitSection):
 
 
 class TaggerRecipe(BaseRecipe):
-    """Everything that decides what a training run of a tagger makes.
+    """Everything that decides a training run of a tagger.
 
-    Files are `str`; a path that is relative in a recipe file is meant from where that file lies, `~` is the
-    home directory and `${NAME}` an environment variable, `${NAME:-other}` with a value for where it is unset.
+    Files are `str`. A relative path in a recipe file starts from the folder of that file, `~` is the home
+    directory, `${NAME}` an environment variable, and `${NAME:-other}` one with a default value.
 
     Example:
 

@@ -1,70 +1,33 @@
-"""A training run from a tagger's recipe: corpora, vectors, model, training, scores, directory."""
-
-import time
+"""Prepares the run of a tagger's recipe: corpora, word vectors and an untrained tagger."""
 
 import keras
 
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say, show
-from keraszoo.tagging.building import model_arguments, model_kind
 from keraszoo.tagging.entity_tagger import EntityTagger
-from keraszoo.tagging.training import train_tagger
-from keraszoo.tasks.resuming import resumable
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
 
 
-def run_tagger_recipe(recipe):
-    """Trains a tagger as a recipe says and writes its directory.
-
-    The run can be stopped at any time and is taken up by the next call; see `resumable`.
+def prepare(recipe, checkpoints):
+    """Makes what a run needs; see `keraszoo.tasks.recipe_runs.run_recipe`.
 
     Args:
         recipe: a `TaggerRecipe`.
+        checkpoints: the open `Checkpoints` of the run.
 
     Returns:
-        The `EntityTagger`, with the figures of the run in `metrics`.
-
-    Raises:
-        KerasZooError: whatever in the recipe, the corpora or the vectors is not as it should be.
+        `(tagger, train, validation, test)`: an untrained `EntityTagger`, a `TaggedCorpus`, one or None, and
+        the arguments of `evaluate` or None.
     """
-    return resumable(recipe, _run, EntityTagger.from_preset)
-
-
-def _run(recipe, checkpoints):
-    started = time.perf_counter()
-    recipe.check_overrides(model_arguments(model_kind(recipe.model.name)))
+    recipe.check_model(model_classes("tagging")[recipe.model.name])
     train, validation, test = read_corpora(recipe.data)
     vectors = _vectors(recipe, train, validation, test)
     keras.utils.set_random_seed(recipe.training.seed)
-    tagger = make_tagger_of(recipe, train, validation, vectors)
-    say(
-        f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters; "
-        f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags mended"
-    )
-    settings = recipe.training.model_dump()
-    held_out = None if validation is None else validation.sentences
-    train_tagger(tagger, train.sentences, held_out, recipe.output, settings, checkpoints)
-    tagger.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
-    if test is not None:
-        scores = tagger.evaluate(test, known=train)
-        tagger.metrics["test"] = scores.as_dict()
-        show(scores)
-    if checkpoints.writes:
-        tagger.save_to_preset(recipe.output)
-    checkpoints.finish(steps=tagger.metrics["training"]["steps"])
-    return tagger
-
-
-def make_tagger_of(recipe, train, validation, vectors):
-    """The tagger that a recipe describes, untrained.
-
-    It knows the labels and characters of both corpora, and the words that have vectors; or, if there are
-    none, all.
-    """
-    learnt = [*train, *(validation or ())]
+    # The tagger knows the labels and characters of both corpora, and the words that have vectors, or all.
     tagger = EntityTagger.for_sentences(
-        learnt,
+        [*train, *(validation or ())],
         vectors,
         recipe.model.name,
         recipe.model.preset,
@@ -73,12 +36,15 @@ def make_tagger_of(recipe, train, validation, vectors):
         **({} if recipe.vectors is None else {"keep": "all", "backoff": tuple(recipe.vectors.backoff)}),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
-    tagger.recipe, tagger.about = recipe.as_dict(), dict(recipe.about)
-    return tagger
+    say(
+        f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters; "
+        f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags repaired"
+    )
+    return tagger, train, validation, None if test is None else (test, train)
 
 
 def _vectors(recipe, *corpora):
-    """The vectors that a recipe names, with a line on how much of the training text they cover; or None."""
+    """The vectors of a recipe, with a line on how much of the training text they cover; or None."""
     section = recipe.vectors
     if section is None:
         return None

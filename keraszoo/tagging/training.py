@@ -1,74 +1,69 @@
-"""How a tagger is trained: its batches and optimizer, and what its held-out sentences are asked."""
+"""Training data of a tagger: batches, held-out sentences, and a digest of both."""
 
 import hashlib
 
 import keras
 
 from keraszoo.errors import DataError
-from keraszoo.tagging.recipe import TaggerTrainingSection
-from keraszoo.tasks.fitting import begin, fit_task, optimizer_of
-from keraszoo.training.entity_validation import HeldOutSpans
-from keraszoo.training.tag_batches import TagBatches
-from keraszoo.training.tagged_rows import TaggedRows
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.training.held_out import HeldOutSentences
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
-def train_tagger(tagger, train, validation=None, directory=None, settings=None, checkpoints=None):
-    """Trains a tagger in place; see `EntityTagger.fit`.
-
-    In the end it has the weights that are best on the held-out sentences, by strict F1 or by loss as the
-    settings say: those of the best epoch, or the mean of the last `average_last` epochs where that is better.
-    Without held-out sentences it has the mean, or the last.
+def make_data(tagger, train, validation, run):
+    """Makes what `fit` of a tagger needs of its data.
 
     Args:
         tagger: an `EntityTagger`.
-        train: list of `TaggedSentence`.
-        validation: the same, or `None`.
-        directory: where the tagger is saved, or `None`.
-        settings: dict, as a recipe's `training` section.
-        checkpoints: a folder, where a run that stopped is taken up, and which is deleted in the end; or the
-            open `Checkpoints` of somebody who sees to that; None: none.
+        train: a `TaggedCorpus` or list of `TaggedSentence`.
+        validation: the same, or None.
+        run: the `Run`.
 
     Returns:
-        A `keras.callbacks.History`.
+        `(batches, held_out, digest)`: `TagBatches`, `HeldOutSentences` or None, and the SHA-256 of all data.
+
+    Raises:
+        DataError: no sentence, something other than sentences, or a tag that the tagger does not have.
     """
-    settings = TaggerTrainingSection.checked(settings or {})
-    replicas, shapes, jit_compile = begin(tagger.model, settings, directory, validated=validation is not None)
+    settings, held_out = run.settings, None
+    train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
     rows = TaggedRows(train, tagger.vocabulary, tagger.model.features)
-    batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, replicas=replicas, shapes=shapes)
-    held_out = None if validation is None else _held_out(tagger, validation, settings)
-    return fit_task(
-        tagger,
-        batches,
-        settings,
-        lambda model: compile_model(model, settings, jit_compile),
-        held_out,
-        directory,
-        checkpoints,
-        _digest(train, validation),
-        counted="tokens",
-    )
+    cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
+    batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, **cut)
+    if validation is not None:
+        held_out = make_held_out(tagger, validation, settings)
+    digest = hashlib.sha256()
+    for sentences in (train, validation):
+        for sentence in sentences or ():
+            digest.update("\0".join((*sentence.tokens, *sentence.tags, "")).encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return batches, held_out, digest.hexdigest()
 
 
-def compile_model(model, settings, jit_compile=False):
-    """Compiles a tagging model, which has its own loss, with an optimizer as the settings say."""
-    model.compile(optimizer_of(model, settings), jit_compile=jit_compile)
-
-
-def _held_out(tagger, validation, settings):
+def make_held_out(tagger, validation, settings):
+    """Makes the callback that evaluates held-out sentences, a list of `TaggedSentence`."""
     if not validation:
         raise DataError("validation: expected at least one sentence, got none")
     rows = TaggedRows(validation, tagger.vocabulary, tagger.model.features)
     shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
     longest = max(settings.batch_tokens, int(rows.lengths.max()))
     batches = TagBatches(rows, longest, shuffle=False, shapes=shapes)
-    return HeldOutSpans(validation, batches, tagger.vocabulary)
+    return HeldOutSentences(validation, batches, tagger.vocabulary)
 
 
-def _digest(*corpora):
-    """The SHA-256 of all that is trained on and judged by."""
-    digest = hashlib.sha256()
-    for sentences in corpora:
-        for sentence in sentences or ():
-            digest.update("\0".join((*sentence.tokens, *sentence.tags, "")).encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()
+def sentences_of(corpus, name="sentences"):
+    """The sentences of a `TaggedCorpus` or of a list of `TaggedSentence`, as a list; None for None.
+
+    Raises:
+        DataError: for the first item that is not a `TaggedSentence`; the message names the argument.
+    """
+    if corpus is None:
+        return None
+    sentences = list(getattr(corpus, "sentences", corpus))
+    for i, sentence in enumerate(sentences):
+        if not isinstance(sentence, TaggedSentence):
+            raise DataError(
+                f"{name}: expected TaggedSentence objects, got {sentence!r:.60} as item {i}; make them with "
+                "TaggedSentence(tokens, tags) of keraszoo.text.tagged_corpus"
+            )
+    return sentences

@@ -1,1 +1,1 @@
-"""What the three tasks share: recipes, training, directories, export."""
+"""What the tasks share: the base class with its training path, recipes, export."""

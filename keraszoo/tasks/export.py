@@ -1,4 +1,4 @@
-"""SavedModels of any task: written whole, and asked in a process of their own."""
+"""Writes SavedModels of any task atomically, and runs them in a separate process."""
 
 import json
 import subprocess
@@ -11,11 +11,11 @@ import keras
 from keraszoo.errors import KerasZooError
 from keraszoo.saving import atomic
 
-MARK = "keraszoo.json"  # stands in an export, so that it is known as ours
+MARK = "keraszoo.json"  # marks a directory as an export
 
 
 def module_of(model):
-    """A `tf.Module` that holds the weights of a model."""
+    """Returns a `tf.Module` that holds the weights of a model."""
     import tensorflow as tf
 
     module = tf.Module()
@@ -28,15 +28,15 @@ def write_modules(directory, parts, about):
 
     Args:
         directory: a new one, or an earlier export, which is replaced.
-        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
-        about: dict of what else stands in `keraszoo.json`, beside the signatures and their outputs.
+        parts: dict of folder -> function that returns `(module, signatures)`; `""` is the directory itself.
+        about: dict of further entries of `keraszoo.json`, in addition to the signatures.
 
     Raises:
-        KerasZooError: another backend than TensorFlow, something else in the directory's place, or a disk
-            that refuses.
+        KerasZooError: another backend than TensorFlow, or the directory holds something else or cannot be
+            written.
     """
     if keras.backend.backend() != "tensorflow":
-        raise KerasZooError(f"a SavedModel is written by TensorFlow; this is {keras.backend.backend()}")
+        raise KerasZooError(f"a SavedModel needs TensorFlow, the backend is {keras.backend.backend()}")
     import tensorflow as tf
 
     directory = Path(directory)
@@ -56,32 +56,32 @@ def write_modules(directory, parts, about):
             (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
     except OSError as error:
         raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
-    except tf.errors.OpError as error:  # of its message, the last part is what the system said
+    except tf.errors.OpError as error:  # the last part of its message comes from the system
         reason = error.message.splitlines()[0].rsplit("; ")[-1]
         raise KerasZooError(f"{directory}: cannot be written: {reason}") from error
 
 
 def ask(directory, program, texts):
-    """Runs a program on a SavedModel, where neither Keras nor keraszoo is imported.
+    """Runs a program on a SavedModel in a process that imports neither Keras nor keraszoo.
 
     Args:
-        directory: of the SavedModel, the program's only argument.
+        directory: the SavedModel, the program's only argument.
         program: Python that reads a list of texts from stdin and writes a list to stdout, both as JSON.
         texts: list of str.
 
     Returns:
-        What the program wrote, of the length of `texts`.
+        The list that the program wrote, as long as `texts`.
 
     Raises:
-        KerasZooError: it failed.
+        KerasZooError: the program failed.
     """
-    with tempfile.TemporaryDirectory() as nowhere:
+    with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
             [sys.executable, "-c", program, str(Path(directory).absolute())],
             input=json.dumps(texts),
             capture_output=True,
             text=True,
-            cwd=nowhere,
+            cwd=folder,
         )
     if run.returncode:
         last = (run.stderr.strip().splitlines() or ["no message"])[-1]

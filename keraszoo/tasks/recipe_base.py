@@ -1,4 +1,4 @@
-"""What the recipes of all tasks share: how they are read and checked, and how `fit` runs."""
+"""Base classes of recipes: sections, the settings of `fit`, and how a recipe is read and checked."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -13,10 +13,11 @@ from pydantic import (
     model_validator,
 )
 
-from keraszoo.errors import PresetError
+from keraszoo.errors import PresetError, RecipeError
+from keraszoo.messages import suggestion
 from keraszoo.saving.model_facts import check_facts
-from keraszoo.tasks.recipe_errors import recipe_error, suggestion, unknown_key
-from keraszoo.tasks.recipe_file import read_yaml, set_value
+from keraszoo.tasks.model_names import MODELS, model_arguments
+from keraszoo.tasks.recipe_file import read_yaml, recipe_error, set_value
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -24,48 +25,61 @@ Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
-    """What all sections share: unknown keys are errors, nothing is converted, nothing changes afterwards."""
+    """Base class of all sections: unknown keys are errors, values are not converted and do not change."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+    @classmethod
+    def checked(cls, settings):
+        """Makes this section from the settings of `fit`, a dict.
+
+        Raises:
+            RecipeError: an unknown setting, or one of a wrong type or out of range.
+        """
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise recipe_error(error.errors(), cls, "fit", {}) from None
+
     def refuse(self, keys, because):
-        """Raises ValueError if one of `keys` was given a value that would be ignored."""
+        """Raises ValueError if one of `keys` has a value that would be ignored."""
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"`{key}` has no effect {because}; leave it out")
 
 
 class BaseModelSection(Section):
-    """Which model, of which sizes; a section of a task lists the names, and the presets of each.
+    """The model, its preset of sizes, and `overrides` for single arguments; a task restricts `name`.
 
-    `preset: null` is the first of the model's presets.
+    `preset: null` is the default preset of the model.
     """
 
-    presets: ClassVar[dict] = {}
+    task: ClassVar[str]
 
     name: str
-    preset: Annotated[str | None, Field(validate_default=True)] = None
+    preset: str | None = None
     overrides: dict[str, JsonValue] = {}
 
-    @field_validator("preset")
+    @model_validator(mode="before")
     @classmethod
-    def _one_that_there_is(cls, preset, info):
-        known = cls.presets.get(info.data.get("name"))  # a wrong name is an error of its own
-        if known is None or preset in known:
-            return preset
-        if preset is None:
-            return known[0]
-        raise ValueError(f"{info.data['name']} has no preset {preset!r}{suggestion(preset, known)}")
+    def _default_preset(cls, values):
+        if not isinstance(values, dict) or values.get("preset") is not None:
+            return values
+        name = values.get("name", cls.model_fields["name"].default)
+        _, preset = MODELS[cls.task].get(str(name), (None, None))
+        return {**values, "preset": preset}
 
 
 class OptimizerSection(Section):
-    """Adam and the course of its learning rate.
+    """Adam and its learning-rate schedule.
 
     `schedule` is one of
 
-    - `transformer`: Vaswani 2017, equation 3, times `factor` (1.0), with `warmup_steps` (4000);
-    - `inverse_sqrt`: linearly up to `learning_rate` (0.0007) in `warmup_steps` (4000), then as 1/sqrt(step);
+    - `transformer`: Vaswani 2017, equation 3, times `factor` (1.0), with `warmup_steps`;
+    - `inverse_sqrt`: linearly up to `learning_rate` (0.0007) in `warmup_steps`, then as 1/sqrt(step);
     - `constant`: `learning_rate` (0.001) throughout.
+
+    `warmup_steps: null` is a tenth of the run's updates, at most 4000.
     """
 
     schedule: Literal["transformer", "inverse_sqrt", "constant"] = "inverse_sqrt"
@@ -84,8 +98,8 @@ class OptimizerSection(Section):
             return values
         schedule = values.get("schedule", cls.model_fields["schedule"].default)
         defaults = {
-            "transformer": {"factor": 1.0, "warmup_steps": 4000},
-            "inverse_sqrt": {"learning_rate": 7e-4, "warmup_steps": 4000},
+            "transformer": {"factor": 1.0},
+            "inverse_sqrt": {"learning_rate": 7e-4},
             "constant": {"learning_rate": 1e-3},
         }.get(schedule if isinstance(schedule, str) else "", {})
         missing = {key: value for key, value in defaults.items() if values.get(key) is None}
@@ -103,29 +117,28 @@ class OptimizerSection(Section):
 
 
 class FitSection(Section):
-    """How `fit` runs, whatever is trained.
+    """The settings of `fit`, for every task.
 
-    `steps` ends training early, in the middle of an epoch if need be. Validation is once an epoch, or every
-    `steps_per_evaluation` updates; `patience` counts evaluations that were not better. `average_last` is the
-    number of checkpoints whose weights are averaged in the end; 1 averages nothing. `jit_compile: null` has
-    the steps compiled by XLA where the backend always does that, on JAX. XLA compiles a program for each
-    shape of a batch: `shapes` is how many lengths (of translations: pairs of lengths) batches are padded to,
-    fewer for less to compile, more for less padding; `null` is 16 under XLA, and without it no limit, each
-    batch being as long as its longest sentence.
+    `steps` ends training early, even within an epoch. Validation takes place once an epoch, or every
+    `steps_per_evaluation` updates; `patience` counts evaluations without improvement. `average_last` is the
+    number of checkpoints whose weights are averaged at the end; 1 averages nothing.
 
-    `precision: mixed_bfloat16` computes in half the bits and keeps weights in float32; `mixed_float16` also
-    multiplies the loss by a scale that keeps small gradients from vanishing, and leaves out a step whose
-    gradient overflows.
+    `jit_compile: null` compiles the steps by XLA on JAX only. XLA compiles one program for each shape of a
+    batch. `shapes` is the number of lengths (for translation: pairs of lengths) that batches are padded to;
+    fewer lengths mean less to compile and more padding. `null` is 16 under XLA; without XLA, each batch is as
+    long as its longest sentence.
 
-    On a CPU a run can be repeated bit by bit. `deterministic: true` has a GPU do that, too, at a price in
-    speed.
+    `precision: mixed_bfloat16` computes in half the bits and keeps weights in float32. `mixed_float16` also
+    scales the loss, so that small gradients do not vanish, and skips a step whose gradient overflows.
 
-    `strategy: mirrored` trains on `replicas` GPUs, all of them by default, each computing on its share of
-    every batch; where there is none, on as many parts of the CPU. `strategy: workers` is the same on several
-    machines (docs/distributed.md). `accumulate` is the number of parts in which a batch goes through a device
-    that cannot hold it whole. Neither changes what is learned, but for dropout, which leaves out other
-    numbers on each device and in each part. `checkpoint_minutes` and `checkpoint_steps` say how often a run
-    is saved between two evaluations; it is after each of them, too.
+    On a CPU, a run repeats bit by bit. `deterministic: true` makes a GPU do so, too, at a price in speed.
+
+    `strategy: mirrored` trains on `replicas` GPUs, all of them by default, each on its share of every batch;
+    without GPUs, on as many parts of the CPU. `strategy: workers` does the same on several machines
+    (docs/distributed.md). `accumulate` is the number of parts of a batch that go through a device one after
+    the other. Neither changes what is learned, except for dropout, which draws other masks on each device and
+    in each part. `checkpoint_minutes` and `checkpoint_steps` say how often a run is saved between two
+    evaluations; it is also saved after each evaluation.
     """
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -147,33 +160,27 @@ class FitSection(Section):
     checkpoint_steps: Count | None = None
     tensorboard: bool = False
 
-    @classmethod
-    def checked(cls, settings):
-        """Settings of `fit`, a dictionary, as this section of a recipe.
-
-        Raises:
-            RecipeError: an unknown setting, or one of the wrong type or out of range.
-        """
-        try:
-            return cls.model_validate(settings)
-        except ValidationError as error:
-            raise recipe_error(error.errors(), cls, "fit", {}) from None
+    @model_validator(mode="after")
+    def _settings_that_exclude_each_other(self):
+        if self.strategy is not None and self.jit_compile:
+            raise ValueError("`jit_compile: true` does not work with a `strategy`; leave it out")
+        return self
 
     def given_of(self, *keys):
-        """The first of some settings that is not its default; None if all are."""
+        """The first of these settings that differs from its default; None if all are defaults."""
         fields = type(self).model_fields
         return next((key for key in keys if getattr(self, key) != fields[key].default), None)
 
     def deciding(self):
-        """All values, as JSON has them, but those that change nothing of what is learned."""
+        """All values that affect what is learned, as JSON."""
         return self.model_dump(mode="json", exclude={"checkpoint_minutes", "checkpoint_steps", "tensorboard"})
 
 
 class BaseRecipe(Section):
-    """Base of the recipes; one has the sections `data` (with `validation`), `model` and `training`.
+    """Base class of recipes, which have the sections `data` (with `validation`), `model` and `training`.
 
-    `about` is what no program can know of the model, for its card: licence, languages, data, intended use;
-    `keraszoo.saving.model_facts` lists them. They decide nothing: a run resumes although they changed.
+    `about` holds facts about the model for its card: licence, languages, data, intended use;
+    `keraszoo.saving.model_facts` lists them. A stopped run resumes even if they have changed.
     """
 
     about: dict[str, JsonValue] = {}
@@ -198,7 +205,7 @@ class BaseRecipe(Section):
         if self.model.name != "transformer" and self.training.optimizer.schedule == "transformer":
             raise ValueError(
                 "`training.optimizer.schedule: transformer` is computed from d_model, which "
-                f"{self.model.name} has not; expected inverse_sqrt or constant"
+                f"{self.model.name} does not have; expected inverse_sqrt or constant"
             )
         return self
 
@@ -208,14 +215,14 @@ class BaseRecipe(Section):
 
         Args:
             path: the file.
-            overrides: strings such as `"training.seed=3"`, which replace or add single values; what stands
-                right of the `=` is read as YAML.
+            overrides: strings such as `"training.seed=3"`, which replace or add single values; the part after
+                `=` is YAML.
 
         Returns:
-            The Recipe, its paths resolved.
+            The recipe, its paths resolved.
 
         Raises:
-            RecipeError: one line with every problem: file and line, key, what was expected and what came.
+            RecipeError: one line with every problem: file and line, key, expected and received value.
         """
         values, lines = read_yaml(path)
         for override in overrides:
@@ -224,7 +231,7 @@ class BaseRecipe(Section):
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a recipe of a dictionary, as `as_dict` returns it; its paths are left as they are.
+        """Makes a recipe from a dictionary such as `as_dict` returns; paths stay unchanged.
 
         Raises:
             RecipeError: as `read`.
@@ -241,22 +248,24 @@ class BaseRecipe(Section):
         return recipe
 
     def as_dict(self):
-        """All values, defaults too, as JSON has them; paths as they were written, not where they led.
+        """All values, including defaults, as JSON; paths as written, not resolved.
 
-        So no folder of this machine gets into the directory of a model, unless the recipe itself names it.
+        So the directory of a model names no folder of this machine unless the recipe itself does.
         """
         return self.model_dump(mode="json")
 
-    def check_overrides(self, allowed):
-        """Holds `model.overrides` against the arguments that the model's constructor takes.
-
-        Args:
-            allowed: the names of these arguments.
+    def check_model(self, kind):
+        """Checks `model.preset` and `model.overrides` against the class of the model.
 
         Raises:
-            RecipeError: for the first that is not among them, with the nearest name.
+            RecipeError: an unknown preset, or an override that is no argument, with the nearest name.
         """
+        checks = [(("preset",), self.model.preset, list(kind.presets), f"{self.model.name} has no preset")]
         for key in self.model.overrides:
-            if key not in allowed:
-                place = self._lines.get(("model", "overrides", key), self._where)
-                raise unknown_key(f"{place}: model.overrides.{key}", key, allowed)
+            checks.append((("overrides", key), key, model_arguments(kind), "unknown key"))
+        for keys, value, known, message in checks:
+            if value not in known:
+                keys = ("model", *keys)
+                place = self._lines.get(keys, self._where)
+                value = f" {value!r}" if keys[-1] == "preset" else ""
+                raise RecipeError(f"{place}: {'.'.join(keys)}: {message}{value}{suggestion(value, known)}")

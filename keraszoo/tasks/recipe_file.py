@@ -1,29 +1,43 @@
-"""A recipe's file: YAML without its traps, overrides from the command line, and paths that travel."""
+"""Reads recipe files: YAML 1.2, overrides from the command line, relative paths, and one-line errors."""
 
 import os
 import re
+import reprlib
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, PlainSerializer, ValidationInfo
+from pydantic import AfterValidator, BaseModel, PlainSerializer, ValidationInfo
 
 from keraszoo.errors import RecipeError
+from keraszoo.messages import suggestion
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which `1e-9` is a number, as in YAML 1.2; PyYAML alone reads it as text."""
+    """YAML with the types of YAML 1.2 only: `1e-9` is a number, `no` is text, and so is `2024-02-31`."""
+
+    yaml_implicit_resolvers = {}
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+def _integer(loader, node):
+    text = loader.construct_scalar(node)
+    return int(text, 0 if text[:2] in ("0o", "0x") else 10)
 
+
+for _type, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"^(?:{_pattern})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
 
 class ResolvedPath(str):
-    """A path that can be opened; `written` is how the recipe had it, `expanded` that without variables."""
+    """A path that can be opened; `written` is the recipe's text, `expanded` has its variables replaced."""
 
     written: str
     expanded: str
@@ -35,19 +49,19 @@ class ResolvedPath(str):
 
 
 def resolve_path(written, recipe_file=None):
-    """Where a path of a recipe leads.
+    """Resolves a path of a recipe.
 
     Args:
         written: the path; `~`, `${NAME}` and `${NAME:-value}` are expanded.
-        recipe_file: the recipe's file, from whose folder relative paths are meant; None leaves all as is. A
-            path that begins with what an environment variable holds is meant from the current folder, as
-            whoever set the variable meant it.
+        recipe_file: the recipe's file; relative paths start from its folder. None changes nothing. A path
+            that begins with an environment variable starts from the current folder, as whoever set the
+            variable expects.
 
     Returns:
         A ResolvedPath.
 
     Raises:
-        ValueError: if the path is empty or has a NUL, or if an environment variable is not set (or empty).
+        ValueError: the path is empty or has a NUL, or an environment variable is not set (or empty).
 
     Example:
 
@@ -91,7 +105,7 @@ PathOrName = Annotated[str, AfterValidator(_resolve_or_name), PlainSerializer(_w
 
 
 def read_yaml(path):
-    """Reads a YAML mapping and notes where each key stands.
+    """Reads a YAML mapping and the place of each key.
 
     Args:
         path: the file.
@@ -100,7 +114,7 @@ def read_yaml(path):
         `(values, lines)`: the nested dictionary, and `{("training", "seed"): "recipe.yaml:12"}`.
 
     Raises:
-        RecipeError: if the file cannot be read, is no YAML mapping, or has a key twice.
+        RecipeError: the file cannot be read, is not a YAML mapping, or has a key twice.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -124,10 +138,10 @@ def set_value(values, override, lines):
     Args:
         values: the dictionary.
         override: the dotted key, `=`, and the value as YAML.
-        lines: as `read_yaml` returns it; the key's place becomes the override.
+        lines: as returned by `read_yaml`; the key's place becomes the override.
 
     Raises:
-        RecipeError: if there is no `=`, no key, no YAML, or if a part of the key is no section.
+        RecipeError: no `=`, no key, invalid YAML, or a part of the key is not a section.
 
     Example:
 
@@ -154,7 +168,7 @@ def set_value(values, override, lines):
 
 
 def _parse(text, where, lines):
-    """The value of a YAML text; `lines` receives the place of each key."""
+    """Parses a YAML text; `lines` receives the place of each key."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -170,17 +184,16 @@ def _parse(text, where, lines):
         raise RecipeError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise RecipeError(f"{where}: not a recipe: nested too deeply") from None
-    except ValueError as error:  # such as 2024-02-31, which looks like a date and is none
+    except (KeyError, ValueError) as error:  # such as `!!bool foo`
         raise RecipeError(f"{where}: not YAML: {error}") from None
 
 
 def _note_lines(node, keys, where, lines, seen):
-    """Notes the place of each key; a key that stands twice is an error, and so is an alias."""
+    """Records the place of each key; a repeated key or an alias is an error."""
     if id(node) in seen:
-        # A few lines of aliases of aliases unfold to more than any memory holds; a recipe needs none.
-        raise RecipeError(
-            f"{where}:{node.start_mark.line + 1}: an anchor (&name) that is used again, write it out"
-        )
+        # A few lines of aliases of aliases can expand beyond any memory; a recipe needs none.
+        line = node.start_mark.line + 1
+        raise RecipeError(f"{where}:{line}: an alias of an anchor (&name) is not allowed, write it out")
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
@@ -193,8 +206,86 @@ def _note_lines(node, keys, where, lines, seen):
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else f"[{line}]"
         if key in first:
             dotted = ".".join((*keys, key))
-            raise RecipeError(f"{where}:{line}: {dotted}: stands here again, after line {first[key]}")
+            raise RecipeError(f"{where}:{line}: {dotted}: repeated, first in line {first[key]}")
         first[key] = line
         lines[(*keys, key)] = f"{where}:{line}"
         _note_lines(key_node, (*keys, "?"), where, lines, seen)
         _note_lines(value_node, (*keys, key), where, lines, seen)
+
+
+def recipe_error(problems, model, where, lines):
+    """Makes one RecipeError of pydantic's errors.
+
+    Args:
+        problems: the list that `ValidationError.errors()` returns.
+        model: the pydantic model.
+        where: the recipe's file.
+        lines: the place of each key, as returned by `read_yaml`.
+
+    Returns:
+        A RecipeError; semicolons join several problems.
+    """
+    said = [_sentence(problem, model, where, lines) for problem in problems]
+    return RecipeError("; ".join(dict.fromkeys(said)))
+
+
+def _sentence(problem, model, where, lines):
+    keys = tuple(str(key) for key in problem["loc"])
+    place = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), where)
+    return ": ".join([place, *([".".join(keys)] if keys else []), _what(problem, model, keys)])
+
+
+def _what(problem, model, keys):
+    kind, came = problem["type"], _shown(problem["input"])
+    if kind == "extra_forbidden":
+        return f"unknown key{_key_suggestion(model, keys)}"
+    if kind == "missing":
+        return "missing, and there is no default"
+    if kind == "value_error":  # raised by one of our sections
+        return str(problem["ctx"]["error"])
+    if kind in ("model_type", "model_attributes_type"):
+        section = _section(model, keys)
+        known = f" with some of {', '.join(section.model_fields)}" if section else ""
+        return f"expected a section{known}, got {came}"
+    expected = problem["msg"].replace("Input should be", "expected").replace("a valid string", "text")
+    return f"{expected}, got {came}"
+
+
+def _key_suggestion(model, keys):
+    section = _section(model, keys[:-1])
+    elsewhere = sorted(".".join(place) for place in _all_keys(model) if place[-1] == keys[-1])
+    if elsewhere:
+        return f", did you mean {' or '.join(elsewhere)}?"
+    return suggestion(keys[-1], list(section.model_fields) if section else [])
+
+
+def _section(model, keys):
+    """The pydantic model that the keys lead to, or None."""
+    for key in keys:
+        field = model.model_fields.get(key)
+        model = _model_in(field.annotation) if field else None
+        if model is None:
+            return None
+    return model
+
+
+def _model_in(annotation):
+    """The section in `Section` or `Section | None`, or None for other types."""
+    choices = getattr(annotation, "__args__", (annotation,))
+    return next((c for c in choices if isinstance(c, type) and issubclass(c, BaseModel)), None)
+
+
+def _all_keys(model, above=()):
+    for name, field in model.model_fields.items():
+        yield (*above, name)
+        section = _model_in(field.annotation)
+        if section:
+            yield from _all_keys(section, (*above, name))
+
+
+_bounded = reprlib.Repr()  # at most a few lines for any value
+
+
+def _shown(value):
+    text = _bounded.repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

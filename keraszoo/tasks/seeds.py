@@ -1,7 +1,6 @@
-"""The same recipe under several seeds: a figure without its deviation says little.
+"""Runs a recipe with several seeds, and reports means and standard deviations.
 
-Two seeds of one tagger lie up to a point of F1 apart, and two taggers that differ by less may not differ at
-all.
+The F1 of one tagger differs by up to a point between two seeds.
 
 Reference: Reimers, Gurevych: Reporting Score Distributions Makes a Difference, 2017,
 https://aclanthology.org/D17-1035.
@@ -13,8 +12,8 @@ import statistics
 
 from keraszoo.errors import RecipeError
 from keraszoo.saving.whole_file import whole_file
-from keraszoo.tasks.fitting import writes_files
-from keraszoo.tasks.recipe_tasks import read_recipe, run
+from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+from keraszoo.training.distribution import is_first_worker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Figure:
 
     @property
     def deviation(self):
-        """The standard deviation of the sample, with n - 1; 0 of a single run."""
+        """The standard deviation of the sample, with n - 1; 0 for a single run."""
         return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
 
     def __str__(self):
@@ -45,7 +44,9 @@ class Figure:
 
 
 def mean_and_deviation(values):
-    """The mean of a figure of several runs, with its standard deviation if there is one, as text.
+    """Formats the mean of a figure over several runs, with its standard deviation if there are several.
+
+    Example:
 
     >>> mean_and_deviation([1.0, 2.0]), mean_and_deviation([1.0])
     ('1.50 ± 0.71', '1.00')
@@ -60,12 +61,12 @@ def run_seeds(path, overrides, count, report=None):
     Args:
         path: the recipe's file.
         overrides: as for `read_recipe`.
-        count: of the runs; each writes a directory, `_seed1` and so on added to the recipe's `output`.
+        count: number of runs; each writes a directory, the recipe's `output` with `_seed1` and so on.
         report: called with the directory of each run when it is over.
 
     Returns:
-        List of `Figure`, of the test corpus if the recipe has one, else of the validation. They are written
-        as JSON beside the directories, `_seeds.json` added to `output`.
+        List of `Figure`, for the test corpus if the recipe has one, otherwise for the validation. They are
+        also written as JSON to `output` with `_seeds.json`.
 
     Raises:
         RecipeError: as `read_recipe`; or there is neither a test nor a validation corpus.
@@ -73,20 +74,18 @@ def run_seeds(path, overrides, count, report=None):
     recipe = read_recipe(path, overrides)
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
-        raise RecipeError(
-            f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
-        )
-    found = []
+        raise RecipeError(f"{path}: seeds are compared on `data.test` or `data.validation`; both are missing")
+    scores = []
     for seed in range(recipe.training.seed, recipe.training.seed + count):
         output = f"{getattr(recipe.output, 'written', recipe.output)}_seed{seed}"
         own = [*overrides, f"training.seed={seed}", f"output={json.dumps(output)}"]
         checked = read_recipe(path, own)
-        found.append(_scores(run(checked).metrics[part]))
+        scores.append(_scores(run_recipe(checked).metrics[part]))
         if report is not None:
             report(checked.output)
-    figures = [Figure(name, [scores[name] for scores in found]) for name in found[0]]
+    figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
-    if writes_files(recipe.training):
+    if is_first_worker(recipe.training.strategy):
         with whole_file(f"{recipe.output}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures

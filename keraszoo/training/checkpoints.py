@@ -317,7 +317,7 @@ def _only_one(folder):
     with contextlib.ExitStack() as opened:
         while not ours:
             folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # the process before deletes the folder at this moment
+            with contextlib.suppress(FileNotFoundError):  # another process just deleted the folder
                 file = opened.enter_context(open(path, "w"))
                 _claim(file, folder)
                 ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))

@@ -8,8 +8,8 @@ class _TokenMean(keras.metrics.Metric):
     """Mean over the positions with a positive `sample_weight`, each with the same weight.
 
     `TokenBatches` gives a token the weight 1/N, N the real tokens of its batch. That suits a loss that sums,
-    but a mean with these weights is a mean over batches, and a small batch counts as much as a large one. `keras.metrics.Mean`
-    averages each row first, and so weights a token by the length of its batch.
+    but a mean with these weights is a mean over batches, in which a small batch counts as much as a large
+    one. `keras.metrics.Mean` averages each row first, and so weights a token by the length of its batch.
     """
 
     def __init__(self, name, dtype=None):

@@ -55,7 +55,9 @@ class Run:
     strategy: object = dataclasses.field(init=False)
 
     def __post_init__(self):
-        self.strategy = make_strategy(self.settings.strategy, self.settings.replicas)
+        self.strategy = make_strategy(
+            *(getattr(self.settings, key, None) for key in ("strategy", "replicas"))
+        )
 
     @property
     def writes(self):

@@ -1,4 +1,4 @@
-"""A recipe: everything that decides what a training run makes, in one YAML file, checked before it starts.
+"""The recipe of a translator: one YAML file with everything that decides a training run.
 
     data:
       train: {source: train.en, target: train.de}
@@ -9,17 +9,19 @@
 Only `data.train` and `output` have no default.
 """
 
+import dataclasses
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
+from keraszoo.search.options import DRAWS, LEAST, NORMALIZATIONS, SearchOptions
+from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath
-from keraszoo.translation.model_names import TRANSLATION_MODELS, TRANSLATION_PRESETS
 
 
 class Pairs(Section):
-    """Parallel text: two files, line by line, as `source` and `target`, or one file with tabs as `tsv`."""
+    """Parallel text: two aligned files `source` and `target`, or one tab-separated file `tsv`."""
 
     source: FilePath | None = None
     target: FilePath | None = None
@@ -44,9 +46,9 @@ class DataSection(Section):
 
 
 class SubwordsSection(Section):
-    """The subword vocabulary: trained on `data.train`, or brought along as sentencepiece models.
+    """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
-    A brought model is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
+    There is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
     """
 
     type: Literal["bpe", "unigram"] = "bpe"
@@ -75,7 +77,7 @@ class SubwordsSection(Section):
         if self.source_model is not None and self.joint:
             raise ValueError("`source_model` and `target_model` are two vocabularies, but `joint` is true")
         if self.model is not None or self.source_model is not None:
-            self.refuse(("type", "vocabulary_size", "character_coverage"), "on a model that is brought along")
+            self.refuse(("type", "vocabulary_size", "character_coverage"), "on an existing model")
         return self
 
 
@@ -86,45 +88,57 @@ class ModelSection(BaseModelSection):
     gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `transformer` (Vaswani 2017).
     """
 
-    presets = TRANSLATION_PRESETS
+    task = "translation"
 
-    name: Literal[*TRANSLATION_MODELS] = "transformer"
+    name: Literal[*MODELS["translation"]] = "transformer"
 
 
 class TrainingSection(FitSection):
-    """How `fit` of a translator runs.
+    """The settings of `fit` of a translator.
 
-    `monitor` says what picks the weights that are kept: the BLEU of the held-out pairs, or their loss, which
-    is had without any search.
+    `monitor` is the figure that selects the weights: the BLEU of the held-out pairs, or their loss, which
+    needs no search.
     """
 
     label_smoothing: Fraction = 0.1
     monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
 
 
-class SearchSection(Section):
-    """The search that validation, test and the saved model use, as `keraszoo.search.SearchOptions` has it."""
-
-    beam_width: Count = 5
-    max_length: Count = 100
-    min_length: Annotated[int, Field(ge=0)] = 0
-    length_penalty: Annotated[float, Field(ge=0)] = 1.0
-    normalization: Literal["length", "gnmt"] = "length"
-    coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
-    no_repeat_ngram: Annotated[int, Field(ge=0)] = 0
+class _SearchSection(Section):
+    """The options of the search for validation, test and the saved model: those of `SearchOptions`."""
 
     @model_validator(mode="after")
-    def _room_between_the_lengths(self):
-        if self.min_length >= self.max_length:
-            raise ValueError(f"`min_length` {self.min_length} is not below `max_length` {self.max_length}")
+    def _options_that_fit_together(self):
+        SearchOptions(**self.model_dump())
         return self
 
 
-class Recipe(BaseRecipe):
-    """Everything that decides what a training run of a translator makes.
+def _search_field(field):
+    kind = field.type
+    if field.name in LEAST:
+        kind = Annotated[kind, Field(ge=LEAST[field.name])]
+    elif field.name == "normalization":
+        kind = Literal[*NORMALIZATIONS]
+    return kind, field.default
 
-    Files are `str`; a path that is relative in a recipe file is meant from where that file lies, `~` is the
-    home directory and `${NAME}` an environment variable, `${NAME:-other}` with a value for where it is unset.
+
+SearchSection = create_model(
+    "SearchSection",
+    __base__=_SearchSection,
+    __doc__=_SearchSection.__doc__,
+    **{
+        field.name: _search_field(field)
+        for field in dataclasses.fields(SearchOptions)
+        if field.name not in ("num_hypotheses", "sampling", *DRAWS)
+    },
+)
+
+
+class Recipe(BaseRecipe):
+    """Everything that decides a training run of a translator.
+
+    Files are `str`. A relative path in a recipe file starts from the folder of that file, `~` is the home
+    directory, `${NAME}` an environment variable, and `${NAME:-other}` one with a default value.
 
     Example:
 

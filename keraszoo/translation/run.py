@@ -1,82 +1,55 @@
-"""A training run from a recipe: corpora, vocabularies, model, training, scores, directory."""
+"""Prepares the run of a translator's recipe: corpora, vocabularies and an untrained translator."""
 
-import inspect
 import itertools
-import time
 
 import keras
 
-from keraszoo import models
 from keraszoo.errors import RecipeError
-from keraszoo.messages import say, show
+from keraszoo.messages import say
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.resuming import resumable
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subwords import Subwords
-from keraszoo.translation.model_names import TRANSLATION_MODELS
-from keraszoo.translation.training import make_corpus, train_translator
+from keraszoo.translation.training import make_corpus
 from keraszoo.translation.translator import Translator
 
 SIDES = "source", "target"
-KINDS = {name: getattr(models, kind) for name, kind in TRANSLATION_MODELS.items()}
 
 
-def run_recipe(recipe):
-    """Trains a translator as a recipe says and writes its directory.
-
-    The run can be stopped at any time, also by `kill -9`: its checkpoints are in the folder
-    `<output>.checkpoints`, and the next call goes on from the newest. When all is done a note there says so,
-    and the next call does nothing.
+def prepare(recipe, checkpoints):
+    """Makes what a run needs; see `keraszoo.tasks.recipe_runs.run_recipe`.
 
     Args:
         recipe: a `Recipe`.
+        checkpoints: the open `Checkpoints` of the run, which keep the vocabularies.
 
     Returns:
-        The `Translator`, with the figures of the run in `metrics`.
-
-    Raises:
-        KerasZooError: whatever in the recipe or the corpora is not as it should be, or another recipe than
-            the one that a run in `<output>.checkpoints` began with.
-        KeyboardInterrupt, SystemExit: after Ctrl-C, or with 143 after SIGTERM, when all is saved.
+        `(translator, train, validation, test)`: an untrained `Translator`, a `ParallelCorpus`, a list of
+        pairs or None, and the arguments of `evaluate` or None.
     """
-    return resumable(recipe, _run, Translator.from_preset)
-
-
-def _run(recipe, checkpoints):
-    started = time.perf_counter()
-    recipe.check_overrides(model_arguments(recipe.model.name))
-    validation = _pairs(recipe.data.validation)
-    test = _pairs(recipe.data.test)
-    source_subwords, target_subwords = _subwords(recipe, checkpoints)
+    recipe.check_model(model_classes("translation")[recipe.model.name])
+    validation, test = (
+        None if pairs is None else list(read_pairs(*_files(pairs)))
+        for pairs in (recipe.data.validation, recipe.data.test)
+    )
+    sides = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
-    model = make_model(recipe, source_subwords, target_subwords)
-    search = SearchOptions(**recipe.search.model_dump())
-    translator = Translator(model, source_subwords, target_subwords, search)
-    translator.recipe, translator.about = recipe.as_dict(), dict(recipe.about)
+    model = make_model(recipe, *sides)
+    translator = Translator(model, *sides, SearchOptions(**recipe.search.model_dump()))
     corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
     say(
         f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
     )
-    settings = recipe.training.model_dump()
-    train_translator(translator, corpus, validation, recipe.output, settings, checkpoints)
-    translator.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
-    if test:
-        sources, references = map(list, zip(*test, strict=True))
-        scores = translator.evaluate(sources, references)
-        translator.metrics["test"] = scores.as_dict()
-        show(scores)
-    if checkpoints.writes:
-        translator.save_to_preset(recipe.output)
-    checkpoints.finish(steps=translator.metrics["training"]["steps"])
-    return translator
+    test = tuple(map(list, zip(*test, strict=True))) if test else None
+    return translator, corpus, validation, test
 
 
 def make_model(recipe, source_subwords, target_subwords):
-    """The model that a recipe names, untrained.
+    """Makes the untrained model of a recipe.
 
     Raises:
-        RecipeError: the model's constructor does not take an override's value.
+        RecipeError: the model's constructor does not accept the value of an override.
     """
     sizes = {
         "source_vocabulary_size": source_subwords.vocabulary_size,
@@ -84,19 +57,15 @@ def make_model(recipe, source_subwords, target_subwords):
         "source_pad_id": source_subwords.pad_id,
         "dtype": recipe.training.precision,
     }
+    kind = model_classes("translation")[recipe.model.name]
     try:
-        return KINDS[recipe.model.name].preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        return kind.preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
 
 
-def model_arguments(name):
-    """Names of the arguments of a model's constructor that a recipe may override."""
-    return [argument for argument in inspect.signature(KINDS[name]).parameters if argument != "kwargs"]
-
-
 def _subwords(recipe, checkpoints):
-    """The vocabularies: those of a run that is taken up, brought ones, or new ones."""
+    """The vocabularies of both sides: of a resumed run, from files, or trained."""
     if checkpoints.newest is None:
         sides = _new_subwords(recipe)
         checkpoints.files = {
@@ -124,7 +93,3 @@ def _new_subwords(recipe):
 
 def _files(pairs):
     return (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)
-
-
-def _pairs(section):
-    return None if section is None else list(read_pairs(*_files(section)))

@@ -1,34 +1,68 @@
 """Text in, text out: a translation model with its vocabularies and its search."""
 
+import dataclasses
 import warnings
 
 import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
+from keraszoo.tasks.task import Task
 from keraszoo.text.corpus import SpecialIds
+from keraszoo.text.subwords import Subwords
+from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.pair_scores import log_probabilities
-from keraszoo.translation.results import Hypothesis, Translation
 
 MAX_SOURCE_TOKENS = 512
 
 
-class Translator:
-    """Translates sentences: subwords in front of a `TranslationModel`, a search behind it.
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """A translation from a search: its text, its natural log-probability and its score."""
+
+    text: str
+    log_prob: float
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation:
+    """The translation of one sentence, with its details.
+
+    Attributes:
+        text: the best translation.
+        log_prob: natural logarithm of its probability, the sum over `tokens`.
+        tokens: its T subword pieces, ending with `</s>` (unless cut at the maximum length).
+        source_tokens: the S pieces of the source, ending with `</s>`.
+        attention_weights: float32 `(T, S)`, row t for token t; `None` if the model does not use attention.
+        hypotheses: all requested hypotheses, the best first.
+        truncated: whether the source was longer than the model accepts, so that its end was cut.
+    """
+
+    text: str
+    log_prob: float
+    tokens: list
+    source_tokens: list
+    attention_weights: np.ndarray | None
+    hypotheses: list
+    truncated: bool = False
+
+
+class Translator(Task):
+    """Translates sentences with subword vocabularies, a `TranslationModel` and a search.
 
     Args:
         model: a `TranslationModel`.
         source_subwords: `Subwords` of the source language.
-        target_subwords: of the target language; `None`: the same.
-        search: `SearchOptions` that hold unless a call says otherwise.
+        target_subwords: `Subwords` of the target language; `None`: the same.
+        search: `SearchOptions` for all calls that do not override them.
         max_source_tokens: longer sources are cut, with a warning.
 
     Raises:
-        KerasZooError: if vocabulary and model do not fit each other, as where the model has one embedding
-            for source and target, but they have two vocabularies; or a coverage penalty is asked of a model
-            that attends to nothing.
+        KerasZooError: vocabulary and model do not fit each other, for instance two vocabularies and a model
+            that shares one embedding; or a coverage penalty and a model without attention.
 
     Example:
 
@@ -41,19 +75,22 @@ class Translator:
     ''
     """
 
+    kind = "translation"
+    counted = "target_tokens"
+
     def __init__(
         self, model, source_subwords, target_subwords=None, search=None, max_source_tokens=MAX_SOURCE_TOKENS
     ):
-        self.model = model
+        if isinstance(model, Subwords) or not isinstance(source_subwords, Subwords):
+            kinds = f"{type(model).__name__}, {type(source_subwords).__name__}"
+            raise KerasZooError(f"Translator: expected (model, source_subwords), got ({kinds})")
+        super().__init__(model)
         self.source_subwords = source_subwords
         self.target_subwords = target_subwords or source_subwords
         self.search = self._checked(search or SearchOptions())
         if not isinstance(max_source_tokens, int) or max_source_tokens < 1:
             raise KerasZooError(f"max_source_tokens must be at least 1. Received: {max_source_tokens!r}")
         self.max_source_tokens = max_source_tokens
-        self.metrics = {}
-        self.recipe = None
-        self.about = {}
         for side in ("source", "target"):
             ours, theirs = (
                 getattr(self, f"{side}_subwords").vocabulary_size,
@@ -62,10 +99,8 @@ class Translator:
             if ours != theirs:
                 raise KerasZooError(f"the {side} vocabulary has {ours} subwords, but the model {theirs}")
         if model.source_pad_id != self.source_subwords.pad_id:
-            raise KerasZooError(
-                f"the model takes id {model.source_pad_id} for padding, "
-                f"the vocabulary {self.source_subwords.pad_id}"
-            )
+            ours, theirs = self.source_subwords.pad_id, model.source_pad_id
+            raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
         self._check_shared_embedding()
         model.build()
         specials = [
@@ -80,9 +115,8 @@ class Translator:
 
         Args:
             texts: list of str; a blank one gives an empty translation.
-            batch_size: sentences searched at a time, those of like length together; the result does not
-                depend on it.
-            **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
+            batch_size: sentences searched at a time, grouped by length; the result does not depend on it.
+            **search: fields of `SearchOptions` that override the translator's, such as `beam_width=1`.
 
         Returns:
             List of str, one for each text.
@@ -96,7 +130,7 @@ class Translator:
         ]
 
     def n_best(self, texts, batch_size=64, **search):
-        """The `num_hypotheses` best translations of each sentence, the best first.
+        """Returns the `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`.
 
@@ -105,32 +139,33 @@ class Translator:
         """
         options = self._options(search)
         results = [[] for _ in texts]
-        for indices, found, *_ in self._found(texts, batch_size, options):
-            for i, hypotheses in zip(indices, self._hypotheses(found), strict=True):
+        for indices, batch, *_ in self._searched(texts, batch_size, options):
+            for i, hypotheses in zip(indices, self._hypotheses(batch), strict=True):
                 results[i] = hypotheses
         return results
 
     def translate_details(self, texts, batch_size=64, **search):
-        """Translates sentences, and says how sure the model was and where it looked.
+        """Translates sentences, with log-probabilities, pieces and attention weights.
 
         Args: as for `translate`.
 
         Returns:
-            List of `Translation`; their `attention_weights` are `None` if the model attends to nothing.
+            List of `Translation`; their `attention_weights` are `None` if the model has no
+                attention.
         """
         options, attends = self._options(search), self.model.attends
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
-        for indices, found, rows, cut in self._found(texts, batch_size, options, attends):
-            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(found), strict=True):
-                length = found.lengths[k, 0]
+        for indices, batch, rows, cut in self._searched(texts, batch_size, options, attends):
+            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(batch), strict=True):
+                length = batch.lengths[k, 0]
                 results[i] = Translation(
                     text=hypotheses[0].text,
                     log_prob=hypotheses[0].log_prob,
-                    tokens=self.target_subwords.pieces(found.tokens[k, 0, :length].tolist()),
+                    tokens=self.target_subwords.pieces(batch.tokens[k, 0, :length].tolist()),
                     source_tokens=[*self.source_subwords.pieces(rows[k]), "</s>"],
                     attention_weights=(
-                        found.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
+                        batch.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
                     ),
                     hypotheses=hypotheses,
                     truncated=cut[k],
@@ -138,19 +173,20 @@ class Translator:
         return results
 
     def score(self, sources, targets, batch_size=64):
-        """Natural log-probabilities of given translations, `</s>` included.
+        """Returns the natural log-probabilities of given translations, `</s>` included.
 
         Args:
             sources: list of str.
-            targets: list of str, as many.
+            targets: list of str, as many as there are sources.
             batch_size: pairs scored at a time.
 
         Returns:
             List of float, each at most 0.
 
         Raises:
-            KerasZooError: if there are not as many targets as sources.
+            KerasZooError: the arguments are not lists of str of equal length.
         """
+        _check_texts(sources), _check_texts(targets)
         if len(sources) != len(targets):
             raise KerasZooError(f"{len(sources)} sources, but {len(targets)} targets")
         rows = [self._cut(row)[0] for row in self.source_subwords.encode(list(sources))]
@@ -173,103 +209,37 @@ class Translator:
 
         return score_translations(self.translate(sources, batch_size, **search), references)
 
-    def require_attention(self, wanted="attention weights"):
-        """Raises KerasZooError if the model attends to nothing, and so has not what is wanted."""
-        if not self.model.attends:
-            raise KerasZooError(f"{type(self.model).__name__} attends to nothing: it has no {wanted}")
-
-    # --- training
-
-    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
-        """Trains the model on pairs of sentences.
-
-        Args:
-            train: a `ParallelCorpus`, or an iterable of (source, target) strings.
-            validation: list of (source, target) strings; their BLEU picks the weights that are kept.
-            directory: where the translator is saved whenever it is the best so far, and at the end; `None`:
-                nowhere.
-            checkpoints: a folder in which the run is saved, so that the same call goes on where it was
-                stopped; it is deleted when the run is over. `None`: none are made.
-            **settings: fields of a recipe's `training` section, such as `epochs=10`, `batch_tokens=4096` or
-                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`.
-
-        Returns:
-            A `keras.callbacks.History`.
-
-        Raises:
-            RecipeError: an unknown setting, or one out of range; or `checkpoints` of a run that began
-                otherwise.
-            DataError: a corpus with nothing in it.
-            KeyboardInterrupt, SystemExit: with `checkpoints`, after Ctrl-C or SIGTERM, when the step in hand
-                is made and the run saved.
-        """
-        from keraszoo.translation.training import train_translator
-
-        return train_translator(self, train, validation, directory, settings, checkpoints)
-
-    # --- directories
+    # --- what the base class asks for
 
     @classmethod
-    def from_preset(cls, name):
-        """Reads a translator from a directory, or by the name of one that ships.
+    def _read(cls, directory):
+        return translator_directory.read(cls, directory)
 
-        Raises:
-            PresetError: no such directory, a damaged one, or one of another kind.
-        """
-        return translator_directory.read(cls, name)
+    def _contents(self):
+        return translator_directory.contents(self)
 
-    def save_to_preset(self, directory, dtype=None):
-        """Writes the translator to a directory, whole or not at all.
+    def _settings(self):
+        from keraszoo.translation.recipe import TrainingSection
 
-        Args:
-            directory: a new one, or one of an earlier model, which is replaced.
-            dtype: `"float16"` stores the weights in half precision, at half the size; `None`: as they are.
-                They are loaded as float32 in either case.
+        return TrainingSection
 
-        Raises:
-            PresetError: what stands there is not a model directory, or the disk refuses.
-        """
-        translator_directory.write(self, directory, dtype)
+    def _data(self, train, validation, run):
+        from keraszoo.translation.training import make_data
 
-    def export(self, directory, jit_compile="single"):
-        """Writes a SavedModel that turns strings into strings and needs neither Keras nor keraszoo.
+        return make_data(self, train, validation, run)
 
-        Its signatures are listed in `keraszoo.translation.export`.
+    def _loss(self, settings):
+        return TokenCrossentropy(settings.label_smoothing)
 
-        Args:
-            directory: a new one, or an earlier export, which is replaced.
-            jit_compile: what XLA compiles when it is first met: `"single"`, sentences that come alone;
-                `"all"`, the steps of every batch, for a server that is warmed up with the sizes it will meet;
-                `"never"`.
+    def _exporter(self):
+        from keraszoo.translation.export import export_translator, verify_export
 
-        Raises:
-            KerasZooError: another backend than TensorFlow, or a disk that refuses.
-        """
-        from keraszoo.translation.export import export_translator
-
-        export_translator(self, directory, jit_compile)
-
-    def verify_export(self, directory, texts):
-        """Translates with an exported SavedModel in a process of its own and compares.
-
-        Args:
-            directory: what `export` wrote.
-            texts: list of str.
-
-        Returns:
-            How many translations were compared; all are the same, to the character.
-
-        Raises:
-            KerasZooError: for the first that differs.
-        """
-        from keraszoo.translation.export import verify_export
-
-        return verify_export(self, directory, texts)
+        return export_translator, verify_export
 
     # --- in between
 
     def _check_shared_embedding(self):
-        """Two vocabularies of one size would share it: an id would stand for two words without kinship."""
+        """Raises KerasZooError if two vocabularies share one embedding: an id would stand for two words."""
         shared = getattr(self.model, "source_embedding", None)
         if shared is None or shared is not getattr(self.model, "target_embedding", None):
             return
@@ -287,7 +257,7 @@ class Translator:
         return options
 
     def _options(self, search):
-        """The options of a call; more hypotheses than the beam holds widen it."""
+        """The options of a call; `num_hypotheses` above the beam width widens the beam."""
         options = self._checked(self.search.replace(**{**search, "num_hypotheses": None}))
         count = search.get("num_hypotheses")
         if isinstance(count, int) and search.get("beam_width") is None:
@@ -299,12 +269,9 @@ class Translator:
             return row, False
         return row[: self.max_source_tokens], True
 
-    def _found(self, texts, batch_size, options, attention=False):
-        """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise KerasZooError(
-                "expected a list of str, got " + ("a str" if isinstance(texts, str) else "other items")
-            )
+    def _searched(self, texts, batch_size, options, attention=False):
+        """Translates the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+        _check_texts(texts)
         encoded = self.source_subwords.encode(list(texts))
         rows, cut = zip(*map(self._cut, encoded), strict=True) if encoded else ((), ())
         if any(cut):
@@ -318,23 +285,29 @@ class Translator:
         for first in range(0, len(order), batch_size):
             indices = order[first : first + batch_size]
             some = [rows[i] for i in indices]
-            found = self.compiled_search(self.compiled_search.pad(some), options, attention)
-            yield indices, found, some, [cut[i] for i in indices]
+            batch = self.compiled_search(self.compiled_search.pad(some), options, attention)
+            yield indices, batch, some, [cut[i] for i in indices]
 
-    def _hypotheses(self, found):
+    def _hypotheses(self, batch):
         """A list of lists of `Hypothesis`, one for each sentence of a batch."""
-        end_id, width = self.compiled_search.special.end_id, found.tokens.shape[1]
-        rows = found.tokens.reshape(-1, found.tokens.shape[2])
+        end_id, width = self.compiled_search.special.end_id, batch.tokens.shape[1]
+        rows = batch.tokens.reshape(-1, batch.tokens.shape[2])
         ids = [
             [token for token in row[:length].tolist() if token != end_id]
-            for row, length in zip(rows, found.lengths.reshape(-1), strict=True)
+            for row, length in zip(rows, batch.lengths.reshape(-1), strict=True)
         ]
         texts = self.target_subwords.decode(ids)
         return [
             [
-                Hypothesis(texts[i * width + k], float(found.log_prob[i, k]), float(found.score[i, k]))
+                Hypothesis(texts[i * width + k], float(batch.log_prob[i, k]), float(batch.score[i, k]))
                 for k in range(width)
-                if found.lengths[i, k]
+                if batch.lengths[i, k]
             ]
-            for i in range(len(found.tokens))
+            for i in range(len(batch.tokens))
         ]
+
+
+def _check_texts(texts):
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        came = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
+        raise KerasZooError(f"expected a list of str, got {came}")

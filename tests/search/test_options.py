@@ -65,7 +65,7 @@ def test_replace_by_a_narrower_beam_asks_for_fewer():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"beam_size": 3}, "There is no search option 'beam_size'."),
+        ({"beam_size": 3}, "There is no search option 'beam_size', did you mean beam_width?"),
         ({"num_hypotheses": 9}, "num_hypotheses must be from 1 to 5"),
         ({"beam_width": 0}, "beam_width must be at least 1. Received: 0"),
         ({"beam_width": "3"}, "beam_width must be a whole number"),

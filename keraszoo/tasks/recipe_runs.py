@@ -1,0 +1,115 @@
+"""Reads a recipe of any task, and runs it: a run can be stopped at any time and resumed by the same call."""
+
+import importlib
+import time
+from pathlib import Path
+
+from keraszoo.errors import RecipeError
+from keraszoo.messages import say, show, suggestion
+from keraszoo.tasks.recipe_file import read_yaml, set_value
+
+# For each task: the class of the recipe, the class of the task, and the function that prepares a run.
+TASKS = {
+    "translation": (
+        "keraszoo.translation.recipe:Recipe",
+        "keraszoo.translation.translator:Translator",
+        "keraszoo.translation.run:prepare",
+    ),
+    "tagging": (
+        "keraszoo.tagging.recipe:TaggerRecipe",
+        "keraszoo.tagging.entity_tagger:EntityTagger",
+        "keraszoo.tagging.run:prepare",
+    ),
+}
+
+
+def read_recipe(path, overrides=()):
+    """Reads a recipe of any task.
+
+    Args:
+        path: the file. Without the key `task` it must be a recipe of a translator.
+        overrides: strings such as `"training.seed=3"`.
+
+    Returns:
+        A `Recipe` or a `TaggerRecipe`.
+
+    Raises:
+        RecipeError: one line with every problem, see `BaseRecipe.read`; or an unknown task.
+    """
+    values, lines = read_yaml(path)
+    for override in overrides:
+        set_value(values, override, lines)
+    if "task" not in values and _looks_like_tagging(values):
+        raise RecipeError(
+            f"{path}: task: missing; the recipe of a tagger says `task: tagging`, "
+            "and that of a translator gives `data.train` as {source: FILE, target: FILE} or {tsv: FILE}"
+        )
+    task = values.get("task", "translation")
+    if not isinstance(task, str) or task not in TASKS:
+        hint = suggestion(task, list(TASKS))
+        raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
+    return _named(TASKS[task][0]).read(path, overrides)
+
+
+def run_recipe(recipe):
+    """Trains a model as a recipe says and writes its directory.
+
+    The run can be stopped at any time, even by `kill -9`: its checkpoints are in the folder
+    `<output>.checkpoints`, and the next call resumes from the newest one. When the run is over, a note in
+    that folder says so, and the next call only loads the model.
+
+    Args:
+        recipe: a recipe of any task.
+
+    Returns:
+        The `Translator` or `EntityTagger`, with the figures of the run in `metrics`.
+
+    Raises:
+        KerasZooError: unusable values in the recipe, corpora or vectors; or `<output>.checkpoints` belongs to
+            a run of another recipe.
+        KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, once the run is saved.
+    """
+    from keraszoo.training.checkpoints import Checkpoints
+    from keraszoo.training.run import Run
+
+    # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
+    run = Run(recipe.training, recipe.output)
+    deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
+    del deciding["output"], deciding["about"]  # a run may be moved or described in other words
+    identity = {"recipe": deciding}
+    run.checkpoints = Checkpoints(f"{recipe.output}.checkpoints", identity, writes=run.writes)
+    with run.checkpoints.open():
+        if run.checkpoints.finished and not Path(recipe.output).exists():
+            run.checkpoints.forget()
+        if not run.checkpoints.finished:
+            return _run(recipe, run)
+    say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
+    return _named(TASKS[recipe.task][1]).from_preset(recipe.output)
+
+
+def _run(recipe, run):
+    started = time.perf_counter()
+    task, train, validation, test = _named(TASKS[recipe.task][2])(recipe, run.checkpoints)
+    task.recipe, task.about = recipe.as_dict(), dict(recipe.about)
+    task.fit_run(train, validation, run)
+    task.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
+    if test is not None:
+        scores = task.evaluate(*test)
+        task.metrics["test"] = scores.as_dict()
+        show(scores)
+    if run.writes:
+        task.save_to_preset(recipe.output)
+    run.checkpoints.finish(steps=task.metrics["training"]["steps"])
+    return task
+
+
+def _looks_like_tagging(values):
+    """Whether a recipe without a task has keys that only a tagger's has."""
+    data = values.get("data")
+    train = data.get("train") if isinstance(data, dict) else None
+    return isinstance(train, (str, list)) or "vectors" in values or "tags" in values
+
+
+def _named(place):
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
