@@ -19,10 +19,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 
 from keraszoo.models import Transformer
+from keraszoo.training.adam import Adam
 from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.checkpoint_callback import model_state
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run_state import model_state
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
     keras.utils.set_random_seed(1)
     model = Transformer(8000, d_model=256, num_layers=4, num_heads=4, hidden_dim=1024, dropout=0.1)
     model.build()
-    model.compile(make_optimizer())
+    model.compile(Adam(7e-4, 0.9, 0.98, 1e-9))
     model.optimizer.build(model.trainable_variables)
     best, last = BestWeights("val_loss"), LastWeights(arguments.last)
     for callback in (best, last):

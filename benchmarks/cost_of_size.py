@@ -90,8 +90,8 @@ def corpus(options):
     from keraszoo.text.corpus import ParallelCorpus
     from keraszoo.text.parallel import read_pairs
     from keraszoo.text.subwords import Subwords
-    from keraszoo.training.batches import TokenBatches
-    from keraszoo.training.evaluation_periods import Periods
+    from keraszoo.training.addressed_batches import Periods
+    from keraszoo.training.token_batches import TokenBatches
 
     head = (pair for pair, _ in zip(read_pairs(options["text"]), range(10_000), strict=False))
     subwords = Subwords.train((side for pair in head for side in pair), VOCABULARY)
@@ -119,7 +119,7 @@ def length(options):
     """Measures updates on sentences of one length."""
     from keraszoo import models
     from keraszoo.text.corpus import ParallelCorpus
-    from keraszoo.training.batches import TokenBatches
+    from keraszoo.training.token_batches import TokenBatches
 
     kind, words = {"transformer": models.Transformer, "rnnsearch": models.RNNSearch}, options["words"]
     draw = np.random.default_rng(0)
@@ -136,23 +136,28 @@ def fit(kind, sizes, batches, steps, stages):
     """Makes updates; the first ones include tracing and are timed separately."""
     import keras
 
+    from keraszoo.tasks.recipe_base import FitSection
+    from keraszoo.training.adam import Adam
     from keraszoo.training.losses import TokenCrossentropy
-    from keraszoo.training.optimizers import make_optimizer
-    from keraszoo.training.run import train
+    from keraszoo.training.optimizers import InverseSquareRoot
+    from keraszoo.training.run import Run, train
 
     keras.utils.set_random_seed(1)
     model = kind(VOCABULARY, dropout=0.1, **sizes)
     model.build()
 
     def compile_model(model):
-        model.compile(make_optimizer(), TokenCrossentropy(0.1), jit_compile=False)
+        optimizer = Adam(InverseSquareRoot(7e-4, 4000), 0.9, 0.98, 1e-9)
+        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
 
     class Clock(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
             stages.end("more_steps" if epoch else "first_steps")
 
     stages.begin()
-    train(model, batches, compile_model, 2 * steps, steps, callbacks=[Clock()], verbose=0)
+    settings = FitSection(epochs=1000, steps=2 * steps, steps_per_evaluation=steps)
+    run = Run(settings, compile_model=compile_model, evaluations=[Clock()], verbose=0)
+    train(model, batches, run)
     tokens = sum(batches.real_tokens(*divmod(i, len(batches))) for i in range(steps, 2 * steps))
     stages.figures["step_us_a_token"] = round(1e6 * stages.figures["more_steps_s"] / tokens, 3)
 

@@ -27,13 +27,15 @@ import keras
 import numpy as np
 
 from keraszoo.models import Transformer
+from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.adam import Adam
 from keraszoo.training.callbacks import BestWeights, LastWeights
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.optimizers import InverseSquareRoot
+from keraszoo.training.run import Run, train
+from keraszoo.training.token_batches import TokenBatches
 
 V = 12
 
@@ -57,21 +59,13 @@ def train_to_the_end(folder, steps):
     best, last = BestWeights("val_loss"), LastWeights(2)
 
     def compile_model(model):
-        optimizer = make_optimizer(learning_rate=0.01, warmup_steps=5, clipnorm=1.0)
+        optimizer = Adam(InverseSquareRoot(0.01, 5), 0.9, 0.98, 1e-9, global_clipnorm=1.0)
         model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
 
-    with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
-        history = train(
-            model,
-            batches,
-            compile_model,
-            steps,
-            steps_per_evaluation=5,
-            callbacks=[Judge(), best, last],
-            checkpoints=checkpoints,
-            checkpoint_steps=1,
-            verbose=0,
-        )
+    settings = FitSection(epochs=1000, steps=steps, steps_per_evaluation=5, checkpoint_steps=1)
+    run = Run(settings, compile_model=compile_model, evaluations=[Judge(), best, last], verbose=0)
+    with Checkpoints(folder, {"seed": 1}).open() as run.checkpoints:
+        history = train(model, batches, run)
     digest = hashlib.sha256(json.dumps([history.history["loss"], history.history["val_loss"]]).encode())
     variables = [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]
     for array in [*variables, *best.weights, *last.mean()]:

@@ -5,16 +5,14 @@ import numpy as np
 
 from keraszoo import EntityTagger
 from keraszoo.models import RNNSearch, Transformer
-from keraszoo.tagging.recipe import TaggerTrainingSection
-from keraszoo.tagging.training import compile_model
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.adam import Adam
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.tag_batches import TagBatches
-from keraszoo.training.tagged_rows import TaggedRows
+from keraszoo.training.optimizers import InverseSquareRoot
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
+from keraszoo.training.token_batches import TokenBatches
 
 VOCABULARY, SENTENCES = 500, 1201
 TRANSLATORS = {
@@ -54,7 +52,9 @@ class Translation:
 
     def compile(self, model, accumulate):
         """Compiles a model with its loss and optimizer."""
-        optimizer = make_optimizer(warmup_steps=20, clipnorm=0.5, accumulate=accumulate)
+        optimizer = Adam(
+            InverseSquareRoot(7e-4, 20), 0.9, 0.98, 1e-9, global_clipnorm=0.5, accumulate=accumulate
+        )
         dtype = keras.backend.result_type(model.compute_dtype, "float32")
         model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=False)
 
@@ -95,9 +95,8 @@ class Tagging:
 
     def compile(self, model, accumulate):
         """Compiles a model with its optimizer; it has its own loss."""
-        optimizer = {"schedule": "inverse_sqrt", "learning_rate": 3e-3, "warmup_steps": 20, "clipnorm": 0.5}
-        settings = TaggerTrainingSection.checked({"optimizer": optimizer, "accumulate": accumulate})
-        compile_model(model, settings)
+        rate = InverseSquareRoot(3e-3, 20)
+        model.compile(Adam(rate, global_clipnorm=0.5, accumulate=accumulate), jit_compile=False)
 
 
 def make_task(name, shares, batch_tokens, shapes=None):

@@ -26,6 +26,7 @@ difference of the means in units of its standard error.
 
 import argparse
 import copy
+import functools
 import json
 import os
 import time
@@ -36,8 +37,9 @@ import keras
 import numpy as np
 from replica_tasks import TASKS, make_task, weights
 
+from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.training.distribution import make_strategy
-from keraszoo.training.run import train
+from keraszoo.training.run import Run, train
 
 PERIOD = 10  # steps between two losses
 
@@ -78,16 +80,11 @@ def main():
     def run(batches, strategy, accumulate, seed):
         keras.utils.set_random_seed(seed)
         model, clock = task.model(arguments.precision, arguments.dropout), Clock()
-        history = train(
-            model,
-            batches,
-            lambda model: task.compile(model, accumulate),
-            arguments.steps,
-            steps_per_evaluation=PERIOD,
-            callbacks=[clock],
-            strategy=strategy,
-            verbose=0,
-        )
+        shared = {} if strategy is None else {"strategy": arguments.strategy, "replicas": replicas}
+        settings = FitSection(epochs=1000, steps=arguments.steps, steps_per_evaluation=PERIOD, **shared)
+        compile_model = functools.partial(task.compile, accumulate=accumulate)
+        training = Run(settings, compile_model=compile_model, evaluations=[clock], verbose=0)
+        history = train(model, batches, training)
         # Use the median: on one device the first batch of each shape waits for the compiler.
         step = np.median(np.diff(clock.times)) / PERIOD
         return weights(model), history.history["loss"], step

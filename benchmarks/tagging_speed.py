@@ -98,12 +98,10 @@ class Keraszoo:
         import keras
 
         from keraszoo import EntityTagger
-        from keraszoo.tagging.recipe import TaggerTrainingSection
-        from keraszoo.tagging.training import compile_model
         from keraszoo.text.columns import read_columns
         from keraszoo.text.word_vectors import WordVectors
-        from keraszoo.training.tag_batches import TagBatches
-        from keraszoo.training.tagged_rows import TaggedRows
+        from keraszoo.training.adam import Adam
+        from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
         keras.utils.set_random_seed(1)
         kind, preset = {"strong": ("recurrent", "strong"), "attention": ("attention", "base")}[name]
@@ -111,8 +109,7 @@ class Keraszoo:
         vectors = WordVectors.read(vectors)
         self.tagger = EntityTagger.for_sentences([*train, *self.test], vectors, kind, preset)
         self.model = self.tagger.model
-        settings = TaggerTrainingSection.checked({"optimizer": {"learning_rate": 0.004}})
-        compile_model(self.model, settings)
+        self.model.compile(Adam(0.004, global_clipnorm=5.0), jit_compile=False)
         plan = TagBatches(TaggedRows(train, self.tagger.vocabulary, self.model.features), words, shapes=None)
         self.batches = [(plan.batch(0, i), plan.real_tokens(0, i)) for i in range(len(plan))]
 

@@ -36,7 +36,7 @@ import statistics
 from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.tasks.recipe_tasks import read_recipe, run
+from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.tasks.seeds import mean_and_deviation
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import write_lines
@@ -160,7 +160,7 @@ def train(options):
                     recipe, changes = LADDER[model]
                     changes = [f"model.{key}={json.dumps(value)}" for key, value in changes.items()]
                     changes += [f"training.seed={seed}", f"output={json.dumps(str(output))}"]
-                    run(read_recipe(RECIPES / f"entities_{recipe}.yaml", changes))
+                    run_recipe(read_recipe(RECIPES / f"entities_{recipe}.yaml", changes))
 
 
 def table(output):

@@ -33,11 +33,11 @@ from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.plots import length_plot
 from keraszoo.shipping.shipped import find
+from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import mean_and_deviation
 from keraszoo.text.lines import write_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.recipe import Recipe
-from keraszoo.translation.run import run_recipe
 
 RECIPE = Path(__file__).parent / "recipes" / "multi30k_lineage.yaml"
 TRAINED_JOINED = (1, 1, 1, 1, 2, 2, 3, 4)  # captions per training pair, repeated

@@ -33,9 +33,9 @@ import yaml
 
 from keraszoo import Translator
 from keraszoo.plots import attention_heatmap
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.numbers import number_pairs, split_numbers
 from keraszoo.text.subwords import Subwords
-from keraszoo.translation.run import KINDS
 
 # 0.25 to 0.6 million parameters each.
 RECURRENT = {"embedding_dim": 64, "units": 128, "dropout": 0.1}
@@ -98,7 +98,8 @@ def main():
     english = Subwords.train([source for source, _ in train], vocabulary_size=100)
     german = Subwords.train([target for _, target in train], vocabulary_size=68)
     sizes = {**SIZES[options.model], **settings}
-    model = KINDS[options.model](english.vocabulary_size, german.vocabulary_size, **sizes)
+    kind = model_classes("translation")[options.model]
+    model = kind(english.vocabulary_size, german.vocabulary_size, **sizes)
     translator = Translator(model, english, german)
     print(f"{type(model).__name__}, {model.count_params():,} parameters")
 

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.training.batch_shapes import rounded_lengths
-from keraszoo.training.jitted import jitted_on_jax
+from keraszoo.training.batch_plans import rounded_lengths
+from keraszoo.training.held_out import jitted_on_jax
 
 ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # sentences before XLA is called, words of the longest it is for
 

@@ -90,11 +90,12 @@ class BudgetGrouping:
         return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
 
 
-def rounded_lengths(longest):
+def rounded_lengths(longest, multiple=1):
     """The lengths that a shape may have: all up to 32, then sixteen in each doubling.
 
     Args:
         longest: the largest length that must fit.
+        multiple: every length is rounded up to a multiple of it.
 
     Returns:
         int64 array, rising, the last at least `longest`; rounding up to it adds less than a sixteenth.
@@ -107,7 +108,7 @@ def rounded_lengths(longest):
     lengths = [1]
     while lengths[-1] < longest:
         lengths.append(lengths[-1] + (1 << (lengths[-1].bit_length() - 5) if lengths[-1] >= 32 else 1))
-    return np.array(lengths, "int64")
+    return np.unique(-(-np.array(lengths, "int64") // multiple) * multiple)
 
 
 class ShapeLadder:

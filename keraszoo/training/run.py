@@ -55,9 +55,8 @@ class Run:
     strategy: object = dataclasses.field(init=False)
 
     def __post_init__(self):
-        self.strategy = make_strategy(
-            *(getattr(self.settings, key, None) for key in ("strategy", "replicas"))
-        )
+        name, replicas = (getattr(self.settings, key, None) for key in ("strategy", "replicas"))
+        self.strategy = make_strategy(name, replicas)
 
     @property
     def writes(self):

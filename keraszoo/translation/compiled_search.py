@@ -10,7 +10,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search.loop import run as run_stages
 from keraszoo.search.sampling import numbers_of
-from keraszoo.training.jitted import jitted_on_jax
+from keraszoo.training.held_out import jitted_on_jax
 from keraszoo.translation.staged_loop import ROWS, at_least, staged_loop
 
 COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # source lengths of compiled programs

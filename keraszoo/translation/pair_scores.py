@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.teacher_forcing import teacher_forced
+from keraszoo.training.token_batches import teacher_forced
 
 
 def log_probabilities(model, sources, targets, source_special, target_special, batch_size=64):

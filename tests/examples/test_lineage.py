@@ -9,7 +9,7 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
-from keraszoo.translation.model_names import TRANSLATION_MODELS
+from keraszoo.tasks.model_names import MODELS
 from keraszoo.translation.run import make_model
 
 PLACE = Path(__file__).parents[2] / "examples" / "lineage.py"
@@ -44,7 +44,7 @@ def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monk
 
 
 def test_all_models_of_the_papers_are_there():
-    assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(TRANSLATION_MODELS)
+    assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(MODELS["translation"])
     assert [name for name, (_, _, claim) in lineage.MODELS.items() if claim] == [
         "cho",
         "sutskever",

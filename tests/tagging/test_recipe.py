@@ -4,10 +4,10 @@ import pytest
 
 from keraszoo import EntityTagger, models
 from keraszoo.errors import RecipeError
-from keraszoo.tagging.recipe import TAGGING_MODELS, TAGGING_PRESETS, TaggerRecipe
-from keraszoo.tasks.recipe_tasks import read_recipe
+from keraszoo.tagging.recipe import TaggerRecipe
+from keraszoo.tasks.model_names import MODELS, model_classes
+from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.text.tagged_corpus import TaggedSentence
-from keraszoo.translation.model_names import TRANSLATION_MODELS, TRANSLATION_PRESETS
 from keraszoo.translation.recipe import Recipe
 
 LEAST = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/model"}
@@ -46,15 +46,7 @@ def test_there_and_back():
         ({"training": {"label_smoothing": 0.1}}, "training.label_smoothing: unknown key"),
         (
             {"training": {"optimizer": {"schedule": "transformer"}}},
-            "computed from d_model, which recurrent has not",
-        ),
-        (
-            {"model": {"preset": "stronk"}},
-            "model.preset: recurrent has no preset 'stronk', did you mean strong?",
-        ),
-        (
-            {"model": {"name": "transformer", "preset": "strong"}},
-            "transformer has no preset 'strong', expected",
+            "computed from d_model, which recurrent does not have",
         ),
         ({"tags": {"scheme": "IOB1"}}, "tags.scheme: expected 'IOB2' or 'BIOES'"),
     ],
@@ -66,32 +58,16 @@ def test_what_is_wrong_is_said(sections, said):
 
 
 def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
-    names = {name: checked(model={"name": name}).model.preset for name in TAGGING_MODELS}
+    names = {name: checked(model={"name": name}).model.preset for name in MODELS["tagging"]}
     assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
     made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="attention")
     assert made.model.get_config()["units"] == models.AttentionTagger.presets["base"]["units"]
 
 
-@pytest.mark.parametrize(
-    ("kinds", "presets"),
-    [
-        (TAGGING_MODELS, TAGGING_PRESETS),
-        (TRANSLATION_MODELS, TRANSLATION_PRESETS),
-    ],
-)
-def test_the_presets_of_a_recipe_are_those_of_the_models(kinds, presets):
-    assert {name: sorted(getattr(models, kind).presets) for name, kind in kinds.items()} == {
-        name: sorted(known) for name, known in presets.items()
-    }
-
-
-def test_a_wrong_preset_is_found_in_its_line(tmp_path):
-    file = tmp_path / "recipe.yaml"
-    file.write_text(
-        "task: tagging\ndata: {train: a.tsv}\nmodel:\n  name: recurrent\n  preset: tny\noutput: out\n"
-    )
-    with pytest.raises(RecipeError, match=r"recipe.yaml:5: model.preset: .*'tny', did you mean tiny\?"):
-        read_recipe(file)
+def test_the_default_presets_exist():
+    for task, kinds in MODELS.items():
+        for name, kind in model_classes(task).items():
+            assert kinds[name][1] in kind.presets
 
 
 def test_the_task_says_which_kind(tmp_path):

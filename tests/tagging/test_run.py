@@ -8,7 +8,7 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
-from keraszoo.tagging.run import run_tagger_recipe
+from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
@@ -97,7 +97,7 @@ def test_corpora_of_several_files(files, tagged_sentences):
 )
 def test_what_is_wrong_is_said_before_training(files, override, said):
     with pytest.raises(KerasZooError, match=said):
-        run_tagger_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
+        run_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
     assert not (files / "out" / "model").exists()
 
 

@@ -5,14 +5,10 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
-from keraszoo.models import RecurrentTagger
-from keraszoo.tagging.recipe import TaggerTrainingSection
-from keraszoo.tagging.training import compile_model
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
-from keraszoo.training.entity_validation import HeldOutSpans
-from keraszoo.training.tag_batches import TagBatches
-from keraszoo.training.tagged_rows import TaggedRows
+from keraszoo.training.held_out import HeldOutSentences
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -33,7 +29,7 @@ def test_the_best_weights_by_f1_are_kept(new_tagger, tagged_sentences, other_sen
     parts, whole = TagBatches(rows, 16, shuffle=False), TagBatches(rows, 4096, shuffle=False)
     assert len(parts) > 1 == len(whole)
     figures, figures_of_whole = (
-        HeldOutSpans(other_sentences[:9], batches, tagger.vocabulary).figures(tagger.model)
+        HeldOutSentences(other_sentences[:9], batches, tagger.vocabulary).figures(tagger.model)
         for batches in (parts, whole)
     )
     assert figures["val_f1"] == pytest.approx(best)
@@ -60,22 +56,15 @@ def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
     np.testing.assert_allclose(before[2:], vectors.restrict(tagger.vocabulary.words).matrix, atol=1e-6)
 
 
-def test_a_model_with_a_crf_is_compiled_without_a_loss():
-    model = RecurrentTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=3, crf=True)
-    compile_model(model, TaggerTrainingSection.checked({"optimizer": {"learning_rate": 0.5}}))
-    assert model.loss is None and float(model.optimizer.learning_rate) == 0.5
-    assert model.optimizer.global_clipnorm == 5.0
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
         ({"monitor": "val_bleu"}, "monitor: expected 'val_f1' or 'val_loss'"),
-        ({"precision": "mixed_bfloat16"}, "fit: precision: the model is of float32, got mixed_bfloat16"),
+        ({"precision": "mixed_bfloat16"}, "fit: precision: the model has float32, got mixed_bfloat16"),
         (
             {"optimizer": {"schedule": "transformer"}},
-            "transformer wants a d_model, which AttentionTagger has not",
+            "transformer needs a d_model, which AttentionTagger lacks",
         ),
     ],
 )

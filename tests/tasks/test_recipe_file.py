@@ -3,6 +3,7 @@
 import pytest
 
 from keraszoo.errors import RecipeError
+from keraszoo.tasks.recipe_file import read_yaml
 from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
@@ -80,6 +81,27 @@ def test_a_number_may_be_written_as_in_yaml_1_2(write):
     assert Recipe.read(write(TEXT)).training.optimizer.epsilon == 1e-8
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((text, text) for text in ("no", "yes", "on", "2024-02-31", "1:30", "1_000", "=")),
+        *((text, None) for text in ("", "~", "null")),
+        *(("true", True), ("FALSE", False), ("010", 10), ("0o17", 15), ("0x1f", 31), ("-3", -3)),
+        *(
+            (".5", 0.5),
+            ("1.", 1.0),
+            ("1e3", 1e3),
+            ("-.inf", float("-inf")),
+            ("'3'", "3"),
+            ("+1.5E-2", 0.015),
+        ),
+    ],
+)
+def test_the_types_are_those_of_yaml_1_2(write, text, value):
+    values, _ = read_yaml(write(f"a: {text}"))
+    assert values == {"a": value} and type(values["a"]) is type(value)
+
+
 def test_a_byte_order_mark_is_no_key(write):
     assert Recipe.read(write(b"\xef\xbb\xbf" + TEXT.encode())).training.seed == 3
 
@@ -101,20 +123,24 @@ def test_a_missing_key_names_the_line_of_its_section(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 1\nb: 2\na: 3\n", ":3: a: stands here again, after line 1"),
-        (TEXT.replace("  seed: 3\n", "  seed: 3\n  seed: 3\n"), ":5: training.seed: stands here again"),
+        ("a: 1\nb: 2\na: 3\n", ":3: a: repeated, first in line 1"),
+        (
+            TEXT.replace("  seed: 3\n", "  seed: 3\n  seed: 3\n"),
+            ":5: training.seed: repeated, first in",
+        ),
         ("a: [1\nb: 2", "not YAML"),
         ("a: !!python/object/apply:os.system ['true']", ":1: not YAML: could not determine a constructor"),
         ("a: \x07", "not YAML: "),
-        ("a: 2024-02-31", "not YAML: "),
+        ("a: !!bool foo", "not YAML: "),
+        ("a: !!int x", "not YAML: "),
         ("", "expected the sections of a recipe (data, output, ...), got nothing"),
         ("- 1", "expected the sections of a recipe (data, output, ...), got list"),
         ("text", "got str"),
         ("[" * 5000, "nested too deeply"),
         ("? [1]\n: 2", ""),
         ("1: 2", ""),
-        ("data: &a [*a]", ":1: an anchor (&name) that is used again"),
-        ("a: &x {b: 1}\nc: *x", ":1: an anchor (&name) that is used again"),
+        ("data: &a [*a]", ":1: an alias of an anchor (&name) is not allowed"),
+        ("a: &x {b: 1}\nc: *x", ":1: an alias of an anchor (&name) is not allowed"),
         ("a: 1\n---\nb: 2", "not YAML: but found another document"),
         (b"a: \xff", "expected UTF-8 text, got invalid start byte at byte 3"),
     ],

@@ -7,7 +7,7 @@ from keras import ops
 
 from keraszoo.errors import KerasZooError
 from keraszoo.training.adam import Adam, largest_gradients
-from keraszoo.training.schedules import InverseSquareRoot
+from keraszoo.training.optimizers import InverseSquareRoot
 
 SHAPES = (3, 5), (7,)
 

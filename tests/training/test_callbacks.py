@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
-from keraszoo.training.callbacks import (
-    BestWeights,
-    HeldOut,
-    LastWeights,
-    Throughput,
-    WholeHistory,
-    token_figures,
-)
-from keraszoo.training.evaluation_periods import Periods
+from keraszoo.training.addressed_batches import Periods
+from keraszoo.training.callbacks import BestWeights, LastWeights, Throughput, WholeHistory
+from keraszoo.training.held_out import HeldOutPairs, token_figures
+from keraszoo.training.token_batches import TokenBatches
 
 
 class Model:
@@ -149,7 +143,8 @@ def test_figures_of_held_out_pairs_do_not_depend_on_the_batches(both_subwords, t
 def test_held_out_adds_its_figures_to_the_logs(corpus, test_pairs, new_translator):
     sources, references = map(list, zip(*test_pairs, strict=True))
     answers = [*references[:20], *[""] * 20]
-    held_out = HeldOut(lambda texts: answers, sources, references, TokenBatches(corpus, 200, shuffle=False))
+    batches = TokenBatches(corpus, 200, shuffle=False)
+    held_out = HeldOutPairs(lambda texts: answers, sources, references, batches)
     held_out.set_model(new_translator().model)
     logs = {"loss": 1.0}
     held_out.on_epoch_end(0, logs)
@@ -158,7 +153,8 @@ def test_held_out_adds_its_figures_to_the_logs(corpus, test_pairs, new_translato
 
 
 def test_without_a_search_there_is_no_bleu(corpus, new_translator):
-    figures = HeldOut(None, [], [], TokenBatches(corpus, 200, shuffle=False)).figures(new_translator().model)
+    held_out = HeldOutPairs(None, [], [], TokenBatches(corpus, 200, shuffle=False))
+    figures = held_out.figures(new_translator().model)
     assert sorted(figures) == ["val_loss", "val_perplexity", "val_token_accuracy"]
 
 

@@ -17,20 +17,22 @@ import json, sys, tempfile
 import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
-strategy = make_strategy(sys.argv[1], 2 if sys.argv[1] == "mirrored" else None)
+replicas = 2 if sys.argv[1] == "mirrored" else None
+make_strategy(sys.argv[1], replicas)  # before anything is computed
 from keraszoo.models import AttentionTagger, RecurrentTagger, RNNSearch, Transformer
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.token_batches import TokenBatches
 from keraszoo.training.callbacks import LastWeights
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.loss_scale import LossScale
+from keraszoo.training.adam import Adam, LossScale
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.optimizers import InverseSquareRoot
+from keraszoo.tasks.recipe_base import FitSection
+from keraszoo.training.run import Run, train
 from keraszoo.training.tag_batches import TagBatches
-from keraszoo.training.tagged_rows import TaggedRows
+from keraszoo.training.tag_batches import TaggedRows
 
 draw = np.random.default_rng(0)
 rows = [[draw.integers(4, 20, size=draw.integers(1, 7)).tolist() for _ in range(43)] for _ in range(2)]
@@ -45,7 +47,7 @@ for batches in (of_pairs, of_tags):
     assert any(count % 2 for count in real) and len(real) > 2
 tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width": 4, "units": 4}
 
-def run(strategy, kind, dtype, parts, steps):
+def trained(name, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
     if kind == "transformer":
         model = Transformer(20, d_model=8, num_layers=1, num_heads=2, hidden_dim=8, dropout=0.0, dtype=dtype)
@@ -58,20 +60,25 @@ def run(strategy, kind, dtype, parts, steps):
     model.build()
     translates = kind in ("transformer", "rnnsearch")
     def compile_model(model):
-        optimizer = make_optimizer(learning_rate=3e-3, warmup_steps=10, clipnorm=0.3, accumulate=parts)
+        optimizer = Adam(
+            InverseSquareRoot(3e-3, 10), 0.9, 0.98, 1e-9, global_clipnorm=0.3, accumulate=parts
+        )
         loss = TokenCrossentropy(0.1, dtype="float64" if dtype == "float64" else "float32")
         model.compile(optimizer, loss if translates else None, jit_compile=False)
     last, batches = LastWeights(1), of_pairs if translates else of_tags
-    with tempfile.TemporaryDirectory() as folder, Checkpoints(folder, {}).open() as checkpoints:
-        given = {"callbacks": [last], "checkpoints": checkpoints, "strategy": strategy}
-        history = train(model, batches, compile_model, steps, verbose=0, **given)
+    shared = {"strategy": name, "replicas": replicas} if name else {}
+    settings = FitSection(epochs=100, steps=steps, accumulate=parts, **shared)
+    run = Run(settings, compile_model=compile_model, evaluations=[last], verbose=0)
+    with tempfile.TemporaryDirectory() as folder, Checkpoints(folder, {}).open() as run.checkpoints:
+        history = train(model, batches, run)
     assert all(map(np.array_equal, last.mean(), model.get_weights()))
     # A key's bias adds the same to all scores of a query: its gradient is rounding, which Adam makes large.
     weights = [weight.numpy().ravel() for weight in model.weights if not weight.path.endswith("/b_k")]
     return np.concatenate(weights), history.history["loss"]
 
 for kind, dtype, parts, steps in json.loads(sys.argv[2]):
-    (one, losses), (two, other) = run(None, kind, dtype, 1, steps), run(strategy, kind, dtype, parts, steps)
+    one, losses = trained(None, kind, dtype, 1, steps)
+    two, other = trained(sys.argv[1], kind, dtype, parts, steps)
     difference = float(np.linalg.norm(one - two) / np.linalg.norm(one))
     print(json.dumps([difference, abs(losses[-1] - other[-1]), losses[0] - losses[-1]]))
 """
@@ -90,6 +97,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.slow
 def test_two_devices_make_the_model_of_one():
     command = [sys.executable, "-c", CHECK, "mirrored", json.dumps([run[:-1] for run in RUNS])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
@@ -110,12 +118,13 @@ strategy = make_strategy("mirrored", 2)
 import tensorflow as tf
 from keraszoo.models import Transformer
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.token_batches import TokenBatches
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.loss_scale import LossScale
+from keraszoo.training.adam import Adam, LossScale
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.optimizers import InverseSquareRoot
+from keraszoo.tasks.recipe_base import FitSection
+from keraszoo.training.run import Run, train
 
 def make(seed, dtype=None):
     keras.utils.set_random_seed(seed)
@@ -127,7 +136,7 @@ def make(seed, dtype=None):
 half = make(1, dtype="mixed_float16")
 half = copy_in_scope(half, strategy)
 with strategy.scope():
-    half.compile(make_optimizer("constant", 0.1))
+    half.compile(Adam(0.1, 0.9, 0.98, 1e-9))
     half.optimizer = LossScale.instead_of(half.optimizer)
     half.optimizer.build(half.trainable_variables)
 
@@ -175,9 +184,11 @@ def run(seed, folder, stop_at=None):
         return batch(epoch, i)
     batches.batch = stopping
     def compile_model(model):
-        model.compile(make_optimizer("constant", 0.01), TokenCrossentropy(), run_eagerly=True)
-    with Checkpoints(folder, {}).open() as checkpoints:
-        history = train(model, batches, compile_model, 6, 6, checkpoints=checkpoints, strategy=strategy)
+        model.compile(Adam(0.01, 0.9, 0.98, 1e-9), TokenCrossentropy(), run_eagerly=True)
+    settings = FitSection(steps=6, steps_per_evaluation=6, strategy="mirrored", replicas=2)
+    run = Run(settings, compile_model=compile_model)
+    with Checkpoints(folder, {}).open() as run.checkpoints:
+        history = train(model, batches, run)
     return [v.numpy() for v in model.variables], history.history["loss"]
 
 whole, loss = run(1, sys.argv[1] + "/whole")
@@ -199,6 +210,7 @@ def test_devices_draw_apart_leave_out_the_same_steps_and_go_on(tmp_path):
     assert "going on from step" in done.stderr
 
 
+@pytest.mark.slow
 def test_two_workers_make_the_model_of_one():
     command = [sys.executable, "-c", CHECK, "workers", '[["transformer", "float32", 1, 10]]']
     with socket.socket() as one, socket.socket() as two:
@@ -227,9 +239,9 @@ def test_two_workers_make_the_model_of_one():
     ("arguments", "said"),
     [
         (("mirored", 2), "training.strategy: expected mirrored or workers, got 'mirored'"),
-        (("workers", None), "training.strategy: workers are named by the environment variable TF_CONFIG"),
+        (("workers", None), "training.strategy: the environment variable TF_CONFIG must name the workers"),
         (("workers", 3), "training.replicas: TF_CONFIG names the workers, got 3"),
-        ((None, 2), "training.replicas: 2 of them want a training.strategy"),
+        ((None, 2), "training.replicas: 2 of them need training.strategy"),
     ],
 )
 def test_strategies_that_there_are_not(arguments, said):
@@ -241,7 +253,7 @@ def test_a_cpu_that_has_computed_is_not_split_any_more():
     import tensorflow as tf
 
     tf.zeros(1)
-    with pytest.raises(KerasZooError, match="the CPU cannot be split into 7 devices any more"):
+    with pytest.raises(KerasZooError, match="the CPU cannot be split into 7 devices after"):
         distribution.make_strategy("mirrored", 7)
     assert distribution.make_strategy(None, 1) is None
 

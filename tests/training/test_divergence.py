@@ -6,14 +6,15 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.models import Transformer
+from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.adam import Adam
+from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.divergence import Diverged, Guard, diverged, replay
-from keraszoo.training.evaluation_periods import Periods
+from keraszoo.training.divergence import Diverged, StopIfDiverged, diverged, replay
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.run import Run, train
+from keraszoo.training.token_batches import TokenBatches
 
 
 class Spoil(keras.callbacks.Callback):
@@ -49,12 +50,14 @@ def model():
     return model
 
 
-def run(model, batches, rate=0.01, eager=True, **options):
+def run(model, batches, rate=0.01, eager=True, checkpoints=None, callbacks=(), **options):
     def compile_model(model):
-        optimizer = make_optimizer("constant", learning_rate=rate)
+        optimizer = Adam(rate, 0.9, 0.98, 1e-9)
         model.compile(optimizer, TokenCrossentropy(), run_eagerly=eager, jit_compile=False)
 
-    return train(model, batches, compile_model, steps=9, steps_per_evaluation=5, verbose=0, **options)
+    settings = FitSection(steps=9, steps_per_evaluation=5, **options)
+    run = Run(settings, None, checkpoints, compile_model, callbacks=list(callbacks), verbose=0)
+    return train(model, batches, run)
 
 
 @pytest.mark.parametrize("number", [np.nan, 1e38])
@@ -73,9 +76,7 @@ def test_a_gradient_that_is_not_finite(model, batches, tmp_path, number):
 
 def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
     with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
-        with pytest.raises(
-            Diverged, match="step 2, .*: the weights are not finite any more: nothing is saved"
-        ):
+        with pytest.raises(Diverged, match="step 2, .*: the weights are no longer finite, and are not saved"):
             run(
                 model, batches, callbacks=[Spoil(3, "E", np.nan)], checkpoints=checkpoints, checkpoint_steps=2
             )
@@ -101,13 +102,13 @@ def test_the_batch_can_be_looked_at_again(model, batches):
 
 
 def test_a_rate_that_is_too_high_is_seen_at_once(model, batches):
-    with pytest.raises(Diverged, match="diverged at step 1, .*: the weights are not finite any more"):
+    with pytest.raises(Diverged, match="diverged at step 1, .*: the weights are no longer finite"):
         run(model, batches, rate=1e30)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite(loss, model, batches):
-    guard = Guard(Periods(batches))
+    guard = StopIfDiverged(Periods(batches))
     model.compile("sgd")
     guard.set_model(model)
     guard.on_epoch_end(0, {"loss": 1.0})
@@ -127,6 +128,6 @@ def test_looking_again_draws_no_number_of_dropouts(batches):
 
 
 def test_a_batch_in_parts_is_named_by_its_update(batches):
-    error = diverged(Periods(batches, parts=4), 4 * len(batches) + 6, "its gradient is nan long")
+    error = diverged(Periods(batches, parts=4), 4 * len(batches) + 6, "the norm of its gradient is nan")
     assert error.step == len(batches) + 2 and error.address == (1, 1)
-    assert f"diverged at step {len(batches) + 2}, part 2 of 4, batch 1 of epoch 1: its" in str(error)
+    assert f"diverged at step {len(batches) + 2}, part 2 of 4, batch 1 of epoch 1: the norm" in str(error)

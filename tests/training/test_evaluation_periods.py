@@ -6,8 +6,9 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
-from keraszoo.training.evaluation_periods import Periods
+from keraszoo.training.addressed_batches import Periods
+from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.token_batches import TokenBatches
 
 
 @pytest.fixture
@@ -78,11 +79,8 @@ def test_fit_sees_each_batch_once_in_its_order_though_the_first_are_alike(batche
                 self.seen.append(i)
             return super().__getitem__(i)
 
-    from keraszoo.translation.recipe import TrainingSection
-    from keraszoo.translation.training import compile_model
-
     model = new_translator().model
-    compile_model(model, TrainingSection())
+    model.compile("sgd", TokenCrossentropy(), run_eagerly=True, jit_compile=False)
     periods = Spy(batches, 3)
     model.fit(
         periods,

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from keraszoo.models import Transformer
+from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.adam import innermost
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.adam import Adam, innermost
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.divergence import Diverged
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.run import Run, train
+from keraszoo.training.token_batches import TokenBatches
 
 V = 12
 
@@ -29,7 +29,7 @@ def batches():
 
 
 def compile_model(model):
-    optimizer = make_optimizer("constant", learning_rate=0.01, clipnorm=1.0)
+    optimizer = Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
     model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=True, jit_compile=False)
 
 
@@ -41,7 +41,7 @@ def new_model(dtype):
     return model
 
 
-def run(batches, dtype, steps=6, scale=None, **options):
+def run(batches, dtype, steps=6, scale=None, checkpoints=None, callbacks=(), **options):
     model = new_model(dtype)
 
     def compiled(model):
@@ -49,8 +49,9 @@ def run(batches, dtype, steps=6, scale=None, **options):
         if scale is not None:
             model.optimizer.initial_scale = scale
 
-    history = train(model, batches, compiled, steps, verbose=0, **options)
-    return model, history
+    run = Run(FitSection(steps=steps, **options), None, checkpoints, compiled, verbose=0)
+    run.callbacks = list(callbacks)
+    return model, train(model, batches, run)
 
 
 def test_it_learns_what_float32_learns(batches):
@@ -76,7 +77,7 @@ def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
 
 def test_no_scale_that_is_small_enough(batches):
     keras.utils.set_random_seed(1)
-    with pytest.raises(Diverged, match="step 2, batch .* no gradient is finite, at a loss scale of 0.5"):
+    with pytest.raises(Diverged, match="step 2, batch .* no gradient is finite, even at a loss scale of 0.5"):
         run(batches, "mixed_float16", scale=1.0, callbacks=[Spoil()])
 
 

@@ -7,11 +7,11 @@ import sys
 import keras
 import pytest
 
-from keraszoo.training.jitted import jitted_on_jax
+from keraszoo.training.held_out import jitted_on_jax
 
 CHECK = """
 import keras, numpy as np
-from keraszoo.training.jitted import jitted_on_jax
+from keraszoo.training.held_out import jitted_on_jax
 dropping = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.5), keras.layers.Dense(2)])
 traced = []
 def both(x):

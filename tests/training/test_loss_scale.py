@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.training.adam import Adam
-from keraszoo.training.loss_scale import LossScale
+from keraszoo.training.adam import Adam, LossScale
 
 BAD = np.array([1.0, np.inf], "float32")
 

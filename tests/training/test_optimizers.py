@@ -1,43 +1,119 @@
-"""The optimizer that a recipe asks for: its rates by the formulas, and gradients clipped all together."""
+"""Schedules against the paper's formula, the optimizer of a recipe, and `Adam` against Keras'."""
+
+import json
 
 import keras
 import numpy as np
 import pytest
 
-from keraszoo.training.optimizers import Adam, make_optimizer
+from keraszoo.errors import KerasZooError
+from keraszoo.tasks.recipe_base import OptimizerSection
+from keraszoo.training.adam import Adam
+from keraszoo.training.optimizers import InverseSquareRoot, TransformerSchedule, make_optimizer
+
+STEPS = [1, 2, 3, 99, 100, 101, 3999, 4000, 4001, 100_000, 300_000]
 
 
-def rate(optimizer, step):
-    optimizer.iterations.assign(step)
-    return float(optimizer.learning_rate)
+@pytest.mark.parametrize(
+    ("d_model", "warmup", "factor"), [(512, 4000, 1.0), (1024, 4000, 1.0), (7, 100, 2.5)]
+)
+def test_transformer_schedule_is_equation_3(d_model, warmup, factor):
+    schedule = TransformerSchedule(d_model, warmup, factor)
+    for step in STEPS:
+        paper = factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        # Keras numbers the update `step` of the paper `step - 1`.
+        np.testing.assert_allclose(float(schedule(step - 1)), paper, rtol=1e-6)
 
 
-def test_the_papers_schedule():
-    optimizer = make_optimizer("transformer", d_model=256, warmup_steps=100, factor=2.0)
-    for step in (1, 50, 100, 400):
-        wanted = 2 * 256**-0.5 * min(step**-0.5, step * 100**-1.5)
-        assert rate(optimizer, step - 1) == pytest.approx(wanted, rel=1e-5)
+def test_the_base_model_peaks_at_seven_ten_thousandths_at_step_4000():
+    rates = [float(TransformerSchedule(512)(step - 1)) for step in (1, 3999, 4000, 4001, 100_000)]
+    assert max(rates) == rates[2]
+    np.testing.assert_allclose(rates, [1.747e-7, 6.986e-4, 6.988e-4, 6.987e-4, 1.398e-4], rtol=1e-3)
 
 
-def test_inverse_square_root_rises_to_its_peak():
-    optimizer = make_optimizer("inverse_sqrt", learning_rate=0.01, warmup_steps=100)
-    assert rate(optimizer, 49) == pytest.approx(0.005) and rate(optimizer, 99) == pytest.approx(0.01)
-    assert rate(optimizer, 399) == pytest.approx(0.005)
+def test_inverse_square_root_by_hand():
+    schedule = InverseSquareRoot(peak=0.1, warmup_steps=4)
+    rates = [float(schedule(step)) for step in range(16)]
+    by_hand = [0.025, 0.05, 0.075, 0.1] + [0.1 * 2 / n**0.5 for n in range(5, 17)]
+    np.testing.assert_allclose(rates, by_hand, rtol=1e-6)
 
 
-def test_constant():
-    optimizer = make_optimizer("constant", learning_rate=0.25)
-    assert rate(optimizer, 0) == rate(optimizer, 10_000) == 0.25
+def test_one_step_of_warm_up_has_no_division_by_zero():
+    rates = [float(InverseSquareRoot(1.0, 1)(step)) for step in range(4)]
+    np.testing.assert_allclose(rates, [1, 2**-0.5, 3**-0.5, 0.5], rtol=1e-6)
 
 
-def test_adam_has_the_papers_numbers_by_default():
-    config = make_optimizer("constant").get_config()
+@pytest.mark.parametrize("schedule", [TransformerSchedule(8, 10, 0.5), InverseSquareRoot(0.1, 10)])
+def test_a_schedule_survives_json(schedule):
+    config = json.loads(json.dumps(keras.optimizers.schedules.serialize(schedule)))
+    again = keras.optimizers.schedules.deserialize(config)
+    assert type(again) is type(schedule) and again.get_config() == schedule.get_config()
+    assert float(again(12)) == float(schedule(12))
+
+
+def test_an_optimizer_makes_its_first_update_with_the_rate_of_step_one():
+    schedule = TransformerSchedule(d_model=4, warmup_steps=2)
+    weight = keras.Variable([1.0])
+    optimizer = keras.optimizers.SGD(schedule)
+    optimizer.build([weight])
+    expected = 1.0
+    for step in (1, 2, 3):
+        optimizer.apply([keras.ops.ones((1,))])
+        expected -= 4**-0.5 * min(step**-0.5, step * 2**-1.5)
+        np.testing.assert_allclose(float(weight[0]), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: TransformerSchedule(0),
+        lambda: TransformerSchedule(8, warmup_steps=0),
+        lambda: TransformerSchedule(8, factor=0),
+        lambda: InverseSquareRoot(0, 10),
+        lambda: InverseSquareRoot(float("nan"), 10),
+        lambda: InverseSquareRoot(1.0, 0),
+    ],
+)
+def test_arguments_out_of_range(make):
+    with pytest.raises(KerasZooError, match="expected .*, got"):
+        make()
+
+
+def rates(steps, d_model=None, counts=(1, 10, 100, 400), **options):
+    """The rates of the updates `counts` in a run of so many steps."""
+    optimizer = make_optimizer(OptimizerSection(**options), steps, d_model)
+    values = []
+    for count in counts:
+        optimizer.iterations.assign(count - 1)
+        values.append(float(optimizer.learning_rate))
+    return values
+
+
+def test_each_schedule_of_a_recipe():
+    counts = np.array([1, 10, 100, 400.0])
+    paper = 2 * 256**-0.5 * np.minimum(counts**-0.5, counts * 100**-1.5)
+    options = {"schedule": "transformer", "warmup_steps": 100, "factor": 2.0}
+    np.testing.assert_allclose(rates(9999, 256, **options), paper, rtol=1e-5)
+    wanted = 0.01 * np.minimum(counts / 100, np.sqrt(100 / counts))
+    np.testing.assert_allclose(rates(9999, learning_rate=0.01, warmup_steps=100), wanted, rtol=1e-5)
+    assert rates(9999, schedule="constant", learning_rate=0.25) == [0.25] * 4
+
+
+@pytest.mark.parametrize(("steps", "warmup"), [(8, 1), (1000, 100), (1_000_000, 4000)])
+def test_a_warm_up_that_is_not_stated_is_a_tenth_of_the_run(steps, warmup):
+    counts = (1, warmup, 4 * warmup)
+    wanted = [7e-4 / warmup, 7e-4, 3.5e-4]
+    np.testing.assert_allclose(rates(steps, counts=counts), wanted, rtol=1e-5)
+    # the peak is that of the paper's 4,000 steps, however short the warm-up is
+    peak = (64 * 4000) ** -0.5
+    transformer = rates(steps, 64, counts, schedule="transformer")
+    np.testing.assert_allclose(transformer, [peak / warmup, peak, peak / 2], rtol=1e-5)
+
+
+def test_the_optimizer_has_the_numbers_of_the_section():
+    config = make_optimizer(OptimizerSection(clipnorm=2.0), 10, accumulate=3).get_config()
     assert (config["beta_1"], config["beta_2"], config["epsilon"]) == (0.9, 0.98, 1e-9)
-
-
-def test_an_unknown_schedule():
-    with pytest.raises(ValueError, match="Unknown schedule: 'cosine'"):
-        make_optimizer("cosine")
+    assert (config["global_clipnorm"], config["accumulate"]) == (2.0, 3)
 
 
 @pytest.mark.parametrize("clipnorm", [None, 0.5])
@@ -46,19 +122,19 @@ def test_the_updates_are_those_of_keras(clipnorm):
     shapes = (3, 5), (7,)
     start = [rng.normal(size=shape).astype("float32") for shape in shapes]
     gradients = [[rng.normal(size=shape).astype("float32") for shape in shapes] for _ in range(4)]
-    found = []
+    results = []
     for kind in (Adam, keras.optimizers.Adam):
         weights = [keras.Variable(value) for value in start]
         optimizer = kind(0.1, 0.9, 0.98, 1e-9, global_clipnorm=clipnorm)
         for some in gradients:
             optimizer.apply(list(map(keras.ops.convert_to_tensor, some)), weights)
-        found.append([keras.ops.convert_to_numpy(part) for part in (*weights, *optimizer.variables)])
-    for ours, theirs in zip(*found, strict=False):  # ours measures more than Keras' at the end
+        results.append([keras.ops.convert_to_numpy(part) for part in (*weights, *optimizer.variables)])
+    for ours, theirs in zip(*results, strict=False):  # ours measures more than Keras' at the end
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_rows_of_an_embedding_that_were_not_looked_up_still_move_by_their_momentum():
-    found = []
+    results = []
     for kind in (Adam, keras.optimizers.Adam):
         keras.utils.set_random_seed(1)
         dense = keras.layers.Dense(1)
@@ -66,6 +142,6 @@ def test_rows_of_an_embedding_that_were_not_looked_up_still_move_by_their_moment
         model.compile(kind(0.1), "mse", jit_compile=False)
         for ids in ([[0, 1]], [[3, 1]]):
             model.train_on_batch(np.array(ids), np.ones((1, 1)))
-        found.append([keras.ops.convert_to_numpy(weight) for weight in model.trainable_variables])
-    for ours, theirs in zip(*found, strict=True):
+        results.append([keras.ops.convert_to_numpy(weight) for weight in model.trainable_variables])
+    for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Runs that are stopped and go on: they end with the very weights of runs that were not."""
+"""Stopped and resumed runs end with exactly the weights of uninterrupted runs."""
 
 import contextlib
 import errno
@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from keraszoo.models import RNNSearch, Transformer
+from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.batches import TokenBatches
+from keraszoo.training.adam import Adam
+from keraszoo.training.addressed_batches import step_in_words
 from keraszoo.training.callbacks import BestWeights, LastWeights
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.evaluation_periods import step_in_words
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import train
+from keraszoo.training.optimizers import InverseSquareRoot
+from keraszoo.training.run import Run, train
+from keraszoo.training.token_batches import TokenBatches
 
 V = 12
 MODELS = {
@@ -66,16 +68,18 @@ def run(batches, kind="rnn", folder=None, at=None, parts=1, eager=True, steps=7,
     best, last = BestWeights("val_loss", patience=4), LastWeights(2)
 
     def compile_model(model):
-        optimizer = make_optimizer(learning_rate=0.01, warmup_steps=5, clipnorm=1.0, accumulate=parts)
+        optimizer = Adam(InverseSquareRoot(0.01, 5), 0.9, 0.98, 1e-9, global_clipnorm=1.0, accumulate=parts)
         model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=eager, jit_compile=False)
 
-    callbacks = [Judge(), best, last, *([] if at is None else [at])]
-    options = {"steps_per_evaluation": 3, "callbacks": callbacks, "verbose": 0, **options}
+    verbose = options.pop("verbose", 0)
+    settings = FitSection(steps=steps, steps_per_evaluation=3, accumulate=parts, **options)
+    run = Run(settings, compile_model=compile_model, evaluations=[Judge(), best, last], verbose=verbose)
+    run.callbacks = [] if at is None else [at]
     if folder is None:
-        history = train(model, batches, compile_model, steps, **options)
+        history = train(model, batches, run)
     else:
-        with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
-            history = train(model, batches, compile_model, steps, checkpoints=checkpoints, **options)
+        with Checkpoints(folder, {"seed": 1}).open() as run.checkpoints:
+            history = train(model, batches, run)
     arrays = [v.numpy() for v in [*model.variables, *model.optimizer.variables]]
     arrays += [*best.weights, *last.mean(), *(np.array(history.history[key]) for key in ("loss", "val_loss"))]
     return arrays, best.best_epoch, history.epoch, history.steps, history.target_tokens
@@ -167,7 +171,7 @@ def test_a_full_disk_ends_nothing(batches, tmp_path, monkeypatch, capsys):
     assert [bool(re.match(said, text)) for text in warned] == [True] * 4
     with recorded(), pytest.raises(KeyboardInterrupt):
         run(batches, at=At(5, interrupt(signal.SIGINT)), **{**options, "folder": tmp_path / "other"})
-    said = "SIGINT: stopped after step 5, but it could not be saved: it goes on from step 2"
+    said = "SIGINT: stopped after step 5, but it could not be saved; it resumes from step 2"
     assert said in capsys.readouterr().err
     monkeypatch.setattr(np, "savez", savez)
     same(run(batches, folder=tmp_path / "other"), whole)

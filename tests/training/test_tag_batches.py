@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
-from keraszoo.training.tag_batches import TagBatches
-from keraszoo.training.tagged_rows import TaggedRows
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 WORDS = ["a", "bb", "ccc", "dddd", "Eeeee", "unknown"]
 TAGS = ["O", "B-X", "I-X"]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.teacher_forcing import teacher_forced
+from keraszoo.training.token_batches import teacher_forced
 
 SENTENCES = st.lists(st.integers(10, 99), max_size=5)
 

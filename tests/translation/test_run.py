@@ -10,9 +10,10 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RNNSearch, Transformer
+from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.recipe import Recipe
-from keraszoo.translation.run import make_model, run_recipe
+from keraszoo.translation.run import make_model
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -142,7 +143,7 @@ def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files)
 
 def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
     """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
-    from keraszoo.training.checkpointing import Saving
+    from keraszoo.training.checkpoint_callback import SaveCheckpoints
 
     recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
     whole = run_recipe(recipe)
@@ -155,7 +156,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
 
     (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
     recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
-    begin = Saving.on_train_batch_begin
+    begin = SaveCheckpoints.on_train_batch_begin
 
     def interrupted(self, batch, logs=None):
         if self.periods.step(batch) == 4:
@@ -163,7 +164,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
         begin(self, batch, logs)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Saving, "on_train_batch_begin", interrupted)
+        patch.setattr(SaveCheckpoints, "on_train_batch_begin", interrupted)
         run_recipe(recipe)
     changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7}
     recipe = make_recipe(training=changes, about={"limits": "Many."})  # other words about it change nothing
@@ -178,7 +179,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
 
 
 def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch):
-    from keraszoo.training.checkpointing import Saving
+    from keraszoo.training.checkpoint_callback import SaveCheckpoints
 
     recipe = make_recipe(training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1})
 
@@ -189,8 +190,9 @@ def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files,
         raise Stop
 
     with monkeypatch.context() as patch, pytest.raises(Stop):
-        patch.setattr(Saving, "_is_due", stop)
-        patch.setattr(Saving, "on_epoch_begin", lambda self, epoch, logs=None: stop(self) if epoch else None)
+        patch.setattr(SaveCheckpoints, "_is_due", stop)
+        begin = lambda self, epoch, logs=None: stop(self) if epoch else None  # noqa: E731
+        patch.setattr(SaveCheckpoints, "on_epoch_begin", begin)
         run_recipe(recipe)
     text = (files / "train.en").read_text()
     (files / "train.en").write_text(text.replace("one", "six"))

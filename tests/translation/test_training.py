@@ -9,6 +9,7 @@ from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.saving import model_directory
 from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
 
@@ -29,7 +30,7 @@ def scripted(monkeypatch):
             weights.append(model.get_weights())
             return {"val_bleu": float(bleus[len(weights) - 1]), "val_loss": 1.0}
 
-        monkeypatch.setattr(translator_training.HeldOut, "figures", figures)
+        monkeypatch.setattr(HeldOutPairs, "figures", figures)
         return weights
 
     return script
@@ -89,7 +90,8 @@ def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_p
     settings = {**SHORT, "epochs": 3, "monitor": "val_loss", "average_last": 2}
     history = translator.fit(train_pairs[:90], test_pairs[:4], **settings).history
     assert "val_bleu" not in history and len(history["val_loss"]) == 3
-    held_out = translator_training._held_out(translator, test_pairs[:4], TrainingSection.checked(settings))
+    checked = TrainingSection.checked(settings)
+    held_out = translator_training.make_held_out(translator, test_pairs[:4], checked)
     kept = held_out.figures(translator.model)["val_loss"]
     assert kept <= min(history["val_loss"]) + 1e-6
 
@@ -145,8 +147,8 @@ def test_the_same_seed_makes_the_same_model(new_translator, train_pairs):
         ({"epochs": 0}, "fit: epochs"),
         ({"epochs": "3"}, "fit: epochs"),
         ({"optimizer": {"schedule": "cosine"}}, "fit: optimizer.schedule"),
-        ({"optimizer": {"schedule": "transformer"}}, "transformer wants a d_model, which RNNSearch has not"),
-        ({"precision": "mixed_bfloat16"}, "the model is of float32, got mixed_bfloat16"),
+        ({"optimizer": {"schedule": "transformer"}}, "transformer needs a d_model, which RNNSearch lacks"),
+        ({"precision": "mixed_bfloat16"}, "the model has float32, got mixed_bfloat16"),
     ],
 )
 def test_settings_that_are_none(new_translator, train_pairs, settings, said):

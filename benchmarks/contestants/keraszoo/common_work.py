@@ -68,24 +68,44 @@ def make_model(variant):
 def make_batches(prep, variant):
     """Makes the kit's batches, or our own with the same budget."""
     from keraszoo.text.corpus import ParallelCorpus
-    from keraszoo.training.batches import TokenBatches
+    from keraszoo.training.token_batches import TokenBatches
 
     ids = [kit.read_ids(prep / f"train.{side}.ids") for side in ("en", "de")]
     corpus = ParallelCorpus.from_ids(*ids, pad_id=PAD, start_id=START, end_id=END)
     if "own" in variant:
         return TokenBatches(corpus, 4096, seed=1, shapes=None)
-    return TokenBatches(corpus, batches=kit.read_batches(prep), seed=1, shapes=None)
+    return given_batches(corpus, kit.read_batches(prep))
+
+
+def given_batches(corpus, batches):
+    """Returns `TokenBatches` whose batches are given lists of pair numbers; only their order changes."""
+    import numpy as np
+
+    from keraszoo.training.batch_plans import EpochPlan
+    from keraszoo.training.token_batches import TokenBatches
+
+    order = np.concatenate(batches).astype("int32")
+    bounds = np.cumsum([0, *map(len, batches)])
+    lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+    sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in lengths]
+    plan = EpochPlan(order, bounds[:-1], bounds[1:], np.stack(sides, axis=1).astype("int64"))
+
+    class GivenBatches(TokenBatches):
+        def _new_plan(self, generator):
+            return plan.rearranged(generator)
+
+    return GivenBatches(corpus, tokens=1 << 20, seed=1, shapes=None)
 
 
 def compile_model(model, warmup=400, factor=0.4):
     """Compiles with label smoothing 0.1, Adam and a peak learning rate of 1.25e-3; RNNs clip at 5."""
+    from keraszoo.training.adam import Adam
     from keraszoo.training.losses import TokenCrossentropy
-    from keraszoo.training.optimizers import make_optimizer
+    from keraszoo.training.optimizers import TransformerSchedule
 
     rnn = type(model).__name__ == "RNNSearch"
-    optimizer = make_optimizer(
-        "transformer", factor=factor, warmup_steps=warmup, d_model=WIDTH, clipnorm=5.0 if rnn else None
-    )
+    schedule = TransformerSchedule(WIDTH, warmup, factor)
+    optimizer = Adam(schedule, 0.9, 0.98, 1e-9, global_clipnorm=5.0 if rnn else None)
     model.compile(optimizer=optimizer, loss=TokenCrossentropy(0.1), jit_compile=False)
 
 

@@ -13,8 +13,7 @@ from keraszoo import Translator  # noqa: E402
 from keraszoo.evaluation.translation import score_translations  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
-from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
-from keraszoo.training.evaluation_periods import Periods  # noqa: E402
+from keraszoo.training.addressed_batches import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
@@ -62,7 +61,7 @@ model.fit(
     epochs=1_000_000,
     shuffle=False,
     verbose=0,
-    callbacks=[KeepFreedMemory(), checkpoints],
+    callbacks=[checkpoints],
 )
 sources, references = (kit.read_lines(arguments.prep / f"test.{side}") for side in ("en", "de"))
 for facts, weights in checkpoints.kept:

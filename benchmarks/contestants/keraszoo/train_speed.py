@@ -7,8 +7,7 @@ arguments = common_work.start("train-speed")
 
 import keras  # noqa: E402
 
-from keraszoo.training.callbacks import KeepFreedMemory  # noqa: E402
-from keraszoo.training.evaluation_periods import Periods  # noqa: E402
+from keraszoo.training.addressed_batches import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
@@ -72,5 +71,5 @@ model.fit(
     epochs=arguments.repeat,
     shuffle=False,
     verbose=0,
-    callbacks=[periods.at_period(), KeepFreedMemory(), Windows()],
+    callbacks=[periods.at_period(), Windows()],
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keraszoo.training.batch_shapes import ShapeLadder, rounded_lengths
+from keraszoo.training.batch_plans import ShapeLadder, rounded_lengths
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=12)
 
@@ -46,25 +46,17 @@ def test_no_ladder_is_cheaper(pairs, shapes):
     assert ladder.lengths[which].sum() == cheapest(pairs, shapes)
 
 
-@given(LENGTHS, st.integers(1, 20), st.sampled_from([1, 4]))
-def test_a_ladder_rises_and_holds_every_pair(pairs, shapes, multiple):
+@given(LENGTHS, st.integers(1, 20))
+def test_a_ladder_rises_and_holds_every_pair(pairs, shapes):
     source, target = np.array(pairs).T
-    ladder = ShapeLadder(source, target, shapes, multiple)
+    ladder = ShapeLadder(source, target, shapes)
     assert len(ladder) <= shapes
     assert (np.diff(ladder.lengths, axis=0) >= 0).all()
-    assert (ladder.lengths % multiple == 0).all()
     for (s, t), which in zip(pairs, ladder.first_holding(source, target), strict=True):
         holding = [k for k in range(len(ladder)) if (ladder.lengths[k] >= (s, t)).all()]
         assert which == holding[0]
 
 
-def test_weights_count_as_repetition():
-    source, target, weights = np.array([3, 5, 9, 20]), np.array([4, 4, 12, 21]), np.array([9, 1, 5, 2])
-    weighted = ShapeLadder(source, target, 2, weights=weights)
-    repeated = ShapeLadder(np.repeat(source, weights), np.repeat(target, weights), 2)
-    assert weighted.lengths.tolist() == repeated.lengths.tolist()
-
-
 def test_limit():
-    ladder = ShapeLadder(np.array([33, 3]), np.array([2, 33]), multiple=8, limit=33)
+    ladder = ShapeLadder(np.array([33, 3]), np.array([2, 33]), limit=33)
     assert ladder.lengths.max(axis=0).tolist() == [33, 33]

@@ -1,0 +1,239 @@
+"""The base class of the tasks: what `fit` accepts and refuses, checkpoints, and a full disk."""
+
+import math
+import os
+import random
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError, PresetError, RecipeError
+from keraszoo.models import Transformer
+from keraszoo.tasks import task as tasks
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.subwords import Subwords
+from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.run import Run
+from keraszoo.translation.recipe import TrainingSection
+
+SHORT = {"epochs": 1, "batch_tokens": 512, "verbose": 0}
+
+
+class Hooks(keras.callbacks.Callback):
+    """Records which hooks Keras calls, and the logs of the last epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.logs = [], None
+
+    def on_train_begin(self, logs=None):
+        self.calls.append("begin")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.calls.append(batch)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.logs = dict(logs)
+
+    def on_train_end(self, logs=None):
+        self.calls.append("end")
+
+
+def test_callbacks_verbose_and_an_optimizer_are_those_of_keras(
+    new_translator, train_pairs, test_pairs, capsys
+):
+    translator, hooks, optimizer = new_translator(), Hooks(), keras.optimizers.SGD(0.0)
+    before = [weight.numpy() for weight in translator.model.trainable_variables]
+    translator.fit(
+        train_pairs[:60],
+        test_pairs[:4],
+        epochs=2,
+        batch_tokens=512,
+        callbacks=[hooks, keras.callbacks.EarlyStopping("val_loss", min_delta=9, patience=1)],
+        verbose=0,
+        optimizer=optimizer,
+        monitor="val_loss",
+    )
+    assert capsys.readouterr().out == ""
+    count = int(optimizer.iterations)
+    assert hooks.calls == ["begin", *range(count // 2), *range(count // 2), "end"]
+    assert {"loss", "val_loss"} <= set(hooks.logs)
+    for weight, old in zip(translator.model.trainable_variables, before, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), old)  # by the given optimizer, at a rate of 0
+
+
+def test_a_callback_can_stop_the_training(new_translator, train_pairs):
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = True
+
+    history = new_translator().fit(
+        train_pairs[:60], epochs=3, batch_tokens=512, callbacks=[Stop()], verbose=0
+    )
+    assert history.epoch == [0]
+
+
+def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform():
+    """Without a word on the learning rate: the warm-up fits the length of the run."""
+    draw = random.Random(0)
+    sources = [" ".join(draw.choices("abcdefgh", k=draw.randint(2, 6))) for _ in range(2000)]
+    pairs = [(source, source.upper()) for source in sources]
+    subwords = Subwords.train([side for pair in pairs for side in pair], vocabulary_size=40)
+    sizes = {"d_model": 32, "num_layers": 1, "num_heads": 2, "hidden_dim": 64, "dropout": 0.1}
+    keras.utils.set_random_seed(1)
+    translator = Translator(Transformer(40, **sizes, pre_norm=True), subwords)
+    history = translator.fit(pairs, pairs[:50], epochs=1, monitor="val_loss", verbose=0)
+    assert history.history["val_loss"][-1] < math.log(40)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda t, pairs: t.fit(["a b"], ["c d"]),
+            r"pairs .*list\(zip\(sources, targets\)\)",
+        ),
+        (lambda t, pairs: t.fit(["ab", "cd"]), "expected pairs"),
+        (lambda t, pairs: t.fit(pairs, ["a b"]), "validation: expected pairs"),
+        (lambda t, pairs: t.fit(pairs, validation_data=pairs), "pass the held-out data as `validation`"),
+        (lambda t, pairs: t.fit(pairs, batch_size=32), "`batch_tokens`"),
+        (lambda t, pairs: t.fit(pairs, epoch=3), "fit: epoch: unknown key, did you mean epochs?"),
+        (
+            lambda t, pairs: t.translate(["a"], beam_size=3),
+            "'beam_size', did you mean beam_width",
+        ),
+        (
+            lambda t, pairs: Translator(t.source_subwords, t.model),
+            r"expected \(model, source_subwords\), got",
+        ),
+        (lambda t, pairs: t.score("abc", "xyz"), "expected a list of str, got a str, 'abc'"),
+        (lambda t, pairs: t.translate("abc"), "expected a list of str, got a str, 'abc'"),
+        (lambda t, pairs: t.fit(pairs, patience=3), "fit: patience: there is no validation"),
+        (lambda t, pairs: t.fit(pairs, monitor="val_loss"), "fit: monitor: there is no validation"),
+        (
+            lambda t, pairs: t.fit(pairs, accumulate=2, optimizer=keras.optimizers.SGD()),
+            "accumulate needs",
+        ),
+    ],
+)
+def test_misuse_is_named_in_one_line(new_translator, train_pairs, call, said):
+    with pytest.raises(KerasZooError, match=said) as error:
+        call(new_translator(), train_pairs[:9])
+    assert "\n" not in str(error.value)
+
+
+def test_a_tagger_names_misuse_too(new_tagger, tagged_sentences):
+    with pytest.raises(KerasZooError, match="train: expected TaggedSentence objects, got .'Ada'.* as item 0"):
+        new_tagger().fit([["Ada"]], [["B-PER"]])
+
+
+def run_of(checkpoints, **settings):
+    return Run(TrainingSection(**settings), checkpoints=checkpoints)
+
+
+def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):
+    class Stop(Exception):
+        pass
+
+    run = run_of(tmp_path / "run")
+    with pytest.raises(Stop), tasks.opened_checkpoints(run, {"seed": 1}):
+        run.checkpoints.save(3, {"run": {"over": False}})
+        raise Stop
+    run = run_of(tmp_path / "run")
+    with tasks.opened_checkpoints(run, {"seed": 1}):
+        assert run.checkpoints.newest.step == 3
+    assert os.listdir(tmp_path) == []
+    with tasks.opened_checkpoints(run_of(None), {}):
+        pass
+
+
+def test_open_checkpoints_stay_open(tmp_path):
+    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
+        with tasks.opened_checkpoints(run_of(given), {"data": "a"}):
+            given.save(3, {"run": {"over": False}})
+        given.save(4, {"run": {"over": False}})
+    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
+        with pytest.raises(RecipeError, match='data was "a", is "b"'):
+            with tasks.opened_checkpoints(run_of(given), {"data": "b"}):
+                pass
+
+
+def test_a_full_disk_does_not_end_the_training(new_translator, monkeypatch):
+    def fail(cause):
+        def save(self, directory):
+            raise PresetError("model: cannot be written: No space left on device") from cause
+
+        return save
+
+    translator = new_translator()
+    monkeypatch.setattr(Translator, "save_to_preset", fail(OSError()))
+    with pytest.warns(UserWarning, match="the best model so far was not saved: .*; training goes on"):
+        translator._save_best("model", {"val_loss": 1.0, "loss": 2.0})
+    assert translator.metrics["validation"] == {"val_loss": 1.0}
+    monkeypatch.setattr(Translator, "save_to_preset", fail(None))
+    with pytest.raises(PresetError):
+        translator._save_best("model", {})
+
+
+def test_what_a_run_derives_from_its_settings():
+    assert run_of(None, accumulate=3).rows_multiple == 3
+    for settings, shapes in (
+        ({}, None),
+        ({"shapes": 2}, 2),
+        ({"jit_compile": True}, 16),
+        ({"jit_compile": True, "shapes": 3}, 3),
+    ):
+        assert run_of(None, **settings).shapes == shapes
+    assert run_of(None, epochs=2, steps=9).steps(range(5)) == 9
+    assert run_of(None, epochs=1, steps=9).steps(range(5)) == 5
+
+
+def test_settings_that_decide_nothing_may_change():
+    other = TrainingSection(checkpoint_minutes=1, checkpoint_steps=5, tensorboard=True)
+    assert TrainingSection().deciding() == other.deciding() != TrainingSection(accumulate=2).deciding()
+
+
+def test_a_run_can_be_made_deterministic(new_translator, monkeypatch):
+    import tensorflow as tf
+
+    asked = []
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
+    translator = new_translator()
+    translator._check(run_of(None), None)
+    assert not asked
+    translator._check(run_of(None, deterministic=True), None)
+    assert asked
+    monkeypatch.setattr(tasks.keras.backend, "backend", lambda: "jax")
+    with pytest.raises(RecipeError, match="deterministic needs TensorFlow; JAX has XLA_FLAGS="):
+        translator._check(run_of(None, deterministic=True), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"accumulate": 2}, "training.accumulate was 1, is 2; batches.rows_multiple was 1, is 2"),
+        ({"shapes": 2}, "batches.shapes was None, is 2"),
+        ({"optimizer": keras.optimizers.SGD}, "training.optimizer.module was None"),
+    ],
+)
+def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
+    new_translator, train_pairs, tmp_path, monkeypatch, change, said
+):
+    class Stop(Exception):
+        pass
+
+    def stop(model, batches, run):
+        run.checkpoints.save(1, {"run": {"over": False}})
+        raise Stop
+
+    translator = new_translator()
+    pairs = ParallelCorpus.from_pairs(train_pairs[:9], translator.source_subwords, translator.target_subwords)
+    monkeypatch.setattr(tasks, "train", stop)
+    for _ in range(2):
+        with pytest.raises(Stop):
+            translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT)
+    change = {name: value() if callable(value) else value for name, value in change.items()}
+    with pytest.raises(RecipeError, match=said):
+        translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT, **change)
