@@ -11,27 +11,12 @@ import numpy as np
 from keras import ops
 
 from keraszoo.errors import PresetError
+from keraszoo.messages import say
 from keraszoo.training.addressed_batches import step_in_words
 from keraszoo.training.distribution import any_worker, shared_by_workers
 from keraszoo.training.divergence import check_health, diverged
 
 ASK_EVERY = 8  # steps after which workers ask each other whether one of them received a signal
-
-
-class Interrupted(BaseException):
-    """A run that was asked to stop, and stopped between two steps.
-
-    Attributes:
-        signal: the `signal.Signals` that asked.
-        step: number of steps made.
-        saved: the step of the newest checkpoint, or None.
-    """
-
-    def __init__(self, signal, step, saved):
-        super().__init__(signal, step, saved)
-        self.signal = signal
-        self.step = step
-        self.saved = saved
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
@@ -43,8 +28,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
     Args:
         run: the `Run`: its open checkpoints (None: nothing is saved), how often to save, and its strategy.
         parts: name -> object with `get_state` and `set_state`, saved with the model.
-        signals: `Signals`; after one, the run is saved and `Interrupted` raised. None: ignored. With several
-            workers, all of them stop at the same step.
+        signals: `Signals`; after one, the run is saved and ends with KeyboardInterrupt or SystemExit. None:
+            ignored. With several workers, all of them stop at the same step.
 
     Attributes:
         periods: the `Periods` that `fit` reads; settable.
@@ -145,9 +130,20 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.seconds += self.saved_at - started
 
     def _stop(self):
+        """Reports where the run was stopped, and ends as a process does after that signal."""
         if self.any_worker is not None:
             self.any_worker(True)  # waits until the first worker has saved
-        raise Interrupted(self.signals.received or signal.SIGTERM, self.step, self.saved_step)
+        received, parts = self.signals.received or signal.SIGTERM, self.periods.parts
+        if self.saved_step == self.step:
+            where = f"it is saved in {self.checkpoints.folder}; the same command resumes it"
+        elif self.saved_step is None:
+            where = "but it could not be saved"
+        else:
+            where = f"but it could not be saved; it resumes from {step_in_words(self.saved_step, parts)}"
+        say(f"{received.name}: stopped after {step_in_words(self.step, parts)}, {where}")
+        if received == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + received)
 
 
 def model_state(model):

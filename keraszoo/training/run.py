@@ -2,16 +2,15 @@
 
 import contextlib
 import dataclasses
-import signal
 import sys
 
 import keras
 
 from keraszoo.messages import say
 from keraszoo.training.adam import LossScale, innermost
-from keraszoo.training.addressed_batches import Periods, step_in_words
+from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.callbacks import Throughput, WholeHistory
-from keraszoo.training.checkpoint_callback import Interrupted, SaveCheckpoints, Signals
+from keraszoo.training.checkpoint_callback import SaveCheckpoints, Signals
 from keraszoo.training.distribution import (
     OnOneDevice,
     copy_in_scope,
@@ -148,8 +147,6 @@ def train(model, batches, run):
                 if trained is not model:
                     copy_variables(trained, model)
                 raise
-            except Interrupted as stopped:
-                _end(stopped, run.checkpoints, parts)
     if trained is not model:
         copy_variables(trained, model)
     history.steps = saving.step // parts
@@ -170,20 +167,6 @@ def _compiled(model, run):
             trained.optimizer = LossScale.instead_of(trained.optimizer)
             trained.optimizer.build(trained.trainable_variables)
     return trained
-
-
-def _end(stopped, checkpoints, parts):
-    """Reports how a run was stopped, and ends as a process does after that signal."""
-    if stopped.saved == stopped.step:
-        where = f"it is saved in {checkpoints.folder}; the same command resumes it"
-    elif stopped.saved is None:
-        where = "but it could not be saved"
-    else:
-        where = f"but it could not be saved; it resumes from {step_in_words(stopped.saved, parts)}"
-    say(f"{stopped.signal.name}: stopped after {step_in_words(stopped.step, parts)}, {where}")
-    if stopped.signal == signal.SIGINT:
-        raise KeyboardInterrupt from None
-    raise SystemExit(128 + stopped.signal) from None
 
 
 def _real_tokens(batches, updates):

@@ -57,8 +57,8 @@ def test_learns_the_world(fitted):
 def test_looks_at_the_supporting_fact(fitted):
     answerer, _ = fitted
     test = make_questions(200, seed=2)
-    answer = answerer.answer_all(test)
-    looked = [answer.attention_weights.sum(axis=0).argmax() for answer in answer]
+    answers = answerer.answer_all(test)
+    looked = [answer.attention_weights.sum(axis=0).argmax() for answer in answers]
     assert np.mean([i in q.supporting for i, q in zip(looked, test, strict=True)]) > 0.9
 
 
