@@ -53,8 +53,8 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
         ("model", "config", {"units": "many"}, "not one of a model"),
         ("vocabulary", "scheme", "BIOU", "BIOU"),
         ("vocabulary", "labels", ["PER"], "allowed transitions must be"),
-        ("vocabulary", "colour", "red", "not one of a tagger"),
-        ("vocabulary", None, None, "not one of a tagger"),
+        ("vocabulary", "colour", "red", "not a valid directory for tagging"),
+        ("vocabulary", None, None, "not a valid directory for tagging"),
     ],
 )
 def test_a_config_of_something_else(tagger_directory, tmp_path, section, key, value, said):
