@@ -49,15 +49,11 @@ class TokenBatches(AddressedBatches):
     >>> target_out.tolist()
     [[8, 3, 0, 0], [9, 9, 9, 3]]
 
-    Stock Keras trains a model on them:
+    Stock Keras trains a translation model on them:
 
-    >>> from keraszoo.models import RNNSearch
-    >>> from keraszoo.training.losses import TokenCrossentropy
-    >>> model = RNNSearch(10, embedding_dim=4, units=4)
-    >>> model.compile("adam", TokenCrossentropy())
-    >>> history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
-    >>> len(history.history["loss"])
-    2
+        model = RNNSearch(vocabulary_size)
+        model.compile("adam", TokenCrossentropy())
+        model.fit(TokenBatches(corpus, 4096), epochs=10, shuffle=False)
     """
 
     def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):

@@ -240,7 +240,6 @@ def test_bad_arguments(corpus):
 def test_a_translation_model_trains_with_stock_compile_and_fit():
     corpus = corpus_of(range(1, 9), range(1, 9))
     model = RNNSearch(20, embedding_dim=4, units=4)
-    for loss in (TokenCrossentropy(), keras.losses.SparseCategoricalCrossentropy(True, reduction="sum")):
-        model.compile(keras.optimizers.Adam(0.05), loss)
-        history = model.fit(TokenBatches(corpus, 64), epochs=3, shuffle=False, verbose=0)
-        assert history.history["loss"][-1] < history.history["loss"][0]
+    model.compile(keras.optimizers.Adam(0.05), TokenCrossentropy(), jit_compile=False)
+    history = model.fit(TokenBatches(corpus, 64), epochs=3, shuffle=False, verbose=0)
+    assert history.history["loss"][-1] < history.history["loss"][0]

@@ -104,7 +104,7 @@ def interrupt(kind):
     return lambda model: os.kill(os.getpid(), kind)
 
 
-@pytest.mark.parametrize(("parts", "steps"), [(1, (1, 3, 5)), (2, (7,))])
+@pytest.mark.parametrize(("parts", "steps"), [(1, (1, 5)), pytest.param(2, (7,), marks=pytest.mark.slow)])
 def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path, capsys, parts, steps):
     whole = run(batches, "transformer", parts=parts)
     assert whole[1:4] == (1, [0, 1, 2], 7)
@@ -126,6 +126,7 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
 
 
+@pytest.mark.slow
 def test_in_a_graph_it_is_the_same_after_a_crash_and_after_two_polite_kills(batches, tmp_path):
     def crash(model):
         raise MemoryError
