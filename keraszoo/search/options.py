@@ -1,4 +1,4 @@
-"""What a search may be told."""
+"""The options of a search."""
 
 import dataclasses
 import difflib
@@ -22,39 +22,38 @@ LEAST = {  # the smallest value of an option
     "top_k": 0,
 }
 NORMALIZATIONS = ("length", "gnmt")
-DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # what sampling alone reads
+DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # read by sampling only
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How to look for a translation.
+    """The options of a search.
 
-    The score that ranks hypotheses is
+    The score that ranks hypotheses is, as in Wu et al. 2016, equation 14,
 
-        log_prob / penalty(length) + coverage_penalty * sum_j log min(sum_i alpha_ij, 1)        (Wu et al.
-        2016, eq. 14)
+        log_prob / penalty(length) + coverage_penalty * sum_j log min(sum_i alpha_ij, 1)
 
     with `penalty(length)` = ((5 + length) / 6)^length_penalty for `"gnmt"` and length^length_penalty for
     `"length"`; length counts `</s>`. With a length penalty of 0 the score is the log-probability itself.
 
     Attributes:
         beam_width: W, hypotheses kept alive for each sentence; 1 is greedy search.
-        num_hypotheses: how many to return, at most W.
-        max_length: most tokens of a hypothesis, `</s>` included.
-        min_length: fewest tokens before `</s>`.
+        num_hypotheses: the number of hypotheses to return, at most W.
+        max_length: the most tokens of a hypothesis, `</s>` included.
+        min_length: the fewest tokens before `</s>`.
         length_penalty: the exponent, 0 to about 2: higher values prefer longer hypotheses.
         normalization: `"length"` or `"gnmt"`.
-        coverage_penalty: beta; higher values punish source words that were hardly looked at.
+        coverage_penalty: beta; higher values penalise source words with little attention.
         no_repeat_ngram: n-grams of this size occur at most once in a hypothesis; 0 allows all.
-        sampling: draw each word instead of searching; then the beam width is 1.
+        sampling: draw each word instead of searching; the beam width is then 1.
         temperature: divides the logits before drawing; below 1 sharpens.
-        top_k: draw from the k likeliest words alone; 0 from all.
+        top_k: draw only from the k likeliest words; 0 from all.
         top_p: draw from the fewest words that together have at least this probability, in (0, 1].
-        seed: of the draws; another seed, another translation of the same text.
+        seed: seed of the draws; another seed gives another translation.
 
     Raises:
-        KerasZooError: if a value is out of its range, beams and sampling are asked for together, or
-            temperature, top_k, top_p or a seed is given without sampling.
+        KerasZooError: a value is out of range, beams and sampling are combined, or temperature, top_k, top_p
+            or a seed is given without sampling.
     """
 
     beam_width: int = 5
@@ -97,12 +96,12 @@ class SearchOptions:
                 )
 
     def replace(self, **changes):
-        """The same options with some changed; `None` leaves one as it is.
+        """Returns the same options with some changed; `None` changes nothing.
 
-        `sampling=False` sets back what sampling alone reads, unless it is given.
+        `sampling=False` also resets the options of sampling that are not given.
 
         Raises:
-            KerasZooError: if there is no such option, or its value is out of range.
+            KerasZooError: an unknown option, with the nearest name, or a value out of range.
         """
         changes = {name: value for name, value in changes.items() if value is not None}
         known = [field.name for field in dataclasses.fields(self)]
@@ -121,5 +120,5 @@ class SearchOptions:
         return dataclasses.replace(self, **changes)
 
     def as_dict(self):
-        """The options as a JSON-able dict."""
+        """Returns the options as a dict of JSON values."""
         return dataclasses.asdict(self)

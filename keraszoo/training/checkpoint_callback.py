@@ -154,7 +154,7 @@ def model_state(model):
 
     Returns:
         Dict of lists of NumPy arrays: weights and states of random numbers, the optimizer's variables and
-        running metrics. With several workers the metrics, of which each has a share, are left out.
+        running metrics. The metrics of several workers are left out, since each has only a share.
     """
     variables = _variables(model)
     if not shared_by_workers(model):
