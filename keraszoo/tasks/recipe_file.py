@@ -16,6 +16,11 @@ class _Loader(yaml.SafeLoader):
     """YAML with the types of YAML 1.2 only: `1e-9` is a number, `no` is text, and so is `2024-02-31`."""
 
     yaml_implicit_resolvers = {}
+    yaml_constructors = {
+        tag: constructor
+        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
+    }
 
 
 def _integer(loader, node):
@@ -176,6 +181,8 @@ def _parse(text, where, lines):
             return None
         _note_lines(node, (), where, lines, seen=set())
         return loader.construct_document(node)
+    except RecipeError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = where if mark is None else f"{where}:{mark.line + 1}"

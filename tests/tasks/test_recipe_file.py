@@ -133,6 +133,7 @@ def test_a_missing_key_names_the_line_of_its_section(write):
         ("a: \x07", "not YAML: "),
         ("a: !!bool foo", "not YAML: "),
         ("a: !!int x", "not YAML: "),
+        ("a: !!timestamp x", "not YAML: could not determine a constructor"),
         ("", "expected the sections of a recipe (data, output, ...), got nothing"),
         ("- 1", "expected the sections of a recipe (data, output, ...), got list"),
         ("text", "got str"),
