@@ -7,6 +7,7 @@ import keras
 
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
+from keraszoo.messages import say
 from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.weights import save_weights
 from keraszoo.shipping import shipped
@@ -17,6 +18,7 @@ from keraszoo.training.run import Run, train
 
 WEIGHTS = "model.weights.h5"
 NOT_STORED = ("name", "trainable", "dtype", "allowed")  # arguments of a model
+FEW_UPDATES = 50  # a run of fewer updates hardly learns anything
 # Arguments of `keras.Model.fit` that are called otherwise here.
 OF_KERAS = {
     "validation_data": "pass the held-out data as `validation`",
@@ -172,7 +174,12 @@ class Task:
         self._check(run, validation)
         keras.utils.set_random_seed(settings.seed)
         batches, held_out, digest = self._data(train_data, validation, run)
-        run.compile_model = lambda model: self._compile(model, run, run.steps(batches))
+        steps = run.steps(batches)
+        if steps < FEW_UPDATES and settings.steps is None:
+            say(
+                f"this run has only {steps} updates: take more epochs, or fewer batch_tokens for more updates"
+            )
+        run.compile_model = lambda model: self._compile(model, run, steps)
         best, last = None, LastWeights(settings.average_last)
         save = self._save_best if run.directory is not None and run.writes else None
         if held_out is not None:
