@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two processes, each with whole files: most of a test's time is TensorFlow's tracing, which keeps one core busy.
 PYTEST_ARGS ?= --numprocesses 2 --dist loadfile
-DEMO ?= examples/number_words.py
+DEMO ?= examples/number_words.py --quick
 # These packages import Keras only, so they run on every backend.
 ANY_BACKEND := tests/layers tests/models tests/search
 NIGHTLY := $(ANY_BACKEND) tests/training
@@ -42,7 +42,7 @@ test-nightly: ## the tests of layers, models, search and training on tonight's K
 	$(MAKE) VENV=.venv-nightly .venv-nightly/.nightly
 	KERAS_BACKEND=tensorflow .venv-nightly/bin/python -m pytest $(NIGHTLY) -m "not slow" $(PYTEST_ARGS)
 
-demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (5 minutes)
+demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (2 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py
 	KERAS_BACKEND=tensorflow $(BIN)/python $(DEMO)
 

@@ -43,12 +43,12 @@ def main():
     answer = QuestionAnswerer.from_preset("babi_memory_network").answer(STORY, "Where is the football?")
     print(f"babi_memory_network\n  {' '.join(STORY)} Where is the football? -> {answer.text}")
 
-    found = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
+    drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
     picture = output / "attention.png"
-    words = merge_subwords(found.source_tokens, found.tokens, found.attention_weights)
+    words = merge_subwords(drawn.source_tokens, drawn.tokens, drawn.attention_weights)
     attention_heatmap(*words, path=picture)
     print(f"{page} has the names in colour")
-    print(f"{picture} shows where tatoeba_en_de_rnnsearch looked for: {found.text}")
+    print(f"{picture} shows where tatoeba_en_de_rnnsearch looked for: {drawn.text}")
 
 
 if __name__ == "__main__":
