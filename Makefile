@@ -54,9 +54,8 @@ $(BIN)/python:
 		{ echo "keraszoo needs Python 3.11, 3.12 or 3.13; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# pip replaces the Keras of the extra `test`, which is the same package under another name.
+# keras-nightly has the same files as keras, so pip writes it over the Keras of the extra `test`.
 $(VENV)/.nightly: $(VENV)/.test
-	$(BIN)/python -m pip uninstall --quiet --yes keras
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --pre --no-deps keras-nightly
 	@touch $@
 
