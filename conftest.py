@@ -50,6 +50,17 @@ def _seeds():
     keras.utils.set_random_seed(42)
 
 
+@pytest.fixture(autouse=True)
+def _eager_doctests(request):
+    """Runs examples in docstrings without tracing: each calls a function of TensorFlow once or twice."""
+    eagerly = keras.backend.backend() == "tensorflow" and isinstance(request.node, pytest.DoctestItem)
+    if eagerly:
+        tf.config.run_functions_eagerly(True)
+    yield
+    if eagerly:
+        tf.config.run_functions_eagerly(False)
+
+
 PROCESSES = {}
 
 
