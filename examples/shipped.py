@@ -28,8 +28,9 @@ def main():
     output = Path("runs/shipped")
     output.mkdir(parents=True, exist_ok=True)
     for name in ("tatoeba_en_de_transformer", "tatoeba_en_fr_transformer"):
-        print(name)
-        for source, target in zip(SENTENCES, Translator.from_preset(name).translate(SENTENCES), strict=True):
+        print(name, flush=True)
+        translations = Translator.from_preset(name).translate(SENTENCES, beam_width=1)
+        for source, target in zip(SENTENCES, translations, strict=True):
             print(f"  {source} -> {target}")
 
     (tagged,) = EntityTagger.from_preset("english_entities").tag_details([NAMES])
@@ -43,7 +44,9 @@ def main():
     answer = QuestionAnswerer.from_preset("babi_memory_network").answer(STORY, "Where is the football?")
     print(f"babi_memory_network\n  {' '.join(STORY)} Where is the football? -> {answer.text}")
 
-    drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
+    drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:], beam_width=1)[
+        0
+    ]
     picture = output / "attention.png"
     words = merge_subwords(drawn.source_tokens, drawn.tokens, drawn.attention_weights)
     attention_heatmap(*words, path=picture)
