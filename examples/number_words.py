@@ -69,7 +69,7 @@ FULL = {
 QUICK = {
     "count": 4_000,
     "maximum": 9_999,
-    "training": {"epochs": 5, "batch_tokens": 1024},
+    "training": {"epochs": 4, "batch_tokens": 1024},
     "warmup_steps": 50,
     "search": SearchOptions(beam_width=1),
     "jit_compile": "never",
