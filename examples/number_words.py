@@ -1,22 +1,22 @@
-"""Numbers in English words to numbers in German words: from nothing to a SavedModel that translates.
+"""Translates numbers from English to German words: from generated data to a SavedModel.
 
     make demo      # or: pip install '.[demo]' and python examples/number_words.py --quick
 
-"twenty-one" is "einundzwanzig": the order turns round, and where to look is what RNNsearch has to learn. The
-data is generated. `make demo` trains on 4,000 numbers below ten thousand. Without `--quick` these are 20,000
-below a million, and after two to three minutes on 2 cores all of 1,000 other numbers are exactly right.
+"twenty-one" is "einundzwanzig": the order is reversed, and RNNsearch has to learn where to attend. `make
+demo` trains on 4,000 numbers below ten thousand. Without `--quick` the script trains on 20,000 below a
+million; after two to three minutes on 2 cores it translates all of 1,000 held-out numbers exactly.
 
-The other models of the lineage learn the same by their name, with whatever arguments they take, in about two
+The name of another model of the lineage, and arguments of its constructor, train that model in about two
 minutes on one core:
 
-    python examples/number_words.py rnnencdec       # 99.3 %: one vector between the nets, Cho 2014
-    python examples/number_words.py deeplstm        # 99.9 %: two nets of two layers, Sutskever 2014
+    python examples/number_words.py rnnencdec       # 99.3 %: one vector, Cho 2014
+    python examples/number_words.py deeplstm        # 99.9 %: two LSTMs of two layers, Sutskever 2014
     python examples/number_words.py simplified      # 100.0 %: attention without gates
     python examples/number_words.py luong           # 100.0 %: attention after the step, Luong 2015
     python examples/number_words.py luong window=predictive half_width=3    # 100.0 %: seven at a time
     python examples/number_words.py transformer     # 99.9 %: Vaswani 2017
 
-They export and translate as RNNsearch does, and those that attend draw what they attended to.
+They export and translate as RNNsearch does, and models with attention draw their weights.
 """
 
 import argparse

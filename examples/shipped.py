@@ -1,9 +1,9 @@
-"""Models that ship, at work: sentences translated, names found, a question answered, attention drawn.
+"""Runs the shipped models: translates, finds names, answers a question and draws attention weights.
 
     make demo      # runs this first; or: pip install '.[plot]' and python examples/shipped.py
 
-The picture is runs/shipped/attention.png: each German word, in its row, and how much RNNsearch looked at each
-English one; the page runs/shipped/entities.html has the names in colour. `keraszoo list` shows all models.
+The picture runs/shipped/attention.png has a row per German word with its attention to each English word. The
+page runs/shipped/entities.html highlights the names. `keraszoo list` shows all models.
 """
 
 from pathlib import Path
