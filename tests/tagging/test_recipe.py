@@ -41,7 +41,10 @@ def test_there_and_back():
         ({"model": {"name": "rnnsearch"}}, "model.name: expected 'attention', 'recurrent' or 'transformer'"),
         ({"data": {"train": []}}, "data.train: Value should have at least 1 item"),
         ({"data": {"train": "a", "scheme": "BIO"}}, "data.scheme: expected 'IO', 'IOB1'"),
-        ({"vectors": {"file": "v", "backoff": ["lowest"]}}, "vectors: backoff: expected names of exact"),
+        (
+            {"vectors": {"file": "v", "backoff": ["lowest"]}},
+            "vectors: backoff: expected a list of different names of exact",
+        ),
         ({"training": {"patience": 3}}, "`training.patience` needs `data.validation`, which is missing"),
         ({"training": {"label_smoothing": 0.1}}, "training.label_smoothing: unknown key"),
         (

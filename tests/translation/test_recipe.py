@@ -174,7 +174,10 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
         ({"subwords": {"model": "a", "source_model": "b", "target_model": "c"}}, "got all three"),
         ({"subwords": {"model": "a", "joint": False}}, "but `joint` is false"),
         ({"subwords": {"source_model": "a", "target_model": "b", "joint": True}}, "but `joint` is true"),
-        ({"subwords": {"model": "a", "vocabulary_size": 9}}, "`vocabulary_size` has no effect on a model"),
+        (
+            {"subwords": {"model": "a", "vocabulary_size": 9}},
+            "`vocabulary_size` has no effect on an existing",
+        ),
         ({"training.optimizer": {"schedule": "transformer", "learning_rate": 1.0}}, "`learning_rate` has no"),
         ({"training.optimizer": {"schedule": "inverse_sqrt", "factor": 1.0}}, "`factor` has no effect with"),
         ({"training.optimizer": {"schedule": "constant", "warmup_steps": 9}}, "`warmup_steps` has no effect"),
