@@ -121,6 +121,7 @@ def evaluate(
 
 
 app.command()(translator.score)
+app.command()(translator.align)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The commands of translators: `translate`, `score`, and what `evaluate`, `export` and `plot` do with one."""
+"""Commands for translators: `translate`, `score`, `align`; `evaluate`, `export` and `plot` for one."""
 
 import itertools
 import json
@@ -24,6 +24,9 @@ def translate(
         int | None, Option("--n-best", min=1, help="So many hypotheses; implies --json.")
     ] = None,
     attention: Annotated[bool, Option("--attention", help="Attention weights; implies --json.")] = False,
+    prefix: Annotated[
+        str | None, Option("--prefix", metavar="TEXT", help="How every translation begins.")
+    ] = None,
 ):
     """Translate lines of text: one line in, one line out, blank lines kept."""
     from keraszoo.text.lines import read_lines
@@ -32,9 +35,8 @@ def translate(
     files = files or ["-"]
     lines = itertools.chain.from_iterable(map(read_lines, files))
     chunk = min(console.lines_at_once(file, 512) for file in files)
-    search = _given(
-        beam_width=beam_width, length_penalty=length_penalty, max_length=max_length, batch_size=batch_size
-    )
+    search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
+    search |= _given(batch_size=batch_size, prefix=prefix)
     with console.results() as write:
         translator = load(model)
         if attention:
@@ -62,6 +64,26 @@ def score(
         while some := list(itertools.islice(pairs, 512)):
             sources, targets = zip(*some, strict=True)
             write(f"{value:.6f}" for value in translator.score(list(sources), list(targets)))
+
+
+def align(
+    model: Model,
+    source: Annotated[str, Option("--source", metavar="FILE", help="Sentences, one a line.")],
+    target: Annotated[str, Option("--target", metavar="FILE", help="Their translations.")],
+):
+    """Align the words of given translations by attention: one line `i-j i-j ...` (Pharaoh) per pair.
+
+    `i` numbers the words of the source and `j` those of the target, from 0. Each target word is paired with
+    the source word that its subwords attend to most; `</s>` is left out.
+    """
+    from keraszoo.text.parallel import read_pairs
+    from keraszoo.translation.lines import align_lines
+
+    with console.results() as write:
+        translator = load(model)
+        translator.require_attention()
+        for some in align_lines(translator, read_pairs(source, target)):
+            write(some)
 
 
 def evaluate(model, source, references, as_json, **search):

@@ -1,4 +1,4 @@
-"""Scores: sacrebleu and seqeval, called right."""
+"""Scores of translations by sacrebleu and of entities by seqeval."""
 
 from keraszoo.evaluation.by_length import LengthBucket, bleu_by_length
 from keraszoo.evaluation.tagging import SpanScore, TaggingScores, known_entities, score_tags

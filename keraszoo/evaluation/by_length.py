@@ -1,4 +1,4 @@
-"""BLEU by the length of the source: does a model fall off on long sentences?"""
+"""BLEU by the length of the source, which shows whether a model gets worse on long sentences."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,15 +11,14 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class LengthBucket:
-    """The sentences of a range of lengths, and how well they were translated.
+    """The BLEU of the sentences in a range of lengths.
 
     Attributes:
-        shortest: the least number of source words that belongs here.
-        longest: the largest.
-        sentences: how many there are.
-        bleu: cased BLEU of these sentences alone, tokenised by sacrebleu (13a), with its signature and its
-            brevity penalty, which says whether they were cut short.
-        margin: half of its 95 % interval, by 1,000 resamples of the sentences; 0 if there is but one.
+        shortest: smallest number of source words in the range.
+        longest: largest number.
+        sentences: number of sentences.
+        bleu: cased BLEU of these sentences, tokenised by sacrebleu (13a), with its signature and details.
+        margin: half of its 95 % interval, from 1,000 resamples of the sentences; 0 for a single sentence.
     """
 
     shortest: int
@@ -30,7 +29,7 @@ class LengthBucket:
 
     @property
     def label(self):
-        """The range, as one writes it on an axis."""
+        """The range as an axis label."""
         return str(self.longest) if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
 
     def __str__(self):
@@ -38,22 +37,23 @@ class LengthBucket:
 
 
 def length_buckets(sources, width=10, fewest=30):
-    """Sorts sentences by their length in words, into ranges of `width` lengths that are not too empty.
+    """Groups sentences by their length in words, into ranges of `width` lengths.
 
-    A range with fewer than `fewest` sentences goes together with the next longer one, and the last of all
-    with the one before it: BLEU is a figure of a corpus, and that of five sentences says nothing. So every
-    sentence is in one range, and the ranges depend on the sources alone, whatever the model.
+    A range with fewer than `fewest` sentences is merged with the next longer one, and the last one with the
+    one before it, because BLEU of a few sentences means little. Every sentence is in one range, and the
+    ranges depend only on the sources.
 
     Args:
-        sources: list of str, whose words stand between blanks; a blank one counts as one word.
-        width: lengths in a range: with 10, 1 to 10, 11 to 20 and so on.
-        fewest: sentences that a range has at least, unless there are fewer in all.
+        sources: list of str; words are separated by blanks, and a blank text counts as one word.
+        width: number of lengths in a range: 10 makes 1 to 10, 11 to 20 and so on.
+        fewest: smallest number of sentences in a range, unless there are fewer in total.
 
     Returns:
         List of `(shortest, longest, indices)`, the shortest first.
 
     Raises:
-        ScoreError: no sentences, one that is no str, or a `width` or `fewest` that is no positive integer.
+        ScoreError: no sentences, an item that is not a str, or a `width` or `fewest` that is not a positive
+            integer.
 
     Example:
 
@@ -82,24 +82,23 @@ def length_buckets(sources, width=10, fewest=30):
 
 
 def bleu_by_length(sources, hypotheses, references, width=10, fewest=30):
-    """Scores translations by the length of what was translated.
+    """Scores translations by the length of the source.
 
-    The figure of the papers on attention: without it, BLEU falls as sentences grow (Cho et al. 2014b, figure
-    4; Bahdanau et al. 2015, figure 2). The ranges share no sentence, so each has a BLEU and a margin of its
-    own; the BLEU of the whole is no mean of theirs.
+    This is the figure of the papers on attention: without attention, BLEU falls as sentences grow (Cho et al.
+    2014b, figure 4; Bahdanau et al. 2015, figure 2). The BLEU of all sentences is not the mean of the ranges.
 
     Args:
         sources: list of str.
-        hypotheses: list of str, one translation each.
-        references: list of str, or a list of such lists if there are several of each.
+        hypotheses: list of str, one translation per source.
+        references: list of str, or several such lists.
         width, fewest: as for `length_buckets`.
 
     Returns:
         List of `LengthBucket`, the shortest first.
 
     Raises:
-        ScoreError: numbers of sources, hypotheses and references that differ, nothing to score, an item that
-            is not a str, or what `length_buckets` refuses.
+        ScoreError: different numbers of sources, hypotheses and references, nothing to score, an item that is
+            not a str, or as `length_buckets`.
 
     Example:
 
@@ -114,19 +113,14 @@ def bleu_by_length(sources, hypotheses, references, width=10, fewest=30):
     hypotheses, streams = as_streams(hypotheses, references)
     if len(sources) != len(hypotheses):
         raise ScoreError(f"sources: {len(sources)} sentences for {len(hypotheses)} hypotheses")
-    return [
-        _bucket(
-            shortest, longest, [hypotheses[i] for i in indices], [[s[i] for i in indices] for s in streams]
-        )
-        for shortest, longest, indices in length_buckets(sources, width, fewest)
-    ]
-
-
-def _bucket(shortest, longest, hypotheses, streams):
     from sacrebleu.metrics import BLEU
 
-    metric, count = BLEU(tokenize="13a"), len(hypotheses)
-    result = metric.corpus_score(hypotheses, streams, n_bootstrap=RESAMPLES if count > 1 else 1)
-    margin = float(result._ci) if count > 1 else 0.0  # sacrebleu shows it in texts alone
-    bleu = Score("BLEU", float(result.score), str(metric.get_signature()), bleu_details(result))
-    return LengthBucket(shortest, longest, count, bleu, margin)
+    buckets = []
+    for shortest, longest, indices in length_buckets(sources, width, fewest):
+        metric, count = BLEU(tokenize="13a"), len(indices)
+        texts, *others = ([side[i] for i in indices] for side in (hypotheses, *streams))
+        result = metric.corpus_score(texts, others, n_bootstrap=RESAMPLES if count > 1 else 1)
+        margin = float(result._ci) if count > 1 else 0.0  # sacrebleu has no public name for it
+        bleu = Score("BLEU", float(result.score), str(metric.get_signature()), bleu_details(result))
+        buckets.append(LengthBucket(shortest, longest, count, bleu, margin))
+    return buckets

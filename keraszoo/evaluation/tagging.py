@@ -1,35 +1,37 @@
-"""Precision, recall and F1 of entities by seqeval, called so that the figures compare with anybody's.
+"""Precision, recall and F1 of entities by seqeval, in both of its modes.
 
-seqeval has two ways to count, and toolkits report either. With `mode="strict"` and a scheme, an entity is
-what the scheme says it is: in IOB2 it begins with `B-`. The default takes whatever looks like an entity, so
-that `O I-PER` holds one, too. On valid tags the two agree; on others either may be the higher. Both are given
-here, beside the number of sequences that are not valid.
+seqeval counts in two ways, and toolkits report either. With `mode="strict"` and a scheme, an entity must be
+valid: in IOB2 it begins with `B-`. The default accepts anything that looks like an entity, such as `O I-PER`.
+On valid tags the two agree; on others either may be higher. This module gives both, and the number of
+sequences that are not valid.
 """
 
+import importlib.metadata
+import itertools
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from keraszoo.errors import DataError, ScoreError
 from keraszoo.text.tag_schemes import convert, repair, spans
 
-NONE = "-"  # where an entity has no counterpart, and where there is no entity
+NONE = "-"  # no counterpart of an entity, and the share of nothing
 
 
 @dataclass(frozen=True)
 class SpanScore:
-    """Precision, recall and F1 of some entities.
+    """Precision, recall and F1 of a group of entities.
 
-    Of seen and of unseen entities there may be none; `None`, printed `-`, then stands for the share of
-    nothing. Of all entities, and of those of a label, it is 0, as seqeval has it.
+    If the group of seen or unseen entities is empty, its shares are `None`, printed `-`. For all entities and
+    for those of a label they are 0, as in seqeval.
 
     Attributes:
-        name: of what, as one writes it in a table.
-        score: F1, from 0 to 100, as are the next two; `None` if there are none.
-        precision: share of right ones among the entities found; `None` if none was.
-        recall: share of those found among the entities that there are; `None` if there are none.
-        gold: how many there are.
-        found: how many were found, right or wrong.
-        signature: who counted, and how.
+        name: the group, as printed in a table.
+        score: F1, from 0 to 100 like the next two; `None` without gold entities.
+        precision: share of predicted entities that are right; `None` if none were predicted.
+        recall: share of gold entities that were predicted; `None` without gold entities.
+        gold: number of gold entities.
+        found: number of predicted entities, right or wrong.
+        signature: the tool and mode that counted.
     """
 
     name: str
@@ -54,18 +56,17 @@ class TaggingScores:
 
     Attributes:
         f1: micro-averaged over all entities, seqeval's strict IOB2: the figure to report.
-        f1_default: the same as seqeval's default has it.
-        f1_seen: of the entities whose words had this label in the training text, too; `None` if that was not
-            given.
-        f1_unseen: of the others.
-        invalid: how many of the predicted sequences are not valid IOB2.
-        labels: a list of `SpanScore`, one for each label, strict.
-        confusion: dict of dicts: `confusion[label][other]` gold entities of `label` were found as `other`.
-            The entity that counts is the one of the same bounds, else that which overlaps most; `"-"` if none
-            does, and `confusion["-"][other]` were found where there is nothing.
-        misplaced: how many entities were found with the right label and other bounds.
-        sentences: how many were scored.
-        tokens: in them.
+        f1_default: the same in seqeval's default mode.
+        f1_seen: of entities whose words have the same label in the training text; `None` without that text.
+        f1_unseen: of the other entities.
+        invalid: number of predicted sequences that are not valid IOB2.
+        labels: list of `SpanScore`, one for each label, strict.
+        confusion: dict of dicts: `confusion[label][other]` gold entities of `label` were predicted as
+            `other`. The prediction with the same bounds counts, else the one with the largest overlap, else
+            `"-"`. `confusion["-"][other]` predictions overlap no gold entity.
+        misplaced: number of entities predicted with the right label and other bounds.
+        sentences: number of scored sentences.
+        tokens: number of their tokens.
     """
 
     f1: SpanScore
@@ -80,9 +81,9 @@ class TaggingScores:
     tokens: int
 
     def as_dict(self):
-        """Returns everything as a dict for `json.dump`; the confusion as a list of (gold, found, count)."""
+        """Returns a dict for `json.dump`; the confusion is a list of (gold label, predicted label, count)."""
         values = {key: value for key, value in asdict(self).items() if value is not None}
-        confusion = [(gold, found, n) for gold, row in self.confusion.items() for found, n in row.items()]
+        confusion = [(label, other, n) for label, row in self.confusion.items() for other, n in row.items()]
         return {**values, "confusion": confusion}
 
     def __str__(self):
@@ -96,37 +97,16 @@ class TaggingScores:
         return "\n".join([*lines, *self._confusion_lines()])
 
     def _confusion_lines(self):
-        columns = sorted({label for row in self.confusion.values() for label in row} - {NONE}) + [NONE]
-        rows = sorted(set(self.confusion) - {NONE}) + [NONE]
-        if len(rows) + len(columns) < 4:  # with one label there is nothing to confuse
+        labels = sorted({*self.confusion, *itertools.chain(*self.confusion.values())} - {NONE})
+        if len(labels) < 2:  # one label cannot be confused
             return []
-        width = max(map(len, ["gold \\ found", *rows]))
-        cell = [max(len(column), 7) for column in columns]
-
-        def line(name, values):
-            return f"{name:<{width}}" + "".join(
-                f"  {value:>{size}}" for value, size in zip(values, cell, strict=True)
-            )
-
-        table = [[self.confusion.get(row, {}).get(column, 0) for column in columns] for row in rows]
-        table = [line(row, [f"{n:,}" for n in numbers]) for row, numbers in zip(rows, table, strict=True)]
-        return [line("gold \\ found", columns), *table]
-
-
-@dataclass
-class _Counts:
-    """Counted entities of one kind."""
-
-    gold: int = 0
-    found: int = 0
-    right: int = 0
-    name: str = field(default="")
-
-    def score(self, signature=""):
-        precision = 100 * self.right / self.found if self.found else None
-        recall = 100 * self.right / self.gold if self.gold else None
-        f1 = 200 * self.right / (self.gold + self.found) if self.gold else None
-        return SpanScore(self.name, f1, precision, recall, self.gold, self.found, signature)
+        labels.append(NONE)
+        rows = [["gold \\ found", *labels]]
+        for label in labels:
+            row = self.confusion.get(label, {})
+            rows.append([label, *(f"{row.get(other, 0):,}" for other in labels)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def known_entities(sentences):
@@ -153,20 +133,19 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     """Scores predicted tags of sentences against the right ones.
 
     Args:
-        gold: list of lists of IOB2 tags, one list a sentence, valid ones (`keraszoo.text.columns` sees to
-            it).
-        predicted: list of lists of tags, as many and as long; they may be invalid.
-        tokens: list of lists of str, the words; wanted with `known` alone.
-        known: what `known_entities` says of the training text.
-        scheme: of the predicted tags. If it is another than IOB2, invalid sequences are counted in it, and
-            then read as IOB2 as conlleval would.
+        gold: list of lists of valid IOB2 tags, one list per sentence (`keraszoo.text.columns` reads these).
+        predicted: list of lists of tags of the same lengths; they may be invalid.
+        tokens: list of lists of str, the words; needed only with `known`.
+        known: the `known_entities` of the training text.
+        scheme: of the predicted tags. For a scheme other than IOB2, invalid sequences are counted in that
+            scheme and then converted to IOB2 as conlleval reads them.
 
     Returns:
         A `TaggingScores`.
 
     Raises:
-        ScoreError: nothing to score, lists that differ in length, a tag that is none, or gold that is not
-            valid; the sentence is named.
+        ScoreError: nothing to score, lists of different lengths, an unknown tag, or invalid gold tags; the
+            message names the sentence.
 
     Example:
 
@@ -185,7 +164,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     for i, tags in enumerate(gold):
         if _mended("gold", i, tags, "IOB2")[1]:
             raise ScoreError(f"gold[{i}]: is not valid IOB2: {' '.join(tags)[:60]}")
-    pairs = [(_strict_spans(g), _strict_spans(p)) for g, p in zip(gold, predicted, strict=True)]
+    pairs = [(spans(g, "IOB2"), _strict_spans(p)) for g, p in zip(gold, predicted, strict=True)]
     strict, labels = _by_seqeval(gold, predicted, pairs)
     confusion, misplaced = _confusion(pairs)
     seen, unseen = (None, None) if known is None else _by_familiarity(pairs, tokens, known)
@@ -204,7 +183,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
 
 
 def _strict_spans(tags):
-    """The spans that IOB2 has in tags that may be invalid: those that begin with B, and no others."""
+    """The spans of possibly invalid IOB2 tags that begin with B."""
     return [span for span in spans(tags, "IOB2") if tags[span.start].startswith("B-")]
 
 
@@ -216,69 +195,63 @@ def _mended(name, i, tags, scheme):
 
 
 def _by_seqeval(gold, predicted, pairs):
-    """The strict score of all entities, and a list of those of each label."""
+    """The strict score of all entities, and a list of the scores of each label."""
     from seqeval.scheme import IOB2
 
-    signature = f"seqeval {_version()}, strict IOB2"
     report = _report(gold, predicted, mode="strict", scheme=IOB2)
     counts = [Counter(span.label for pair in pairs for span in pair[side]) for side in (0, 1)]
-    everything = _score(
-        "F1, strict IOB2", report.get("micro avg"), *(side.total() for side in counts), signature
-    )
-    labels = sorted(set(counts[0]) | set(counts[1]))
-    return everything, [_score(label, report[label], *(side[label] for side in counts)) for label in labels]
+    totals = (side.total() for side in counts)
+    everything = _score("F1, strict IOB2", report, "micro avg", *totals, f"{_seqeval()}, strict IOB2")
+    labels = sorted(counts[0] | counts[1])
+    return everything, [_score(label, report, label, *(side[label] for side in counts)) for label in labels]
 
 
 def _by_seqeval_default(gold, predicted):
     from seqeval.metrics.sequence_labeling import get_entities
 
-    found = [len(get_entities(side)) for side in (gold, predicted)]
-    return _score(
-        "F1, default", _report(gold, predicted).get("micro avg"), *found, f"seqeval {_version()}, default"
-    )
+    totals = (len(get_entities(side)) for side in (gold, predicted))
+    return _score("F1, default", _report(gold, predicted), "micro avg", *totals, f"{_seqeval()}, default")
 
 
-def _report(gold, predicted, **how):
+def _report(gold, predicted, **mode):
     from seqeval.metrics import classification_report
 
     if not any(tag != "O" for tags in (*gold, *predicted) for tag in tags):
-        return {}  # seqeval cannot report on nothing
-    return classification_report(gold, predicted, output_dict=True, zero_division=0, **how)
+        return {}  # seqeval fails without entities
+    return classification_report(gold, predicted, output_dict=True, zero_division=0, **mode)
 
 
-def _score(name, figures, gold, found, signature=""):
-    figures = figures or {"f1-score": 0.0, "precision": 0.0, "recall": 0.0}
-    percent = (100 * float(figures[key]) for key in ("f1-score", "precision", "recall"))
-    return SpanScore(name, *percent, gold, found, signature)
+def _score(name, report, key, gold, predicted, signature=""):
+    values = report.get(key, Counter())
+    figures = (100 * float(values[figure]) for figure in ("f1-score", "precision", "recall"))
+    return SpanScore(name, *figures, gold, predicted, signature)
 
 
-def _version():
-    import importlib.metadata
-
-    return importlib.metadata.version("seqeval")
+def _seqeval():
+    return f"seqeval {importlib.metadata.version('seqeval')}"
 
 
 def _confusion(pairs):
-    """Gold labels against found ones, and how many of the right label have other bounds."""
-    confusion, misplaced = {}, 0
-
-    def count(label, other):
-        row = confusion.setdefault(label, {})
-        row[other] = row.get(other, 0) + 1
-
-    for gold, found in pairs:
+    """Gold labels against predicted ones, and the number of right labels with other bounds."""
+    counts, misplaced = Counter(), 0
+    for gold, predicted in pairs:
         met = set()
         for span in gold:
-            exact = [other for other in found if (other.start, other.end) == (span.start, span.end)]
-            near = max(found, key=lambda other: _overlap(span, other), default=None)
-            other = exact[0] if exact else near if near is not None and _overlap(span, near) > 0 else None
-            count(span.label, NONE if other is None else other.label)
-            misplaced += other is not None and not exact and other.label == span.label
-            met.update(other for other in found if _overlap(span, other) > 0)
-        for other in found:
-            if other not in met:
-                count(NONE, other.label)
-    return {label: dict(sorted(row.items())) for label, row in sorted(confusion.items())}, misplaced
+            near = [other for other in reversed(predicted) if _overlap(span, other) > 0]
+            met.update(near)
+            near.sort(key=lambda other: (_bounds(other) == _bounds(span), _overlap(span, other)))
+            best = near[-1] if near else None
+            counts[span.label, NONE if best is None else best.label] += 1
+            misplaced += best is not None and _bounds(best) != _bounds(span) and best.label == span.label
+        counts.update((NONE, other.label) for other in predicted if other not in met)
+    confusion = {}
+    for (label, other), count in sorted(counts.items()):
+        confusion.setdefault(label, {})[other] = count
+    return confusion, misplaced
+
+
+def _bounds(span):
+    return span.start, span.end
 
 
 def _overlap(one, other):
@@ -287,18 +260,18 @@ def _overlap(one, other):
 
 def _by_familiarity(pairs, tokens, known):
     """Scores of the entities whose words are known with their label, and of the others."""
-    counts = {True: _Counts(name="F1, seen in training"), False: _Counts(name="F1, unseen")}
-    for (gold, found), words in zip(pairs, tokens, strict=True):
+    counts = Counter()
+    for (gold, predicted), words in zip(pairs, tokens, strict=True):
+        for kind, some in (("gold", gold), ("predicted", predicted), ("right", set(gold) & set(predicted))):
+            counts.update((kind, (tuple(words[span.start : span.end]), span.label) in known) for span in some)
 
-        def kind(span, words=words):
-            return counts[(tuple(words[span.start : span.end]), span.label) in known]
+    def score(name, seen):
+        gold, predicted, right = (counts[kind, seen] for kind in ("gold", "predicted", "right"))
+        precision = 100 * right / predicted if predicted else None
+        recall, f1 = (100 * right / gold, 200 * right / (gold + predicted)) if gold else (None, None)
+        return SpanScore(name, f1, precision, recall, gold, predicted, "strict IOB2")
 
-        for span in gold:
-            kind(span).gold += 1
-        for span in found:
-            kind(span).found += 1
-            kind(span).right += span in gold
-    return counts[True].score("strict IOB2"), counts[False].score("strict IOB2")
+    return score("F1, seen in training", True), score("F1, unseen", False)
 
 
 def _check_lengths(gold, predicted, tokens):

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER by sacrebleu, called such that the figures can be compared with anybody's."""
+"""BLEU, chrF and TER by sacrebleu, with signatures, so that others can compare the figures."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,13 +7,13 @@ from keraszoo.errors import ScoreError
 
 @dataclass(frozen=True)
 class Score:
-    """One figure and what one must know to get it again.
+    """One figure and how it was computed.
 
     Attributes:
-        name: what it is, as one writes it in a table.
-        score: from 0 to 100; of TER, lower is better and more than 100 possible.
+        name: of the metric, as printed in a table.
+        score: from 0 to 100; a lower TER is better, and it can exceed 100.
         signature: sacrebleu's: references, case, tokenisation, smoothing, version.
-        details: n-gram precisions, brevity penalty and lengths of a BLEU; else empty.
+        details: n-gram precisions, brevity penalty and lengths of a BLEU; otherwise empty.
     """
 
     name: str
@@ -28,12 +28,11 @@ class TranslationScores:
 
     Attributes:
         bleu: cased BLEU on detokenised text, tokenised by sacrebleu (13a): the figure to report.
-        bleu_lowercased: the same on lower-cased text, which stands in for the "tokenised lower-cased BLEU" of
-            papers on Multi30k or IWSLT. Those count n-grams over tokens of their own (mostly of Moses):
-            theirs and this one may differ a little, and the signature says what this one is.
+        bleu_lowercased: the same on lower-cased text, close to the "tokenised lower-cased BLEU" of papers on
+            Multi30k or IWSLT. Those use other tokens (mostly of Moses), so the figures can differ slightly.
         chrf: chrF2, character n-grams.
         ter: translation edit rate, edits per 100 words of the reference.
-        sentences: how many were scored.
+        sentences: number of scored sentences.
     """
 
     bleu: Score
@@ -55,20 +54,20 @@ class TranslationScores:
 def score_translations(hypotheses, references):
     """Scores translations against references: BLEU (cased and lower-cased), chrF and TER.
 
-    Papineni et al. 2002, Popović 2015 and Snover et al. 2006 as implemented by sacrebleu (Post 2018). Text is
-    given detokenised, as a reader wants it: sacrebleu tokenises.
+    Papineni et al. 2002, Popović 2015 and Snover et al. 2006 as implemented by sacrebleu (Post 2018). Pass
+    detokenised text: sacrebleu tokenises it.
 
     Args:
-        hypotheses: list of str, one translation each.
-        references: list of str, one for each hypothesis; or, with several references, a list of such lists,
-            each a whole reference translation (`references[r][i]` belongs to `hypotheses[i]`).
+        hypotheses: list of str.
+        references: list of str, one for each hypothesis; or several such lists, each a complete reference
+            translation (`references[r][i]` belongs to `hypotheses[i]`).
 
     Returns:
         A `TranslationScores`.
 
     Raises:
-        ScoreError: nothing to score, or a str in place of a list, an item that is not a str, or numbers of
-            hypotheses and references that differ (both are named).
+        ScoreError: nothing to score, a str instead of a list, an item that is not a str, or different numbers
+            of hypotheses and references.
 
     Example:
 
@@ -104,7 +103,7 @@ def bleu_details(result):
 
 
 def as_streams(hypotheses, references):
-    """What sacrebleu takes: checked hypotheses, and a list of whole references.
+    """Checks hypotheses and references and returns them as sacrebleu expects.
 
     Args:
         hypotheses, references: as for `score_translations`.
@@ -118,30 +117,23 @@ def as_streams(hypotheses, references):
     hypotheses = _texts("hypotheses", hypotheses)
     if not hypotheses:
         raise ScoreError("hypotheses: expected at least one translation, got none")
-    streams = _streams(references)
-    for name, stream in streams:
+    named = {"references": references}
+    if isinstance(references, (list, tuple)) and references and isinstance(references[0], (list, tuple)):
+        named = {f"references[{r}]": texts for r, texts in enumerate(references)}
+    streams = {name: _texts(name, texts) for name, texts in named.items()}
+    for name, stream in streams.items():
         if len(stream) != len(hypotheses):
             raise ScoreError(f"{name}: {len(stream)} sentences for {len(hypotheses)} hypotheses")
-    return hypotheses, [stream for _, stream in streams]
-
-
-def _streams(references):
-    """Returns [(name, list of str), ...], one for each whole reference translation."""
-    if not isinstance(references, (list, tuple)):
-        raise ScoreError(f"references: expected a list of str or of such lists, got {_kind(references)}")
-    if references and isinstance(references[0], (list, tuple)):
-        return [(f"references[{r}]", _texts(f"references[{r}]", texts)) for r, texts in enumerate(references)]
-    return [("references", _texts("references", references))]
+    return hypotheses, list(streams.values())
 
 
 def _texts(name, texts):
+    def kind(value):
+        return f"one str, {value[:20]!r}" if isinstance(value, str) else type(value).__name__
+
     if not isinstance(texts, (list, tuple)):
-        raise ScoreError(f"{name}: expected a list of str, got {_kind(texts)}")
+        raise ScoreError(f"{name}: expected a list of str, got {kind(texts)}")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ScoreError(f"{name}[{i}]: expected a str, got {_kind(text)}")
+            raise ScoreError(f"{name}[{i}]: expected a str, got {kind(text)}")
     return list(texts)
-
-
-def _kind(value):
-    return f"one str, {value[:20]!r}" if isinstance(value, str) else type(value).__name__

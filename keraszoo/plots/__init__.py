@@ -1,4 +1,4 @@
-"""Pictures: of attention, of scores by length, of entities in their text; matplotlib and HTML."""
+"""Pictures of attention and of scores by length (matplotlib), and of entities in their text (HTML)."""
 
 from keraszoo.plots.attention_strip import attention_strip
 from keraszoo.plots.by_length import length_plot

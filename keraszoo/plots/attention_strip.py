@@ -1,27 +1,25 @@
-"""The picture of an attention over the words of a sentence: the words themselves, darker where it looked."""
+"""The attention over the words of one sentence: darker words have more weight."""
 
 import itertools
 
 import numpy as np
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots.figures import check_tokens, check_weights, new_figure, save_figure
-from keraszoo.plots.labels import fitting_fonts, word_labels
+from keraszoo.plots.figures import check_tokens, check_weights, finish, fonts_for, new_figure, word_labels
 from keraszoo.text.tag_schemes import spans
 
-LINE = 90  # letters, before the words go on in the next line
+LINE = 90  # letters per line
 FONT = 10  # points
 LETTER, HEIGHT = 0.62 * FONT / 72, 0.42  # inches: the width of a letter, the height of a line of words
-BESIDE = 0.9  # letters of space in the box of a word, at either end
-GAP = 0.5  # letters between the box's end and that of the line under an entity
+MARGIN = 0.9  # letters of space at either end of a word's box
+GAP = 0.5  # letters between the end of a box and the end of the line under an entity
 
 
 def attention_strip(tokens, attention_weights, tags=None, path=None, title=None):
-    """Draws a sentence whose words are the darker the more attention lay on them.
+    """Draws a sentence with each word's attention weight as its colour.
 
-    The colours go from nothing to the greatest weight of the sentence, which the scale names. An entity is
-    underlined from its first to its last word, its label below. Long sentences go on in further lines. pyplot
-    is not touched.
+    The colours range from 0 to the largest weight of the sentence, which the scale shows. Entities are
+    underlined and labelled. Long sentences continue on further lines. The function does not use pyplot.
 
     Args:
         tokens: list of T str.
@@ -34,8 +32,8 @@ def attention_strip(tokens, attention_weights, tags=None, path=None, title=None)
         The `matplotlib.figure.Figure`.
 
     Raises:
-        KerasZooError: lengths do not fit, a tag is none, weights are not numbers from 0 to 1, there are no
-            words, the picture cannot be saved, or matplotlib is not installed.
+        KerasZooError: the lengths differ, a tag is not one of IOB2, the weights are not numbers from 0 to 1,
+            there are no words, the picture cannot be saved, or matplotlib is not installed.
 
     Example:
 
@@ -51,14 +49,14 @@ def attention_strip(tokens, attention_weights, tags=None, path=None, title=None)
         raise KerasZooError(f"tags: expected one for each of {len(words)} tokens, got {len(tags)}")
     entities = spans(tags, "IOB2")
     labels = [tag.partition("-")[2] for tag in tags]
-    families, (words, labels), title = fitting_fonts([words, labels], title)
+    families, (words, labels), title = fonts_for([words, labels], title)
     plain = {"family": families, "parse_math": False, "usetex": False}
     style = {"ha": "center", "va": "center", **plain}
     lines, places = _lay_out(words, labels)
     width = LETTER * max(place + size for place, size, _ in places)
     height = HEIGHT * lines * (1.6 if entities else 1)
     figure.set_size_inches(width + 1.1, height + (0.6 if title else 0.25))
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # inches: nothing stands at the very edge
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # inches
 
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -84,16 +82,14 @@ def attention_strip(tokens, attention_weights, tags=None, path=None, title=None)
     bar.outline.set_edgecolor("0.8")
     if title:
         figure.suptitle(title, fontsize=11, **plain)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return finish(figure, path)
 
 
 def _lay_out(words, labels):
-    """The number of lines, and for each word where its box begins, its length, and the line it stands in."""
+    """The number of lines, and for each word the start and length of its box, and its line."""
     places, place, line = [], 0.0, 0
     for word, label in zip(words, labels, strict=True):
-        size = max(len(word), 0.75 * len(label)) + 2 * BESIDE
+        size = max(len(word), 0.75 * len(label)) + 2 * MARGIN
         if place and place + size > LINE:
             place, line = 0.0, line + 1
         places.append((place, size, line))
@@ -102,7 +98,7 @@ def _lay_out(words, labels):
 
 
 def _parts(places):
-    """(line, start, end) of neighbouring words, for each of the lines that they stand in."""
+    """(line, start, end) of neighbouring words, for each line that they are on."""
     for line, some in itertools.groupby(places, key=lambda place: place[2]):
         some = list(some)
         yield line, some[0][0], some[-1][0] + some[-1][1]

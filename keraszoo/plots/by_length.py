@@ -1,25 +1,25 @@
-"""The picture of the papers' claim: BLEU against the length of the source, one line a model."""
+"""BLEU against the length of the source, one line per model: the figure of the papers on attention."""
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots.figures import new_figure, save_figure
+from keraszoo.plots.figures import finish, new_figure
 
 MARKERS = "osD^vPX*"
-# Told apart by those who see few colours, too (Wong 2011); beyond eight they begin again, with other markers.
+# Colours for colour-blind readers (Wong 2011); beyond eight models they repeat with other markers.
 COLOURS = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#d55e00", "#0072b2", "#cc79a7", "#999999")
 LETTER = 0.065  # inches, of the legend
-SPREAD = 0.3  # of the space between two ranges: where the models' points stand side by side
+SPREAD = 0.3  # the share of the space between two ranges over which the models' points are spread
 
 
 def length_plot(results, path=None, title=None):
     """Draws BLEU by the length of the source, a line for each model.
 
-    A point is a range of lengths, its bar the 95 % interval; below stands how many sentences there are. The
-    models' points of a range stand side by side, so that bars do not hide each other. The legend has the
-    models in the order in which their lines end, the best first. pyplot is not touched.
+    A point is a range of lengths, and its bar the 95 % interval; the axis shows the number of sentences. The
+    points of a range are drawn next to each other, so that bars do not overlap. The legend lists the models
+    in the order of their last points, the best first. The function does not use pyplot.
 
     Args:
-        results: dict from the names of models to what `keraszoo.evaluation.bleu_by_length` returned, all for
-            the same sources.
+        results: dict from the names of models to results of `keraszoo.evaluation.bleu_by_length`, all for the
+            same sources.
         path: where to save the picture; the ending chooses the format, .png if there is none.
         title: a line above the picture.
 
@@ -27,7 +27,7 @@ def length_plot(results, path=None, title=None):
         The `matplotlib.figure.Figure`.
 
     Raises:
-        KerasZooError: there is nothing to draw, the models' ranges differ, the picture cannot be saved, or
+        KerasZooError: no results, ranges that differ between models, the picture cannot be saved, or
             matplotlib is not installed.
 
     Example:
@@ -65,42 +65,26 @@ def length_plot(results, path=None, title=None):
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    _legend(axes, results)
+    lines, names = axes.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda i: -results[names[i]][-1].bleu.score)
+    box = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": 8}
+    legend = axes.legend([lines[i][0] for i in order], [names[i] for i in order], **box)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     if title:
         axes.set_title(title, fontsize=10, loc="left", parse_math=False)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return finish(figure, path)
 
 
 def _common_ranges(results):
-    """`[(label, number of sentences), ...]`, which all models must share."""
+    """`[(label, number of sentences), ...]`; raises KerasZooError unless all models share them."""
     if not isinstance(results, dict) or not results or not all(results.values()):
         raise KerasZooError("results: expected at least one model, each with at least one range of lengths")
-    shared, first = None, next(iter(results))
-    for name, buckets in results.items():
-        ranges = [(bucket.label, bucket.sentences) for bucket in buckets]
-        shared = ranges if shared is None else shared
-        if ranges != shared:
+    ranges = {name: [(b.label, b.sentences) for b in buckets] for name, buckets in results.items()}
+    first, shared = next(iter(ranges.items()))
+    for name, own in ranges.items():
+        if own != shared:
             raise KerasZooError(
-                f"results: {name!r} was scored on other ranges of lengths than {first!r}: "
-                f"{ranges!r:.60}, not {shared!r:.60}"
+                f"results: {name!r} and {first!r} have other ranges: {own!r:.60}, {shared!r:.60}"
             )
     return shared
-
-
-def _legend(axes, results):
-    """The names beside the lines' ends, in their order, the markers without bars."""
-    lines, names = axes.get_legend_handles_labels()
-    ends = [buckets[-1].bleu.score for buckets in results.values()]
-    order = sorted(range(len(ends)), key=lambda i: -ends[i])
-    legend = axes.legend(
-        [lines[i][0] for i in order],
-        [names[i] for i in order],
-        loc="center left",
-        bbox_to_anchor=(1, 0.5),
-        frameon=False,
-        fontsize=8,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)

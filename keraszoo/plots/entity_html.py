@@ -1,11 +1,11 @@
-"""Entities and attention as HTML: a page that needs nothing but a browser."""
+"""Entities and attention as a self-contained HTML page."""
 
 import html
 
 from keraszoo.errors import KerasZooError
 from keraszoo.saving.whole_file import whole_file
 
-# Light enough for black text, told apart by those who see few colours, too (Okabe and Ito 2008, lightened).
+# For black text and colour-blind readers (Okabe and Ito 2008, lightened).
 COLOURS = ("#9fd3ee", "#f6c46b", "#8fd9b6", "#f2b6d4", "#f3ea8c", "#e8a58a", "#b3b9e6", "#cfcfcf")
 BLUE = "8, 81, 156"  # of the attention, as in the pictures of `keraszoo.plots`
 
@@ -19,99 +19,101 @@ mark small { font-weight: bold; margin-left: .4em; opacity: .7 }
 """
 
 
-def entities_html(found, labels=None):
-    """A text as an HTML paragraph in which the entities are marked.
+def entities_html(tagged, labels=None):
+    """A text as an HTML paragraph with its entities marked.
 
     Args:
-        found: a `TaggedText`.
-        labels: list of str, those that get colours, in their order; those that occur if not given. Pass the
-            same for texts that stand beside each other.
+        tagged: a `TaggedText`.
+        labels: list of str, the labels that get colours, in order; `None`: those in the text. Pass the same
+            list for texts on one page.
 
     Returns:
-        A string: `<p>...</p>`. Everything of the text is escaped.
+        A string: `<p>...</p>`. The text is escaped.
 
     Example:
 
     >>> from keraszoo.tagging.results import Entity, TaggedText
-    >>> found = TaggedText("a <cat>", [Entity("<cat>", "PET", 2, 7, 0.9, None)], [], [], [], None, [])
-    >>> print(entities_html(found))
+    >>> tagged = TaggedText("a <cat>", [Entity("<cat>", "PET", 2, 7, 0.9, None)], [], [], [], None, [])
+    >>> print(entities_html(tagged))
     <p>a <mark style="background: #9fd3ee" title="0.900">&lt;cat&gt;<small>PET</small></mark></p>
     """
-    labels = labels or sorted({entity.label for entity in found.entities})
+    labels = labels or sorted({entity.label for entity in tagged.entities})
     parts, place = [], 0
-    for entity in found.entities:
+    for entity in tagged.entities:
         colour = COLOURS[labels.index(entity.label) % len(COLOURS)] if entity.label in labels else COLOURS[-1]
-        parts.append(html.escape(found.text[place : entity.start]))
+        parts.append(html.escape(tagged.text[place : entity.start]))
         parts.append(
             f'<mark style="background: {colour}" title="{entity.probability:.3f}">'
             f"{html.escape(entity.text)}<small>{html.escape(entity.label)}</small></mark>"
         )
         place = entity.end
-    return f"<p>{''.join(parts)}{html.escape(found.text[place:])}</p>"
+    return f"<p>{''.join(parts)}{html.escape(tagged.text[place:])}</p>"
 
 
-def attention_html(found):
-    """A text as an HTML paragraph in which each word is as dark as the attention that lay on it.
+def attention_html(tagged):
+    """A text as an HTML paragraph with each word's attention weight as its colour.
 
-    The darkest word of a sentence is that with its greatest weight; the weight itself is shown when the
-    pointer rests on a word.
+    The word with the largest weight of a sentence is darkest. The weight is shown when the pointer is on a
+    word.
 
     Args:
-        found: a `TaggedText` of a model that attends.
+        tagged: a `TaggedText` of a model that attends.
 
     Returns:
-        A string: `<p class="attention">...</p>`. Everything of the text is escaped.
+        A string: `<p class="attention">...</p>`. The text is escaped.
 
     Raises:
         KerasZooError: the model attends to nothing.
     """
-    if found.attention_weights is None:
+    if tagged.attention_weights is None:
         raise KerasZooError("there is no attention to show: the model attends to nothing")
     parts, place = [], 0
-    for first, last in found.sentences:
-        greatest = max(map(float, found.attention_weights[first:last]), default=0.0)
-        for token, weight in zip(found.tokens[first:last], found.attention_weights[first:last], strict=True):
+    for first, last in tagged.sentences:
+        greatest = max(map(float, tagged.attention_weights[first:last]), default=0.0)
+        for token, weight in zip(
+            tagged.tokens[first:last], tagged.attention_weights[first:last], strict=True
+        ):
             depth = float(weight) / greatest if greatest > 0 else 0.0
             strong = ' class="strong"' if depth > 0.6 else ""
-            parts.append(html.escape(found.text[place : token.start]))
+            parts.append(html.escape(tagged.text[place : token.start]))
             parts.append(
                 f'<span{strong} style="background: rgba({BLUE}, {depth:.2f})" title="{weight:.4f}">'
                 f"{html.escape(token.text)}</span>"
             )
             place = token.end
-    return f'<p class="attention">{"".join(parts)}{html.escape(found.text[place:])}</p>'
+    return f'<p class="attention">{"".join(parts)}{html.escape(tagged.text[place:])}</p>'
 
 
 def html_page(texts, labels=None, attention=False, title="Entities"):
-    """A whole page: texts with their entities and, if asked for, the attention below each.
+    """A page of texts with their entities and, optionally, the attention below each.
 
     Args:
         texts: list of `TaggedText`.
-        labels: as for `entities_html`; those that occur in any of the texts if not given.
-        attention: whether to show the attention, too.
+        labels: as for `entities_html`; `None`: those in any of the texts.
+        attention: whether to show the attention.
         title: of the page.
 
     Returns:
         A string.
 
     Raises:
-        KerasZooError: attention is asked of a model that has none.
+        KerasZooError: `attention` is set and the model attends to nothing.
     """
-    labels = labels or sorted({entity.label for found in texts for entity in found.entities})
+    labels = labels or sorted({entity.label for tagged in texts for entity in tagged.entities})
     head = f"<!DOCTYPE html>\n<html>\n<head><meta charset='utf-8'><title>{html.escape(title)}</title>"
     lines = [f"{head}<style>{STYLE}</style></head>", "<body>"]
-    for found in texts:
-        lines.append(entities_html(found, labels))
+    for tagged in texts:
+        lines.append(entities_html(tagged, labels))
         if attention:
-            lines.append(attention_html(found))
+            lines.append(attention_html(tagged))
     return "\n".join([*lines, "</body>", "</html>", ""])
 
 
 def save_html(page, path):
-    """Writes a page in UTF-8, all of it or nothing: see `whole_file`.
+    """Writes a page in UTF-8, completely or not at all; see `whole_file`.
 
     Raises:
-        KerasZooError: the disk refuses.
+        KerasZooError: the file cannot be written.
     """
     with whole_file(path, folders=True) as file:
         file.write(page.encode("utf-8", errors="replace"))

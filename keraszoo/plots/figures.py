@@ -1,4 +1,4 @@
-"""What all pictures share: a figure without a window, a file written whole, and inputs that can be drawn."""
+"""Shared by all pictures: figures without a window, saving, checks of inputs, labels and fonts."""
 
 import io
 from pathlib import Path
@@ -7,13 +7,15 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.saving.whole_file import whole_file
+from keraszoo.text.subwords import WORD_START
 
 ROUNDING = 1e-2  # half precision sums to 1 within this
 DOTS_PER_INCH = 150
+LONGEST_LABEL = 24  # letters
 
 
 def new_figure():
-    """An empty `matplotlib.figure.Figure` that no window knows of.
+    """An empty `matplotlib.figure.Figure` without a window.
 
     Raises:
         KerasZooError: matplotlib is not installed.
@@ -28,19 +30,20 @@ def new_figure():
     return figure
 
 
-def save_figure(figure, path):
-    """Writes a picture, all of it or nothing: see `whole_file`.
+def finish(figure, path=None):
+    """Saves a picture if a path is given, completely or not at all, and returns the figure.
 
     Args:
         figure: a `matplotlib.figure.Figure`.
-        path: the ending chooses the format, .png if there is none. Missing folders are made.
+        path: the ending chooses the format, .png if there is none. Missing folders are created.
 
     Raises:
-        KerasZooError: an ending that is no format, or a disk that refuses.
+        KerasZooError: an ending that is not a format, or a file that cannot be written.
     """
+    if path is None:
+        return figure
     path = Path(path)
-    if not path.suffix:
-        path = path.with_suffix(".png")
+    path = path if path.suffix else path.with_suffix(".png")
     content = io.BytesIO()
     try:
         figure.savefig(content, format=path.suffix[1:])
@@ -48,10 +51,11 @@ def save_figure(figure, path):
         raise KerasZooError(f"{path}: cannot be drawn: {error}") from error
     with whole_file(path, folders=True) as file:
         file.write(content.getvalue())
+    return figure
 
 
 def check_tokens(name, tokens):
-    """Tokens as a list; KerasZooError, which names the argument, if they are not str or none at all."""
+    """Tokens as a list; raises KerasZooError, naming the argument, unless they are at least one str."""
     if not isinstance(tokens, (list, tuple)) or not all(isinstance(token, str) for token in tokens):
         raise KerasZooError(f"{name}: expected a list of str, got {tokens!r:.60}")
     if not tokens:
@@ -60,7 +64,7 @@ def check_tokens(name, tokens):
 
 
 def check_weights(attention_weights, shape, meaning):
-    """Weights as a float32 array of a shape; KerasZooError if they are not that, or not from 0 to 1."""
+    """Weights as a float32 array; raises KerasZooError for another shape or values not from 0 to 1."""
     try:
         weights = np.asarray(attention_weights).astype("float32")
     except (TypeError, ValueError) as error:
@@ -74,3 +78,54 @@ def check_weights(attention_weights, shape, meaning):
             f"attention_weights: expected values from 0 to 1, got {weights.min():g} to {weights.max():g}"
         )
     return weights
+
+
+def word_labels(tokens):
+    """Labels of tokens: subword marks, blanks and control characters made visible, long tokens cut."""
+    pieces = any(token.startswith(WORD_START) for token in tokens)
+    labels = []
+    for token in tokens:
+        label = token.removeprefix(WORD_START)
+        if pieces and label == token and not token.startswith("<"):
+            label = "·" + label
+        label = "".join(letter if letter.isprintable() else "\ufffd" for letter in label)
+        label = label if label.strip() else "\u2423"
+        labels.append(label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…")
+    return labels
+
+
+def fonts_for(lists, title):
+    """Chooses fonts that have all letters; a letter without a font becomes an empty box.
+
+    Matplotlib would draw the same box, but with a warning for each.
+
+    Args:
+        lists: of lists of labels.
+        title: str or None.
+
+    Returns:
+        Names of fonts, the lists and the title.
+    """
+    from matplotlib import font_manager
+
+    def letters_of(path):
+        try:
+            return set(font_manager.get_font(path).get_charmap())
+        except (OSError, RuntimeError, UnicodeDecodeError):  # coloured emoji have no outlines
+            return set()
+
+    missing = {ord(letter) for labels in (*lists, [title or ""]) for label in labels for letter in label}
+    missing.discard(ord("\n"))  # a title may have two lines
+    families = ["DejaVu Sans"]  # comes with matplotlib
+    missing -= letters_of(font_manager.findfont("DejaVu Sans"))
+    for font in sorted(font_manager.fontManager.ttflist, key=lambda font: (font.weight != 400, font.name)):
+        if not missing:
+            break
+        if font.style == "normal" and font.name not in families and "Last Resort" not in font.name:
+            covered = missing & letters_of(font.fname)
+            if covered and covered <= letters_of(font_manager.findfont(font.name)):
+                families.append(font.name)
+                missing -= covered
+    boxes = dict.fromkeys(missing, "\u25a1")
+    lists = [[label.translate(boxes) for label in labels] for labels in lists]
+    return families, lists, title.translate(boxes) if title else None

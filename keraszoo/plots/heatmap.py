@@ -1,9 +1,8 @@
-"""The picture of an attention: words of the one sentence by words of the other."""
+"""The attention heat map: target words by source words."""
 
 import numpy as np
 
-from keraszoo.plots.figures import check_tokens, check_weights, new_figure, save_figure
-from keraszoo.plots.labels import fitting_fonts, word_labels
+from keraszoo.plots.figures import check_tokens, check_weights, finish, fonts_for, new_figure, word_labels
 
 SMALLEST_FONT, LARGEST_FONT = 5, 10  # points
 MANY = 30  # words; the axes are then labelled on all four sides
@@ -12,25 +11,25 @@ MANY = 30  # words; the axes are then labelled on all four sides
 def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None, title=None):
     """Draws which source words each target word attends to.
 
-    A row is a target word, a column a source word, the colour the weight from 0 to 1. The picture grows with
-    the number of words, up to about 24 inches: some 200 words a side, beyond which not every one is written.
-    pyplot is not touched: there is no window, and no figure that somebody must close.
+    A row is a target word, a column a source word, and the colour is the weight from 0 to 1. The picture
+    grows with the number of words, up to about 24 inches; with more than some 200 words a side, not every
+    word is labelled. The function does not use pyplot: it opens no window, and there is no figure to close.
 
     Args:
-        source_tokens: list of S str: words (see `merge_subwords`) or subword pieces. Pieces that continue a
-            word are shown with a leading "·".
+        source_tokens: list of S str: words (see `merge_subwords`) or subword pieces.
+            Pieces that continue a word are shown with a leading "·".
         target_tokens: list of T str.
-        attention_weights: (T, S), from 0 to 1. Of several heads, pass one or their mean.
-        path: where to save the picture; the ending chooses the format, .png if there is none. Missing
-            folders are made.
+        attention_weights: (T, S), from 0 to 1. With several heads, pass one or their mean.
+        path: where to save the picture; the ending chooses the format, .png if there is none. Missing folders
+            are created.
         title: a line above the picture.
 
     Returns:
         The `matplotlib.figure.Figure`.
 
     Raises:
-        KerasZooError: shapes do not fit, weights are not numbers from 0 to 1, there are no words, the picture
-            cannot be saved, or matplotlib is not installed.
+        KerasZooError: the shapes do not match, the weights are not numbers from 0 to 1, there are no words,
+            the picture cannot be saved, or matplotlib is not installed.
 
     Example:
 
@@ -45,7 +44,7 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
     shape = len(target_tokens), len(source_tokens)
     weights = check_weights(attention_weights, shape, "target words by source words")
     labels = word_labels(source_tokens), word_labels(target_tokens)
-    families, (source_labels, target_labels), title = fitting_fonts(labels, title)
+    families, (source_labels, target_labels), title = fonts_for(labels, title)
     rows, columns = weights.shape
     cell, font, every = _sizes(max(rows, columns))
     letter = 0.62 * font / 72  # inches
@@ -73,15 +72,13 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
     bar.outline.set_edgecolor("0.8")
     if title:
         figure.suptitle(title, fontsize=11, **style)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return finish(figure, path)
 
 
 def _sizes(words):
-    """Chooses, for the longer side: inches a cell, points of the font, every how many words one is written.
+    """Chooses, for the longer side: inches per cell, font size in points, and the step between labels.
 
-    With more words the cells first shrink to the font, then the picture grows, then font and cells shrink.
+    With more words, the cells first shrink to the font, then the picture grows, then font and cells shrink.
     """
     cell = max(min(0.34, 12 / words), min(0.2, 24 / words))
     font = max(SMALLEST_FONT, min(LARGEST_FONT, 0.7 * 72 * cell))

@@ -1,23 +1,23 @@
-"""What a hypothesis must and must not contain, as logits of minus infinity."""
+"""Constraints on hypotheses, applied by setting the logits of forbidden words to a large negative value."""
 
 from keras import ops
 
-FORBIDDEN = -1e9  # finite, so that a row in which all is forbidden still has a best word
+FORBIDDEN = -1e9  # finite, so that a row in which every word is forbidden still has a best word
 
 
 def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
-    """Logits in which every word that would break a constraint is forbidden.
+    """Forbids every word that would break a constraint.
 
-    A forced prefix goes before all else: its words are allowed whatever forbids them.
+    A prefix has priority: its words are allowed even if another constraint forbids them.
 
     Args:
         logits: `(N, V)`.
-        tokens: int `(N, L)`, the hypotheses so far; columns from `position` on are not looked at.
+        tokens: int `(N, L)`, the hypotheses so far; columns from `position` on are ignored.
         position: scalar int, how many tokens there are.
         options: `SearchOptions`: `min_length` and `no_repeat_ngram` are used.
         end_id: id of `</s>`.
         never: ids that are never written (padding, `<s>`).
-        prefix: int `(N, P)`, tokens that each hypothesis must begin with; -1 leaves a position free.
+        prefix: int `(N, P)`, tokens that each hypothesis begins with, filled up with -1.
 
     Returns:
         `(N, V)` logits.
@@ -32,9 +32,6 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
         logits = _forbid_repeated(logits, tokens, position, options.no_repeat_ngram)
     if prefix is not None:
         prefix, length = ops.cast(prefix, "int32"), ops.shape(prefix)[1]
-        places = ops.arange(length, dtype="int32")
-        ahead = ops.any(ops.logical_and(prefix >= 0, places > position), axis=1, keepdims=True)  # (N, 1)
-        logits = ops.where(ops.logical_and(ahead, vocabulary == end_id), FORBIDDEN, logits)
         forced = ops.take(prefix, ops.minimum(position, length - 1), axis=1)[:, None]  # (N, 1)
         forced = ops.where(position < length, forced, -1)
         logits = ops.where(forced < 0, logits, ops.where(vocabulary == forced, given, FORBIDDEN))
@@ -42,10 +39,10 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
 
 
 def _forbid_repeated(logits, tokens, position, n):
-    """Forbids each word that would complete an n-gram which the hypothesis has already.
+    """Forbids each word that would complete an n-gram that the hypothesis already contains.
 
-    The last n - 1 tokens are compared with every earlier window of n - 1 tokens; where they agree, the word
-    that followed the window is forbidden.
+    Compares the last n - 1 tokens with every earlier window of n - 1 tokens. Where they agree, the word that
+    followed the window is forbidden.
     """
     rows, length = ops.shape(tokens)[0], tokens.shape[1]
     starts = ops.arange(length)  # of windows

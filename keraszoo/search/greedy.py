@@ -1,13 +1,12 @@
-"""One hypothesis a sentence: the likeliest word at every step, or one drawn at random."""
+"""Greedy search and sampling: one hypothesis per sentence."""
 
 from keras import ops
 
 from keraszoo.search.constraints import constrain
-from keraszoo.search.hypotheses import Hypotheses
+from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
-from keraszoo.search.scoring import score_of
-from keraszoo.search.state import attention_width, count_rows, written
+from keraszoo.search.state import attention_width, count_rows, split_memory, written
 
 
 def greedy_search(
@@ -25,27 +24,27 @@ def greedy_search(
 ):
     """Greedy search, or sampling where `options.sampling` is set, until every sentence has written `</s>`.
 
-    A sentence that has ended is frozen: what its row does afterwards is not recorded, so that a result does
-    not depend on the other sentences of the batch.
+    A sentence that has ended no longer changes, so its result does not depend on the other sentences of the
+    batch.
 
     Args:
-        step: a function of `(tokens, state)` that gives `(logits, state)`, such as `model.step`.
-        state: a model's initial state, one row a sentence, with room for `lengths[0]` positions.
+        step: a function of `(tokens, state)` that returns `(logits, state)`, such as `model.step`.
+        state: a model's initial state, one row per sentence, with room for `lengths[0]` positions.
         options: `SearchOptions`.
         start_id: id of `<s>`.
         end_id: id of `</s>`.
         never: ids that are never written, such as padding and `<s>`.
-        prefix: int `(B, P)`, tokens that each hypothesis must begin with; -1 leaves a position free.
-        attention: return the attention weights too.
+        prefix: int `(B, P)`, tokens that each hypothesis begins with, filled up with -1.
+        attention: whether to return attention weights.
         lengths: stages of the cache, see `cache_lengths`.
-        loop: what goes through the steps: `keraszoo.search.loop.run`, or a function with its arguments.
-        numbers: int `(B,)`, for sampling: sentences of one number have the same luck; `None`: 0, 1, 2, ...
+        loop: the function that repeats the steps: `keraszoo.search.loop.run`, or one with its arguments.
+        numbers: int `(B,)`, seeds of the sentences for sampling; `None`: 0, 1, 2, ...
 
     Returns:
         `Hypotheses` with K = 1.
 
     Raises:
-        KerasZooError: if attention weights or a coverage penalty are asked of a model that attends to
+        KerasZooError: if attention weights or a coverage penalty are requested from a model that attends to
             nothing.
 
     Example:
@@ -55,13 +54,13 @@ def greedy_search(
     >>> def say(tokens, state):  # a model that counts: after word n it says n + 1
     ...     return ops.one_hot((tokens + 1) % 5, 5) * 9, {**state, "position": state["position"] + 1}
     >>> state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((1, 3))}
-    >>> found = greedy_search(say, state, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=4)
-    >>> ops.convert_to_numpy(found.tokens)[0, 0, :3].tolist()
+    >>> best = greedy_search(say, state, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=4)
+    >>> ops.convert_to_numpy(best.tokens)[0, 0, :3].tolist()
     [2, 3, 4]
     """
     sentences, limit = count_rows(state), options.max_length
     track = attention or options.coverage_penalty > 0
-    found = {
+    progress = {
         "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
         "last": ops.full((sentences,), start_id, dtype="int32"),
         "length": ops.zeros((sentences,), dtype="int32"),
@@ -69,19 +68,17 @@ def greedy_search(
         "live": ops.ones((sentences,), dtype="bool"),
     }
     if track:
-        found["attention"] = ops.zeros((sentences, limit, attention_width(state)), dtype="float32")
-    constants = {"memory": state["memory"], "number": ops.arange(sentences) if numbers is None else numbers}
+        progress["attention"] = ops.zeros((sentences, limit, attention_width(state)), dtype="float32")
+    constants, state = split_memory(state)
+    constants["number"] = ops.arange(sentences) if numbers is None else numbers
     if prefix is not None:
         constants["prefix"] = prefix
-    state = {key: part for key, part in state.items() if key != "memory"}
 
-    def advance(found, state, constants):
-        position, live = state["position"], found["live"]
-        logits, state = step(found["last"], {**state, "memory": constants["memory"]})
+    def advance(progress, state, constants):
+        position, live, tokens = state["position"], progress["live"], progress["tokens"]
+        logits, state = step(progress["last"], {**state, "memory": constants["memory"]})
         logits = ops.cast(logits, "float32")
-        allowed = constrain(
-            logits, found["tokens"], position, options, end_id, never, constants.get("prefix")
-        )
+        allowed = constrain(logits, tokens, position, options, end_id, never, constants.get("prefix"))
         if options.sampling:
             last = draw(allowed, options, constants["number"], position)
         else:
@@ -89,24 +86,20 @@ def greedy_search(
         last = ops.where(live, last, end_id)
         chosen = ops.take_along_axis(logits, last[:, None], axis=-1)[:, 0] - ops.logsumexp(logits, axis=-1)
         after = {
-            "tokens": written(found["tokens"], position, last[:, None]),
+            "tokens": written(tokens, position, last[:, None]),
             "last": last,
-            "length": found["length"] + ops.cast(live, "int32"),
-            "log_prob": found["log_prob"] + ops.where(live, chosen, 0.0),
+            "length": progress["length"] + ops.cast(live, "int32"),
+            "log_prob": progress["log_prob"] + ops.where(live, chosen, 0.0),
             "live": ops.logical_and(live, last != end_id),
         }
         if track:
             weights = ops.where(live[:, None], state["attention_weights"], 0.0)[:, None]
-            after["attention"] = written(found["attention"], position, weights)
-        return after, {key: part for key, part in state.items() if key != "memory"}
+            after["attention"] = written(progress["attention"], position, weights)
+        return after, split_memory(state)[1]
 
-    lengths = lengths or cache_lengths(limit)
-    found = loop(advance, found, state, constants, lengths)
+    progress = loop(advance, progress, state, constants, lengths or cache_lengths(limit))
     mask = constants["memory"].get("memory_mask")
-    score = score_of(found["log_prob"], found["length"], options, found.get("attention"), mask)
-
-    def add(x):
-        return x[:, None]
-
-    weights = add(found["attention"]) if attention else None
-    return Hypotheses(add(found["tokens"]), add(found["length"]), add(found["log_prob"]), add(score), weights)
+    length, log_prob, weights = (progress.get(key) for key in ("length", "log_prob", "attention"))
+    score = score_of(log_prob, length, options, weights, mask)
+    parts = [progress["tokens"], length, log_prob, score, *([weights] if attention else [])]
+    return Hypotheses(*(part[:, None] for part in parts))

@@ -1,14 +1,13 @@
-"""The loop around a search: a cache that grows in stages, and sentences that leave when they are done."""
+"""The loop of a search: the cache grows in stages, and finished sentences can leave the batch."""
 
 import keras
 from keras import ops
 
-from keraszoo.search.state import lengthen, select_sentences
+from keraszoo.search.state import lengthen, select_sentences, take
 
 
 def cache_lengths(max_length, first=16, factor=2):
-    """Sizes that a cache grows through up to `max_length`: a step costs in proportion to the length so far,
-    not the longest.
+    """Sizes of a cache that grows up to `max_length`, because a step costs in proportion to the cache's size.
 
     >>> cache_lengths(100)
     [16, 32, 64, 100]
@@ -19,54 +18,50 @@ def cache_lengths(max_length, first=16, factor=2):
     return lengths
 
 
-def run(advance, found, state, constants, lengths, beam_width=1, compact=False):
+def run(advance, progress, state, constants, lengths, beam_width=1, compact=False):
     """Advances all sentences until each is done.
 
-    The work goes through stages of growing cache length. Between stages, with `compact`, the sentences that
-    are done leave the batch: the rest is smaller, and their results are the same.
+    The work is split into stages of growing cache length. With `compact`, sentences that are done leave the
+    batch between stages, which makes the rest faster and does not change the results.
 
     Args:
-        advance: a function of `(found, state, constants)` that steps every row once and returns `(found,
-            state)`.
-        found: dict of tensors `(B, ...)`: what has been found for each sentence; `found["live"]`, bool
-            `(B,)`, says which sentences go on.
+        advance: a function of `(progress, state, constants)` that steps every row once and returns
+            `(progress, state)`.
+        progress: nested dict of tensors `(B, ...)`, the hypotheses so far; `progress["live"]`, bool `(B,)`,
+            marks the sentences that continue.
         state: the model's state without its memory; its `"position"` counts the steps.
-        constants: dict of tensors `(B, ...)`, nested: what does not change, such as the memory.
-        lengths: the stages; a state comes with room for the first.
-        beam_width: rows of a sentence.
-        compact: let sentences leave; it makes shapes that only a running graph knows, which XLA and JAX
-            cannot have.
+        constants: nested dict of tensors `(B, ...)` that do not change, such as the memory.
+        lengths: the stages; the state has room for the first.
+        beam_width: rows per sentence.
+        compact: whether finished sentences leave. This makes shapes that are unknown until the graph runs,
+            which XLA and JAX do not support.
 
     Returns:
-        `found` of all sentences.
+        `progress` of all sentences.
     """
 
-    def stage(index, found, state, constants):
-        def goes_on(found, state):
-            return ops.logical_and(state["position"] < lengths[index], ops.any(found["live"]))
+    def stage(index, progress, state, constants):
+        def goes_on(progress, state):
+            return ops.logical_and(state["position"] < lengths[index], ops.any(progress["live"]))
 
-        found, state = ops.while_loop(goes_on, lambda f, s: advance(f, s, constants), (found, state))
+        progress, state = ops.while_loop(goes_on, lambda p, s: advance(p, s, constants), (progress, state))
         if index + 1 == len(lengths):
-            return found
+            return progress
         extra = lengths[index + 1] - lengths[index]
 
         def continue_all():
-            return stage(index + 1, found, lengthen(state, extra), constants)
+            return stage(index + 1, progress, lengthen(state, extra), constants)
 
         def continue_some():
-            (live,) = ops.nonzero(found["live"])
+            (live,) = ops.nonzero(progress["live"])
             live = ops.cast(live, "int32")
+            rest = lengthen(select_sentences(state, live, beam_width), extra)
+            done = stage(index + 1, take(progress, live), rest, take(constants, live))
+            return keras.tree.map_structure(
+                lambda whole, part: ops.scatter_update(whole, live[:, None], part), progress, done
+            )
 
-            def take(tree):
-                return keras.tree.map_structure(lambda x: ops.take(x, live, axis=0), tree)
+        more = continue_some if compact else continue_all
+        return ops.cond(ops.any(progress["live"]), more, lambda: progress)
 
-            def put(whole, part):
-                return ops.scatter_update(whole, live[:, None], part)
-
-            some = lengthen(select_sentences(state, live, beam_width), extra)
-            done = stage(index + 1, take(found), some, take(constants))
-            return keras.tree.map_structure(put, found, done)
-
-        return ops.cond(ops.any(found["live"]), continue_some if compact else continue_all, lambda: found)
-
-    return stage(0, found, state, constants)
+    return stage(0, progress, state, constants)

@@ -1,4 +1,4 @@
-"""Drawing the next word instead of taking the best."""
+"""Sampling: draws the next word instead of taking the best."""
 
 import numpy as np
 from keras import ops
@@ -9,9 +9,8 @@ from keraszoo.search.constraints import FORBIDDEN
 def draw(logits, options, sentences, position):
     """Draws a word of each row from softmax(logits / temperature), cut to the likeliest words.
 
-    The draw is the word with the largest logit plus Gumbel noise. The noise is a hash of seed, number of the
-    sentence, position and word: it is the same on every backend, and inside a loop that is compiled and
-    outside.
+    Returns the word with the largest sum of logit and Gumbel noise. The noise is a hash of the seed, the
+    sentence's number, position and word. It is the same on every backend, eager or compiled.
 
     Args:
         logits: `(N, V)`.
@@ -32,11 +31,11 @@ def draw(logits, options, sentences, position):
 
 
 def numbers_of(ids, pad_id):
-    """A number for each sentence that its words alone decide, whatever its padding and its batch.
+    """A number for each sentence, computed from its words only; padding and batch do not matter.
 
     Args:
         ids: int `(B, S)`.
-        pad_id: of what does not count.
+        pad_id: id of padding.
 
     Returns:
         int32 `(B,)`.
@@ -54,9 +53,9 @@ def numbers_of(ids, pad_id):
 
 
 def keep_likeliest(logits, top_k=0, top_p=1.0):
-    """Forbids all but the k likeliest words, and all but the fewest that together have probability `top_p`.
+    """Keeps the k likeliest words, and of these the fewest that together have probability `top_p`.
 
-    The likeliest word always stays; of words with equal logits at the border all stay.
+    The likeliest word is always kept. Words that tie at the border are all kept.
 
     Returns:
         `(N, V)` logits.
@@ -67,7 +66,7 @@ def keep_likeliest(logits, top_k=0, top_p=1.0):
     if top_p < 1:
         ordered = ops.flip(ops.sort(logits, axis=-1), axis=-1)
         probability = ops.softmax(ordered, axis=-1)
-        before = ops.cumsum(probability, axis=-1) - probability  # of all likelier words
+        before = ops.cumsum(probability, axis=-1) - probability  # sum over all likelier words
         least = ops.min(ops.where(before < top_p, ordered, np.inf), axis=-1, keepdims=True)
         logits = ops.where(logits < least, FORBIDDEN, logits)
     return logits

@@ -1,4 +1,4 @@
-"""Moving the hypotheses of a model's state about; `TranslationModel` says what a state holds."""
+"""Selects and moves hypotheses in a model's state; `TranslationModel` documents the state."""
 
 import keras
 from keras import ops
@@ -9,28 +9,32 @@ SHARED = ("memory", "cache", "position")
 
 
 def count_rows(state):
-    """N, how many rows a state has: an integer, or a scalar tensor where only the running graph knows."""
+    """N, the number of rows of a state: an integer, or a scalar tensor in a graph of any batch size."""
     part = next(part for key, part in sorted(state.items()) if key not in SHARED)
     return ops.shape(keras.tree.flatten(part)[0])[0]
 
 
 def attention_width(state):
-    """S, how many words the rows of a state attend to.
+    """S, the number of words that the rows of a state attend to.
 
     Raises:
-        KerasZooError: if the state is of a model that attends to nothing.
+        KerasZooError: if the model attends to nothing.
     """
     if "attention_weights" not in state:
-        raise KerasZooError(
-            "the model attends to nothing: it has no attention weights and no coverage penalty"
-        )
+        raise KerasZooError("the model attends to nothing: no attention weights, no coverage penalty")
     return ops.shape(state["attention_weights"])[1]
+
+
+def split_memory(state):
+    """The memory of a state as the start of a dict of constants, and the rest of the state."""
+    rest = {key: part for key, part in state.items() if key != "memory"}
+    return {"memory": state["memory"]}, rest
 
 
 def select_rows(state, rows):
     """The state whose row n is row `rows[n]` of the given one, within the same sentence.
 
-    Memory belongs to a sentence and the cache is found again through `"history"`: neither is moved.
+    Memory and cache are shared by the rows of a sentence and do not move: `"history"` maps rows to the cache.
 
     Args:
         state: a model's state.
@@ -39,11 +43,7 @@ def select_rows(state, rows):
     Returns:
         A state of the same shapes.
     """
-    take = keras.tree.map_structure
-    return {
-        key: part if key in SHARED else take(lambda x: ops.take(x, rows, axis=0), part)
-        for key, part in state.items()
-    }
+    return {key: part if key in SHARED else take(part, rows) for key, part in state.items()}
 
 
 def select_sentences(state, sentences, beam_width=1):
@@ -58,24 +58,19 @@ def select_sentences(state, sentences, beam_width=1):
         A state of B' sentences.
     """
     rows = ops.reshape(sentences[:, None] * beam_width + ops.arange(beam_width), (-1,))
-
-    def take(key, part):
-        if key == "position":
-            return part
-        index = sentences if key in SHARED else rows
-        return keras.tree.map_structure(lambda x: ops.take(x, index, axis=0), part)
-
-    return {key: take(key, part) for key, part in state.items()}
+    parts = {key: part for key, part in state.items() if key != "position"}
+    chosen = {key: take(part, sentences if key in SHARED else rows) for key, part in parts.items()}
+    return {**chosen, "position": state["position"]}
 
 
 def written(x, position, values, axis=1):
     """`x` with `values` at one position of an axis.
 
-    Made of a comparison: TensorFlow compiles its own operation for this anew for every shape it meets.
+    Uses a comparison, because TensorFlow's scatter update is compiled again for every new shape.
 
     Args:
         x: `(..., L, ...)`.
-        position: scalar int, where along `axis`.
+        position: scalar int, the index along `axis`.
         values: `(..., 1, ...)`.
         axis: of `x`, at least 0.
 
@@ -87,11 +82,11 @@ def written(x, position, values, axis=1):
 
 
 def lengthen(state, extra):
-    """The state with room for `extra` more positions in its cache, where the model keeps one.
+    """The state with room for `extra` more positions in its cache; a state without a cache is unchanged.
 
     Args:
         state: a model's state.
-        extra: how many positions, at least 0; a scalar tensor where only the running graph knows.
+        extra: how many positions, at least 0; an integer or a scalar tensor.
 
     Returns:
         A state with a longer `"cache"` and `"history"`.
@@ -102,3 +97,8 @@ def lengthen(state, extra):
     cache = keras.tree.map_structure(lambda x: ops.pad(x, room), state["cache"])
     history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
     return {**state, "cache": cache, "history": history}
+
+
+def take(part, index):
+    """Rows `index` of every tensor of a nested structure."""
+    return keras.tree.map_structure(lambda x: ops.take(x, index, axis=0), part)

@@ -1,34 +1,36 @@
-"""Batches of features to tags, compiled: what `EntityTagger` runs and what it exports."""
+"""Batches of features to tags, compiled: used by `EntityTagger` and by its export."""
 
 import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.errors import KerasZooError
 from keraszoo.training.batch_plans import rounded_lengths
 from keraszoo.training.held_out import jitted_on_jax
 
-ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # sentences before XLA is called, words of the longest it is for
+ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # single sentences before XLA is used, and the longest for XLA
+OF_A_BATCH, OF_A_POSITION = 64, 4  # the cost of launching their operations, in positions of padding
 
 
 def tag_features(model, features):
-    """Tags of a batch, how probable each is, and the attention weights of a model that attends.
+    """Tags of a batch, their probabilities, and the attention weights of a model that attends.
 
     Args:
         model: a `TaggingModel`.
         features: dict of int32 `(B, T)` and `(B, T, C)`, padded with 0.
 
     Returns:
-        A list of int32 `(B, T)`, float32 `(B, T)` and, perhaps, float32 `(B, T)`.
+        A list of int32 `(B, T)`, float32 `(B, T)` and, if the model attends, float32 `(B, T)`.
     """
     tags, probabilities, attention_weights = model.tag(features)
     tags = ops.cast(tags, "int32")
     chosen = ops.take_along_axis(probabilities, tags[..., None], axis=-1)[..., 0]
-    found = [tags, ops.cast(chosen, "float32")]
-    return found if attention_weights is None else [*found, ops.cast(attention_weights, "float32")]
+    parts = [chosen] if attention_weights is None else [chosen, attention_weights]
+    return [tags, *(ops.cast(part, "float32") for part in parts)]
 
 
 def tags_alone(model, features):
-    """Tags of a batch, a list of one int32 `(B, T)`: no forward and backward sums, where a CRF has them."""
+    """Tags of a batch, a list of one int32 `(B, T)`; a CRF then skips the forward and backward sums."""
     features = model.check_features(features)
     scores, _ = model.read(features, training=False)
     return [ops.cast(model.best_tags(features, scores), "int32")]
@@ -43,16 +45,16 @@ def feature_specs(vocabulary, names):
 
 
 class CompiledTagger:
-    """Tags batches by one program that is compiled once, or on JAX once for each of a few shapes.
+    """Tags batches with one program that is compiled once, or on JAX once for each of a few shapes.
 
-    Launching operations is most of what a sentence costs that comes alone. So from the seventeenth of them on
-    they go through programs of TensorFlow's XLA, made for a few lengths when these come for the first time: a
-    second or two each, and then a sentence takes half the time or less. Who tags a few sentences never waits.
+    A single sentence spends most of its time on launching operations. Therefore TensorFlow uses XLA from the
+    seventeenth single sentence on: it compiles one program for each of a few lengths, one or two seconds
+    each, and a sentence then takes at most half the time. A caller with a few sentences never waits for XLA.
 
     Args:
         model: a `TaggingModel`.
         vocabulary: the `TaggingVocabulary` that makes its features.
-        function: `tag_features`, or `tags_alone` where nothing else is wanted.
+        function: `tag_features`, or `tags_alone` if only the tags are needed.
     """
 
     def __init__(self, model, vocabulary, function=tag_features):
@@ -64,7 +66,7 @@ class CompiledTagger:
         self._alone = 0  # sentences that came alone so far
 
     def __call__(self, features):
-        """Tags a batch of features; gives a list of NumPy arrays, see the function."""
+        """Tags a batch of features; returns a list of NumPy arrays, the results of the function."""
         rows, length = features["words"].shape
         backend = keras.backend.backend()
         if backend == "jax":
@@ -76,14 +78,14 @@ class CompiledTagger:
             program = self._program_of_one(features)
         else:
             program = self._program = self._program or self._compiled()
-        found = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
-        return [ops.convert_to_numpy(part)[:rows, :length] for part in found]
+        parts = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
+        return [ops.convert_to_numpy(part)[:rows, :length] for part in parts]
 
     def _tag(self, features):
         return self.function(self.model, features)
 
     def _compiled(self):
-        """The program for batches of any shape; on JAX one that is made for each."""
+        """The program for batches of any shape; JAX compiles it for each shape."""
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
@@ -92,7 +94,7 @@ class CompiledTagger:
         return jitted_on_jax(self._tag, self.model)
 
     def _program_of_one(self, features):
-        """The program for one sentence of this shape, by XLA."""
+        """The XLA program for one sentence of this shape."""
         import tensorflow as tf
 
         shape = tuple(array.shape for array in features.values())
@@ -107,12 +109,53 @@ def _filled_up(array):
     """An array padded with 0 to one of a few shapes: rows to a power of two, lengths to rounded ones."""
     rows = 1 << (array.shape[0] - 1).bit_length()
     lengths = [int(rounded_lengths(length, multiple=8)[-1]) for length in array.shape[1:]]
-    return np.pad(array, [(0, new - old) for old, new in zip(array.shape, (rows, *lengths), strict=True)])
+    return _padded(array, (rows, *lengths))
 
 
 def _doubled_up(array):
-    """An array padded with 0 behind its rows: every length to 16 or a larger power of two."""
+    """An array padded with 0: every length to 16 or a larger power of two."""
     lengths = [max(16, 1 << (length - 1).bit_length()) for length in array.shape[1:]]
-    return np.pad(
-        array, [(0, 0), *((0, new - old) for old, new in zip(array.shape[1:], lengths, strict=True))]
-    )
+    return _padded(array, (array.shape[0], *lengths))
+
+
+def _padded(array, shape):
+    return np.pad(array, [(0, new - old) for old, new in zip(array.shape, shape, strict=True)])
+
+
+def length_batches(lengths, batch_tokens):
+    """Yields batches of sentences of similar length, as lists of indices, the shortest sentences first.
+
+    A batch ends before its padded tokens exceed the budget; a longer sentence is a batch of its own. It also
+    ends when its padding costs as much as one more batch, so that one long sentence does not make all others
+    long. JAX compiles one program per shape, so there only the budget counts.
+
+    Args:
+        lengths: list of int, the number of words of each sentence; sentences without words are left out.
+        batch_tokens: the budget.
+
+    Raises:
+        KerasZooError: if the budget is less than 1.
+
+    Example:
+
+    >>> list(length_batches([3, 0, 100, 3, 3], batch_tokens=1000))
+    [[0, 3, 4], [2]]
+    """
+    if not isinstance(batch_tokens, int) or batch_tokens < 1:
+        raise KerasZooError(f"batch_tokens must be at least 1, got {batch_tokens!r}")
+    order = sorted((i for i, length in enumerate(lengths) if length), key=lengths.__getitem__)
+    batch, real = [], 0
+    for i in order:
+        padded = (len(batch) + 1) * lengths[i]
+        if batch and (padded > batch_tokens or _too_much(padded - real - lengths[i], lengths[batch[-1]])):
+            yield batch
+            batch, real = [], 0
+        batch.append(i)
+        real += lengths[i]
+    if batch:
+        yield batch
+
+
+def _too_much(padding, length):
+    """Whether this many positions of padding cost more than one more batch of this length."""
+    return keras.backend.backend() != "jax" and padding > OF_A_BATCH + OF_A_POSITION * length

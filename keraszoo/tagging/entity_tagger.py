@@ -5,8 +5,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
-from keraszoo.tagging.compiled_tagger import CompiledTagger, tags_alone
-from keraszoo.tagging.length_batches import length_batches
+from keraszoo.tagging.compiled_tagger import CompiledTagger, length_batches, tags_alone
 from keraszoo.tagging.results import TaggedTokens, tagged_text
 from keraszoo.tagging.training import make_data, sentences_of
 from keraszoo.tasks.task import Task

@@ -1,4 +1,4 @@
-"""Streams of lines through a tagger: text, JSON lines or columns in, and one of them out."""
+"""Tags streams of lines: text, JSON lines or columns in, any of them out."""
 
 import itertools
 import json
@@ -14,23 +14,23 @@ from keraszoo.text.tokens import Token
 
 
 def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
-    """Tags lines, a chunk at a time, so that a file of any length passes through.
+    """Tags lines in chunks, so that files of any length fit in memory.
 
     Args:
-        tagger: anything with `tag_details(list of str)`, such as an `EntityTagger`.
+        tagger: an object with `tag_details(list of str)`, such as an `EntityTagger`.
         lines: an iterable of strings, each a text.
-        write: one of `WRITERS`, or what is called like them: a `TaggedText` and the JSON object that it came
-            in, a dict, to the lines of the answer.
-        chunk: how many lines are read before the first of them is answered.
-        as_json: each line is a JSON object with a `text`, whose other keys are kept in answers that are JSON,
-            too; `entities` among them is replaced.
-        path: where the lines came from, for messages.
+        write: one of `WRITERS`, or a function like them: it turns a `TaggedText` and its JSON object, a dict,
+            into output lines.
+        chunk: lines read before the first of them is answered.
+        as_json: whether each line is a JSON object with a `text`. JSON output keeps its other keys, except
+            `entities`.
+        path: the file of the lines, for messages.
 
     Returns:
-        An iterator of lists of str: the answers to a chunk.
+        An iterator of lists of str, the output of each chunk.
 
     Raises:
-        DataError: with file and line, for what is no such object.
+        DataError: with file and line, for a line that is not such an object.
 
     Example:
 
@@ -47,8 +47,8 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
     numbered = enumerate(lines, start=1)
     while some := list(itertools.islice(numbered, chunk)):
         records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
-        found = tagger.tag_details([record["text"] for record in records])
-        yield [line for pair in zip(found, records, strict=True) for line in write(*pair)]
+        tagged = tagger.tag_details([record["text"] for record in records])
+        yield [line for pair in zip(tagged, records, strict=True) for line in write(*pair)]
 
 
 def tag_columns(tagger, path, write=None, **columns):
@@ -57,61 +57,61 @@ def tag_columns(tagger, path, write=None, **columns):
     Args:
         tagger: an `EntityTagger`.
         path: the file.
-        write: as for `tag_lines`; a sentence is then its words with a blank between. `None`: the lines of the
-            file, as many as came, with the tags as a last column.
+        write: as for `tag_lines`; the text of a sentence is its words joined by blanks. `None`: returns the
+            lines of the file with the tags as a last column.
         **columns: `token_column` and `separator` of `read_columns`.
 
     Returns:
         List of str.
     """
     corpus = read_columns(path, tag_column=None, **columns)
-    found = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
+    sentences = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
     if write is None:
-        return lines_with_tags(corpus, [tagged.tags for tagged in found])
-    texts = (joined(tagged, tagger.model.attends) for tagged in found)
+        return lines_with_tags(corpus, [sentence.tags for sentence in sentences])
+    texts = (joined(sentence, tagger.model.attends) for sentence in sentences)
     return [line for text in texts for line in write(text, {"text": text.text})]
 
 
-def joined(found, attends):
-    """A `TaggedText` of `TaggedTokens`: the words with a blank between."""
-    ends = np.cumsum([len(token) + 1 for token in found.tokens]).tolist()
-    tokens = [
-        Token(token, end - 1 - len(token), end - 1) for token, end in zip(found.tokens, ends, strict=True)
-    ]
-    return tagged_text(" ".join(found.tokens), [tokens], [found], attends)
+def joined(sentence, attends):
+    """A `TaggedText` of `TaggedTokens`, the words joined by blanks."""
+    ends = (np.cumsum([len(token) + 1 for token in sentence.tokens]) - 1).tolist()
+    tokens = [Token(text, end - len(text), end) for text, end in zip(sentence.tokens, ends, strict=True)]
+    return tagged_text(" ".join(sentence.tokens), [tokens], [sentence], attends)
 
 
-def json_line(found, record):
-    """A `TaggedText` as one line of JSON, with what else `record` holds."""
-    entities = [entity.as_dict() for entity in found.entities]
+def json_line(tagged, record):
+    """A `TaggedText` as one line of JSON, with the other keys of `record`."""
+    entities = [entity.as_dict() for entity in tagged.entities]
     return [json.dumps({**record, "entities": entities}, ensure_ascii=False)]
 
 
-def json_line_with_attention(found, record):
-    """As `json_line`, with the words of the text, their tags, and the attention on each."""
+def json_line_with_attention(tagged, record):
+    """Like `json_line`, with the words of the text, their tags and attention weights."""
     words = {
-        "tokens": [token._asdict() for token in found.tokens],
-        "tags": found.tags,
-        "sentences": found.sentences,
-        "attention_weights": [round(float(weight), 6) for weight in found.attention_weights],
+        "tokens": [token._asdict() for token in tagged.tokens],
+        "tags": tagged.tags,
+        "sentences": tagged.sentences,
+        "attention_weights": [round(float(weight), 6) for weight in tagged.attention_weights],
     }
-    return json_line(found, {**record, **words})
+    return json_line(tagged, {**record, **words})
 
 
-def bracketed(found, record=None):
-    """A `TaggedText` as a line to be read: `[PER Ed Koch] was mayor.`; line ends in it become blanks."""
+def bracketed(tagged, record=None):
+    """A `TaggedText` as a line for reading: `[PER Ed Koch] was mayor.`; line ends become blanks."""
     parts, place = [], 0
-    for entity in found.entities:
-        parts += [found.text[place : entity.start], f"[{entity.label} {entity.text}]"]
+    for entity in tagged.entities:
+        parts += [tagged.text[place : entity.start], f"[{entity.label} {entity.text}]"]
         place = entity.end
-    return [" ".join("".join([*parts, found.text[place:]]).splitlines())]
+    return [" ".join("".join([*parts, tagged.text[place:]]).splitlines())]
 
 
-def as_columns(found, record=None):
-    """A `TaggedText` as lines `token TAB tag`, a blank line after each sentence; for a blank text one."""
+def as_columns(tagged, record=None):
+    """A `TaggedText` as lines `token TAB tag`, a blank line after each sentence; one for a blank text."""
     sentences = [
-        TaggedSentence(tuple(token.text for token in found.tokens[first:last]), tuple(found.tags[first:last]))
-        for first, last in found.sentences
+        TaggedSentence(
+            tuple(token.text for token in tagged.tokens[first:last]), tuple(tagged.tags[first:last])
+        )
+        for first, last in tagged.sentences
     ]
     return list(column_lines(sentences)) or [""]
 

@@ -1,6 +1,8 @@
-"""What became of a text: its entities, and where the model looked."""
+"""The results of a tagger: entities, tags, probabilities and attention weights."""
 
 import dataclasses
+import itertools
+from functools import partial
 
 import numpy as np
 
@@ -12,14 +14,13 @@ class Entity:
     """A named entity in a text.
 
     Attributes:
-        text: as it stands there: `text[start:end]` of the whole text.
-        label: what it is, such as `"Disease"`.
-        start: its first character, counted from 0.
-        end: the character behind its last one.
-        probability: of its least certain word, in [0, 1]: the probability of all its tags together is no
-            greater.
-        attention: the share of the attention of its sentence that lay on its words, in [0, 1]; `None` if the
-            model attends to nothing.
+        text: `text[start:end]` of the whole text.
+        label: its type, such as `"Disease"`.
+        start: position of its first character, from 0.
+        end: position after its last character.
+        probability: of its least certain word, in [0, 1]; an upper bound of the probability of all its tags.
+        attention: the share of the sentence's attention on its words, in [0, 1]; `None` if the model attends
+            to nothing.
     """
 
     text: str
@@ -30,7 +31,7 @@ class Entity:
     attention: float | None
 
     def as_dict(self):
-        """Returns everything as a dict that `json.dump` takes; an attention of None is left out."""
+        """Returns a dict for `json.dump`, without an attention of `None`."""
         values = dataclasses.asdict(self)
         return {key: value for key, value in values.items() if value is not None}
 
@@ -42,8 +43,8 @@ class TaggedTokens:
     Attributes:
         tokens: list of str.
         tags: list of str, valid IOB2.
-        probabilities: float32 `(T,)`, of each tag: by a CRF its marginal, by a softmax its own.
-        attention_weights: float32 `(T,)`, where the model looked, 1 in sum; `None` if it attends to nothing.
+        probabilities: float32 `(T,)`, of each tag; a CRF gives marginal probabilities.
+        attention_weights: float32 `(T,)`, with sum 1; `None` if the model attends to nothing.
     """
 
     tokens: list
@@ -57,14 +58,13 @@ class TaggedText:
     """A text, its words and the entities in it.
 
     Attributes:
-        text: as it came.
-        entities: list of `Entity`, from the first to the last.
+        text: the given text.
+        entities: list of `Entity`, in the order of the text.
         tokens: list of T `keraszoo.text.tokens.Token`: `text`, `start` and `end`.
         tags: list of T str, valid IOB2 in each sentence.
         probabilities: float32 `(T,)`, of each tag.
-        attention_weights: float32 `(T,)`, 1 in sum over each sentence; `None` if the model attends to
-            nothing.
-        sentences: list of (first, last): sentence i holds the tokens `first` to `last - 1`.
+        attention_weights: float32 `(T,)`, with sum 1 in each sentence; `None` without attention.
+        sentences: list of (first, last): the sentence holds the tokens `first` to `last - 1`.
     """
 
     text: str
@@ -77,7 +77,7 @@ class TaggedText:
 
 
 def tagged_text(text, sentences, tagged, attends):
-    """Joins what became of the sentences of a text.
+    """Joins the results of the sentences of a text.
 
     Args:
         text: str.
@@ -90,43 +90,42 @@ def tagged_text(text, sentences, tagged, attends):
     """
     bounds = np.cumsum([0, *map(len, sentences)]).tolist()
     nothing = np.zeros(0, "float32")
+    entities = itertools.starmap(partial(entities_of, text), zip(sentences, tagged, strict=True))
     return TaggedText(
         text=text,
-        entities=[
-            entity
-            for tokens, found in zip(sentences, tagged, strict=True)
-            for entity in entities_of(text, tokens, found)
-        ],
-        tokens=[token for tokens in sentences for token in tokens],
-        tags=[tag for found in tagged for tag in found.tags],
-        probabilities=np.concatenate([nothing, *(found.probabilities for found in tagged)]),
+        entities=list(itertools.chain.from_iterable(entities)),
+        tokens=list(itertools.chain.from_iterable(sentences)),
+        tags=[tag for sentence in tagged for tag in sentence.tags],
+        probabilities=np.concatenate([nothing, *(sentence.probabilities for sentence in tagged)]),
         attention_weights=(
-            np.concatenate([nothing, *(found.attention_weights for found in tagged)]) if attends else None
+            np.concatenate([nothing, *(sentence.attention_weights for sentence in tagged)])
+            if attends
+            else None
         ),
-        sentences=list(zip(bounds[:-1], bounds[1:], strict=True)),
+        sentences=list(itertools.pairwise(bounds)),
     )
 
 
-def entities_of(text, tokens, found):
+def entities_of(text, tokens, tagged):
     """The entities of a sentence.
 
     Args:
         text: the whole text.
-        tokens: list of `Token`, the sentence's words with their places in the text.
-        found: their `TaggedTokens`.
+        tokens: list of `Token`, the sentence's words with their positions in the text.
+        tagged: their `TaggedTokens`.
 
     Returns:
         List of `Entity`.
     """
-    weights = found.attention_weights
+    weights = tagged.attention_weights
     return [
         Entity(
             text=text[tokens[span.start].start : tokens[span.end - 1].end],
             label=span.label,
             start=tokens[span.start].start,
             end=tokens[span.end - 1].end,
-            probability=float(found.probabilities[span.start : span.end].min()),
+            probability=float(tagged.probabilities[span.start : span.end].min()),
             attention=None if weights is None else float(weights[span.start : span.end].sum()),
         )
-        for span in spans(found.tags, "IOB2")
+        for span in spans(tagged.tags, "IOB2")
     ]

@@ -1,4 +1,4 @@
-"""Writes SavedModels of any task atomically, and runs them in a separate process."""
+"""SavedModels of any task: writing them, and running them in a separate process."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import keras
 from keraszoo.errors import KerasZooError
 from keraszoo.saving import atomic
 
-MARK = "keraszoo.json"  # marks a directory as an export
+MARK = "keraszoo.json"  # marks a directory as an export of keraszoo
 
 
 def module_of(model):
@@ -28,11 +28,11 @@ def write_modules(directory, parts, about):
 
     Args:
         directory: a new one, or an earlier export, which is replaced.
-        parts: dict of folder -> function that returns `(module, signatures)`; `""` is the directory itself.
-        about: dict of further entries of `keraszoo.json`, in addition to the signatures.
+        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
+        about: dict, further contents of `keraszoo.json`, in addition to the names of the signatures.
 
     Raises:
-        KerasZooError: another backend than TensorFlow, or the directory holds something else or cannot be
+        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
             written.
     """
     if keras.backend.backend() != "tensorflow":
@@ -61,23 +61,45 @@ def write_modules(directory, parts, about):
         raise KerasZooError(f"{directory}: cannot be written: {reason}") from error
 
 
-def ask(directory, program, texts):
-    """Runs a program on a SavedModel in a process that imports neither Keras nor keraszoo.
+PROGRAM = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+assert "keraszoo" not in sys.modules
+loaded, name, texts, answers = tf.saved_model.load(sys.argv[1]), sys.argv[2], json.load(sys.stdin), []
+function = getattr(loaded, name, None) or loaded.signatures[name]
+
+def plain(value):
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+for i in range(0, len(texts), 64):
+    outputs = function(text=tf.constant(texts[i:i + 64]))
+    ragged = {key: hasattr(value, "to_list") for key, value in outputs.items()}
+    columns = [plain(v.to_list() if ragged[key] else v.numpy().tolist()) for key, v in outputs.items()]
+    answers += [dict(zip(outputs, row)) for row in zip(*columns)]
+json.dump(answers, sys.stdout)
+"""
+
+
+def ask(directory, name, texts):
+    """Runs a function or signature of a SavedModel in a process that imports neither Keras nor keraszoo.
 
     Args:
-        directory: the SavedModel, the program's only argument.
-        program: Python that reads a list of texts from stdin and writes a list to stdout, both as JSON.
+        directory: of the SavedModel.
+        name: of the function, which takes strings `(B,)` and returns a dict of tensors `(B, ...)`.
         texts: list of str.
 
     Returns:
-        The list that the program wrote, as long as `texts`.
+        List of dicts, one per text: the row of each output, bytes decoded.
 
     Raises:
-        KerasZooError: the program failed.
+        KerasZooError: the process failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
-            [sys.executable, "-c", program, str(Path(directory).absolute())],
+            [sys.executable, "-c", PROGRAM, str(Path(directory).absolute()), name],
             input=json.dumps(texts),
             capture_output=True,
             text=True,

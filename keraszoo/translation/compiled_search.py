@@ -1,4 +1,4 @@
-"""Search over batches of ids, compiled: what `Translator` runs and what it exports."""
+"""Search over batches of ids, compiled: used by `Translator` and by its export."""
 
 from functools import partial
 
@@ -10,161 +10,17 @@ from keraszoo.errors import KerasZooError
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search.loop import run as run_stages
 from keraszoo.search.sampling import numbers_of
+from keraszoo.search.state import lengthen, select_sentences, take
 from keraszoo.training.held_out import jitted_on_jax
-from keraszoo.translation.staged_loop import ROWS, at_least, staged_loop
 
-COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # source lengths of compiled programs
-ALONE_AT_FIRST = 16  # sentences that come alone before XLA compiles a program for them
-
-
-def search_ids(model, options, special, source, prefix=None, attention=False, lengths=None, **ways):
-    """Encodes sources and searches for their translations.
-
-    Args:
-        model: a `TranslationModel`.
-        options: `SearchOptions`.
-        special: the target's `SpecialIds`.
-        source: int `(B, S)`, each row ended by `</s>` and padded.
-        prefix: int `(B, P)`, see `greedy_search`.
-        attention: return attention weights.
-        lengths: stages of the cache.
-        **ways: `loop` of `greedy_search`.
-
-    Returns:
-        `Hypotheses`.
-    """
-    lengths = lengths or cache_lengths(options.max_length)
-    state = model.initial_state(model.encode(source), options.beam_width, lengths[0])
-    step = model.step
-    if keras.backend.backend() == "tensorflow":
-        step = traced_once(step, state)
-    if options.sampling:  # a text's luck is its own, whatever it is translated with
-        ways["numbers"] = numbers_of(source, model.source_pad_id)
-    return search(
-        step,
-        state,
-        options,
-        start_id=special.start_id,
-        end_id=special.end_id,
-        never=(special.pad_id, special.start_id),
-        prefix=prefix,
-        attention=attention,
-        lengths=lengths,
-        **ways,
-    )
-
-
-def traced_once(step, state):
-    """A model's `step` as one graph that the stages of a search share, instead of tracing one each.
-
-    Args:
-        step: the model's.
-        state: an initial state, of which the number of rows and the lengths of sources and caches may vary.
-
-    Returns:
-        A function like `step`, for TensorFlow.
-    """
-    import tensorflow as tf
-
-    def spec(key, part):
-        varying = {"cache": (0, 2), "history": (0, 1), "attention_weights": (0, 1), "position": ()}
-        axes = varying.get(key, (0,))
-        return tf.nest.map_structure(
-            lambda x: tf.TensorSpec([None if i in axes else n for i, n in enumerate(x.shape)], x.dtype), part
-        )
-
-    signature = [tf.TensorSpec([None], tf.int32), {key: spec(key, part) for key, part in state.items()}]
-    graph = tf.function(step, input_signature=signature, autograph=False)
-
-    def once(tokens, state):
-        logits, after = graph(tokens, state)
-        tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
-        return logits, after
-
-    return once
-
-
-def tensorflow_search(
-    model, options, special, source_pad_id, attention=False, prefixed=False, jit_compile="single"
-):
-    """The search as a TensorFlow graph, for any number of sentences, also none.
-
-    Launching operations is what a step of few rows costs, and XLA saves it, for a program that is compiled
-    when sizes come for the first time. `"single"`: a sentence that comes alone goes through such a program,
-    one for each of the source lengths `COLUMNS`; several go through the plain graph, where those that are
-    done leave the batch. `"all"`: the steps of every batch too, see `staged_loop`; greedy search of 64 is
-    1.8 times as fast once some dozens of programs are compiled, with a beam of 5 it is 1.2 times. `"never"`:
-    none.
-
-    Args:
-        model, options, special: as for `search_ids`.
-        source_pad_id: id of padding in the source.
-        attention: return attention weights.
-        prefixed: the function takes prefixes as a second argument.
-        jit_compile: `"single"`, `"all"` or `"never"`.
-
-    Returns:
-        A `tf.function` of int32 `(B, S)` (and int32 `(B, P)`) that gives a tuple of the tensors of
-        `Hypotheses`.
-
-    Raises:
-        KerasZooError: for another `jit_compile`.
-    """
-    import tensorflow as tf
-
-    if jit_compile not in ("single", "all", "never"):
-        raise KerasZooError(f"jit_compile must be single, all or never, got {jit_compile!r}")
-    specs = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
-    if prefixed:
-        specs.append(tf.TensorSpec([None, None], tf.int32, name="prefix_ids"))
-
-    def find(source, *prefix, **ways):
-        found = search_ids(model, options, special, source, *prefix, attention=attention, **ways)
-        some = (found.tokens, found.lengths, found.log_prob, found.score)
-        return (*some, found.attention_weights) if attention else some
-
-    find_one = tf.function(find, jit_compile=True, autograph=False)
-
-    def find_many(source, *prefix):
-        lengths = cache_lengths(options.max_length, first=8, factor=1.5)
-        return find(source, *prefix, lengths=lengths, loop=partial(run_stages, compact=True))
-
-    def find_compiled(sentences, source, *prefix):
-        lengths = cache_lengths(options.max_length, first=16, factor=4)
-        return find(source, *prefix, lengths=lengths, loop=staged_loop(sentences))
-
-    def fill_up(source, prefix, rows, columns):
-        """Sentences of padding and columns of it, to the sizes of a program."""
-        sentences, length = tf.unstack(tf.shape(source))
-        rows, columns = rows - sentences, columns - length
-        source = tf.pad(source, [[0, rows], [0, columns]], constant_values=source_pad_id)
-        return source, *(tf.pad(part, [[0, rows], [0, 0]], constant_values=-1) for part in prefix)
-
-    @tf.function(input_signature=specs, autograph=False)
-    def run(source, *prefix):
-        sentences, length = tf.unstack(tf.shape(source))
-        some, columns = tf.maximum(sentences, 1), tf.maximum(length, 1)
-        if jit_compile == "never":
-            found = find_many(*fill_up(source, prefix, some, columns))
-        else:
-            fitting = at_least(COLUMNS, columns)
-            found = tf.cond(
-                sentences < 2,
-                lambda: find_one(*fill_up(source, prefix, some, fitting)),
-                lambda: (
-                    find_compiled(sentences, *fill_up(source, prefix, at_least(ROWS, some), fitting))
-                    if jit_compile == "all"
-                    else find_many(*fill_up(source, prefix, some, columns))
-                ),
-            )
-        found = [part[:sentences] for part in found]
-        return (*found[:4], found[4][..., :length]) if attention else tuple(found)
-
-    return run
+# XLA programs are compiled for these lengths of sources and numbers of sentences.
+COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+ALONE_AT_FIRST = 16  # single sentences before XLA compiles a program for them
 
 
 class CompiledSearch:
-    """Searches of one model, each kind compiled once and kept.
+    """Searches of one model; each kind is compiled once and kept.
 
     On TensorFlow, a single sentence takes the graph of batches at first. After `ALONE_AT_FIRST` of them, XLA
     compiles a program for single sentences. That takes seconds, and then each takes half the time.
@@ -183,46 +39,124 @@ class CompiledSearch:
         self._alone = 0
 
     def __call__(self, source, options, attention=False, prefix=None):
-        """Searches for the translations of int `(B, S)` sources; gives `Hypotheses` of NumPy arrays."""
+        """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
+        inputs = [source] if prefix is None else [source, prefix]
+        key = (options, attention, prefix is None)
         if keras.backend.backend() == "tensorflow":
             alone = len(source) == 1
             self._alone += alone
-            way = "single" if alone and self._alone > ALONE_AT_FIRST else "never"
-            key = (options, attention, prefix is not None, way)
+            key = (*key, "single" if alone and self._alone > ALONE_AT_FIRST else "never")
             if key not in self._compiled:
-                self._compiled[key] = tensorflow_search(
-                    self.model,
-                    options,
-                    self.special,
-                    self.source_special.pad_id,
-                    attention,
-                    prefix is not None,
-                    way,
-                )
-            inputs = [source] if prefix is None else [source, prefix]
-            found = Hypotheses(*(part.numpy() for part in self._compiled[key](*inputs)))
-        else:
-            found = self._found_elsewhere(source, options, attention, prefix)
-        return found
-
-    def _found_elsewhere(self, source, options, attention, prefix):
-        """The same on other backends; JAX compiles it, for numbers of sentences that are powers of two."""
-        key = (options, attention)
+                self._compiled[key] = self.graph(options, attention, prefix is not None, key[-1])
+            return Hypotheses(*(part.numpy() for part in self._compiled[key](*inputs)))
         if key not in self._compiled:
-
-            def find(*inputs):
-                found = search_ids(self.model, options, self.special, *inputs, attention=attention)
-                parts = (found.tokens, found.lengths, found.log_prob, found.score, found.attention_weights)
-                return [part for part in parts if part is not None]
-
-            self._compiled[key] = jitted_on_jax(find, self.model)
+            self._compiled[key] = jitted_on_jax(partial(self.tensors, options, attention), self.model)
         sentences = rows = len(source)
-        if sentences and keras.backend.backend() == "jax":
+        if sentences and keras.backend.backend() == "jax":  # a program for each power of two
             rows = 1 << (sentences - 1).bit_length()
-        rows = np.minimum(np.arange(rows), sentences - 1)
-        inputs = [ops.convert_to_tensor(part[rows]) for part in (source, prefix) if part is not None]
-        found = self._compiled[key](*inputs)  # the last sentence comes several times, and is cut off here
-        return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in found))
+        rows = np.minimum(np.arange(rows), sentences - 1)  # repeats the last sentence
+        tensors = self._compiled[key](*(ops.convert_to_tensor(part[rows]) for part in inputs))
+        return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in tensors))
+
+    def tensors(self, options, attention, source, prefix=None, lengths=None, loop=run_stages):
+        """Encodes sources and searches for their translations, in eager mode or inside a graph.
+
+        Args:
+            options: `SearchOptions`.
+            attention: whether to return attention weights.
+            source: int `(B, S)`, each row ended by `</s>` and padded.
+            prefix, lengths, loop: as for `greedy_search`.
+
+        Returns:
+            The tensors of `Hypotheses`, in order: four, or five with attention weights.
+        """
+        lengths = lengths or cache_lengths(options.max_length)
+        state = self.model.initial_state(self.model.encode(source), options.beam_width, lengths[0])
+        step = self.model.step
+        if keras.backend.backend() == "tensorflow":
+            step = traced_once(step, state)
+        special = self.special
+        arguments = {
+            "start_id": special.start_id,
+            "end_id": special.end_id,
+            "never": (special.pad_id, special.start_id),
+            "prefix": prefix,
+            "attention": attention,
+            "lengths": lengths,
+            "loop": loop,
+        }
+        if options.sampling:  # the random seed is derived per sentence, so results do not depend on the batch
+            arguments["numbers"] = numbers_of(source, self.model.source_pad_id)
+        best = search(step, state, options, **arguments)
+        return tuple(part for part in vars(best).values() if part is not None)
+
+    def graph(self, options, attention=False, prefixed=False, jit_compile="single"):
+        """The search as a TensorFlow graph, for any number of sentences, including none.
+
+        With few rows, most of a step's time goes into launching operations. XLA saves that, but compiles one
+        program per shape. `"single"`: a sentence that comes alone runs in such a program, one for each source
+        length of `COLUMNS`; several run in the plain graph, where finished sentences leave the batch.
+        `"all"`: XLA also compiles the steps of every batch, see `staged_loop`. Greedy search of 64 sentences
+        is then 1.8 times as fast once some dozens of programs are compiled, a beam of 5 1.2 times.
+        `"never"`: none.
+
+        Args:
+            options: `SearchOptions`.
+            attention: whether to return attention weights.
+            prefixed: whether the function takes prefixes as a second argument.
+            jit_compile: `"single"`, `"all"` or `"never"`.
+
+        Returns:
+            A `tf.function` of int32 `(B, S)` (and int32 `(B, P)`) that returns the tensors of `Hypotheses`.
+
+        Raises:
+            KerasZooError: for another `jit_compile`.
+        """
+        import tensorflow as tf
+
+        if jit_compile not in ("single", "all", "never"):
+            raise KerasZooError(f"jit_compile must be single, all or never, got {jit_compile!r}")
+        specs = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
+        if prefixed:
+            specs.append(tf.TensorSpec([None, None], tf.int32, name="prefix_ids"))
+        tensors = partial(self.tensors, options, attention)
+        find_one = tf.function(lambda *inputs: tensors(*inputs), jit_compile=True, autograph=False)
+
+        def find_many(*inputs):
+            lengths = cache_lengths(options.max_length, first=8, factor=1.5)
+            return tensors(*inputs, lengths=lengths, loop=partial(run_stages, compact=True))
+
+        def find_compiled(sentences, *inputs):
+            lengths = cache_lengths(options.max_length, first=16, factor=4)
+            return tensors(*inputs, lengths=lengths, loop=staged_loop(sentences))
+
+        def fill_up(source, prefix, rows, columns):
+            """Pads to the shape of a program."""
+            sentences, length = tf.unstack(tf.shape(source))
+            rows, columns = rows - sentences, columns - length
+            source = tf.pad(source, [[0, rows], [0, columns]], constant_values=self.source_special.pad_id)
+            return source, *(tf.pad(part, [[0, rows], [0, 0]], constant_values=-1) for part in prefix)
+
+        @tf.function(input_signature=specs, autograph=False)
+        def run(source, *prefix):
+            sentences, length = tf.unstack(tf.shape(source))
+            some, columns = tf.maximum(sentences, 1), tf.maximum(length, 1)
+            fitting = at_least(COLUMNS, columns)
+
+            def one():
+                return find_one(*fill_up(source, prefix, some, fitting))
+
+            def many():
+                if jit_compile == "all":
+                    inputs = fill_up(source, prefix, at_least(ROWS, some), fitting)
+                    return find_compiled(sentences, *inputs)
+                return find_many(*fill_up(source, prefix, some, columns))
+
+            parts = many() if jit_compile == "never" else tf.cond(sentences < 2, one, many)
+            parts = [part[:sentences] for part in parts]
+            return (*parts[:4], parts[4][..., :length]) if attention else tuple(parts)
+
+        return run
 
     def pad(self, rows):
         """Rows of ids to int32 `(B, S)`, each ended by `</s>`.
@@ -231,10 +165,134 @@ class CompiledSearch:
             rows: list of lists of int, without `</s>`.
         """
         longest = max(map(len, rows)) + 1
-        if keras.backend.backend() != "tensorflow":  # few shapes, as each is compiled
+        if keras.backend.backend() != "tensorflow":  # few shapes, because each is compiled
             longest = next((columns for columns in COLUMNS if columns >= longest), longest)
-        source = np.full((len(rows), longest), self.source_special.pad_id, "int32")
-        for i, row in enumerate(rows):
-            source[i, : len(row)] = row
-            source[i, len(row)] = self.source_special.end_id
-        return source
+        end_id, pad_id = self.source_special.end_id, self.source_special.pad_id
+        return padded([[*row, end_id] for row in rows], longest, pad_id)
+
+    def pad_prefixes(self, rows):
+        """Prefixes to int32 `(B, P)`, -1 where a position is free; `None` if all are empty.
+
+        P is a multiple of 8, because XLA compiles one program for each P.
+
+        Args:
+            rows: list of lists of int.
+        """
+        longest = max(map(len, rows))
+        return padded(rows, -(-longest // 8) * 8, -1) if longest else None
+
+
+def padded(rows, length, value):
+    """Lists of int as int32 `(B, length)`, filled up with a value."""
+    return np.array([[*row, *[value] * (length - len(row))] for row in rows], "int32")
+
+
+def traced_once(step, state):
+    """A model's `step` as one graph that all stages of a search share.
+
+    Args:
+        step: the model's.
+        state: an initial state; the number of its rows and the lengths of sources and caches may vary later.
+
+    Returns:
+        A function like `step`, for TensorFlow.
+    """
+    import tensorflow as tf
+
+    varying = {"cache": (0, 2), "history": (0, 1), "attention_weights": (0, 1), "position": ()}
+
+    def specs(key, part):
+        return tf.nest.map_structure(
+            lambda x: tf.TensorSpec(with_free_axes(x, varying.get(key, (0,))), x.dtype), part
+        )
+
+    signature = [tf.TensorSpec([None], tf.int32), {key: specs(key, part) for key, part in state.items()}]
+    graph = tf.function(step, input_signature=signature, autograph=False)
+
+    def once(tokens, state):
+        logits, after = graph(tokens, state)
+        tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
+        return logits, after
+
+    return once
+
+
+def with_free_axes(x, axes):
+    """The shape of a tensor as a list, `None` at some axes."""
+    return [None if axis in axes else size for axis, size in enumerate(x.shape)]
+
+
+def at_least(sizes, count):
+    """The first of `sizes` that is at least `count`, else `count`: a scalar int32 tensor."""
+    import tensorflow as tf
+
+    return tf.reduce_min(tf.where(tf.constant(sizes) >= count, sizes, tf.maximum(count, sizes[-1])))
+
+
+def staged_loop(sentences):
+    """A loop like `keraszoo.search.loop.run` whose steps XLA compiles, for servers that see few sizes.
+
+    A program runs until the next smaller size of `ROWS` holds the sentences that are not done, or the cache
+    is full. Between programs, finished sentences leave and the cache grows. XLA compiles a program per number
+    of sentences, cache length and source length, one or two seconds each.
+
+    Args:
+        sentences: scalar int32 tensor, the number of real sentences in a batch that was filled up to `ROWS`.
+
+    Returns:
+        A function with the arguments of `keraszoo.search.loop.run`, for TensorFlow's graphs.
+    """
+    import tensorflow as tf
+
+    tree = tf.nest.map_structure
+
+    def run(advance, progress, state, constants, lengths, beam_width=1):
+        @tf.function(jit_compile=True, autograph=False)
+        def stage(progress, state, constants, until, enough):
+            """Steps up to a position, while more than `enough` sentences are live."""
+
+            def goes_on(progress, state):
+                some = tf.reduce_sum(tf.cast(progress["live"], "int32")) > enough
+                return tf.logical_and(state["position"] < until, some)
+
+            return tf.while_loop(goes_on, lambda p, s: advance(p, s, constants), (progress, state))
+
+        until = tf.constant(lengths)
+        total = tf.shape(progress["live"])[0]
+        progress = {**progress, "live": tf.logical_and(progress["live"], tf.range(total) < sentences)}
+        results = tree(lambda x: tf.concat([x, x[:1]], axis=0), progress)  # the last row is never read
+
+        def goes_on(results, places, progress, state, constants, index):
+            return tf.logical_and(tf.reduce_any(progress["live"]), state["position"] < lengths[-1])
+
+        def next_stage(results, places, progress, state, constants, index):
+            rows = tf.size(places)
+            enough = tf.reduce_max(tf.where(tf.constant(ROWS) < rows, ROWS, 0))
+            progress, state = stage(progress, state, constants, until[index], enough)
+            results = tree(
+                lambda all, some: tf.tensor_scatter_nd_update(all, places[:, None], some), results, progress
+            )
+            # keep live sentences; fill up with copies of one that count as done and go to the last row
+            live = tf.cast(tf.where(progress["live"])[:, 0], "int32")
+            count = tf.size(live)
+            rows = tf.minimum(rows, at_least(ROWS, count))
+            chosen, real = tf.pad(live, [[0, rows - count]]), tf.range(rows) < count
+            places = tf.where(real, tf.gather(places, chosen), total)
+            progress = take(progress, chosen)
+            progress["live"] = tf.logical_and(progress["live"], real)
+            full = tf.logical_and(state["position"] >= until[index], index + 1 < len(lengths))
+            after = index + tf.cast(full, "int32")
+            state = lengthen(select_sentences(state, chosen, beam_width), until[after] - until[index])
+            return results, places, progress, state, take(constants, chosen), after
+
+        def shapes(part, axes=(0,)):
+            return tree(lambda x: tf.TensorShape(with_free_axes(x, axes)), part)
+
+        first = (results, tf.range(total), progress, state, constants, tf.constant(0))
+        varying = {"cache": (0, 2), "history": (0, 1)}
+        invariants = [shapes(part) for part in first]
+        invariants[3] = {key: shapes(part, varying.get(key, (0,))) for key, part in state.items()}
+        results, *_ = tf.while_loop(goes_on, next_stage, first, shape_invariants=tuple(invariants))
+        return tree(lambda x: x[:total], results)
+
+    return run

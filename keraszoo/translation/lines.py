@@ -1,20 +1,24 @@
-"""Streams of lines through a translator: one line in, one line out."""
+"""Translates and aligns streams of lines: one line in, one line out."""
 
 import itertools
 import json
 
+import numpy as np
+
+from keraszoo.text.subwords import merge_subwords
+
 
 def translate_lines(translator, lines, chunk=512, **options):
-    """Translates lines, a chunk at a time, so that a file of any length passes through.
+    """Translates lines in chunks, so that files of any length fit in memory.
 
     Args:
-        translator: anything with `translate(list of str, **options)`, such as a Translator.
-        lines: an iterable of strings; a blank line is answered by an empty one and never translated.
-        chunk: how many lines are read before the first of them is answered.
+        translator: an object with `translate(list of str, **options)`, such as a `Translator`.
+        lines: an iterable of strings; a blank line gives an empty one without translation.
+        chunk: lines read before the first of them is answered.
         **options: passed on to `translate`.
 
     Returns:
-        An iterator of lists of strings, one list a chunk, one string a line.
+        An iterator of lists of strings, one list per chunk, one string per line.
 
     Example:
 
@@ -26,36 +30,84 @@ def translate_lines(translator, lines, chunk=512, **options):
     """
     for some in _chunks(lines, chunk):
         answers = iter(_of_those_with_text(translator.translate, some, options))
-        # A translation is one line, whatever the model made of the source.
+        # A translation is always printed as one line.
         yield [" ".join(next(answers).splitlines()) if line.strip() else "" for line in some]
 
 
 def describe_lines(translator, lines, chunk=512, attention=False, **options):
-    """Translates lines as `translate_lines`, and answers each by a JSON object.
+    """Translates lines like `translate_lines`, with a JSON object for each.
 
     Args:
-        translator: anything with `translate_details(list of str, **options)`.
-        lines: an iterable of strings.
-        chunk: how many lines are read before the first of them is answered.
-        attention: with the subwords of both sides and the attention weights, target by source, of a model
-            that has some.
+        translator: an object with `translate_details(list of str, **options)`.
+        lines, chunk: as for `translate_lines`.
+        attention: whether to include the subwords of both sides and the attention weights, target by source.
         **options: passed on to `translate_details`.
 
     Returns:
-        An iterator of lists of JSON texts: `source`, `text`, `log_prob` (natural log) and `hypotheses`, the
-        best first; a blank line has an empty `text` and nothing else.
+        An iterator of lists of JSON texts with `source`, `text`, `log_prob` (natural log) and `hypotheses`,
+        the best first; a blank line has only `source` and an empty `text`.
     """
     for some in _chunks(lines, chunk):
         answers = iter(_of_those_with_text(translator.translate_details, some, options))
+        blank = {"text": ""}
+        described = (_description(next(answers), attention) if line.strip() else blank for line in some)
         yield [
-            json.dumps(
-                _description(line, next(answers), attention)
-                if line.strip()
-                else {"source": line, "text": ""},
-                ensure_ascii=False,
-            )
-            for line in some
+            json.dumps({"source": line, **values}, ensure_ascii=False)
+            for line, values in zip(some, described, strict=True)
         ]
+
+
+def align_lines(translator, pairs, chunk=512):
+    """Aligns the words of sentences and given translations by the model's attention.
+
+    Args:
+        translator: a `Translator` whose model attends.
+        pairs: an iterable of (source, target) strings.
+        chunk: pairs read before the first of them is answered.
+
+    Returns:
+        An iterator of lists of str, one Pharaoh line `i-j i-j ...` per pair; see `word_alignment`.
+    """
+    for some in _chunks(pairs, chunk):
+        sides = [list(side) for side in zip(*some, strict=True)]
+        weights = translator.align(*sides)
+        vocabularies = translator.source_subwords, translator.target_subwords
+        pieces = [
+            map(subwords.pieces, subwords.encode(side))
+            for subwords, side in zip(vocabularies, sides, strict=True)
+        ]
+        yield [
+            " ".join(f"{i}-{j}" for i, j in word_alignment(source, target, matrix))
+            for source, target, matrix in zip(*pieces, weights, strict=True)
+        ]
+
+
+def word_alignment(source_pieces, target_pieces, attention_weights):
+    """Pairs each target word with the source word that it attends to most.
+
+    The weights of a word's subwords are summed; `</s>` is left out on both sides. A target word whose
+    attention lies on `</s>` alone has no pair.
+
+    Args:
+        source_pieces: list of subwords without `</s>`; pieces beyond the matrix (of a source that was cut)
+            are ignored.
+        target_pieces: list of subwords without `</s>`.
+        attention_weights: `(T, S)`, a row and a column for each piece and one for `</s>`.
+
+    Returns:
+        List of `(i, j)`: numbers of a source word and a target word, from 0, in the order of the target.
+
+    Example:
+
+    >>> weights = [[0, 0.1, 0.8, 0.1], [0.3, 0.3, 0.4, 0], [0, 0, 0, 1]]
+    >>> word_alignment(["▁ab", "c", "▁d"], ["▁x", "▁y"], weights)
+    [(1, 0), (0, 1)]
+    """
+    weights = np.asarray(attention_weights)[:-1, :-1]
+    if not weights.size:
+        return []
+    *_, weights = merge_subwords(source_pieces[: weights.shape[1]], target_pieces, weights)
+    return [(int(row.argmax()), j) for j, row in enumerate(weights) if row.max() > 0]
 
 
 def _chunks(lines, size):
@@ -69,9 +121,8 @@ def _of_those_with_text(translate, lines, options):
     return translate(sources, **options) if sources else []
 
 
-def _description(source, translation, attention):
+def _description(translation, attention):
     description = {
-        "source": source,
         "text": translation.text,
         "log_prob": float(translation.log_prob),
         "hypotheses": [

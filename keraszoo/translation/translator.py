@@ -13,7 +13,7 @@ from keraszoo.text.subwords import Subwords
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
-from keraszoo.translation.pair_scores import log_probabilities
+from keraszoo.translation.forced_decoding import ForcedDecoding
 
 MAX_SOURCE_TOKENS = 512
 
@@ -107,30 +107,36 @@ class Translator(Task):
             SpecialIds(s.pad_id, s.start_id, s.end_id) for s in (self.target_subwords, self.source_subwords)
         ]
         self.compiled_search = CompiledSearch(model, *specials)
+        self.forced_decoding = ForcedDecoding(model, *specials)
 
     # --- text in, text out
 
-    def translate(self, texts, batch_size=64, **search):
+    def translate(self, texts, batch_size=64, prefix=None, **search):
         """Translates sentences.
 
         Args:
             texts: list of str; a blank one gives an empty translation.
-            batch_size: sentences searched at a time, grouped by length; the result does not depend on it.
-            **search: fields of `SearchOptions` that override the translator's, such as `beam_width=1`.
+            batch_size: sentences searched at a time, those of similar length together; the result does not
+                depend on it.
+            prefix: str, or list of str, one per text: how each translation begins. A prefix is split into
+                subwords, and the translation continues after the last of them. It may therefore complete the
+                last word: the prefix "Hund" allows "Hunde". An empty prefix leaves the translation free.
+            **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
             List of str, one for each text.
 
         Raises:
-            KerasZooError: if `texts` is not a list of str, or a search option is out of range.
+            KerasZooError: if `texts` is not a list of str, a search option is out of range, or a prefix has
+                `max_length` or more subwords.
         """
         return [
             hypotheses[0].text if hypotheses else ""
-            for hypotheses in self.n_best(texts, batch_size, **search)
+            for hypotheses in self.n_best(texts, batch_size, prefix, **search)
         ]
 
-    def n_best(self, texts, batch_size=64, **search):
-        """Returns the `num_hypotheses` best translations of each sentence, the best first.
+    def n_best(self, texts, batch_size=64, prefix=None, **search):
+        """The `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`.
 
@@ -138,14 +144,15 @@ class Translator(Task):
             List of lists of `Hypothesis`; the list of a blank text is empty.
         """
         options = self._options(search)
+        prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
-        for indices, batch, *_ in self._searched(texts, batch_size, options):
-            for i, hypotheses in zip(indices, self._hypotheses(batch), strict=True):
+        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
+            for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
                 results[i] = hypotheses
         return results
 
-    def translate_details(self, texts, batch_size=64, **search):
-        """Translates sentences, with log-probabilities, pieces and attention weights.
+    def translate_details(self, texts, batch_size=64, prefix=None, **search):
+        """Translates sentences; returns log-probabilities, tokens and attention weights as well.
 
         Args: as for `translate`.
 
@@ -154,18 +161,19 @@ class Translator(Task):
                 attention.
         """
         options, attends = self._options(search), self.model.attends
+        prefixes = self._prefixes(prefix, texts, options)
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
-        for indices, batch, rows, cut in self._searched(texts, batch_size, options, attends):
-            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(batch), strict=True):
-                length = batch.lengths[k, 0]
+        for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
+            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
+                length = best.lengths[k, 0]
                 results[i] = Translation(
                     text=hypotheses[0].text,
                     log_prob=hypotheses[0].log_prob,
-                    tokens=self.target_subwords.pieces(batch.tokens[k, 0, :length].tolist()),
+                    tokens=self.target_subwords.pieces(best.tokens[k, 0, :length].tolist()),
                     source_tokens=[*self.source_subwords.pieces(rows[k]), "</s>"],
                     attention_weights=(
-                        batch.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
+                        best.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
                     ),
                     hypotheses=hypotheses,
                     truncated=cut[k],
@@ -184,15 +192,30 @@ class Translator(Task):
             List of float, each at most 0.
 
         Raises:
-            KerasZooError: the arguments are not lists of str of equal length.
+            KerasZooError: if either is not a list of str, or they differ in length.
         """
-        _check_texts(sources), _check_texts(targets)
-        if len(sources) != len(targets):
-            raise KerasZooError(f"{len(sources)} sources, but {len(targets)} targets")
-        rows = [self._cut(row)[0] for row in self.source_subwords.encode(list(sources))]
-        targets = self.target_subwords.encode(list(targets))
-        specials = self.compiled_search.source_special, self.compiled_search.special
-        return log_probabilities(self.model, rows, targets, *specials, batch_size)
+        return self.forced_decoding.log_probabilities(*self._pair_rows(sources, targets), batch_size)
+
+    def align(self, sources, targets, batch_size=64):
+        """Attention weights of given translations: which source subwords each target subword attends to.
+
+        The model reads each target with teacher forcing. `translate_details` returns the same weights for the
+        model's own translations. `keraszoo.translation.lines.word_alignment` turns a matrix into word pairs.
+
+        Args:
+            sources: list of str.
+            targets: list of str, as many.
+            batch_size: pairs per batch.
+
+        Returns:
+            List of float32 `(T, S)`: T subwords of the target and S of the source, `</s>` the last of each.
+
+        Raises:
+            KerasZooError: if either is not a list of str, they differ in length, or the model attends to
+                nothing.
+        """
+        self.require_attention()
+        return self.forced_decoding.attention_weights(*self._pair_rows(sources, targets), batch_size)
 
     def evaluate(self, sources, references, batch_size=64, **search):
         """Translates and scores against references.
@@ -264,50 +287,73 @@ class Translator(Task):
             return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
         return options.replace(num_hypotheses=count)
 
-    def _cut(self, row):
-        if len(row) <= self.max_source_tokens:
-            return row, False
-        return row[: self.max_source_tokens], True
+    def _prefixes(self, prefix, texts, options):
+        """The ids that each translation begins with: a list of lists, or `None`."""
+        if prefix is None:
+            return None
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
+        _check_texts(prefixes, "prefix")
+        if len(prefixes) != len(texts):
+            raise KerasZooError(f"prefix: expected a str, or {len(texts)} of them, got {len(prefixes)}")
+        rows = self.target_subwords.encode(prefixes)
+        for i, row in enumerate(rows, start=1):
+            if len(row) >= options.max_length:
+                raise KerasZooError(f"prefix {i} has {len(row)} subwords, max_length is {options.max_length}")
+        return rows
 
-    def _searched(self, texts, batch_size, options, attention=False):
-        """Translates the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+    def _source_rows(self, texts):
+        """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
         _check_texts(texts)
-        encoded = self.source_subwords.encode(list(texts))
-        rows, cut = zip(*map(self._cut, encoded), strict=True) if encoded else ((), ())
+        limit, encoded = self.max_source_tokens, self.source_subwords.encode(list(texts))
+        cut = [len(row) > limit for row in encoded]
         if any(cut):
             first = cut.index(True)
             warnings.warn(
-                f"{sum(cut)} of {len(texts)} sentences are cut to {self.max_source_tokens} subwords; "
+                f"{sum(cut)} of {len(texts)} sentences are cut to {limit} subwords; "
                 f"the first is number {first + 1} with {len(encoded[first])}",
-                stacklevel=3,
+                stacklevel=4,
             )
+        return [row[:limit] for row in encoded], cut
+
+    def _pair_rows(self, sources, targets):
+        """The ids of sources and of their given translations."""
+        _check_texts(sources, "sources")
+        _check_texts(targets, "targets")
+        if len(sources) != len(targets):
+            raise KerasZooError(f"{len(sources)} sources, but {len(targets)} targets")
+        return self._source_rows(sources)[0], self.target_subwords.encode(list(targets))
+
+    def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
+        """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+        rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         for first in range(0, len(order), batch_size):
             indices = order[first : first + batch_size]
             some = [rows[i] for i in indices]
-            batch = self.compiled_search(self.compiled_search.pad(some), options, attention)
-            yield indices, batch, some, [cut[i] for i in indices]
+            prefix = prefixes and self.compiled_search.pad_prefixes([prefixes[i] for i in indices])
+            best = self.compiled_search(self.compiled_search.pad(some), options, attention, prefix)
+            yield indices, best, some, [cut[i] for i in indices]
 
-    def _hypotheses(self, batch):
+    def _hypotheses(self, best):
         """A list of lists of `Hypothesis`, one for each sentence of a batch."""
-        end_id, width = self.compiled_search.special.end_id, batch.tokens.shape[1]
-        rows = batch.tokens.reshape(-1, batch.tokens.shape[2])
+        end_id, width = self.compiled_search.special.end_id, best.tokens.shape[1]
+        rows = best.tokens.reshape(-1, best.tokens.shape[2])
         ids = [
             [token for token in row[:length].tolist() if token != end_id]
-            for row, length in zip(rows, batch.lengths.reshape(-1), strict=True)
+            for row, length in zip(rows, best.lengths.reshape(-1), strict=True)
         ]
         texts = self.target_subwords.decode(ids)
         return [
             [
-                Hypothesis(texts[i * width + k], float(batch.log_prob[i, k]), float(batch.score[i, k]))
+                Hypothesis(texts[i * width + k], float(best.log_prob[i, k]), float(best.score[i, k]))
                 for k in range(width)
-                if batch.lengths[i, k]
+                if best.lengths[i, k]
             ]
-            for i in range(len(batch.tokens))
+            for i in range(len(best.tokens))
         ]
 
 
-def _check_texts(texts):
+def _check_texts(texts, name="texts"):
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        came = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
-        raise KerasZooError(f"expected a list of str, got {came}")
+        received = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
+        raise KerasZooError(f"{name}: expected a list of str, got {received}")

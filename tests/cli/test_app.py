@@ -88,7 +88,7 @@ def test_help_and_version_import_nothing_large():
     process = program(code=code)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    for command in ("train", "translate", "evaluate", "score", "export", "plot", "subwords"):
+    for command in ("train", "translate", "evaluate", "score", "align", "export", "plot", "subwords"):
         assert f"\n  {command} ".encode() in out
 
 

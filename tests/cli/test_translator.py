@@ -48,6 +48,17 @@ def test_score_evaluate_and_export(run, files, trained_directory, trained, test_
     assert (code, out) == (0, f"saved\n{len(test_pairs)} translations are the same\n"), err
 
 
+def test_align_and_prefix(run, files, trained_directory, test_pairs):
+    code, out, err = run("align", trained_directory, "--source", "a.en", "--target", "a.de")
+    assert code == 0, err
+    for line, (source, target) in zip(out.splitlines(), test_pairs, strict=True):
+        links = [tuple(map(int, link.split("-"))) for link in line.split()]
+        assert [j for _, j in links] == list(range(len(target.split())))
+        assert all(i < len(source.split()) for i, _ in links)
+    code, out, _ = run("translate", trained_directory, "--prefix", "zwei", stdin=b"one two\nthree\n")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["zwei", "zwei"]
+
+
 def test_train_writes_a_directory_that_translates(run, files):
     (files / "recipe.yaml").write_text(recipe())
     code, out, err = run("train", "recipe.yaml", "--set", "training.steps=1", "--output", "elsewhere")

@@ -99,7 +99,7 @@ def test_results_as_json_and_as_a_table():
         ([], [], r"at least one translation, got none"),
         (["a"], [], r"references: 0 sentences for 1 hypotheses"),
         ("abc", ["a", "b", "c"], r"hypotheses: expected a list of str, got one str, 'abc'"),
-        (["a"], "a", r"references: expected a list of str or of such lists, got one str, 'a'"),
+        (["a"], "a", r"references: expected a list of str, got one str, 'a'"),
         (["a", "b"], [["a", "b"], "ab"], r"references\[1\]: expected a list of str, got one str"),
         (["a", None], ["a", "b"], r"hypotheses\[1\]: expected a str, got NoneType"),
         (["a", "b"], ["a", 3], r"references\[1\]: expected a str, got int"),

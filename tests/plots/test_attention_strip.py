@@ -44,7 +44,7 @@ def test_an_entity_over_two_lines_is_underlined_in_both():
         assert max(line.get_xdata()) > in_line[-1].get_x()
 
 
-@pytest.mark.parametrize("count", [1, 9, 60])
+@pytest.mark.parametrize("count", [1, 30])
 def test_no_border_is_cut_off_and_nothing_reaches_the_edge(tmp_path, count):
     words, tags = [f"word{i}" for i in range(count)], ["B-LOC"] * count
     axes = attention_strip(words, np.full(count, 1 / count), tags, tmp_path / "a.png").axes[0]

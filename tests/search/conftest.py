@@ -104,7 +104,7 @@ def tables():
     return Tables
 
 
-def _found(hypotheses):
+def _listed(hypotheses):
     """`Hypotheses` as a list of lists of (score, tokens, log_prob), without those that do not exist."""
     tokens, lengths, log_prob, score = (
         ops.convert_to_numpy(getattr(hypotheses, name)) for name in ("tokens", "lengths", "log_prob", "score")
@@ -120,8 +120,8 @@ def _found(hypotheses):
 
 
 @pytest.fixture
-def found():
-    return _found
+def listed():
+    return _listed
 
 
 @pytest.fixture

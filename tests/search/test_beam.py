@@ -9,12 +9,12 @@ from keraszoo.search import SearchOptions, beam_search, greedy_search, search
 
 to_numpy = ops.convert_to_numpy
 START, END = 1, 3
-ALL = 341  # hypotheses of at most 4 words out of 5: 1 + 4 + 16 + 64 that end, 256 that are cut
+ALL = 85  # hypotheses of at most 3 words out of 5: 1 + 4 + 16 that end, 64 that are cut
 
 
 def exhaustive(model, **options):
-    options = SearchOptions(beam_width=400, num_hypotheses=400, max_length=4, **options)
-    return options, model.state(400)
+    options = SearchOptions(beam_width=90, num_hypotheses=90, max_length=3, **options)
+    return options, model.state(90)
 
 
 def check_n_best(model, hypotheses, expected_of):
@@ -40,10 +40,10 @@ SCORES = {
 
 
 @pytest.mark.parametrize("kind", SCORES)
-def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, found, kind):
-    model = tables()
+def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, listed, kind):
+    model = tables(length=3)
     options, state = exhaustive(model, **SCORES[kind])
-    hypotheses = found(beam_search(model.step, state, options, START, END))
+    hypotheses = listed(beam_search(model.step, state, options, START, END))
     assert len(hypotheses[0]) == ALL
     check_n_best(model, hypotheses, lambda sentence: model.all_hypotheses(sentence, options))
 
@@ -63,11 +63,6 @@ CONSTRAINTS = {
         {"prefix": np.array([[4, 2], [0, -1]], "int32")},
         lambda b, h: h[: 2 - b] == ((4, 2), (0,))[b],
     ),
-    "a free place in the prefix": (
-        {},
-        {"prefix": np.array([[-1, 2], [-1, -1]], "int32")},
-        lambda b, h: b == 1 or h[1:2] == (2,),
-    ),
     "all at once": (
         {"min_length": 2, "no_repeat_ngram": 1, "coverage_penalty": 0.3},
         {"never": (0,), "prefix": np.array([[4], [-1]], "int32")},
@@ -77,11 +72,11 @@ CONSTRAINTS = {
 
 
 @pytest.mark.parametrize("kind", CONSTRAINTS)
-def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, found, kind):
+def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, listed, kind):
     changes, arguments, allowed = CONSTRAINTS[kind]
-    model = tables(seed=1)
+    model = tables(length=3, seed=1)
     options, state = exhaustive(model, **changes)
-    hypotheses = found(beam_search(model.step, state, options, START, END, **arguments))
+    hypotheses = listed(beam_search(model.step, state, options, START, END, **arguments))
     check_n_best(
         model,
         hypotheses,
@@ -89,13 +84,13 @@ def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables,
     )
 
 
-def test_a_forced_prefix_does_not_use_up_the_beam(tables, found):
+def test_a_forced_prefix_does_not_use_up_the_beam(tables, listed):
     # While it is forced there is one hypothesis: nothing else may be finished in the beam's free places.
     model = tables(length=8, vocabulary=5, seed=2)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=8)
     prefix = np.array([[4, 4, 2, 4], [2, 2, 4, 2]], "int32")
     for b, mine in enumerate(
-        found(beam_search(model.step, model.state(5), options, START, END, prefix=prefix))
+        listed(beam_search(model.step, model.state(5), options, START, END, prefix=prefix))
     ):
         assert len(mine) == 5
         for _, words, log_prob in mine:
@@ -103,7 +98,7 @@ def test_a_forced_prefix_does_not_use_up_the_beam(tables, found):
             assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
 
 
-def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, found):
+def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, listed):
     model = tables(seed=2)
     options = SearchOptions(beam_width=2, max_length=4, min_length=1, no_repeat_ngram=1)
     prefix = np.array([[2, 2], [0, 0]], "int32")
@@ -112,7 +107,7 @@ def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, found):
         out = search(
             model.step, model.state(width), options, start_id=START, end_id=END, never=(0,), prefix=prefix
         )
-        assert [mine[0][1][:2] for mine in found(out)] == [(2, 2), (0, 0)]
+        assert [mine[0][1][:2] for mine in listed(out)] == [(2, 2), (0, 0)]
 
 
 def beam_in_python(model, sentence, options):
@@ -138,12 +133,12 @@ def beam_in_python(model, sentence, options):
 
 @pytest.mark.parametrize(
     ("width", "kind"),
-    [(1, "length"), (2, "coverage"), (2, "gnmt"), (3, "log-probability"), (5, "coverage"), (5, "length")],
+    [(1, "length"), (2, "coverage"), (3, "log-probability"), (5, "gnmt")],
 )
-def test_a_narrow_beam_equals_a_beam_in_python(tables, found, width, kind):
+def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
     model = tables(sentences=7, length=6, seed=3)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=6, **SCORES[kind])
-    out = found(beam_search(model.step, model.state(width), options, START, END))
+    out = listed(beam_search(model.step, model.state(width), options, START, END))
     for sentence, mine in enumerate(out):
         expected = beam_in_python(model, sentence, options)
         assert [h[1] for h in mine] == [words for _, words in expected]
@@ -161,9 +156,8 @@ def test_a_beam_of_one_is_greedy_search(tables, same, arguments):
     same(beam_search(model.step, model.state(), options, START, END, **arguments), greedy)
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 8])
-@pytest.mark.parametrize("kind", ["log-probability", "length", "gnmt"])
-def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, found, width, kind):
+@pytest.mark.parametrize(("width", "kind"), [(1, "length"), (5, "log-probability"), (5, "gnmt")])
+def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, listed, width, kind):
     # W short ones end before it: `</s>` is the second likeliest word everywhere
     sure = (2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 2, END)
     model = tables(sentences=2, length=14)
@@ -172,7 +166,7 @@ def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, found
     for i, word in enumerate(sure):
         model.logits[:, i, :, :, word] = 12
     options = SearchOptions(beam_width=width, max_length=14, **SCORES[kind])
-    for ((score, words, _),) in found(beam_search(model.step, model.state(width), options, START, END)):
+    for ((score, words, _),) in listed(beam_search(model.step, model.state(width), options, START, END)):
         assert words == sure
         assert score == pytest.approx(model.score(0, sure, options), abs=1e-4)
 
@@ -192,30 +186,30 @@ def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, wid
 @pytest.mark.parametrize("width", [1, 3])
 def test_after_the_end_nothing_changes(tables, same, width):
     # the same model with a longer limit, once every sentence has been done
-    model = tables(sentences=5, length=30, seed=6)
+    model = tables(sentences=5, length=20, seed=6)
     arguments = {"start_id": START, "end_id": END, "attention": True}
-    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=30)
+    options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=20)
     long = search(model.step, model.state(width), options, **arguments)
     longest = int(to_numpy(long.lengths).max())
-    assert longest < 25
+    assert longest < 16
     tokens, lengths = to_numpy(long.tokens), to_numpy(long.lengths)
     for b, k in np.ndindex(5, width):
         n = lengths[b, k]
         assert (tokens[b, k, n - 1 :] == END).all()
         assert (tokens[b, k, : n - 1] != END).all()
         assert (to_numpy(long.attention_weights)[b, k, n:] == 0).all()
-    again = search(model.step, model.state(width), options.replace(max_length=25), **arguments)
-    np.testing.assert_array_equal(to_numpy(again.tokens), tokens[..., :25])
+    again = search(model.step, model.state(width), options.replace(max_length=16), **arguments)
+    np.testing.assert_array_equal(to_numpy(again.tokens), tokens[..., :16])
     np.testing.assert_allclose(to_numpy(again.log_prob), to_numpy(long.log_prob), atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_attention_belongs_to_the_words_of_the_hypothesis(tables, found, width):
+def test_attention_belongs_to_the_words_of_the_hypothesis(tables, listed, width):
     model = tables(sentences=5, length=7, source=4, seed=7)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=7)
     out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
     weights = to_numpy(out.attention_weights)
-    for b, mine in enumerate(found(out)):
+    for b, mine in enumerate(listed(out)):
         for k, (_, words, _) in enumerate(mine):
             np.testing.assert_allclose(weights[b, k, : len(words)].sum(-1), 1, atol=1e-5)
             np.testing.assert_allclose(weights[b, k, : len(words)], model.attention(b, words), atol=1e-6)
@@ -229,15 +223,15 @@ def test_attention_comes_when_asked_for_alone(tables, width):
         assert (out.attention_weights is not None) == asked
 
 
-def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, found):
+def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, listed):
     model = tables(length=3, seed=8)
     model.logits[0, ..., END] = -30.0  # the first sentence hardly ever ends
     options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=3)
-    cut, mixed = found(beam_search(model.step, model.state(4), options, START, END))
+    cut, mixed = listed(beam_search(model.step, model.state(4), options, START, END))
     assert all(len(words) == 3 and END not in words for _, words, _ in cut)
     ends = [END in words for _, words, _ in mixed]
     assert ends == sorted(ends, reverse=True)
-    (greedy, *_) = found(greedy_search(model.step, model.state(), options.replace(beam_width=1), START, END))
+    (greedy, *_) = listed(greedy_search(model.step, model.state(), options.replace(beam_width=1), START, END))
     assert len(greedy[0][1]) == 3
 
 
@@ -255,14 +249,14 @@ def test_fewer_hypotheses_than_asked_for(tables):
     assert (to_numpy(out.attention_weights)[:, 5:] == 0).all()
 
 
-def test_as_many_hypotheses_as_asked_for_the_best_first(tables, found):
+def test_as_many_hypotheses_as_asked_for_the_best_first(tables, listed):
     model = tables(length=6)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=6)
     five = beam_search(model.step, model.state(5), options, START, END)
     two = beam_search(model.step, model.state(5), options.replace(num_hypotheses=2), START, END)
     assert tuple(two.tokens.shape) == (2, 2, 6)
     np.testing.assert_array_equal(to_numpy(two.tokens), to_numpy(five.tokens)[:, :2])
-    for mine in found(five):  # those that end in order, then those that are cut in order
+    for mine in listed(five):  # those that end in order, then those that are cut in order
         ranks = [(END not in words, -score) for score, words, _ in mine]
         assert ranks == sorted(ranks)
 

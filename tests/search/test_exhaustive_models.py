@@ -10,7 +10,7 @@ from keraszoo.models import DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, Simplified
 from keraszoo.search import SearchOptions, beam_search
 
 to_numpy = ops.convert_to_numpy
-START, END, V, L = 1, 3, 5, 4
+START, END, V, L = 1, 3, 5, 3
 MODELS = {
     "DeepLSTM": lambda: DeepLSTM(V, embedding_dim=7, units=6, num_layers=2),
     "LuongNMT": lambda: LuongNMT(
@@ -29,7 +29,11 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS, scope="module")
+DEFAULT = ("LuongNMT", "Transformer", "RNNSearch")
+SWEEP = [pytest.param(name, marks=[] if name in DEFAULT else pytest.mark.slow) for name in MODELS]
+
+
+@pytest.fixture(params=SWEEP, scope="module")
 def model(request):
     model, rng = MODELS[request.param](), np.random.default_rng(4)
     model.build()
@@ -38,14 +42,16 @@ def model(request):
     return model
 
 
-@pytest.mark.parametrize(("normalization", "penalty"), [("length", 1.0), ("gnmt", 0.8)])
-def test_the_n_best_of_all(model, found, normalization, penalty):
+@pytest.mark.parametrize(
+    ("normalization", "penalty"), [("length", 1.0), pytest.param("gnmt", 0.8, marks=pytest.mark.slow)]
+)
+def test_the_n_best_of_all(model, listed, normalization, penalty):
     source = np.array([[4, 3, 0], [3, 4, 3]], "int32")
     options = SearchOptions(
-        beam_width=330, num_hypotheses=50, max_length=L, length_penalty=penalty, normalization=normalization
+        beam_width=90, num_hypotheses=20, max_length=L, length_penalty=penalty, normalization=normalization
     )
-    state = model.initial_state(model.encode(source), 330, 2)
-    out = found(beam_search(model.step, state, options, START, END, lengths=[2, 4]))
+    state = model.initial_state(model.encode(source), 90, 2)
+    out = listed(beam_search(model.step, state, options, START, END, lengths=[2, 3]))
     words = [(*h, END) for n in range(L) for h in itertools.product((0, 1, 2, 4), repeat=n)]
     target_in = np.array([[START, *h[:-1], *[0] * (L - len(h))] for h in words], "int32")
     for b in range(2):
@@ -57,9 +63,9 @@ def test_the_n_best_of_all(model, found, normalization, penalty):
             n = len(words[i])
             return log_probs[i] / (n**penalty if normalization == "length" else ((5 + n) / 6) ** penalty)
 
-        best = sorted(range(len(words)), key=score, reverse=True)[:50]
+        best = sorted(range(len(words)), key=score, reverse=True)[:20]
         np.testing.assert_allclose([h[0] for h in out[b]], [score(i) for i in best], atol=1e-4)
         of_words = dict(zip(words, log_probs, strict=True))
-        assert len({h[1] for h in out[b]}) == 50
+        assert len({h[1] for h in out[b]}) == 20
         for _, h, log_prob in out[b]:
             assert log_prob == pytest.approx(of_words[h], abs=1e-4)

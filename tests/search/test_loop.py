@@ -28,7 +28,13 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS, scope="module")
+SWEEP = [
+    pytest.param(name, marks=[] if name in ("Transformer", "RNNSearch") else pytest.mark.slow)
+    for name in MODELS
+]
+
+
+@pytest.fixture(params=SWEEP, scope="module")
 def model(request):
     make, seed = MODELS[request.param]  # a seed whose hypotheses are of many lengths
     model, rng = make(), np.random.default_rng(seed)
@@ -75,7 +81,7 @@ def in_one_stage(model, source, width):
     return find(model, source, options_of(width))
 
 
-@pytest.mark.parametrize("lengths", [(3, 5, 8, 12), (1, 12)])
+@pytest.mark.parametrize("lengths", [(3, 5, 8, 12), pytest.param((1, 12), marks=pytest.mark.slow)])
 def test_stages_equal_one_stage(model, source, same, width, in_one_stage, lengths):
     assert len(np.unique(to_numpy(in_one_stage.lengths))) >= 3
     same(find(model, source, options_of(width), lengths), in_one_stage)
@@ -84,7 +90,7 @@ def test_stages_equal_one_stage(model, source, same, width, in_one_stage, length
 def test_a_sentence_alone_and_without_its_padding_gives_the_same(
     model, source, same, pick, width, in_one_stage
 ):
-    for b in (0, 3):
+    for b in (3,):
         alone = find(model, source[b : b + 1, : (source[b] != 0).sum()], options_of(width), attention=False)
         whole = dataclasses.replace(in_one_stage, attention_weights=None)
         same(alone, pick(whole, [b]), atol=1e-4)
@@ -122,9 +128,17 @@ KINDS = {
 }
 
 
+IN_GRAPHS = [("Transformer", "beam", "plain"), ("RNNSearch", "sampling", "plain")]  # the others are slow
+ALL_GRAPHS = [(name, kind, way) for name in MODELS for kind in KINDS for way in ("plain", "XLA")]
+
+
 @needs_tensorflow
-@pytest.mark.parametrize("kind", KINDS)
-def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, same, kind):
+@pytest.mark.parametrize(
+    ("model", "kind", "way"),
+    [pytest.param(*case, marks=[] if case in IN_GRAPHS else pytest.mark.slow) for case in ALL_GRAPHS],
+    indirect=["model"],
+)
+def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, same, kind, way):
     import tensorflow as tf
 
     beam_width, changes = KINDS[kind]
@@ -132,19 +146,22 @@ def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, 
     prefix = np.full((9, 2), -1, "int32")
     prefix[2], prefix[5, 0] = (4, 5), 6
     eager = find(model, source, options, prefix=prefix)
-    for compact, jit, lengths in ((True, False, (3, 5, 8, 12)), (False, True, (3, 12))):
-        any_size = tf.TensorSpec((None, None), "int32")
+    jit = way == "XLA"  # sentences leave in plain graphs alone
+    lengths = (3, 12) if jit else (3, 7, 12)
+    any_size = tf.TensorSpec((None, None), "int32")
 
-        @tf.function(autograph=False, jit_compile=jit, input_signature=None if jit else [any_size, any_size])
-        def graph(source, prefix, compact=compact, lengths=lengths):
-            out = find(model, source, options, lengths, prefix=prefix, loop=partial(run, compact=compact))
-            return {name: part for name, part in vars(out).items() if part is not None}
+    @tf.function(autograph=False, jit_compile=jit, input_signature=None if jit else [any_size, any_size])
+    def graph(source, prefix):
+        out = find(model, source, options, lengths, prefix=prefix, loop=partial(run, compact=not jit))
+        return {name: part for name, part in vars(out).items() if part is not None}
 
-        out = graph(tf.constant(source), tf.constant(prefix))
-        same(type(eager)(**out), eager)
+    out = graph(tf.constant(source), tf.constant(prefix))
+    same(type(eager)(**out), eager)
 
 
+@pytest.mark.slow
 @needs_tensorflow
+@pytest.mark.parametrize("model", ["Transformer"], indirect=True)
 def test_a_graph_takes_an_empty_batch(model):
     import tensorflow as tf
 
@@ -155,7 +172,7 @@ def test_a_graph_takes_an_empty_batch(model):
     assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
 def test_half_precision_searches_too(source, policy):
     for beam_width, cls, sizes in (
         (2, Transformer, {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}),
@@ -184,13 +201,13 @@ def test_cache_lengths_by_eye():
 
 def test_the_loop_stops_when_all_are_done():
     # sentence b is done after b + 1 steps; the counter says how many there were
-    def advance(found, state, constants):
-        steps = found["steps"] + ops.cast(found["live"], "int32")
+    def advance(progress, state, constants):
+        steps = progress["steps"] + ops.cast(progress["live"], "int32")
         return {"steps": steps, "live": steps < constants["wanted"]}, {"position": state["position"] + 1}
 
     wanted = ops.convert_to_tensor(np.array([1, 5, 3], "int32"))
-    found = {"steps": ops.zeros((3,), "int32"), "live": ops.ones((3,), "bool")}
+    progress = {"steps": ops.zeros((3,), "int32"), "live": ops.ones((3,), "bool")}
     state = {"position": ops.zeros((), "int32")}
     for lengths, expected in (([9], [1, 5, 3]), ([2, 9], [1, 5, 3]), ([2, 4], [1, 4, 3])):
-        out = run(advance, found, state, {"wanted": wanted}, lengths)
+        out = run(advance, progress, state, {"wanted": wanted}, lengths)
         np.testing.assert_array_equal(to_numpy(out["steps"]), expected)

@@ -28,8 +28,7 @@ def chi_square(counts, expected):
     return float(((counts - expected) ** 2 / expected).sum())
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("seed", [0, 1, -7, 2**40])
+@pytest.mark.parametrize(("temperature", "seed"), [(0.5, 0), (1.0, -7), (2.0, 2**40)])
 def test_frequencies_agree_with_the_softmax(temperature, seed):
     number = 5000
     counts = np.bincount(draws(number, sampling(temperature=temperature, seed=seed)), minlength=7)
@@ -71,8 +70,8 @@ def likeliest(logits, top_k, top_p):
     return set(stays)
 
 
-@pytest.mark.parametrize("top_p", [1.0, 0.95, 0.5, 0.3, 1e-6])
-@pytest.mark.parametrize("top_k", [0, 1, 2, 5, 11, 100])
+@pytest.mark.parametrize("top_p", [1.0, 0.95, 0.5, 1e-6])
+@pytest.mark.parametrize("top_k", [0, 1, 5, 100])
 def test_the_sets_that_stay(top_k, top_p):
     rows = np.random.default_rng(0).normal(size=(20, 11)).astype("float32") * 2
     kept = to_numpy(keep_likeliest(ops.convert_to_tensor(rows), top_k, top_p))
@@ -100,11 +99,11 @@ def test_words_are_drawn_from_the_set_in_proportion(cut):
     assert chi_square(counts[stays], number * probability / probability.sum()) < CHI_SQUARE[6]
 
 
-def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, found):
+def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, listed):
     model = tables(sentences=9, length=8)
 
     def words(options):
-        out = found(greedy_search(model.step, model.state(), options, START, END))
+        out = listed(greedy_search(model.step, model.state(), options, START, END))
         return [mine[0][1] for mine in out]
 
     greedy = words(SearchOptions(beam_width=1, max_length=8))
@@ -114,24 +113,24 @@ def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, found):
     assert words(sampling(max_length=8)) != greedy
 
 
-def test_a_search_that_samples_keeps_its_contract(tables, found, same, pick):
+def test_a_search_that_samples_keeps_its_contract(tables, listed, same, pick):
     model = tables(sentences=6, length=8)
     options = sampling(max_length=8, temperature=1.3, seed=11)
     out = greedy_search(model.step, model.state(), options, START, END, attention=True)
     same(greedy_search(model.step, model.state(), options, START, END, attention=True), out)
     few = model.some([0, 1, 2])
     same(greedy_search(few.step, few.state(), options, START, END, attention=True), pick(out, [0, 1, 2]))
-    for b, ((_, words, log_prob),) in enumerate(found(out)):
+    for b, ((_, words, log_prob),) in enumerate(listed(out)):
         # of the model as it is, not of the warmer one that was drawn from
         assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
 
 
-def test_frequencies_of_whole_hypotheses(tables, found):
+def test_frequencies_of_whole_hypotheses(tables, listed):
     # 3,000 sentences alike, two words at most: 17 hypotheses, each as often as its probability says
     one = tables(sentences=1, length=2, sharpness=0.7)
     many = one.some([0] * 3000)
     options = sampling(max_length=2)
-    drawn = [mine[0][1] for mine in found(greedy_search(many.step, many.state(), options, START, END))]
+    drawn = [mine[0][1] for mine in listed(greedy_search(many.step, many.state(), options, START, END))]
     every = [words for _, words in one.all_hypotheses(0, options)]
     assert len(every) == 1 + 4 + 16
     counts = np.array([drawn.count(words) for words in every])

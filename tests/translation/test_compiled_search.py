@@ -1,137 +1,155 @@
-"""The compiled search gives what the plain one gives: alone, in a batch, and where there is nothing."""
+"""The compiled search equals the eager one: for one sentence, for a batch, and for no sentences."""
 
+import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keraszoo.errors import KerasZooError
-from keraszoo.models import RNNSearch
+from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import Hypotheses, SearchOptions
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.translation import compiled_search
-from keraszoo.translation.compiled_search import COLUMNS, search_ids, tensorflow_search
-from keraszoo.translation.staged_loop import ROWS, at_least
+from keraszoo.translation.compiled_search import COLUMNS, ROWS, CompiledSearch, at_least
 
-OPTIONS = SearchOptions(beam_width=3, num_hypotheses=2, max_length=18)
+V, PAD, END = 12, 0, 3
+SPECIAL = SpecialIds(pad_id=PAD, start_id=2, end_id=END)
+OPTIONS = SearchOptions(beam_width=2, num_hypotheses=2, max_length=10)
+GREEDY = SearchOptions(beam_width=1, max_length=10)
+needs_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a TensorFlow graph")
+
+
+def search_of(model):
+    model.build()
+    rng = np.random.default_rng(2)
+    for weight in model.trainable_variables:  # far from the start, so that hypotheses have many lengths
+        scale = 0.6 if len(weight.shape) > 1 else 0.3
+        weight.assign(rng.normal(size=weight.shape) * scale + (weight.name == "gamma"))
+    return CompiledSearch(model, SPECIAL, SPECIAL)
 
 
 @pytest.fixture(scope="module")
-def search(trained):
-    return trained.compiled_search
+def search():
+    """Of a model whose state has a cache."""
+    return search_of(Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16))
 
 
 @pytest.fixture(scope="module")
-def source(trained, test_pairs):
-    """Ids (7, S)."""
-    rows = trained.source_subwords.encode([source for source, _ in test_pairs[:7]])
-    return trained.compiled_search.pad(rows)
+def source(search):
+    """Ids (5, 6) of sentences of 1 to 5 words."""
+    rng = np.random.default_rng(2)
+    return search.pad([rng.integers(4, V, length).tolist() for length in (5, 3, 1, 4, 2)])[:, :6]
 
 
 @pytest.fixture(scope="module")
 def eager(search, source):
-    """What the search finds for each sentence alone, without a graph and with one cache for all of it."""
-    found = []
-    tf.config.run_functions_eagerly(True)
-    for row in source:
-        row = row[row != search.source_special.pad_id][None]
-        part = search_ids(search.model, OPTIONS, search.special, row, attention=True, lengths=[18])
-        found.append([np.asarray(getattr(part, field))[0] for field in part.__dataclass_fields__])
-    tf.config.run_functions_eagerly(False)
-    return found
+    """The parts of `Hypotheses` of each sentence alone, without a graph and with one cache length."""
+    rows = (row[row != PAD][None] for row in source)
+    results = [search.tensors(OPTIONS, True, row, lengths=[OPTIONS.max_length]) for row in rows]
+    results = [[np.asarray(part)[0] for part in parts] for parts in results]
+    assert len({length for parts in results for length in parts[1].tolist()}) > 2
+    return results
 
 
-def same(found, wanted, i, columns):
+def same(hypotheses, wanted, i):
+    """Checks that row i has the hypotheses `wanted` of the sentence alone."""
     tokens, lengths, log_prob, score, weights = wanted
-    for k, length in enumerate(lengths):
-        assert found.lengths[i, k] == length
-        assert found.tokens[i, k, :length].tolist() == tokens[k, :length].tolist()
-        ours = found.attention_weights[i, k, :length]
-        np.testing.assert_allclose(ours[:, :columns], weights[k, :length, :columns], atol=1e-5)
+    for k in range(hypotheses.lengths.shape[1]):
+        length, columns = lengths[k], weights.shape[-1]
+        assert hypotheses.lengths[i, k] == length
+        assert hypotheses.tokens[i, k, :length].tolist() == tokens[k, :length].tolist()
+        ours = hypotheses.attention_weights[i, k, :length]
+        np.testing.assert_allclose(ours[:, :columns], weights[k, :length], atol=1e-5)
         assert not ours[:, columns:].any()
-    np.testing.assert_allclose(found.log_prob[i], log_prob, atol=1e-4)
-    np.testing.assert_allclose(found.score[i], score, atol=1e-4)
+        assert hypotheses.log_prob[i, k] == pytest.approx(log_prob[k], abs=1e-4)
+        assert hypotheses.score[i, k] == pytest.approx(score[k], abs=1e-4)
 
 
-def test_a_batch_is_each_sentence_alone(search, source, eager):
-    found = search(source, OPTIONS, attention=True)
+def test_a_batch_equals_single_sentences(search, source, eager):
+    hypotheses = search(source, OPTIONS, attention=True)
     for i, wanted in enumerate(eager):
-        same(found, wanted, i, int((source[i] != search.source_special.pad_id).sum()))
+        same(hypotheses, wanted, i)
 
 
-def test_a_single_sentence_is_compiled_in_time_and_stays_the_same(search, source, eager, monkeypatch):
+def test_single_sentences_are_compiled_after_a_while_with_the_same_result(search, source, eager, monkeypatch):
     monkeypatch.setattr(search, "_alone", 0)
     monkeypatch.setattr(compiled_search, "ALONE_AT_FIRST", 1)
-    for i in (0, 3):
-        same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0, len(eager[i][4][0, 0]))
-    assert "single" in {way for *_, way in search._compiled}
+    for i in (0, 1):
+        same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0)
+    if keras.backend.backend() == "tensorflow":
+        assert "single" in {way for *_, way in search._compiled}
 
 
+@needs_tensorflow
+def test_greedy_search_with_compiled_steps_equals_the_plain_graph(search, source):
+    compiled, plain = (search.graph(GREEDY, jit_compile=way)(source) for way in ("all", "never"))
+    for ours, theirs in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.slow
+@needs_tensorflow
 @pytest.mark.parametrize("jit_compile", ["never", "all"])
-def test_whatever_is_compiled(search, source, eager, jit_compile):
-    pad_id = search.source_special.pad_id
-    run = tensorflow_search(search.model, OPTIONS, search.special, pad_id, True, jit_compile=jit_compile)
-    found = Hypotheses(*(part.numpy() for part in run(source)))
-    for i, wanted in enumerate(eager):
-        same(found, wanted, i, int((source[i] != pad_id).sum()))
+def test_every_way_to_compile_equals_single_sentences(search, source, eager, jit_compile):
+    options = OPTIONS.replace(max_length=18)  # more than one stage of the cache
+    run = search.graph(options, attention=True, jit_compile=jit_compile)
+    hypotheses = Hypotheses(*(part.numpy() for part in run(source)))
+    for i, row in enumerate(source):
+        alone = search.tensors(options, True, row[row != PAD][None], lengths=[18])
+        same(hypotheses, [np.asarray(part)[0] for part in alone], i)
     for count in (0, 1, 3):
         some = run(source[:count])
-        np.testing.assert_array_equal(some[1], found.lengths[:count])
+        np.testing.assert_array_equal(some[1], hypotheses.lengths[:count])
         assert some[4].shape[-1] == source.shape[1]
 
 
-def test_stages_of_a_search_without_a_cache(source):
-    model = RNNSearch(40, embedding_dim=7, units=6)
-    model.build()
-    special = SpecialIds(pad_id=0, start_id=2, end_id=3)
-    for beam_width in (1, 3):
-        options = SearchOptions(beam_width=beam_width, max_length=18)
-        ids = np.where(source > 3, source % 40, source)
-        ways = {
-            way: tensorflow_search(model, options, special, 0, jit_compile=way)(ids)
-            for way in ("all", "never")
-        }
-        for ours, theirs in zip(ways["all"], ways["never"], strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-4)
+@pytest.mark.slow
+@needs_tensorflow
+@pytest.mark.parametrize("beam_width", [1, 3])
+def test_stages_of_a_search_without_a_cache(source, beam_width):
+    search = search_of(RNNSearch(V, embedding_dim=7, units=6))
+    options = SearchOptions(beam_width=beam_width, max_length=18)
+    compiled, plain = (search.graph(options, jit_compile=way)(source) for way in ("all", "never"))
+    for ours, theirs in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
+@needs_tensorflow
 def test_an_unknown_way_is_refused(search):
     with pytest.raises(KerasZooError, match="single, all or never, got True"):
-        tensorflow_search(search.model, OPTIONS, search.special, 0, jit_compile=True)
+        search.graph(OPTIONS, jit_compile=True)
 
 
+@needs_tensorflow
 @pytest.mark.parametrize("count,rows", [(1, 1), (5, 8), (64, 64), (250, 256), (257, 257)])
 def test_a_batch_is_filled_up_to_a_few_sizes(count, rows):
     assert int(at_least(ROWS, count)) == rows
 
 
+@needs_tensorflow
 def test_no_sentence(search, source):
-    found = search(source[:0], OPTIONS, attention=True)
-    assert found.tokens.shape[:2] == found.lengths.shape == found.log_prob.shape == (0, 2)
-    assert found.attention_weights.shape == (0, 2, found.tokens.shape[2], source.shape[1])
+    none = search(source[:0], OPTIONS, attention=True)
+    assert none.tokens.shape[:2] == none.lengths.shape == none.log_prob.shape == (0, 2)
+    assert none.attention_weights.shape == (0, 2, none.tokens.shape[2], source.shape[1])
     nothing = search(np.zeros((0, 0), "int32"), OPTIONS, attention=True)
     assert nothing.attention_weights.shape[-1] == 0
 
 
-def test_a_prefix_is_forced(search, source):
-    prefix = np.full((7, 2), -1, "int32")
-    prefix[2] = [9, 11]
-    prefix[4, 0] = 12
-    found = search(source, OPTIONS, prefix=prefix)
-    assert (found.tokens[2, :, :2] == [9, 11]).all() and (found.tokens[4, :, 0] == 12).all()
-    free = search(source, OPTIONS)
-    assert (found.tokens[0, 0, : free.lengths[0, 0]] == free.tokens[0, 0, : free.lengths[0, 0]]).all()
-
-
 def test_rows_are_ended_and_padded(search):
-    special = search.source_special
     padded = search.pad([[7, 8], [], [9]])
-    end, pad = special.end_id, special.pad_id
-    assert padded.tolist() == [[7, 8, end], [end, pad, pad], [9, end, pad]] and padded.dtype == "int32"
+    assert padded[:, :3].tolist() == [[7, 8, END], [END, PAD, PAD], [9, END, PAD]]
+    assert padded.dtype == "int32" and not padded[:, 3:].any()
 
 
+def test_prefixes_have_few_shapes(search):
+    assert search.pad_prefixes([[], []]) is None
+    assert search.pad_prefixes([[5], [6, 7]]).tolist() == [[5, *[-1] * 7], [6, 7, *[-1] * 6]]
+    assert search.pad_prefixes([[5] * 9]).shape == (1, 16)
+
+
+@pytest.mark.slow
 def test_longer_than_every_compiled_length(search):
     long = np.full((2, COLUMNS[-1] + 3), 7, "int32")
-    long[:, -1] = search.source_special.end_id
+    long[:, -1] = END
     greedy = SearchOptions(beam_width=1, max_length=4)
     both, alone = search(long, greedy), search(long[:1], greedy)
     assert both.tokens[0, 0].tolist() == both.tokens[1, 0].tolist() == alone.tokens[0, 0].tolist()

@@ -15,6 +15,7 @@ from keraszoo import Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.models import Transformer
 from keraszoo.search import SearchOptions
+from keraszoo.translation import export as saved_translator
 
 # Loads the text operation itself, as a server written in C++ would: `import tensorflow_text` imports Keras.
 PROGRAM = """
@@ -107,7 +108,7 @@ def test_n_best(loaded, trained, sources):
     assert decoded(found["translations"][4]) == ["", "", ""]
 
 
-@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_attention(loaded, sources, details, count):
     found = loaded.signatures["attention"](text=text(*sources[:count]))
     weights = found["attention_weights"].numpy()
@@ -135,6 +136,7 @@ def test_ids_alone(exported_translator, trained, sources, details):
     np.testing.assert_allclose(found["log_prob"], [wanted.log_prob for wanted in details[:5]], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_two_exports_in_one_process_keep_their_vocabularies(
     loaded, trained, both_subwords, sources, details, tmp_path
 ):
@@ -150,15 +152,19 @@ def test_two_exports_in_one_process_keep_their_vocabularies(
     assert decoded(found) == [wanted.text for wanted in details[:3]]
 
 
-def test_verification_finds_a_difference(exported_translator, trained, sources, monkeypatch):
+@pytest.mark.slow
+def test_verification_runs_the_saved_model(exported_translator, trained, sources):
     assert trained.verify_export(exported_translator, sources[:3]) == 3
+
+
+def test_verification_finds_a_difference(trained, sources, monkeypatch):
     monkeypatch.setattr(Translator, "translate", lambda self, texts: ["etwas", "anderes"])
-    with pytest.raises(
-        KerasZooError, match="text 1 .* is translated to '.*' by the SavedModel, to 'etwas' here"
-    ):
-        trained.verify_export(exported_translator, sources[:2])
+    monkeypatch.setattr(saved_translator, "ask", lambda *_: [{"translation": "etwas"}, {"translation": "x"}])
+    with pytest.raises(KerasZooError, match="text 2 .* is translated to 'x' by the SavedModel, to 'anderes'"):
+        trained.verify_export("directory", sources[:2])
 
 
+@pytest.mark.slow
 def test_verification_of_something_else(trained, tmp_path):
     with pytest.raises(KerasZooError, match="the SavedModel cannot be run"):
         trained.verify_export(tmp_path, ["one"])

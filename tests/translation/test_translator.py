@@ -175,3 +175,56 @@ def test_what_is_drawn_for_a_text_depends_on_the_text_and_the_seed_alone(trained
     assert trained.translate(texts, batch_size=2, sampling=True, temperature=2.0) == together
     assert trained.translate(texts[3:4] + [""], sampling=True, temperature=2.0) == [together[3], ""]
     assert trained.translate(texts, sampling=True, temperature=2.0, seed=1) != together
+
+
+def by_hand(translator, source, prefix, limit=20):
+    """Greedy search that starts with given ids, one `model.step` at a time."""
+    model, special = translator.model, translator.compiled_search.special
+    row = [*translator.source_subwords.encode([source])[0], translator.compiled_search.source_special.end_id]
+    state = model.initial_state(model.encode(np.array([row])), 1, limit)
+    words = [special.start_id]
+    while len(words) <= limit and words[-1] != special.end_id:
+        logits, state = model.step(np.array(words[-1:]), state)
+        scores = np.asarray(logits)[0].copy()
+        scores[[special.pad_id, special.start_id]] = -np.inf
+        words.append(prefix[len(words) - 1] if len(words) <= len(prefix) else int(scores.argmax()))
+    return translator.target_subwords.decode([words[1:-1] if words[-1] == special.end_id else words[1:]])[0]
+
+
+def test_a_prefix_is_continued_as_by_hand(trained, sources):
+    prefixes = ["vier", "", "zwei zw", "eins eins eins eins eins eins"]
+    found = trained.translate(sources[:4], prefix=prefixes, beam_width=1)
+    ids = trained.target_subwords.encode(prefixes)
+    assert found == [by_hand(trained, *pair) for pair in zip(sources, ids, strict=False)]
+    assert all(text.startswith(prefix) for text, prefix in zip(found, prefixes, strict=True))
+    assert trained.translate(sources[:1], prefix="vier", beam_width=1) == found[:1]
+
+
+def test_the_beginning_of_the_free_translation_gives_the_free_translation(trained, sources):
+    for details in trained.translate_details(sources[:3], beam_width=1):
+        for words in (1, 2):
+            prefix = " ".join(details.text.split()[:words])
+            source = "".join(details.source_tokens[:-1]).replace("\u2581", " ")
+            (again,) = trained.translate_details([source], prefix=prefix, beam_width=1)
+            assert (again.text, again.tokens) == (details.text, details.tokens)
+            assert again.log_prob == pytest.approx(details.log_prob, abs=1e-4)
+
+
+def test_every_hypothesis_begins_with_the_prefix(trained, sources):
+    for hypotheses in trained.n_best([*sources[:3], ""], prefix=["zwei"] * 4, num_hypotheses=3)[:3]:
+        assert len(hypotheses) == 3
+        assert all(hypothesis.text.startswith("zwei") for hypothesis in hypotheses)
+    assert trained.translate(["", "one"], prefix="")[0] == "" and trained.translate([], prefix="x") == []
+
+
+@pytest.mark.parametrize(
+    ("prefix", "said"),
+    [
+        (["eins"], "prefix: expected a str, or 2 of them, got 1"),
+        (["eins", 3], "prefix: expected a list of str, got other items"),
+        ("eins " * 30, "prefix 1 has .* subwords, max_length is 20"),
+    ],
+)
+def test_a_prefix_that_cannot_be(trained, sources, prefix, said):
+    with pytest.raises(KerasZooError, match=said):
+        trained.translate(sources[:2], prefix=prefix)

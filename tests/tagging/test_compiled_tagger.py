@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.length_batches import OF_A_BATCH, OF_A_POSITION, length_batches
+from keraszoo.tagging.compiled_tagger import OF_A_BATCH, OF_A_POSITION, length_batches
 
 
 @pytest.mark.parametrize("budget", [1, 40, 5000])

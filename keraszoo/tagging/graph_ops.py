@@ -1,11 +1,12 @@
-"""Raw text to words and their features inside a TensorFlow graph, as `keraszoo.text` does it in Python.
+"""Raw text to features, and tag ids to entities, in a TensorFlow graph; equals the Python of `keraszoo.text`.
 
-Words are found by the same regular expressions, with RE2 for `regex`; places are counted in characters,
-though RE2 counts bytes.
+Words are matched by the same regular expressions, with RE2 instead of `regex`. Positions are counted in
+characters, although RE2 counts bytes.
 """
 
 from typing import NamedTuple
 
+from keraszoo.text.tag_schemes import BEGINS, ENDS, split_tag
 from keraszoo.text.tagging_features import CASINGS, UNKNOWN
 from keraszoo.text.tokens import BLANKS, KEEP, SENTENCE, TOKEN_RULES
 
@@ -15,8 +16,8 @@ class GraphTokens(NamedTuple):
 
     Attributes:
         text: strings, the words.
-        start: int32, the first character of each in its text.
-        end: int32, the character behind its last one.
+        start: int32, position of a word's first character in its text.
+        end: int32, position after its last character.
     """
 
     text: object
@@ -25,10 +26,10 @@ class GraphTokens(NamedTuple):
 
 
 def tokenize(texts, rules):
-    """Cuts texts into sentences and words, as `split_sentences` and `tokenize` do.
+    """Splits texts into sentences and words, as `split_sentences` and `tokenize` do.
 
     Args:
-        texts: strings `(B,)` in UTF-8; what is not counts as U+FFFD.
+        texts: strings `(B,)` in UTF-8; invalid bytes are read as U+FFFD.
         rules: a key of `TOKEN_RULES`.
 
     Returns:
@@ -54,29 +55,23 @@ def tokenize(texts, rules):
     end = start.flat_values + tf.cast(tf.strings.length(tokens.flat_values), tf.int64)
     rows = tf.repeat(sentences.value_rowids(), tokens.row_lengths())  # which text a word is from
     place = _character_places(texts)
-    words = [
-        tokens,
-        tokens.with_flat_values(place(rows, start.flat_values)),
-        tokens.with_flat_values(place(rows, end)),
-    ]
-    return GraphTokens(*(sentences.with_flat_values(part) for part in words))
+    places = [tokens.with_flat_values(place(rows, byte)) for byte in (start.flat_values, end)]
+    return GraphTokens(*(sentences.with_flat_values(part) for part in (tokens, *places)))
 
 
 def _character_places(texts):
-    """A function that turns (number of a text, place of a byte in it) into the place of a character."""
+    """Makes a function of (text number, byte position) that returns the position of the character."""
     import tensorflow as tf
 
-    _, starts = tf.strings.unicode_decode_with_offsets(
-        texts, "UTF-8"
-    )  # (B, L), the first byte of each character
-    # All texts behind each other, one byte apart, so that one sorted list answers for all.
+    _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8")  # (B, L), first bytes of characters
+    # Concatenate all texts, one byte apart, so that one sorted list serves all.
     bases = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64) + 1, exclusive=True)
     sorted_starts = (starts + tf.expand_dims(bases, 1)).flat_values
     first = starts.row_splits
 
     def place(rows, byte):
-        found = tf.searchsorted(sorted_starts, tf.gather(bases, rows) + byte, out_type=tf.int64)
-        return tf.cast(found - tf.gather(first, rows), tf.int32)
+        number = tf.searchsorted(sorted_starts, tf.gather(bases, rows) + byte, out_type=tf.int64)
+        return tf.cast(number - tf.gather(first, rows), tf.int32)
 
     return place
 
@@ -105,7 +100,7 @@ class GraphFeatures:
         """
         import tensorflow as tf
 
-        # A batch has few different words: each is looked up once.
+        # A batch has few different words; each is looked up once.
         unique, place = tf.unique(tokens.flat_values)
         made = {"words": self._words, "characters": self._characters, "casing": _casings}
         features = {}
@@ -120,8 +115,8 @@ class GraphFeatures:
 
         ids = tf.fill(tf.shape(words), -1)
         for name in reversed(self.vocabulary.backoff):
-            found = self.words.lookup(graph_form(words, name))
-            ids = tf.where(found >= 0, found, ids)
+            known = self.words.lookup(graph_form(words, name))
+            ids = tf.where(known >= 0, known, ids)
         return tf.where(ids >= 0, ids, UNKNOWN)
 
     def _characters(self, words):
@@ -132,7 +127,7 @@ class GraphFeatures:
 
 
 def graph_form(words, name):
-    """The form of words under which a back-off looks for them; see `keraszoo.text.word_vectors`."""
+    """The form of words that a back-off looks up; see `keraszoo.text.word_vectors`."""
     import tensorflow as tf
 
     if name == "capital":
@@ -158,8 +153,77 @@ def _casings(words):
 
 
 def _table(items, missing):
-    """A table from strings to their ids, which count from 2."""
+    """A table from strings to ids, starting with 2."""
     import tensorflow as tf
 
     keys, ids = tf.constant(list(items), tf.string), tf.range(2, 2 + len(items), dtype=tf.int32)
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, ids), missing)
+
+
+class GraphTags:
+    """The tags of a vocabulary as tables of a graph.
+
+    Args:
+        names: the K tags, in any scheme.
+    """
+
+    def __init__(self, names):
+        import tensorflow as tf
+
+        letters, labels = zip(*map(split_tag, names), strict=True)
+        self.labels = tf.constant(labels)
+        self.begins = tf.constant([letter in BEGINS for letter in letters])
+        self.ends = tf.constant([letter in ENDS for letter in letters])
+
+    def read(self, ids, first):
+        """Reads entities from tags; tags that the scheme does not allow are read as conlleval does.
+
+        Args:
+            ids: int `(W,)`, tags of the words of all sentences.
+            first: bool `(W,)`, `True` at the first word of a sentence.
+
+        Returns:
+            `(labels, begins)`: strings `(W,)`, empty outside of entities, and bool `(W,)`.
+        """
+        import tensorflow as tf
+
+        labels = tf.gather(self.labels, ids)
+        other = tf.concat([[True], labels[1:] != labels[:-1]], axis=0)
+        ended = tf.concat([[True], tf.gather(self.ends, ids)[:-1]], axis=0)
+        new = first | other[: tf.size(ids)] | ended[: tf.size(ids)] | tf.gather(self.begins, ids)
+        return labels, (labels != "") & new
+
+
+def iob2(labels, begins):
+    """IOB2 tags, strings `(W,)`, from the results of `GraphTags.read`."""
+    import tensorflow as tf
+
+    return tf.where(labels == "", "O", tf.where(begins, "B-", "I-") + labels)
+
+
+def entities(labels, begins, values):
+    """Reduces values of words to values of entities.
+
+    Args:
+        labels, begins: the results of `GraphTags.read`.
+        values: dict of name -> (tensor `(W,)`, reduction); the reduction over the words of an entity is
+            `"first"`, `"last"`, `"min"` or `"sum"`.
+
+    Returns:
+        Dict of tensors `(E,)`: one for each name, `label`, and `word`, the number of the first word.
+    """
+    import tensorflow as tf
+
+    start = tf.where(begins)[:, 0]  # (E,)
+    inside = tf.where(labels != "")[:, 0]
+    number = tf.gather(tf.cumsum(tf.cast(begins, tf.int32)), inside) - 1
+    count = tf.size(start)
+    last = tf.math.unsorted_segment_max(inside, number, count)
+    reductions = {
+        "first": lambda value: tf.gather(value, start),
+        "last": lambda value: tf.gather(value, last),
+        "min": lambda value: tf.math.unsorted_segment_min(tf.gather(value, inside), number, count),
+        "sum": lambda value: tf.math.unsorted_segment_sum(tf.gather(value, inside), number, count),
+    }
+    reduced = {name: reductions[how](value) for name, (value, how) in values.items()}
+    return {"label": tf.gather(labels, start), "word": start, **reduced}

@@ -1,0 +1,86 @@
+"""Forced decoding: log-probabilities and attention weights of given translations."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keraszoo.text.token_rows import TokenRows
+from keraszoo.training.token_batches import teacher_forced
+
+
+class ForcedDecoding:
+    """Runs a model over pairs of a source and a given target, in batches of similar length.
+
+    Args:
+        model: a `TranslationModel`.
+        special: `SpecialIds` of the target.
+        source_special: those of the source.
+    """
+
+    def __init__(self, model, special, source_special):
+        self.model = model
+        self.specials = source_special, special
+        self._scores = _compiled(self._token_scores)
+        self._weights = _compiled(self._attention_weights)
+
+    def log_probabilities(self, sources, targets, batch_size=64):
+        """Natural log-probability of each target given its source: the sum over its tokens and `</s>`.
+
+        Args:
+            sources, targets: lists of lists of ids, without `<s>` and `</s>`.
+            batch_size: pairs per batch.
+
+        Returns:
+            List of float.
+        """
+        results = [0.0] * len(sources)
+        for indices, inputs, target_out, real in self._batches(sources, targets, batch_size):
+            values = self._scores(*inputs, target_out, real)
+            for i, value in zip(indices, ops.convert_to_numpy(values).tolist(), strict=True):
+                results[i] = value
+        return results
+
+    def attention_weights(self, sources, targets, batch_size=64):
+        """Attention weights of each pair, float32 `(T, S)`; T and S count `</s>`.
+
+        Args: as for `log_probabilities`.
+
+        Returns:
+            List of arrays.
+        """
+        results = [None] * len(sources)
+        for indices, inputs, *_ in self._batches(sources, targets, batch_size):
+            weights = ops.convert_to_numpy(self._weights(*inputs))
+            for i, rows in zip(indices, weights, strict=True):
+                results[i] = rows[: len(targets[i]) + 1, : len(sources[i]) + 1].astype("float32")
+        return results
+
+    def _batches(self, sources, targets, batch_size):
+        """Yields `(indices, (source, target_in), target_out, real)`; `real` `(B, T)` marks target tokens."""
+        order = sorted(range(len(sources)), key=lambda i: (len(targets[i]), len(sources[i])))
+        for first in range(0, len(order), batch_size):
+            indices = order[first : first + batch_size]
+            sides = [TokenRows.from_lists([side[i] for i in indices]) for side in (sources, targets)]
+            shape = (len(indices), *(int(max(side.lengths)) + 1 for side in sides))
+            gathered = (side.gather(np.arange(len(indices))) for side in sides)
+            inputs, target_out, sample_weight = teacher_forced(*gathered, *self.specials, shape)
+            yield indices, inputs, target_out, sample_weight > 0
+
+    def _token_scores(self, source, target_in, target_out, real):
+        logits = ops.cast(self.model((source, target_in)), "float32")  # (B, T, V)
+        chosen = ops.take_along_axis(logits, ops.cast(target_out, "int32")[..., None], axis=-1)[..., 0]
+        values = chosen - ops.logsumexp(logits, axis=-1)  # (B, T)
+        return ops.sum(ops.where(real, values, 0.0), axis=-1)
+
+    def _attention_weights(self, source, target_in):
+        _, weights = self.model((source, target_in), return_attention_weights=True)
+        return weights  # (B, T, S)
+
+
+def _compiled(function):
+    """The function as a graph on TensorFlow, unchanged on other backends."""
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
+    return tf.function(function, reduce_retracing=True, autograph=False)

@@ -1,0 +1,117 @@
+"""Forced decoding against a model stepped token by token, and word alignments by hand."""
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.models import DeepLSTM, LuongNMT, Transformer
+from keraszoo.translation.lines import align_lines, word_alignment
+
+SOURCES = [[5, 6, 7], [8], [9, 9, 10, 11, 12], [6, 5]]
+TARGETS = [[6, 7], [9, 8, 7, 6, 5], [], [10, 11]]
+
+
+def stepped(translator, source, target):
+    """The sum of log-probabilities and the attention weights of a pair, one step after the other."""
+    model, source_special = translator.model, translator.compiled_search.source_special
+    special = translator.compiled_search.special
+    state = model.initial_state(model.encode(np.array([[*source, source_special.end_id]])), 1, 10)
+    total, before, weights = 0.0, special.start_id, []
+    for word in [*target, special.end_id]:
+        logits, state = model.step(np.array([before]), state)
+        scores = np.asarray(logits)[0].astype("float64")
+        total += scores[word] - np.log(np.exp(scores).sum())
+        weights.append(np.asarray(state["attention_weights"])[0])
+        before = word
+    return total, np.array(weights)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_equals_stepping_whatever_the_batches(new_translator, batch_size):
+    translator = new_translator()
+    log_probs = translator.forced_decoding.log_probabilities(SOURCES, TARGETS, batch_size)
+    weights = translator.forced_decoding.attention_weights(SOURCES, TARGETS, batch_size)
+    for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        log_prob, rows = stepped(translator, source, target)
+        assert log_probs[i] == pytest.approx(log_prob, rel=1e-5)
+        assert weights[i].dtype == "float32" and weights[i].shape == (len(target) + 1, len(source) + 1)
+        np.testing.assert_allclose(weights[i], rows, atol=1e-5)
+
+
+def test_no_pairs(new_translator):
+    translator = new_translator()
+    assert translator.score([], []) == translator.align([], []) == list(align_lines(translator, [])) == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        None,
+        lambda v: LuongNMT(v, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2),
+        lambda v: Transformer(v, d_model=8, num_layers=2, num_heads=2, hidden_dim=16),
+    ],
+    ids=["trained", "LuongNMT", "Transformer"],
+)
+def test_align_gives_the_weights_of_the_models_own_translation(trained, both_subwords, test_pairs, make):
+    translator = trained if make is None else Translator(make(44), both_subwords[1])
+    side = int(make is not None)
+    texts = [pair[side] for pair in test_pairs[:4]]
+    details = translator.translate_details(texts, beam_width=1, max_length=12)
+    for source, wanted in zip(texts, details, strict=True):
+        ids = translator.target_subwords.encode([wanted.text])[0]
+        if translator.target_subwords.pieces(ids) != wanted.tokens[:-1]:
+            continue  # cut at the maximum length, or spelt by other subwords
+        (weights,) = translator.align([source], [wanted.text])
+        np.testing.assert_allclose(weights, wanted.attention_weights, atol=1e-5)
+    if make is None:
+        assert [found.tokens[-1] for found in details] == ["</s>"] * 4
+
+
+def test_a_trained_model_aligns_the_words_that_it_translates(trained, test_pairs):
+    pairs = [pair for pair in test_pairs if 4 <= len(pair[0].split()) <= 6][:10]
+    right = wrong = 0
+    for (source, _), line in zip(pairs, next(align_lines(trained, pairs)), strict=True):
+        words = len(source.split())
+        links = [tuple(map(int, link.split("-"))) for link in line.split()]
+        assert [j for _, j in links] == list(range(words))
+        right += sum(i + j == words - 1 for i, j in links)  # the target is the source in reverse order
+        wrong += sum(i + j != words - 1 for i, j in links)
+    assert right > 2 * wrong
+
+
+def test_word_alignment_by_eye():
+    source, target = ["▁a", "b", "▁c"], ["▁x", "▁y", "z", "▁v"]
+    weights = [
+        [0.3, 0.3, 0.4, 0.0],  # x: 0.6 on "ab", 0.4 on "c"
+        [0.0, 0.1, 0.2, 0.7],  # y: mostly on </s>, which does not count
+        [0.3, 0.0, 0.1, 0.6],  # yz together: 0.4 on "ab", 0.3 on "c"
+        [0.0, 0.0, 0.0, 1.0],  # v: no word at all
+        [0.0, 0.0, 1.0, 0.0],  # </s>
+    ]
+    assert word_alignment(source, target, weights) == [(0, 0), (0, 1)]
+    assert word_alignment([], target, np.ones((5, 1))) == word_alignment(source, [], np.ones((1, 4))) == []
+    cut = [row[:2] + row[-1:] for row in weights]  # of a source that was cut after "ab"
+    assert word_alignment(source, target, cut) == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "said"),
+    [
+        ("abc", ["x"], "sources: expected a list of str, got a str"),
+        (["x"], "abc", "targets: expected a list of str, got a str"),
+        (["x"], [None], "targets: expected a list of str, got other items"),
+        (["one", "two"], ["eins"], "2 sources, but 1 targets"),
+    ],
+)
+def test_what_is_not_pairs_of_texts(new_translator, sources, targets, said):
+    translator = new_translator()
+    for method in (translator.score, translator.align):
+        with pytest.raises(KerasZooError, match=said):
+            method(sources, targets)
+
+
+def test_a_model_that_attends_to_nothing_aligns_nothing(both_subwords):
+    translator = Translator(DeepLSTM(44, embedding_dim=8, units=10, num_layers=2), both_subwords[1])
+    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing: it has no attention weights"):
+        translator.align(["eins"], ["zwei"])
