@@ -118,7 +118,7 @@ class WordVectors:
         return -1, None
 
     def lookup(self, words, backoff=DEFAULT_BACKOFF):
-        """Returns the rows of a list of words, int32; -1 for words of which no form has a row.
+        """Returns the rows of a list of words, int32; -1 for words without a row in any form.
 
         Raises:
             KerasZooError: an unknown name in `backoff`.
