@@ -37,5 +37,6 @@ def model_arguments(kind):
     from keraszoo import models
 
     bases = [base for base in kind.__mro__ if base.__module__.startswith(models.__name__)]
-    names = {name for base in bases for name in inspect.signature(base).parameters}
-    return sorted(names - {"args", "kwargs"} - DERIVED) + ["dtype"]
+    parameters = [p for base in bases for p in inspect.signature(base).parameters.values()]
+    names = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    return sorted(names - DERIVED) + ["dtype"]

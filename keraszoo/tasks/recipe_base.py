@@ -260,12 +260,11 @@ class BaseRecipe(Section):
         Raises:
             RecipeError: an unknown preset, or an override that is no argument, with the nearest name.
         """
-        checks = [(("preset",), self.model.preset, list(kind.presets), f"{self.model.name} has no preset")]
+        checks = [(("model", "preset"), self.model.preset, list(kind.presets))]
         for key in self.model.overrides:
-            checks.append((("overrides", key), key, model_arguments(kind), "unknown key"))
-        for keys, value, known, message in checks:
+            checks.append((("model", "overrides", key), key, model_arguments(kind)))
+        for keys, value, known in checks:
             if value not in known:
-                keys = ("model", *keys)
                 place = self._lines.get(keys, self._where)
-                value = f" {value!r}" if keys[-1] == "preset" else ""
-                raise RecipeError(f"{place}: {'.'.join(keys)}: {message}{value}{suggestion(value, known)}")
+                what = "unknown key" if "overrides" in keys else f"{self.model.name} has no preset {value!r}"
+                raise RecipeError(f"{place}: {'.'.join(keys)}: {what}{suggestion(value, known)}")
