@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--folder", help="where to save; default: a temporary folder")
     arguments = parser.parse_args()
     keras.utils.set_random_seed(1)
-    model = Transformer(8000, d_model=256, num_layers=4, num_heads=4, hidden_dim=1024, dropout=0.1)
+    model = Transformer(8000, d_model=256, num_layers=4, num_heads=4, intermediate_dim=1024, dropout=0.1)
     model.build()
     model.compile(Adam(7e-4, 0.9, 0.98, 1e-9))
     model.optimizer.build(model.trainable_variables)

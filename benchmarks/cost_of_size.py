@@ -29,7 +29,7 @@ import numpy as np
 BLOCK = 50_000  # distinct pairs; larger corpora repeat them
 VOCABULARY = 4000
 SIZES = {
-    "transformer": {"d_model": 128, "num_layers": 2, "num_heads": 4, "hidden_dim": 512},
+    "transformer": {"d_model": 128, "num_layers": 2, "num_heads": 4, "intermediate_dim": 512},
     "rnnsearch": {"embedding_dim": 128, "units": 128},
 }
 

@@ -54,7 +54,7 @@ def train_to_the_end(folder, steps):
     corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
     batches = TokenBatches(corpus, 32, seed=1, shapes=2)
     keras.utils.set_random_seed(1)
-    model = Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=8, dropout=0.3)
+    model = Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8, dropout=0.3)
     model.build()
     best, last = BestWeights("val_loss"), LastWeights(2)
 

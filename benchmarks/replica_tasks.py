@@ -16,7 +16,7 @@ from keraszoo.training.token_batches import TokenBatches
 
 VOCABULARY, SENTENCES = 500, 1201
 TRANSLATORS = {
-    "transformer": (Transformer, {"d_model": 128, "num_layers": 2, "num_heads": 4, "hidden_dim": 256}),
+    "transformer": (Transformer, {"d_model": 128, "num_layers": 2, "num_heads": 4, "intermediate_dim": 256}),
     "rnnsearch": (RNNSearch, {"embedding_dim": 64, "units": 64}),
 }
 TAGGERS = {

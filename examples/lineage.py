@@ -65,7 +65,7 @@ MODELS = {  # in the order of the papers: label, model section of the recipe, ca
         {
             "name": "transformer",
             "preset": "tiny",
-            "overrides": {"d_model": 160, "num_layers": 2, "hidden_dim": 448, "dropout": 0.1},
+            "overrides": {"d_model": 160, "num_layers": 2, "intermediate_dim": 448, "dropout": 0.1},
         },
         True,
     ),

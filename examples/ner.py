@@ -37,9 +37,9 @@ def main(output, corpora, vectors, settings):
         vectors = WordVectors.read(vectors, words=tokens)
         print(vectors.coverage(list(train)))
 
-    # This model has attention weights to draw; `model=recurrent preset=strong` scores higher.
-    model = {"model": "attention", "preset": "bidirectional", "units": 64}
-    given = {name: settings.pop(name) for name in list(settings) if name in ("model", "preset", "units")}
+    # This model has attention weights to draw; `model=recurrent configuration=strong` scores higher.
+    model = {"model": "attention", "configuration": "bidirectional", "units": 64}
+    given = {name: settings.pop(name) for name in list(settings) if name in model}
     tagger = EntityTagger.for_sentences(train, vectors, keep="all", **(given or model))
     print(f"{tagger.model.count_params():,} parameters, tags {', '.join(tagger.vocabulary.tags)}")
 

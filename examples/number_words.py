@@ -50,7 +50,7 @@ SIZES = {
         "d_model": 96,
         "num_layers": 2,
         "num_heads": 4,
-        "hidden_dim": 384,
+        "intermediate_dim": 384,
         "pre_norm": True,
         "tie_embeddings": "target",
     },

@@ -39,7 +39,7 @@ def main(train_source, train_target, validation_source, validation_target, outpu
     )
     validation = list(read_pairs(validation_source, validation_target))
 
-    sizes = {"d_model": 160, "num_layers": 2, "num_heads": 4, "hidden_dim": 448}
+    sizes = {"d_model": 160, "num_layers": 2, "num_heads": 4, "intermediate_dim": 448}
     model = Transformer(subwords.vocabulary_size, **sizes, dropout=0.1, pre_norm=True)
     translator = Translator(model, subwords, search=SearchOptions(beam_width=5, max_length=100))
     print(f"{model.count_params():,} parameters, {len(corpus):,} training pairs, dropped: {corpus.dropped}")

@@ -163,7 +163,7 @@ def new_tagger(tagged_sentences):
     def make(**options):
         keras.utils.set_random_seed(5)
         sizes = {"units": 12, "vector_width": 10, "character_units": 6, "character_dim": 6, "dropout": 0.0}
-        arguments = {"model": "attention", "preset": "bidirectional", **sizes, **options}
+        arguments = {"model": "attention", "configuration": "bidirectional", **sizes, **options}
         return EntityTagger.for_sentences(tagged_sentences, **arguments)
 
     return make

@@ -4,7 +4,7 @@ from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.character_encoder import CharacterEncoder
-from keraszoo.layers.crf import CRF
+from keraszoo.layers.crf import CRF, CRFLoss
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
@@ -25,6 +25,7 @@ from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, Tran
 
 __all__ = [
     "CRF",
+    "CRFLoss",
     "Attention",
     "AttentionDecoder",
     "BahdanauAttention",

@@ -1,24 +1,69 @@
-"""A recurrent decoder that looks at a memory before each step (Bahdanau et al., 2015, section 3.1)."""
+"""A recurrent decoder that attends to a memory before each step (Bahdanau et al., 2015, section 3.1)."""
 
 import keras
 from keras import ops
 
-from keraszoo.layers.beams import by_sentence
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.time_loop import over_time
 
 
+class AttendingDecoder(Configured, keras.layers.Layer):
+    """Base of the recurrent decoders that attend to a memory.
+
+    `step` is one position of every row, and `call` runs the same step over all positions. Several rows
+    (hypotheses) may belong to one sentence: they follow each other and share its memory.
+
+    Args:
+        attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
+    """
+
+    def __init__(self, attention, /, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.attention = attention
+
+    def prepare(self, memory):
+        """What the attention computes from the memory alone: `(keys, values)`, once a sentence."""
+        return self.attention.prepare(memory)
+
+    def attend(self, rows, memory, memory_mask, position, training=None):
+        """Context `(N, D)` and attention weights `(N, S)` of one query for each row, `(N, U)`."""
+        keys, values = memory
+        sentences = ops.shape(values)[0]
+        each = 1 if isinstance(sentences, int) and sentences == 0 else -1  # JAX cannot infer it
+        queries = ops.reshape(rows, (sentences, each, rows.shape[-1]))
+        positions = ops.reshape(position, (1,))
+        context, weights = self.attention.attend(
+            queries, keys, values, value_mask=memory_mask, training=training, positions=positions
+        )
+        context = ops.reshape(context, (-1, values.shape[-1]))
+        return context, ops.reshape(weights, (-1, ops.shape(values)[1]))
+
+    def get_config(self):
+        return {**super().get_config(), "attention": keras.saving.serialize_keras_object(self.attention)}
+
+    @classmethod
+    def from_config(cls, config):
+        attention = keras.saving.deserialize_keras_object(config["attention"])
+        return cls(**{**config, "attention": attention})
+
+
+def split_weights(outputs, width):
+    """Outputs `(B, T, width)` and the attention weights after them; the static width is kept in graphs."""
+    weights = outputs[..., width:]
+    return ops.reshape(outputs[..., :width], (*ops.shape(outputs)[:2], width)), weights
+
+
 @keras.saving.register_keras_serializable(package="keraszoo")
-class AttentionDecoder(keras.layers.Layer):
-    """A recurrent net whose every step reads a context of its own.
+class AttentionDecoder(AttendingDecoder):
+    """A recurrent net that reads a context of its own at every step.
 
         c_i = attention(s_{i-1}, memory)        s_i = f(s_{i-1}, y_{i-1}, c_i)        (section 3.1, A.1.2)
 
     f is a GRU as in the paper, an LSTM or a plain tanh, with matrices W of y (in `cell`), U of s (in `cell`)
-    and C of c, for each gate. W y is computed for all positions at once, in front of the loop.
-
-    The layer owns its cell: `step` is one position, `call` runs the same step over all positions.
+    and C of c, for each gate. W y is computed for all positions at once, before the loop.
 
     Shapes: B batch, T target, S source, D width of the memory, E width of the inputs, U `units`.
 
@@ -54,9 +99,7 @@ class AttentionDecoder(keras.layers.Layer):
     """
 
     def __init__(self, attention, units, cell="gru", **kwargs):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.attention = attention
+        super().__init__(attention, **kwargs)
         self.units = units
         self.cell = RecurrentCell(units, cell, dtype=self.dtype_policy, name="cell")
 
@@ -68,21 +111,17 @@ class AttentionDecoder(keras.layers.Layer):
         self.C = self.add_weight(name="C", shape=shape, initializer="glorot_uniform")
 
     def initial_state(self, first):
-        """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; an LSTM's c_0 is zero."""
+        """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return self.cell.first_state(first)
 
-    def prepare(self, memory):
-        """What the attention can know of the memory before any step: `(keys, values)`."""
-        return self.attention.prepare(memory)
-
     def step(self, inputs, state, memory, position, memory_mask=None, training=None):
-        """One position of every row; a sentence's rows stand side by side and share its memory.
+        """One position of every row.
 
         Args:
             inputs: `(N, E)`, N = B * rows of a sentence.
             state: the cell's, a list of `(N, U)`.
             memory: what `prepare` returned, B sentences.
-            position: scalar int, how many positions came before, which an attention may want to know.
+            position: scalar int, how many positions came before; some kinds of attention use it.
             memory_mask: bool `(B, S)`.
 
         Returns:
@@ -91,14 +130,7 @@ class AttentionDecoder(keras.layers.Layer):
         return self._step(self.cell.project(inputs), state, memory, memory_mask, position, training)
 
     def _step(self, projected, state, memory, memory_mask, position, training):
-        keys, values = memory
-        query = by_sentence(state[0], values, self.units)
-        positions = ops.reshape(position, (1,))
-        context, weights = self.attention.attend(
-            query, keys, values, value_mask=memory_mask, training=training, positions=positions
-        )
-        context = ops.reshape(context, (-1, values.shape[-1]))  # (N, D)
-        weights = ops.reshape(weights, (-1, ops.shape(values)[1]))  # (N, S)
+        context, weights = self.attend(state[0], memory, memory_mask, position, training)
         after = self.cell.advance(projected + linear(context, self.C), state)
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
@@ -116,18 +148,4 @@ class AttentionDecoder(keras.layers.Layer):
 
         start = [*initial_state, ops.zeros((), dtype="int32")]
         outputs, _ = over_time(step, self.cell.project(inputs), start)  # (B, T, U + D + S)
-        width = self.units + memory.shape[-1]
-        return outputs[..., :width], outputs[..., width:]
-
-    def get_config(self):
-        own = {
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "units": self.units,
-            "cell": self.cell.cell,
-        }
-        return {**super().get_config(), **own}
-
-    @classmethod
-    def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})
+        return split_weights(outputs, self.units + memory.shape[-1])

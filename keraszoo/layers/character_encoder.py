@@ -3,21 +3,22 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class CharacterEncoder(keras.layers.Layer):
-    """Vectors of words that were never seen, from how they are spelled.
+class CharacterEncoder(Configured, keras.layers.Layer):
+    """Vectors of words from their spelling, also of words that were never seen.
 
         cnn     f = max(0, max_j W [c_{j-1} ; c_j ; c_{j+1}] + b)         (Ma and Hovy, 2016, section 2.1)
         lstm    f = [h->_J ; h<-_1]                                      (Lample et al., 2016, section 4.1)
 
-    with c_j the embedding of the j-th of J characters, W -> `W` over a window of `window` characters, beyond
-    the ends of the word zeros; and h the states of an LSTM in each direction, after the last character it
-    reads. Padding changes nothing, and a word without characters is zero.
+    with c_j the embedding of the j-th of J characters, W -> `W` over a window of `window` characters with
+    zeros beyond the ends of the word, and h the last states of an LSTM in each direction. Padding changes
+    nothing, and the vector of a word without characters is zero.
 
     Departure from Ma and Hovy: the maximum is taken with 0.
 
@@ -65,7 +66,6 @@ class CharacterEncoder(keras.layers.Layer):
         self.units = units
         self.kind = kind
         self.window = window
-        self.dropout = dropout
         self.embedding_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.directions = []
         if kind == "lstm":
@@ -113,14 +113,3 @@ class CharacterEncoder(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:2], self.output_dim)
-
-    def get_config(self):
-        own = {
-            "vocabulary_size": self.vocabulary_size,
-            "embedding_dim": self.embedding_dim,
-            "units": self.units,
-            "kind": self.kind,
-            "window": self.window,
-            "dropout": self.dropout,
-        }
-        return {**super().get_config(), **own}

@@ -1,4 +1,4 @@
-"""The conditional random field: the tags of a sentence chosen together (Lafferty et al., 2001)."""
+"""The conditional random field: the tags of a sentence are chosen together (Lafferty et al., 2001)."""
 
 import keras
 import numpy as np
@@ -7,29 +7,31 @@ from keras import ops
 from keraszoo.layers.linear_chain import best_path, log_partition, marginals, path_score, with_outside
 from keraszoo.layers.masking import at_least_float32
 
-FORBIDDEN = -1e4  # finite: a gold path that is forbidden has a bad score, and not none
+FORBIDDEN = -1e4  # finite: a gold path that breaks the scheme has a bad score, but it has one
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class CRF(keras.layers.Layer):
-    """A distribution over all taggings of a sentence, in which neighbouring tags know of each other.
+    """A distribution over all taggings of a sentence that scores pairs of neighbouring tags.
 
         s(x, y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
         p(y | x) = exp(s(x, y)) / Z(x),    Z(x) = sum_{y'} exp(s(x, y'))
 
-    with e the `emissions`, a score for each tag at each word, A -> `transitions`, and `start` and `end`.
-    `call` passes the emissions on, in float32, and nothing else; training maximises `log_likelihood`, and
-    `decode` and `marginals` read the distribution. All weights begin at zero, where a CRF is a softmax at
-    every position.
+    with e the `emissions`, a score for each tag at each word, A -> `transitions`, and `start` and `end`. All
+    weights are zero at first: the CRF is then a softmax at every position.
 
-    `allowed` says what a tag scheme permits (that `I-PER` never follows `O`). A forbidden move scores -10,000
-    whatever the weights say, so that no forbidden path comes out, and a gold path that breaks the scheme has
-    a finite score. With `constrain="decode"` this holds for `decode` and `marginals`: the distribution over
-    the permitted paths alone. Training is then blind to the scheme, and so a corpus may break it.
+    The output of the layer, the chain, holds everything that s(x, y) needs: emissions, mask and weights.
+    `CRFLoss` reads the chain, so the transitions train through stock `compile` and `fit`. `decode` and
+    `marginals` take emissions or a chain, in eager code and in a functional model.
 
-    Padding stands at the end of a sentence, is no tag and changes nothing. Everything is computed in float32
-    (in float64 if the emissions are) also under mixed precision. `log_likelihood` has a gradient of its own,
-    the marginals, and can be differentiated once.
+    `allowed` says what a tag scheme permits (for example that `I-PER` never follows `O`). A forbidden move
+    scores -10,000, so that no forbidden path comes out, and a gold path that breaks the scheme has a finite
+    score. With `constrain="decode"` this holds for `decode` and `marginals` only: training does not see the
+    scheme, and a corpus may break it.
+
+    Padding stands at the end of a sentence, has no tag and changes nothing. Everything is computed in float32
+    (in float64 if the emissions are), also under mixed precision. The likelihood has a custom gradient, the
+    marginals, and can be differentiated once.
 
     Shapes: B batch, T words, K `num_tags`.
 
@@ -42,21 +44,28 @@ class CRF(keras.layers.Layer):
 
     Call arguments:
         emissions: `(B, T, K)`.
-        mask: bool `(B, T)`, `True` = a word; passed on.
+        mask: bool `(B, T)`, `True` = a word; arrives by itself from `Embedding(mask_zero=True)`.
 
     Returns:
-        The emissions `(B, T, K)`, float32.
+        The chain, float32 `(B, T + K + 1, K + 1)`: a row of scores for each word, then the scores of all
+        moves between tags. The last tag stands for "outside of the sentence".
 
     Raises:
         ValueError: if `num_tags`, `constrain`, or the shapes of `allowed` or the emissions are wrong.
 
-    Example: that a path begins with tag 1 is forbidden, and that tag 1 follows tag 0.
+    Example: train through `fit`, then tag.
 
-    >>> crf = CRF(num_tags=2, allowed=([[True, False], [True, True]], [True, False], [True, True]))
-    >>> emissions = crf(np.array([[[0.0, 3.0], [0.0, 1.0]]]))
-    >>> tags, score = crf.decode(emissions)
-    >>> ops.convert_to_numpy(tags).tolist(), float(score[0])
-    ([[0, 0]], 0.0)
+    >>> words = np.array([[1, 2, 1, 2], [1, 2, 1, 0]])  # 0 is padding
+    >>> inputs = keras.Input((None,), dtype="int32")
+    >>> x = keras.layers.Embedding(3, 4, mask_zero=True)(inputs)
+    >>> crf = CRF(num_tags=2)
+    >>> chain = crf(keras.layers.Dense(2)(x))
+    >>> model = keras.Model(inputs, chain)
+    >>> model.compile("adam", loss=CRFLoss())
+    >>> history = model.fit(words, np.array([[0, 1, 0, 1], [0, 1, 0, 0]]), verbose=0)
+    >>> tags, score = keras.Model(inputs, crf.decode(chain)).predict(words, verbose=0)
+    >>> tags.shape, score.shape
+    ((2, 4), (2,))
 
     Reference: Lafferty, McCallum, Pereira: Conditional Random Fields, 2001,
     https://repository.upenn.edu/handle/20.500.14332/6188; on top of a recurrent net: Huang, Xu, Yu:
@@ -64,7 +73,7 @@ class CRF(keras.layers.Layer):
     """
 
     def __init__(self, num_tags, allowed=None, constrain="decode", dtype="float32", **kwargs):
-        super().__init__(dtype=dtype, **kwargs)
+        super().__init__(dtype=dtype, **{"autocast": False, **kwargs})
         if not isinstance(num_tags, int) or num_tags < 1:
             raise ValueError(f"num_tags must be a positive integer. Received: num_tags={num_tags!r}")
         if constrain not in ("decode", "both", "none"):
@@ -85,51 +94,6 @@ class CRF(keras.layers.Layer):
         self.built = True
 
     def call(self, emissions, mask=None):
-        self._check(emissions)
-        return emissions
-
-    def log_likelihood(self, emissions, tags, mask=None):
-        """How probable given taggings are: log p(y | x).
-
-        Args:
-            emissions: `(B, T, K)`.
-            tags: int `(B, T)`; at padding they may be anything.
-            mask: bool `(B, T)`, `True` = a word; `None`: all are.
-
-        Returns:
-            `(B,)`, in nats, at most 0; 0 for a sentence without words.
-        """
-        emissions, mask = self._check(emissions, mask)
-        chain = self._chain(emissions, mask, self.constrain == "both")
-        tags = ops.where(mask, ops.cast(tags, "int32"), self.num_tags)
-        return path_score(*chain, tags) - log_partition(*chain)
-
-    def decode(self, emissions, mask=None):
-        """The best tagging of each sentence; see `best_path`.
-
-        Args:
-            emissions, mask: as for `log_likelihood`.
-
-        Returns:
-            `(tags, score)`: int32 `(B, T)`, 0 at padding, and s(x, y) of them, `(B,)`.
-        """
-        emissions, mask = self._check(emissions, mask)
-        tags, score = best_path(*self._chain(emissions, mask, self.constrain != "none"))
-        return ops.where(mask, tags, 0), score
-
-    def marginals(self, emissions, mask=None):
-        """How probable each tag is at each word, over all taggings.
-
-        Args:
-            emissions, mask: as for `log_likelihood`.
-
-        Returns:
-            `(B, T, K)`, in [0, 1], with sum 1 at a word and all zero at padding.
-        """
-        emissions, mask = self._check(emissions, mask)
-        return marginals(*self._chain(emissions, mask, self.constrain != "none"))[..., :-1]
-
-    def _check(self, emissions, mask=None):
         emissions = ops.convert_to_tensor(emissions)
         if len(emissions.shape) != 3 or emissions.shape[-1] != self.num_tags:
             raise ValueError(
@@ -137,26 +101,184 @@ class CRF(keras.layers.Layer):
             )
         emissions = ops.cast(emissions, at_least_float32(emissions.dtype))
         mask = ops.ones_like(emissions[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
-        return emissions, mask
-
-    def _chain(self, emissions, mask, constrained):
         weights = self.transitions, self.start, self.end
         weights = [ops.cast(ops.copy(weight), emissions.dtype) for weight in weights]
-        if constrained and self.allowed is not None:
-            pairs = zip(self.allowed, weights, strict=True)
-            weights = [ops.where(permitted, weight, FORBIDDEN) for permitted, weight in pairs]
-        return with_outside(emissions, mask, *weights)
+        scores, moves = with_outside(emissions, mask, *weights)
+        moves = permit(moves, self.allowed if self.constrain == "both" else None)
+        moves = ops.broadcast_to(moves, (ops.shape(scores)[0], *moves.shape))
+        return ops.concatenate([scores, moves], axis=1)
+
+    def _read(self, emissions, mask, wanted):
+        reader = ChainReader(wanted, None if self.constrain == "none" else self.allowed)
+        chain = self._chain(emissions, mask)
+        return reader(chain) if isinstance(chain, keras.KerasTensor) else reader.call(chain)
+
+    def _chain(self, emissions, mask):
+        """The chain of emissions; a chain is passed on."""
+        if emissions.shape[-1] != self.num_tags + 1:
+            return self(emissions, mask=mask)
+        if mask is not None:
+            raise ValueError("A chain holds the mask of its sentences. Received: a chain and a mask")
+        return emissions
+
+    def log_likelihood(self, emissions, tags, mask=None):
+        """How probable given taggings are: log p(y | x).
+
+        Args:
+            emissions: `(B, T, K)`, or a chain.
+            tags: int `(B, T)`; at padding they may be anything.
+            mask: bool `(B, T)`, `True` = a word; `None`: the mask of the emissions or, without one, all
+                words.
+
+        Returns:
+            `(B,)`, in nats, at most 0; 0 for a sentence without words.
+        """
+        return log_likelihood(self._chain(emissions, mask), tags)
+
+    def decode(self, emissions, mask=None):
+        """The best tagging of each sentence; see `best_path`.
+
+        Args:
+            emissions, mask: as for `log_likelihood`; symbolic ones too.
+
+        Returns:
+            `(tags, score)`: int32 `(B, T)`, 0 at padding, and s(x, y) of them, `(B,)`.
+        """
+        return self._read(emissions, mask, "tags")
+
+    def marginals(self, emissions, mask=None):
+        """How probable each tag is at each word, over all taggings.
+
+        Args:
+            emissions, mask: as for `log_likelihood`; symbolic ones too.
+
+        Returns:
+            `(B, T, K)`, in [0, 1], with sum 1 at a word and all zero at padding.
+        """
+        return self._read(emissions, mask, "marginals")
 
     def compute_mask(self, emissions, mask=None):
-        return mask
-
-    def compute_output_shape(self, emissions_shape):
-        return emissions_shape
+        """No mask: the chain holds it, and Keras would apply it to the loss of whole sentences."""
+        return None
 
     def get_config(self):
-        allowed = None if self.allowed is None else [part.tolist() for part in self.allowed]
-        own = {"num_tags": self.num_tags, "allowed": allowed, "constrain": self.constrain}
+        own = {"num_tags": self.num_tags, "allowed": as_lists(self.allowed), "constrain": self.constrain}
         return {**super().get_config(), **own}
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class ChainReader(keras.layers.Layer):
+    """Reads the output of a `CRF` inside a functional model; `CRF.decode` and `CRF.marginals` add it.
+
+    Args:
+        wanted: `"tags"` or `"marginals"`.
+        allowed: as for `CRF`.
+
+    Call arguments:
+        chain: what `CRF` returned.
+
+    Returns:
+        As `CRF.decode` or `CRF.marginals`.
+    """
+
+    def __init__(self, wanted, allowed=None, **kwargs):
+        super().__init__(**{"autocast": False, **kwargs})
+        self.wanted = wanted
+        self.allowed = allowed
+        self.built = True
+
+    def call(self, chain):
+        scores, moves = split_chain(ops.convert_to_tensor(chain))
+        moves = permit(moves, self.allowed)
+        if self.wanted == "marginals":
+            return marginals(scores, moves)[..., :-1]
+        tags, score = best_path(scores, moves)
+        return ops.where(is_word(scores), tags, 0), score
+
+    def get_config(self):
+        return {**super().get_config(), "wanted": self.wanted, "allowed": as_lists(self.allowed)}
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class CRFLoss(keras.losses.Loss):
+    """The negative log-likelihood of the gold tags, -log p(y | x), of a model whose output is a `CRF`.
+
+    The loss of a batch is the mean over its sentences. A weight may be given for each sentence, `(B,)`, or
+    for each word, `(B, T)`: the weight of a sentence is then the mean weight of its words. Padding does not
+    count.
+
+    Args:
+        reduction: as for every Keras loss.
+        name: name of the loss.
+        dtype: as for every Keras loss.
+
+    Call arguments:
+        y_true: tags, int `(B, T)`; at padding they may be anything.
+        y_pred: what `CRF` returned.
+        sample_weight: `(B,)` or `(B, T)`; `None`: all sentences count the same.
+
+    Returns:
+        A scalar in nats, or `(B,)` without a reduction.
+
+    Raises:
+        ValueError: if the tags are not `(B, T)`.
+
+    Example: see `CRF`.
+    """
+
+    def __init__(self, reduction="sum_over_batch_size", name="crf_loss", dtype=None):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is not None and len(ops.shape(sample_weight)) == 2:
+            words = is_word(split_chain(y_pred)[0])
+            words = ops.cast(words, y_pred.dtype)  # (B, T)
+            weights = ops.cast(sample_weight, words.dtype) * words
+            sample_weight = ops.sum(weights, axis=1) / ops.maximum(ops.sum(words, axis=1), 1)
+        return super().__call__(y_true, y_pred, sample_weight)
+
+    def call(self, y_true, y_pred):
+        return -log_likelihood(y_pred, y_true)
+
+
+def split_chain(chain):
+    """The scores and moves of a chain. All sentences have the same moves: those of the first are taken."""
+    size = chain.shape[-1]
+    moves = ops.sum(chain[:1, -size:], axis=0)
+    return chain[:, :-size], ops.reshape(moves, (size, size))  # TensorFlow forgets the size
+
+
+def is_word(scores):
+    """Bool `(B, T)`: at a word, the tag for outside of the sentence is impossible."""
+    return scores[..., -1] < 0
+
+
+def log_likelihood(chain, tags):
+    """Log p(y | x) of given tags, int `(B, T)`, by the output of a `CRF`: `(B,)`."""
+    scores, moves = split_chain(chain)
+    tags = ops.convert_to_tensor(tags)
+    known = None not in (tags.shape[-1], scores.shape[1])
+    if len(tags.shape) != 2 or (known and tags.shape[1] != scores.shape[1]):
+        raise ValueError(
+            f"tags must be (B, T) with a tag for each of {scores.shape[1]} words. "
+            f"Received: shape {tuple(tags.shape)}"
+        )
+    tags = ops.where(is_word(scores), ops.cast(tags, "int32"), moves.shape[0] - 1)
+    return path_score(scores, moves, tags) - log_partition(scores, moves)
+
+
+def permit(moves, allowed):
+    """Moves `(K + 1, K + 1)` in which the forbidden ones score -10,000."""
+    if allowed is None:
+        return moves
+    between, start, end = map(np.asarray, allowed)
+    permitted = np.block([[between, end[:, None]], [start, np.True_]])
+    return ops.where(permitted, moves, ops.cast(FORBIDDEN, moves.dtype))
+
+
+def as_lists(allowed):
+    """`allowed` for a configuration."""
+    return None if allowed is None else [np.asarray(part).tolist() for part in allowed]
 
 
 def check_allowed(allowed, num_tags):

@@ -1,12 +1,12 @@
-"""The dynamic programmes of a linear chain: all paths through the tags of a sentence, summed or maximised.
+"""Dynamic programs of a linear chain: sums and maxima over all paths through the tags of a sentence.
 
 A path y_1..y_T through K tags has the score
 
     s(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
 
-and so that start, end and padding are no special cases, there is one more tag, the last: outside of the
-sentence. It stands before and after the sentence and at every position of padding, and nowhere else; start
-and end are the moves from it and to it. A sentence without words has one path, of score 0.
+One more tag, the last, stands for "outside of the sentence", so that start, end and padding need no special
+cases. It is the tag before and after the sentence and at padding, and nowhere else; start and end are the
+moves from it and to it. A sentence without words has one path, with score 0.
 """
 
 import numpy as np
@@ -14,15 +14,15 @@ from keras import ops
 
 from keraszoo.layers.time_loop import over_time
 
-NEVER = -1e9  # the score of what cannot be: a word that is outside, a tag on padding
+NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at padding
 
 
 def with_outside(emissions, mask, transitions, start, end):
-    """The chain of a sentence with its tag for outside.
+    """Adds the tag for "outside" to the scores of words and moves.
 
     Args:
         emissions: `(B, T, K)`, e.
-        mask: bool `(B, T)`, `True` = a word; padding stands at the end.
+        mask: bool `(B, T)`, `True` = a word; padding is at the end.
         transitions: `(K, K)`, A: from, to.
         start, end: `(K,)`.
 
@@ -41,7 +41,7 @@ def with_outside(emissions, mask, transitions, start, end):
 
 
 def _outside(like):
-    """The state of paths that are outside, in log space, for tags on the last axis: like the argument."""
+    """The state of paths that are outside, in log space, with the shape of `like`; tags on the last axis."""
     row = np.append(np.full(like.shape[-1] - 1, NEVER), 0)
     return ops.zeros_like(like) + ops.convert_to_tensor(row, dtype=like.dtype)
 
@@ -52,13 +52,13 @@ def _logsumexp(x, axis):
 
 
 def _forward_backward(scores, moves):
-    """Log sums over the paths up to each position and from it on, both with its own score, and over all.
+    """Log sums over the paths up to each position, from it on (both with its own score), and over all paths.
 
         alpha_t[j] = e_t[j] + log sum_i exp(alpha_{t-1}[i] + A[i, j])
         gamma_t[i] = e_t[i] + log sum_j exp(A[i, j] + gamma_{t+1}[j])
         log Z = log sum_i exp(alpha_T[i] + A[i, outside])
 
-    One loop runs both ways at once, with the batch on the last axis, where a CPU sums fastest.
+    One loop runs in both directions at once, with the batch on the last axis, where a CPU sums fastest.
 
     Returns:
         `(alpha, gamma, log_z)`: twice `(B, T, K + 1)`, and `(B,)`.
@@ -81,8 +81,9 @@ def _forward_backward(scores, moves):
 def log_partition(scores, moves):
     """The log of the sum of exp(s(y)) over all paths y, log Z: `(B,)`.
 
-    Its gradient is what the marginals are, d log Z / d e_t[i] = P(y_t = i) and d log Z / d A[i, j] = sum_t
-    P(y_t = i, y_{t+1} = j), and the loop of the forward pass has found them: nothing is differentiated.
+    The gradient consists of marginals, which the loop of the forward pass has computed already:
+
+        d log Z / d e_t[i] = P(y_t = i)        d log Z / d A[i, j] = sum_t P(y_t = i, y_{t+1} = j)
     """
     alpha, gamma, log_z = _forward_backward(scores, moves)
 
@@ -109,7 +110,7 @@ def marginals(scores, moves):
 
 
 def _posterior(scores, alpha, gamma):
-    """exp(alpha + gamma - e - log Z), made to sum to 1 also where a long sentence has rounded log Z."""
+    """exp(alpha + gamma - e - log Z), normalised again because log Z of a long sentence is rounded."""
     return ops.softmax(alpha + gamma - scores, axis=-1)
 
 
@@ -130,8 +131,8 @@ def best_path(scores, moves):
         gamma_t[i] = e_t[i] + max_j (A[i, j] + gamma_{t+1}[j])
         y_t = argmax_j (A[y_{t-1}, j] + gamma_t[j])
 
-    From the last word to the first it is found out what each tag is worth at best, and from the first to the
-    last the best one is taken: so that among equals the tags form one path. The lowest of equals wins.
+    A backward loop computes the best score from each tag on, and a forward loop takes the best tags, so that
+    the tags form one path also if several paths are equally good. Among equals the lowest tag wins.
 
     Returns:
         `(tags, score)`: int32 `(B, T)`, K at padding, and s of it, `(B,)`.

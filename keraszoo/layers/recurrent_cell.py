@@ -4,21 +4,22 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 
 GATES = {"rnn": 1, "gru": 3, "gru_reset_after": 3, "lstm": 4}
 
 
 def check_cell(cell):
-    """The name of a recurrent cell, or an error that lists them."""
+    """Returns the name of a recurrent cell, or raises an error that lists them."""
     if cell not in GATES:
         raise ValueError(f"cell must be one of {sorted(GATES)}. Received: cell={cell!r}")
     return cell
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RecurrentCell(keras.layers.Layer):
-    """One step of a recurrent net: from an input x_t and the state before it to the state after it.
+class RecurrentCell(Configured, keras.layers.Layer):
+    """One step of a recurrent net: computes the next state from an input x_t and the state before it.
 
         rnn               s_t = tanh(W x_t + U s_{t-1} + b)                       (Elman, 1990)
         gru               z_t = sigma(W_z x_t + U_z s_{t-1} + b_z)                update gate
@@ -30,12 +31,20 @@ class RecurrentCell(keras.layers.Layer):
                           c_t = f_t * c_{t-1} + i_t * tanh(W_c x_t + U_c s_{t-1} + b_c)
                           s_t = o_t * tanh(c_t)
 
-    `gru_reset_after` is the GRU of cuDNN and the default of Keras; it has a second bias b', as they have. The
-    matrices of all gates stand side by side in `W` and `U`, in the order z, r, s~ or i, f, c, o, which is
-    that of Keras; `gru` has those of the candidate in `U_s`. The products `W x_t + b` of all positions can be
-    computed at once, before the loop: `project` gives them, and `advance` takes one of them.
+    The matrices of all gates are columns of `W` and `U`, in Keras' order: z, r, s~ or i, f, c, o. With these
+    weights a layer of Keras gives the same numbers:
 
-    Departure from the papers: biases, that of the forget gate beginning at 1.
+        rnn               SimpleRNN(units)                    [W, U, b]
+        gru               GRU(units, reset_after=False)       [W, [U U_s], b]
+        gru_reset_after   GRU(units)                          [W, U, [b, b_after]]
+        lstm              LSTM(units)                         [W, U, b]
+
+    The cells are our own for three reasons. A decoder can step with them and add a context inside the gates.
+    The products `W x_t + b` of all positions are computed at once, before the loop (`project`, then
+    `advance`), which is faster on a CPU. And the cuDNN kernels of Keras do not compile under XLA, fail on
+    rows of padding and make an exported graph depend on a GPU.
+
+    Departure from the papers: biases. The bias of the forget gate is 1 at first.
 
     Shapes: N rows, E width of the inputs, U `units`, G gates.
 
@@ -94,7 +103,7 @@ class RecurrentCell(keras.layers.Layer):
         return ops.cast(forget if self.cell == "lstm" else ops.zeros_like(forget), dtype)
 
     def first_state(self, first):
-        """The state with s_0 = `first`, `(N, U)`: a list of tensors; an LSTM's c_0 is zero."""
+        """The state with s_0 = `first`, `(N, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return [first, ops.zeros_like(first)] if self.cell == "lstm" else [first]
 
     def zero_state(self, rows):
@@ -105,27 +114,27 @@ class RecurrentCell(keras.layers.Layer):
         """`W x + b` of any number of positions: `(..., E)` to `(..., G U)`."""
         return linear(inputs, self.W, self.b)
 
-    def advance(self, projected, state, beside=None):
+    def advance(self, projected, state, added=None):
         """One step from what `project` made of the input.
 
         Args:
             projected: `(N, G U)`.
             state: list of `(N, U)`.
-            beside: `(N, G U)`, added to U s_{t-1}, for `gru_reset_after` inside the reset gate; or `None`.
+            added: `(N, G U)` or `None`: added to U s_{t-1}, for `gru_reset_after` inside the reset gate.
 
         Returns:
             The next state, a list like `state`.
         """
         s, units = state[0], self.units
         if self.cell == "gru":
-            projected = projected if beside is None else projected + beside
+            projected = projected if added is None else projected + added
             gates = ops.sigmoid(projected[:, : 2 * units] + linear(s, self.U))
             z, r = gates[:, :units], gates[:, units:]
             candidate = ops.tanh(projected[:, 2 * units :] + linear(r * s, self.U_s))
             return [z * s + (1 - z) * candidate]
 
         recurrent = linear(s, self.U, self.b_after)
-        recurrent = recurrent if beside is None else recurrent + beside
+        recurrent = recurrent if added is None else recurrent + added
         if self.cell == "rnn":
             return [ops.tanh(projected + recurrent)]
         if self.cell == "gru_reset_after":
@@ -139,6 +148,3 @@ class RecurrentCell(keras.layers.Layer):
 
     def call(self, inputs, state):
         return self.advance(self.project(inputs), state)
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units, "cell": self.cell}

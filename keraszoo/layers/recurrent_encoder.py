@@ -1,32 +1,33 @@
-"""Reading a sentence in both directions (Schuster and Paliwal, 1997; Bahdanau et al., 2015, section 3.2)."""
+"""Recurrent nets in both directions (Schuster and Paliwal, 1997; Bahdanau et al., 2015, section 3.2)."""
 
 import keras
 from keras import ops
 
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_stack import RecurrentStack
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class BidirectionalEncoder(keras.layers.Layer):
-    """Annotations of a sentence: a recurrent net in each direction, their states side by side.
+class BidirectionalEncoder(Configured, keras.layers.Layer):
+    """Annotations of a sentence: the states of a recurrent net in each direction, concatenated.
 
         h_j = [h->_j ; h<-_j]        h->_j = f(x_j, h->_{j-1})        h<-_j = f(x_j, h<-_{j+1})
 
-    Padding stands at the end and is skipped by both directions.
+    Padding is at the end, and both directions skip it.
 
     Shapes: B batch, S source, D width of the inputs, U `units`.
 
     Args:
         units: U, of one direction.
         cell: a kind of `RecurrentCell`.
-        num_layers: how many bidirectional layers stand on each other.
+        num_layers: number of bidirectional layers in the stack.
         dropout: share of the inputs of each layer after the first that is dropped in training.
 
     Call arguments:
         inputs: `(B, S, D)`.
-        inputs_mask: bool `(B, S)`, `True` = a word; arrives by itself from an embedding that masks.
-        mask: the same: Keras fills it in under this name where a layer has one input.
+        inputs_mask, mask: bool `(B, S)`, `True` = a word; Keras fills in one of them from an embedding that
+            masks.
 
     Returns:
         `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1.
@@ -49,9 +50,6 @@ class BidirectionalEncoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.units = units
-        self.cell = cell
-        self.num_layers = num_layers
-        self.dropout = dropout
         self.between = Dropout(dropout, dtype=self.dtype_policy)
 
         def direction(backward):
@@ -82,7 +80,3 @@ class BidirectionalEncoder(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], 2 * self.units), (inputs_shape[0], self.units)
-
-    def get_config(self):
-        own = {"units": self.units, "cell": self.cell, "num_layers": self.num_layers, "dropout": self.dropout}
-        return {**super().get_config(), **own}

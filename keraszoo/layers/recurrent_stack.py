@@ -1,23 +1,24 @@
-"""Recurrent layers on each other (Sutskever, Vinyals and Le, 2014)."""
+"""A stack of recurrent layers (Sutskever, Vinyals and Le, 2014)."""
 
 import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.time_loop import over_time
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RecurrentStack(keras.layers.Layer):
-    """Recurrent layers of one direction, each reading what the one below has written.
+class RecurrentStack(Configured, keras.layers.Layer):
+    """Recurrent layers of one direction, each of which reads the outputs of the one below.
 
         s^1_t = f(x_t, s^1_{t-1})        s^l_t = f(s^{l-1}_t, s^l_{t-1})
 
-    A whole sequence goes through layer by layer, so that the inputs of a layer are projected for all
-    positions at once; `step` is one position through all layers. Padding is skipped, wherever it stands: a
-    sentence that is read backward is read from its last word, and what is written stays beside its word.
+    A whole sequence passes layer by layer, so that the inputs of a layer are projected for all positions at
+    once; `step` is one position through all layers. Padding is skipped at any place: with `backward` a
+    sentence is read from its last word. The outputs keep the order of the words.
 
     Shapes: B batch, T positions, E width of the inputs, U `units`.
 
@@ -31,8 +32,8 @@ class RecurrentStack(keras.layers.Layer):
     Call arguments:
         inputs: `(B, T, E)`.
         initial_state: list of the layers' states; `None`: zeros.
-        inputs_mask: bool `(B, T)`, `True` = a word; arrives by itself from an embedding that masks.
-        mask: the same: Keras fills it in under this name where a layer has one input.
+        inputs_mask, mask: bool `(B, T)`, `True` = a word; Keras fills in one of them from an embedding that
+            masks.
 
     Returns:
         `(outputs, state)`: the last layer's s, `(B, T, U)`, zero at padding; and the layers' states after the
@@ -58,8 +59,6 @@ class RecurrentStack(keras.layers.Layer):
         check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
         self.units = units
-        self.cell = cell
-        self.num_layers = num_layers
         self.dropout = dropout
         self.backward = backward
         self.between = Dropout(dropout, dtype=self.dtype_policy)
@@ -110,13 +109,3 @@ class RecurrentStack(keras.layers.Layer):
 
     def compute_mask(self, inputs, inputs_mask=None):
         return inputs_mask, None
-
-    def get_config(self):
-        own = {
-            "units": self.units,
-            "cell": self.cell,
-            "num_layers": self.num_layers,
-            "dropout": self.dropout,
-            "backward": self.backward,
-        }
-        return {**super().get_config(), **own}

@@ -1,11 +1,13 @@
-"""A sentence as one vector: the sum of its words' embeddings, in or without their order."""
+"""A sentence as one vector: the sum of the embeddings of its words, with or without their order."""
 
 import keras
 from keras import ops
 
+from keraszoo.layers.configured import Configured
+
 
 def position_encoding(lengths, max_length, width):
-    """What each word's embedding is multiplied by before the sum, so that the order of words matters.
+    """The factors on the embeddings of words before the sum, so that the order of words matters.
 
         l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
 
@@ -35,7 +37,7 @@ def position_encoding(lengths, max_length, width):
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class SentenceEncoder(keras.layers.Layer):
+class SentenceEncoder(Configured, keras.layers.Layer):
     """The embeddings of a sentence's words, summed into one vector.
 
         m = sum_j E x_j                       "bag"
@@ -43,8 +45,8 @@ class SentenceEncoder(keras.layers.Layer):
 
     A bag of words is the same for "Mary gave John the milk" and "John gave Mary the milk".
 
-    Departures: the paper has no factor of 2. With it the weights of a word are 1 in the mean, as in a bag and
-    in the authors' code; without it the paper's first embeddings and learning rate are too small.
+    Departures: the paper has no factor of 2. With it the factors of a word are 1 on average, as in a bag and
+    in the authors' code; without it the paper's initial embeddings and learning rate are too small.
 
     Shapes: J words, D `width`, V `vocabulary_size`.
 
@@ -55,7 +57,7 @@ class SentenceEncoder(keras.layers.Layer):
         pad_id: the null word, whose embedding is zero.
 
     Call arguments:
-        inputs: int `(..., J)`, ids in [0, V); padding stands at the end.
+        inputs: int `(..., J)`, ids in [0, V), with padding at the end.
 
     Returns:
         `(..., D)`; zero where there is no word. `logits(h)` takes `(..., D)` to `(..., V)` by E.
@@ -107,12 +109,3 @@ class SentenceEncoder(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.width)
-
-    def get_config(self):
-        own = {
-            "vocabulary_size": self.vocabulary_size,
-            "width": self.width,
-            "encoding": self.encoding,
-            "pad_id": self.pad_id,
-        }
-        return {**super().get_config(), **own}

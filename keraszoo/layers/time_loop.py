@@ -7,8 +7,8 @@ from keras import ops
 class _Step:
     """A function as the cell that `keras.layers.RNN` loops over.
 
-    It closes over what does not change from step to step (a memory, its mask): Keras' RNN takes no constants.
-    Without a `compute_dtype` of its own each state keeps its type, so that a position may be an integer.
+    The function closes over constants (a memory, its mask), because Keras' RNN takes none. `compute_dtype` is
+    `None` so that each state keeps its dtype: a position is an integer.
     """
 
     compute_dtype = None
@@ -26,17 +26,17 @@ class _Step:
 def over_time(step, inputs, state, mask=None, backward=False):
     """Runs a step over all positions of a sequence, one after the other.
 
-    It compiles to one loop, whatever the length, and has a gradient on every backend. What can be computed
-    for all positions at once (the projections of the inputs) belongs in front of it.
+    It compiles to one loop for every length, and has a gradient on every backend. Compute before the loop
+    what does not depend on the state (the projections of the inputs).
 
     Args:
-        step: a function of `(inputs, state)`, `(B, E)` and a list of tensors, that gives `(outputs, state)`,
-            `(B, D)` and a list of tensors like those that came.
+        step: a function of `(inputs, state)`, `(B, E)` and a list of tensors, that returns `(outputs,
+            state)`, `(B, D)` and a list of tensors of the same shapes and dtypes.
         inputs: `(B, T, E)`.
         state: list of tensors, the state before the first position.
-        mask: bool `(B, T)`, `True` = a word: at padding the outputs are zero and the state stays. Each state
-            must then be `(B, ...)`.
-        backward: from the last position to the first. The outputs stand where their inputs do.
+        mask: bool `(B, T)`, `True` = a word: at padding the outputs are zero and the state is kept. Each
+            state must then be `(B, ...)`.
+        backward: run from the last position to the first. The outputs keep the order of the inputs.
 
     Returns:
         `(outputs, state)`: `(B, T, D)` and the state after the last position.

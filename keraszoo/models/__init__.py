@@ -1,4 +1,4 @@
-"""Models: one paper a class, composed of layers; they know no text and no files."""
+"""Models: one class for each paper, composed of layers. They handle ids, not text or files."""
 
 from keraszoo.models.attention_tagger import AttentionTagger
 from keraszoo.models.deep_lstm import DeepLSTM

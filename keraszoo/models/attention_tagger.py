@@ -1,4 +1,4 @@
-"""The attention tagger: each word as loud as it matters in its sentence."""
+"""The attention tagger: the states of a recurrent net, weighted by attention."""
 
 import keras
 from keras import ops
@@ -13,7 +13,7 @@ CONTEXTS = ("weighted", "concat", "scaled")
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class AttentionTagger(TaggingModel):
-    """A recurrent net over frozen word vectors, its states weighted by attention over the sentence.
+    """A recurrent net over frozen word vectors whose states are weighted by attention over the sentence.
 
         h_j = GRU(x_j, h_{j-1})                                     `recurrent`
         e_j = v^T tanh(U h_j)        alpha = softmax(e)             `attention_vector`, with d_a = h/2
@@ -21,23 +21,24 @@ class AttentionTagger(TaggingModel):
         z_j = f(W_2 f(W_1 c_j + b_1) + b_2)                         `hidden_1`, `hidden_2`, f = ReLU
         p_j = softmax(W z_j + b)                                    `scores`, then `prediction`
 
-    with x_j the vector of word j, of which training drops the same share of numbers at all words alike (as
-    `keras.layers.GRU(dropout=0.5)` does), and h the width of the states. The softmax is over the words of the
-    sentence; padding gets none of it, and so cannot change a tag.
+    with x_j the vector of word j and h the width of the states. Dropout drops the same inputs at all words,
+    as `keras.layers.GRU(dropout=0.5)` does. The softmax is over the words of the sentence: padding has weight
+    0 and cannot change a tag.
 
-    A weakness of this form: alpha sums to 1, and so alpha_j h_j shrinks as 1/T with the length T of the
-    sentence; a word that the net finds unimportant cannot be seen by what comes after. Two remedies stand
-    beside it: `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j, whose size does not
-    depend on T.
+    This form has a length bias: alpha sums to 1, so alpha_j h_j shrinks as 1/T with the length T of the
+    sentence, and a word with a small weight is invisible to the layers above. There are two fixes:
+    `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j, whose size does not depend on
+    T.
 
-    Presets: `base` is the model above, and `bidirectional` its strongest form: two directions, `"concat"`,
-    character CNN, casing, CRF; `tiny` is for small data.
+    Configurations: `base` is the model above; `bidirectional` is its strongest form with two directions,
+    `"concat"`, character CNN, casing and CRF; `tiny` is for small data.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, which has further ones by name.
+        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
+            name.
         units: of the recurrent net, in one direction; h is this, or twice this.
         attention_units: d_a; `None`: h/2.
-        hidden_dim: width of both hidden layers; `None`: h.
+        hidden_units: width of both hidden layers; `None`: h.
         cell: a kind of `RecurrentCell`; the default is the GRU of Keras.
         bidirectional: read the sentence in both directions.
         context: `"weighted"`, `"concat"` or `"scaled"`.
@@ -65,7 +66,8 @@ class AttentionTagger(TaggingModel):
     """
 
     attends = True
-    presets = {
+    renamed_arguments = {"hidden_dim": "hidden_units"}
+    configurations = {
         "base": {"units": 200, "dropout": 0.5},
         "bidirectional": {
             "units": 200,
@@ -86,7 +88,7 @@ class AttentionTagger(TaggingModel):
         vector_width=200,
         units=200,
         attention_units=None,
-        hidden_dim=None,
+        hidden_units=None,
         cell="gru_reset_after",
         bidirectional=False,
         context="weighted",
@@ -97,15 +99,6 @@ class AttentionTagger(TaggingModel):
         if context not in CONTEXTS:
             raise ValueError(f"context must be one of {CONTEXTS}. Received: context={context!r}")
         self.context = context
-        self.sizes = {
-            **self.sizes,
-            "units": units,
-            "attention_units": attention_units,
-            "hidden_dim": hidden_dim,
-            "cell": cell,
-            "bidirectional": bidirectional,
-            "context": context,
-        }
         dtype, dense = self.dtype_policy, keras.layers.Dense
         width = 2 * units if bidirectional else units
         recurrent = BidirectionalEncoder if bidirectional else RecurrentStack
@@ -114,8 +107,8 @@ class AttentionTagger(TaggingModel):
         self.attention_vector = FeedForwardAttention(
             attention_units or max(width // 2, 1), dtype=dtype, name="attention_vector"
         )
-        self.hidden_1 = dense(hidden_dim or width, activation="relu", dtype=dtype, name="hidden_1")
-        self.hidden_2 = dense(hidden_dim or width, activation="relu", dtype=dtype, name="hidden_2")
+        self.hidden_1 = dense(hidden_units or width, activation="relu", dtype=dtype, name="hidden_1")
+        self.hidden_2 = dense(hidden_units or width, activation="relu", dtype=dtype, name="hidden_2")
 
     def read(self, features, training=None):
         mask = self.mask(features)

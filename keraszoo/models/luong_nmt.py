@@ -1,34 +1,33 @@
 """Attention after the recurrence, global and local (Luong, Pham and Manning, 2015)."""
 
 import keras
-from keras import ops
 
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.recurrent_model import RecurrentModel, attended, attending_state
+from keraszoo.models.recurrent_model import AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class LuongNMT(RecurrentModel):
-    """Stacked LSTMs whose last layers meet in an attention.
+class LuongNMT(AttendingModel):
+    """Two stacks of LSTMs with attention between their last layers.
 
-        h_s = LSTM(E x_s)                              `encoder`, whose last states the decoder begins with
+        h_s = LSTM(E x_s)                              `encoder`; the decoder starts from its last states
         h_t = LSTM'([E' y_{t-1}; h~_{t-1}])            `decoder`, h~ with input feeding
         a_t(s) = align(h_t, h_s)                       `decoder.attention`, see `LuongAttention`
         h~_t = tanh(W_c [c_t; h_t])                    the readout (eq. 5)
         p(y_t) ~ exp(W_s h~_t)                         `output_kernel`, or the target embedding (eq. 6)
 
     With `reverse_source`, as in the paper, the encoder reads from the last word to the first, so that the
-    decoder begins beside the first one. What the encoder writes stays beside its word, so that attention
-    weights and the places of local attention are those of the sentence as it was given.
+    decoder starts next to the first one. Its outputs keep the order of the words, and so do attention weights
+    and the positions of local attention.
 
-    Departures: an output bias, and scaled embeddings (`scale_embeddings`), which the preset `paper` has not.
-    Dropout is the paper's: on embeddings, between layers and on the readout.
+    Departures: an output bias, and scaled embeddings (`scale_embeddings`), which are off in the configuration
+    `paper`.
 
-    Presets: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, source reversed, input feeding,
-    local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with global
-    attention.
+    Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, reversed source, input
+    feeding, local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with
+    global attention.
 
     Shapes: B batch, S source, T target, U `units`, V target vocabulary.
 
@@ -43,23 +42,14 @@ class LuongNMT(RecurrentModel):
         window: `None` or `"global"`, `"monotonic"` or `"local-m"`, `"predictive"` or `"local-p"`.
         half_width: D, of a window.
         attention_units: width of the hidden layers of `concat` and of local-p; `None`: U.
-        input_feeding: feed the readout to the next step. Without it training runs the recurrence once and
-            attends over all steps at once.
+        input_feeding: feed the readout to the next step. Without it training runs the recurrence first and
+            then attends from all positions at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout: on embeddings, between layers and on the readout.
-        scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
-            Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
-        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as W_s, which wants `readout_dim` to be `embedding_dim`.
-        source_pad_id: id of padding in the source.
+        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
+            `RecurrentModel`.
 
-    Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
-
-    Returns:
-        Logits `(B, T, V)`.
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
         ValueError: if `cell`, `score` or `window` is unknown, a size is not a positive integer, shared
@@ -76,7 +66,7 @@ class LuongNMT(RecurrentModel):
     https://arxiv.org/abs/1508.04025.
     """
 
-    presets = {
+    configurations = {
         "paper": {
             "embedding_dim": 1000,
             "units": 1000,
@@ -112,80 +102,23 @@ class LuongNMT(RecurrentModel):
         input_feeding=True,
         cell="lstm",
         reverse_source=True,
-        dropout=0.0,
-        scale_embeddings=True,
-        share_embeddings=False,
-        tie_output=False,
-        source_pad_id=0,
         **kwargs,
     ):
-        sizes = {
-            "embedding_dim": embedding_dim,
-            "units": units,
-            "num_layers": num_layers,
-            "readout_dim": readout_dim,
-            "score": score,
-            "window": window,
-            "half_width": half_width,
-            "attention_units": attention_units,
-            "input_feeding": input_feeding,
-            "cell": cell,
-            "reverse_source": reverse_source,
-            "dropout": dropout,
-            "scale_embeddings": scale_embeddings,
-            "share_embeddings": share_embeddings,
-            "tie_output": tie_output,
-        }
-        readout_dim = readout_dim or (embedding_dim if tie_output else units)
-        super().__init__(
-            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
-        )
-        dtype = self.dtype_policy
+        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units)
+        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        dtype, dropout = self.dtype_policy, self.arguments["dropout"]
         self.encoder = RecurrentStack(
             units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
         )
         attention = LuongAttention(score, window, half_width, attention_units, dtype=dtype, name="attention")
-        self.decoder = LuongDecoder(
-            attention,
-            units,
-            cell,
-            num_layers,
-            readout_dim,
-            input_feeding,
-            dropout,
-            dtype=dtype,
-            name="decoder",
-        )
+        layers = units, cell, num_layers, readout_dim, input_feeding, dropout
+        self.decoder = LuongDecoder(attention, *layers, dtype=dtype, name="decoder")
 
     def encode(self, source, training=None):
         mask = self.memory_mask(source)
         x = self.embed(self.source_embedding, source, training)  # (B, S, E)
         annotations, state = self.encoder(x, inputs_mask=mask, training=training)
-        return {"memory": annotations, "memory_mask": mask, "layers": state}
+        return {"memory": annotations, "memory_mask": mask, "first": state}
 
-    def decode(self, memory, target_in, training=None):
-        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        readout, weights = self.decoder(
-            embedded,
-            memory["memory"],
-            memory["layers"],
-            memory_mask=memory["memory_mask"],
-            training=training,
-        )
-        return self.logits(readout, training), weights
-
-    def initial_state(self, memory, beam_width=1, length=None):
-        layers = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["layers"])
-        prepared = self.decoder.prepare(memory["memory"])
-        return attending_state(memory, prepared, self.decoder.initial_state(layers))
-
-    def step(self, tokens, state):
-        memory = state["memory"]
-        readout, weights, recurrent = self.decoder.step(
-            self.embed(self.target_embedding, tokens),
-            state["recurrent"],
-            (memory["keys"], memory["values"]),
-            state["position"],
-            memory["memory_mask"],
-        )
-        return self.logits(readout), attended(state, recurrent, weights)
+    def read(self, outputs, embedded, before, training=None):
+        return self.logits(outputs, training)

@@ -3,32 +3,34 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.sentence_encoder import SentenceEncoder
+from keraszoo.models.configured_model import ConfiguredModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class MemoryNetwork(keras.Model):
-    """Reads a question, looks several times into a memory of sentences, and answers with one word.
+class MemoryNetwork(ConfiguredModel):
+    """Answers a question with one word after several hops of attention over a memory of sentences.
 
         u_1 = B q                                                    the question
         m_i = A_k x_i + T_A,k(i)     c_i = C_k x_i + T_C,k(i)        the memory, as hop k = 1..K sees it
         p_i = Softmax(u_k^T m_i)     u_{k+1} = u_k + sum_i p_i c_i                           (1), (2), (4)
         p(a) = Softmax(W u_{K+1})                                                            (3)
 
-    A, B and C are `SentenceEncoder`s, T(i) is an embedding of how many sentences ago x_i was said, 0 for the
-    last (temporal encoding). Weights are shared in one of two ways (section 2.2):
+    A, B and C are `SentenceEncoder`s, and T(i) is an embedding of how many sentences ago x_i was said, 0 for
+    the last (temporal encoding). Weights are shared in one of two ways (section 2.2):
 
-    * `"adjacent"`: what a hop reads the next one is addressed by, A_{k+1} = C_k; B = A_1 and W^T = C_K. So
-      there are K + 1 encoders, `encoder_0` to `encoder_K`.
-    * `"layer_wise"`: all hops have the same A and C, as a recurrent network has, and u is mapped by H:
+    * `"adjacent"`: the values of a hop are the keys of the next one, A_{k+1} = C_k; B = A_1 and W^T = C_K.
+      There are K + 1 encoders, `encoder_0` to `encoder_K`.
+    * `"layer_wise"`: all hops share A and C, as in a recurrent network, and u is mapped by H:
       u_{k+1} = H u_k + o_k. `encoder_0` is A, `encoder_1` C, `question_encoder` B, `answers` W.
 
-    Random noise: in training an empty memory comes in after every tenth sentence on average, which shifts
-    the times of what was said before. Linear start: while `linear` is 1, hops leave out the softmax; see
-    `MemoryHop`. Places of the memory that hold no sentence are vectors of zero and take part in the softmax,
-    so that a hop may look at nothing; the paper does not say so, its authors' code does it, and without it
-    more answers are wrong. Padding has no part in anything.
+    Random noise: in training an empty memory follows every tenth sentence on average, which shifts the times
+    of the sentences before it. Linear start: while `linear` is 1, hops leave out the softmax; see
+    `MemoryHop`. Empty places of the memory are vectors of zero and take part in the softmax, so that a hop
+    may attend to nothing. This is not in the paper but in its authors' code, and the model gives more wrong
+    answers without it. Padding changes nothing.
 
     Shapes: B batch, S sentences, J words, K `hops`, V `vocabulary_size`.
 
@@ -38,13 +40,13 @@ class MemoryNetwork(keras.Model):
         hops: K.
         tying: `"adjacent"` or `"layer_wise"`.
         encoding: `"position"` or `"bag"`; see `SentenceEncoder`.
-        memory_size: M, sentences that the memory holds; of a longer story the last ones.
+        memory_size: M, how many sentences the memory holds: the last ones of a longer story.
         noise: share of empty memories in training, in [0, 1).
         pad_id: the null word.
 
     Call arguments:
         inputs: `(story, question)`: int `(B, S, J)`, the sentences in the order they were said, and int
-            `(B, J')`. Words and sentences of padding stand at the end.
+            `(B, J')`. Padding is at the end of sentences and stories.
 
     Returns:
         Logits `(B, V)`.
@@ -80,18 +82,14 @@ class MemoryNetwork(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        for name, value in (("width", width), ("hops", hops), ("memory_size", memory_size)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}")
+        check_sizes(width=width, hops=hops, memory_size=memory_size)
         if tying not in ("adjacent", "layer_wise"):
             raise ValueError(f'tying must be "adjacent" or "layer_wise". Received: tying={tying!r}')
         if not 0 <= noise < 1:
             raise ValueError(f"noise must be in [0, 1). Received: noise={noise!r}")
         self.vocabulary_size = vocabulary_size
-        self.width = width
         self.hops = hops
         self.tying = tying
-        self.encoding = encoding
         self.memory_size = memory_size
         self.noise = noise
         self.pad_id = pad_id
@@ -101,7 +99,7 @@ class MemoryNetwork(keras.Model):
         def encoder(name):
             return SentenceEncoder(vocabulary_size, width, encoding, pad_id, dtype=dtype, name=name)
 
-        def normal():  # one of its own for each: an initializer draws the same numbers every time
+        def normal():  # a new one for each weight: an initializer draws the same numbers every time
             return keras.initializers.RandomNormal(stddev=0.1)
 
         count = hops + 1 if adjacent else 2
@@ -120,13 +118,13 @@ class MemoryNetwork(keras.Model):
 
     @property
     def linear(self):
-        """The weight that says whether hops leave out the softmax, 1 or 0; see `MemoryHop`."""
+        """The weight that is 1 while hops leave out the softmax, else 0; see `MemoryHop`."""
         return self.hop.linear
 
     def read(self, story, question, training=None):
         """Logits `(B, V)`, and the attention weights of each hop over the sentences, `(B, K, S)`.
 
-        The weights of a hop sum to 1 with those of the empty places, which are left out.
+        The weights of a hop sum to less than 1: those of empty places are left out.
         """
         story = ops.convert_to_tensor(story)
         times = self.times_of(story, training)  # (B, S)
@@ -171,21 +169,8 @@ class MemoryNetwork(keras.Model):
         return logits
 
     def build(self, input_shape=None):
-        """Makes all weights; the sizes are known without data."""
+        """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 1, 1), dtype="int32"), ops.zeros((1, 1), dtype="int32")))
 
     def compute_output_shape(self, input_shape):
         return (input_shape[1][0], self.vocabulary_size)
-
-    def get_config(self):
-        own = {
-            "vocabulary_size": self.vocabulary_size,
-            "width": self.width,
-            "hops": self.hops,
-            "tying": self.tying,
-            "encoding": self.encoding,
-            "memory_size": self.memory_size,
-            "noise": self.noise,
-            "pad_id": self.pad_id,
-        }
-        return {**super().get_config(), **own}

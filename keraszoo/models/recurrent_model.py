@@ -1,4 +1,4 @@
-"""What the recurrent translation models share: embeddings, dropout and the output matrix."""
+"""What the recurrent translation models share: embeddings, dropout, the output matrix, and stepping."""
 
 import math
 
@@ -15,74 +15,87 @@ OPTIONAL_SIZES = "decoder_units", "attention_units", "readout_dim"
 
 
 class RecurrentModel(TranslationModel):
-    """Base of the recurrent models: words in, and from a readout to the logits.
+    """Base of the recurrent models: from words to embeddings, and from a readout to the logits.
 
         x_j = E[j]                               or sqrt(D) E[j], E of width D
         p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_kernel`, or the target embedding if tied
 
+    What `encode` returns has `"first"`, what a decoder starts from: tensors `(B, ...)`, nested.
+
     Args:
         source_vocabulary_size: number of source ids.
-        target_vocabulary_size: number of target ids; `None`: as the source.
+        target_vocabulary_size: V, number of target ids; `None`: as the source.
+        embedding_dim: D, width of the embeddings of both sides.
+        dropout: share dropped in training, of embeddings, readouts and inputs between layers.
+        scale_embeddings: multiply embeddings, drawn from N(0, 1/D), by sqrt(D), as the Transformer does: Adam
+            then needs fewer steps than from Keras' +-0.05.
+        share_embeddings: one embedding for source and target, which needs one joint vocabulary.
+        tie_output: use the target embedding as W_o, which needs a readout of width `embedding_dim`.
         source_pad_id: id of padding in the source.
-        sizes: all other arguments of the model, for its configuration; of them `embedding_dim`, `dropout` (on
-            embeddings and readout), `scale_embeddings` (the sqrt(D), with E drawn from N(0, 1/D)),
-            `share_embeddings` (one embedding for source and target, which wants one joint vocabulary) and
-            `tie_output` (the target embedding is W_o) are used here.
-        readout_dim: width of the readout; with `tie_output` it is `embedding_dim`.
 
     Raises:
-        ValueError: if a size is not a positive integer, shared embeddings meet two vocabulary sizes, or a
-            tied output another width.
+        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings get two
+            vocabulary sizes, or a tied output another width.
     """
 
     def __init__(
-        self, source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
+        self,
+        readout_width,
+        /,
+        source_vocabulary_size,
+        target_vocabulary_size,
+        embedding_dim,
+        dropout=0.0,
+        scale_embeddings=True,
+        share_embeddings=False,
+        tie_output=False,
+        **kwargs,
     ):
-        target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
-        super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
-        check_sizes(**{name: sizes[name] for name in SIZES if name in sizes})
-        check_optional_sizes(**{name: sizes[name] for name in OPTIONAL_SIZES if name in sizes})
-        check_sizes(readout_dim=readout_dim)
-        width, share, tie = sizes["embedding_dim"], sizes["share_embeddings"], sizes.get("tie_output", False)
-        if share and source_vocabulary_size != target_vocabulary_size:
+        super().__init__(source_vocabulary_size, target_vocabulary_size, **kwargs)
+        check_sizes(**{name: self.arguments[name] for name in SIZES if name in self.arguments})
+        check_optional_sizes(**{name: self.arguments.get(name) for name in OPTIONAL_SIZES})
+        check_sizes(readout_dim=readout_width)
+        target_vocabulary_size = self.target_vocabulary_size
+        if share_embeddings and source_vocabulary_size != target_vocabulary_size:
             raise ValueError(
-                "share_embeddings wants one joint vocabulary. Received: "
+                "share_embeddings needs one joint vocabulary. Received: "
                 f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
             )
-        if tie and readout_dim != width:
+        if tie_output and readout_width != embedding_dim:
             raise ValueError(
-                "tie_output wants a readout as wide as the embeddings. Received: "
-                f"a readout of {readout_dim}, embedding_dim={width}"
+                "tie_output needs a readout as wide as the embeddings. Received: "
+                f"a readout of {readout_width}, embedding_dim={embedding_dim}"
             )
-        self.sizes = sizes
         dtype = self.dtype_policy
         self.embedding_scale, initializer = 1.0, "uniform"
-        if sizes["scale_embeddings"]:
-            self.embedding_scale = math.sqrt(width)
-            initializer = keras.initializers.RandomNormal(stddev=width**-0.5)
+        if scale_embeddings:
+            self.embedding_scale = math.sqrt(embedding_dim)
+            initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
 
         def embedding(size, name):
-            return keras.layers.Embedding(size, width, initializer, dtype=dtype, name=name)
+            return keras.layers.Embedding(size, embedding_dim, initializer, dtype=dtype, name=name)
 
         self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
         self.source_embedding = (
-            self.target_embedding if share else embedding(source_vocabulary_size, "source_embedding")
+            self.target_embedding
+            if share_embeddings
+            else embedding(source_vocabulary_size, "source_embedding")
         )
-        self.embedding_dropout = Dropout(sizes["dropout"], dtype=dtype, name="embedding_dropout")
-        self.readout_dropout = Dropout(sizes["dropout"], dtype=dtype, name="readout_dropout")
+        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        self.readout_dropout = Dropout(dropout, dtype=dtype, name="readout_dropout")
         self.output_bias = self.add_weight(
             name="output_bias", shape=(target_vocabulary_size,), initializer="zeros"
         )
         self.output_kernel = None
-        if not tie:
+        if not tie_output:
             self.output_kernel = self.add_weight(
                 name="output_kernel",
-                shape=(readout_dim, target_vocabulary_size),
+                shape=(readout_width, target_vocabulary_size),
                 initializer="glorot_uniform",
             )
 
     def embed(self, embedding, words, training=None):
-        """Embeddings of words: int `(...)` to `(..., E)`, some dropped in training."""
+        """Embeddings of words: int `(...)` to `(..., D)`, some dropped in training."""
         return self.embedding_dropout(self.embedding_scale * embedding(words), training=training)
 
     def logits(self, readout, training=None):
@@ -93,37 +106,60 @@ class RecurrentModel(TranslationModel):
             kernel = ops.transpose(ops.cast(self.target_embedding.embeddings, readout.dtype))
         return linear(readout, kernel, self.output_bias)
 
-    def get_config(self):
-        return {**super().get_config(), **self.sizes}
+    def initial_state(self, memory, beam_width=1, length=None):
+        first = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["first"])
+        return {
+            "memory": {"memory_mask": memory["memory_mask"]},
+            "position": ops.zeros((), dtype="int32"),
+            "recurrent": first,
+        }
 
 
-def attending_state(memory, prepared, recurrent):
-    """The state of a search whose steps attend to a memory.
+class AttendingModel(RecurrentModel):
+    """Base of the recurrent models that attend.
 
-    Args:
-        memory: what `encode` returned.
-        prepared: `(keys, values)` of it, B sentences.
-        recurrent: the state of the decoder, tensors `(N, ...)`, nested.
-
-    Returns:
-        A dict as `TranslationModel` has it.
+    A subclass makes `decoder`, an `AttentionDecoder` or `LuongDecoder`, and writes `encode` and `read`.
     """
-    keys, values = prepared
-    mask = memory["memory_mask"]
-    rows = ops.shape(keras.tree.flatten(recurrent)[0])[0]
-    return {
-        "memory": {"memory_mask": mask, "keys": keys, "values": values},
-        "position": ops.zeros((), dtype="int32"),
-        "recurrent": recurrent,
-        "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
-    }
 
+    def read(self, outputs, embedded, before, training=None):
+        """Logits from what the decoder returned.
 
-def attended(state, recurrent, attention_weights):
-    """The state after one more step."""
-    return {
-        **state,
-        "position": state["position"] + 1,
-        "recurrent": recurrent,
-        "attention_weights": ops.cast(attention_weights, "float32"),
-    }
+        Args:
+            outputs: the decoder's, `(B, T, ...)`, or `(N, ...)` for one step.
+            embedded: the embedded words, `(B, T, D)` or `(N, D)`.
+            before: the decoder's state before the first of these positions.
+        """
+        raise TypeError(f"{type(self).__name__} is abstract: a model supplies read.")
+
+    def decode(self, memory, target_in, training=None):
+        embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, D)
+        first, mask = memory["first"], memory["memory_mask"]
+        outputs, weights = self.decoder(
+            embedded, memory["memory"], first, memory_mask=mask, training=training
+        )
+        return self.read(outputs, embedded, self.decoder.initial_state(first), training), weights
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        state, mask = super().initial_state(memory, beam_width, length), memory["memory_mask"]
+        keys, values = self.decoder.prepare(memory["memory"])
+        rows = ops.shape(mask)[0] * beam_width
+        return {
+            **state,
+            "memory": {"memory_mask": mask, "keys": keys, "values": values},
+            "recurrent": self.decoder.initial_state(state["recurrent"]),
+            "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
+        }
+
+    def step(self, tokens, state):
+        memory, before = state["memory"], state["recurrent"]
+        prepared = memory["keys"], memory["values"]
+        embedded = self.embed(self.target_embedding, tokens)  # (N, D)
+        outputs, weights, after = self.decoder.step(
+            embedded, before, prepared, state["position"], memory["memory_mask"]
+        )
+        return self.read(outputs, embedded, before), {
+            **state,
+            "position": state["position"] + 1,
+            "recurrent": after,
+            "attention_weights": ops.cast(weights, "float32"),
+        }

@@ -1,4 +1,4 @@
-"""The recurrent tagger: vectors, characters and casing, read in both directions, under a CRF."""
+"""The recurrent tagger: vectors, characters and casing, a bidirectional recurrent net, and a CRF."""
 
 import keras
 from keras import ops
@@ -13,37 +13,38 @@ from keraszoo.models.tagging_model import TaggingModel
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class RecurrentTagger(TaggingModel):
-    """The tagger of Huang et al. (2015), Ma and Hovy, Lample et al. (both 2016), by the parts one chooses.
+    """The taggers of Huang et al. (2015), Ma and Hovy (2016) and Lample et al. (2016).
 
         x_j = [word vector ; characters ; casing]
         h_j = [h->_j ; h<-_j]                                       `recurrent`, layers of LSTMs or GRUs
-        a_j = h_j + MultiHead(LayerNorm(h))_j                       `attention`, if there are heads
+        a_j = h_j + MultiHead(LayerNorm(h))_j                       `attention`, with `attention_heads`
         e_j = W a_j + b                                             `scores`
         p(y | x) ~ exp(s(x, y))                                     `CRF`, or a softmax at every position
 
-    `word_dropout` shows training some of the words as unknown, so that the spelling is learned.
+    `word_dropout` replaces some words by the unknown word in training, so that the model learns from
+    spellings.
 
-    Presets: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of 100,
-    character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters, less
-    dropout and a quarter of the words shown as unknown), `plain` (a GRU in one direction) and `tiny`.
+    Configurations: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of
+    100, character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters,
+    less dropout and a `word_dropout` of a quarter), `plain` (a GRU in one direction) and `tiny`.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, which has further ones by name.
+        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
+            name.
         units: of each layer and direction.
         num_layers: how many recurrent layers.
         cell: a kind of `RecurrentCell`.
         bidirectional: read the sentence in both directions.
-        attention_heads: heads of the self-attention over the states, whose width is a multiple of them; 0:
-            none.
-        dropout: share dropped in training: of the inputs of each recurrent layer and of the last one's
-            outputs, and of the embeddings of characters.
+        attention_heads: heads of the self-attention over the states, a divisor of their width; 0: none.
+        dropout: share dropped in training, of the inputs of each recurrent layer, of the outputs of the last
+            one, and of the embeddings of characters.
 
     Call arguments:
         features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
 
     Returns:
-        Scores `(B, T, K)`. With `attention_heads`, `tag` gives as attention weights how much each word is
-        looked at, the mean over heads and words.
+        Scores `(B, T, K)`. With `attention_heads`, the attention weights that `tag` returns are the mean over
+        heads and querying words.
 
     Raises:
         ValueError: if `cell` is unknown, the heads do not divide the width, or a feature is missing.
@@ -59,7 +60,7 @@ class RecurrentTagger(TaggingModel):
     https://arxiv.org/abs/1603.01354.
     """
 
-    presets = {
+    configurations = {
         "ma_hovy": {"units": 200, "dropout": 0.5, "characters": "cnn", "crf": True},
         "lample": {
             "units": 100,
@@ -104,14 +105,6 @@ class RecurrentTagger(TaggingModel):
                 f"Received: {width}, attention_heads={attention_heads}"
             )
         self.attends = attention_heads > 0
-        self.sizes = {
-            **self.sizes,
-            "units": units,
-            "num_layers": num_layers,
-            "cell": cell,
-            "bidirectional": bidirectional,
-            "attention_heads": attention_heads,
-        }
         dtype = self.dtype_policy
         recurrent = BidirectionalEncoder if bidirectional else RecurrentStack
         self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")

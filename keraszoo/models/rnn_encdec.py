@@ -24,18 +24,17 @@ class RNNEncDec(RecurrentModel):
         s_t = [max(s'_{t,2k-1}, s'_{t,2k})]_k               maxout of pairs
         p(y_t) ~ exp(G s_t)                                 `output_kernel`, or the target embedding if tied
 
-    The equations are those of the paper's appendix: the reset gate of the encoder stands before the recurrent
-    product, that of the decoder after it, around the summary too. With `cell="gru_reset_after"` it stands
-    after it in both; an LSTM or plain tanh gets C c added to its U h'.
+    The equations are those of the paper's appendix: the reset gate of the encoder is applied before the
+    recurrent product, that of the decoder after it and to the summary too. With `cell="gru_reset_after"` it
+    is applied after the product in both; an LSTM or plain tanh adds C c to its U h'.
 
-    There is no attention: everything that the decoder knows of the source is c, whatever the sentence's
-    length.
+    There is no attention: the decoder sees the source only through c, however long the sentence is.
 
-    Departures, each of which can be switched off: dropout (the paper has none) and scaled embeddings
-    (`scale_embeddings`); the preset `paper` has neither. Others: biases; the output matrix G is one, not a
-    product of two; y_0 is the embedding of `<s>`, not zero.
+    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
+    `paper` has neither. Other departures: biases; the output matrix G is one matrix, not a product of two;
+    y_0 is the embedding of `<s>`, not zero.
 
-    Presets: `paper` (1000 units, 100-d embeddings, maxout of 500); `small` and `tiny` for small data.
+    Configurations: `paper` (1000 units, 100-d embeddings, maxout of 500); `small` and `tiny` for small data.
 
     Shapes: B batch, S source, T target, U `units`, V target vocabulary.
 
@@ -46,19 +45,10 @@ class RNNEncDec(RecurrentModel):
         units: U, of encoder, summary and decoder.
         readout_dim: width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`.
-        dropout: on embeddings and on the readout.
-        scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
-            Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
-        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as G, which wants `readout_dim` to be `embedding_dim`.
-        source_pad_id: id of padding in the source.
+        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
+            `RecurrentModel`.
 
-    Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
-
-    Returns:
-        Logits `(B, T, V)`.
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
         ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
@@ -76,7 +66,7 @@ class RNNEncDec(RecurrentModel):
     """
 
     attends = False
-    presets = {
+    configurations = {
         "paper": {"embedding_dim": 100, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
         "small": {
             "embedding_dim": 256,
@@ -96,27 +86,10 @@ class RNNEncDec(RecurrentModel):
         units=1000,
         readout_dim=None,
         cell="gru",
-        dropout=0.0,
-        scale_embeddings=True,
-        share_embeddings=False,
-        tie_output=False,
-        source_pad_id=0,
         **kwargs,
     ):
-        sizes = {
-            "embedding_dim": embedding_dim,
-            "units": units,
-            "readout_dim": readout_dim,
-            "cell": cell,
-            "dropout": dropout,
-            "scale_embeddings": scale_embeddings,
-            "share_embeddings": share_embeddings,
-            "tie_output": tie_output,
-        }
-        readout_dim = readout_dim or (embedding_dim if tie_output else units // 2)
-        super().__init__(
-            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
-        )
+        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units // 2)
+        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
         dtype, dense = self.dtype_policy, keras.layers.Dense
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
         self.summary = dense(units, activation="tanh", dtype=dtype, name="summary")
@@ -132,43 +105,36 @@ class RNNEncDec(RecurrentModel):
         mask = self.memory_mask(source)
         x = self.embed(self.source_embedding, source, training)  # (B, S, E)
         _, state = self.encoder(x, inputs_mask=mask)
-        return {"memory": self.summary(state[0][0]), "memory_mask": mask}
+        return {"memory_mask": mask, "first": self.summary(state[0][0])}
 
-    def _heard(self, summary):
-        """What decoder and readout hear of the summary at every step: `(B, G U)` and `(B, 2 l)`."""
-        return linear(summary, self.C), self.readout_summary(summary)
+    def _start(self, summary):
+        """What every step adds to U h' and to the readout, `(B, G U)` and `(B, 2 l)`; and h'_0."""
+        start = self.decoder.first_state(self.initial(summary))
+        return linear(summary, self.C), self.readout_summary(summary), start
 
     def decode(self, memory, target_in, training=None):
-        summary = memory["memory"]  # (B, U)
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        beside, read = self._heard(summary)
+        added, readout, start = self._start(memory["first"])
 
         def step(projected, state):
-            after = self.decoder.advance(projected, state, beside)
+            after = self.decoder.advance(projected, state, added)
             return after[0], after
 
-        start = self.decoder.first_state(self.initial(summary))
         hidden, _ = over_time(step, self.decoder.project(embedded), start)  # (B, T, U)
-        return self._read(hidden, embedded, read[:, None], training), None
+        return self._read(hidden, embedded, readout[:, None], training), None
 
-    def _read(self, hidden, embedded, read, training=None):
-        readout = self.readout(ops.concatenate([hidden, embedded], axis=-1)) + read  # (..., 2 l)
+    def _read(self, hidden, embedded, added, training=None):
+        readout = self.readout(ops.concatenate([hidden, embedded], axis=-1)) + added  # (..., 2 l)
         return self.logits(maxout(readout), training)
 
     def initial_state(self, memory, beam_width=1, length=None):
-        summary = ops.repeat(memory["memory"], beam_width, axis=0)  # (N, U)
-        beside, read = self._heard(summary)
-        return {
-            "memory": {"memory_mask": memory["memory_mask"]},
-            "position": ops.zeros((), dtype="int32"),
-            "beside": beside,
-            "read": read,
-            "recurrent": self.decoder.first_state(self.initial(summary)),
-        }
+        state = super().initial_state(memory, beam_width, length)
+        added, readout, start = self._start(state["recurrent"])
+        return {**state, "added": added, "readout": readout, "recurrent": start}
 
     def step(self, tokens, state):
         embedded = self.embed(self.target_embedding, tokens)  # (N, E)
         projected = self.decoder.project(embedded)
-        recurrent = self.decoder.advance(projected, state["recurrent"], state["beside"])
-        logits = self._read(recurrent[0], embedded, state["read"])
+        recurrent = self.decoder.advance(projected, state["recurrent"], state["added"])
+        logits = self._read(recurrent[0], embedded, state["readout"])
         return logits, {**state, "position": state["position"] + 1, "recurrent": recurrent}

@@ -7,12 +7,12 @@ from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.linear import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
-from keraszoo.models.searching_model import SearchingModel
+from keraszoo.models.recurrent_model import AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RNNSearch(SearchingModel):
-    """A bidirectional encoder and a decoder that searches the source for what the next word needs.
+class RNNSearch(AttendingModel):
+    """A bidirectional encoder, and a decoder that attends to the source before each word.
 
         h_j = [h->_j ; h<-_j]                                       annotations                   (A.2.1)
         s_0 = tanh(W_s h<-_1)                                       `initial`                     (A.2.2)
@@ -22,12 +22,12 @@ class RNNSearch(SearchingModel):
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
         p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
 
-    Departures, each of which can be switched off: dropout on embeddings and readout (the paper has none), and
-    scaled embeddings (`scale_embeddings`; the preset `paper` has neither). Others: biases in the recurrences,
-    the initial state, the readout and the output.
+    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
+    `paper` has neither. Other departures: biases in the recurrences, the initial state, the readout and the
+    output.
 
-    Presets: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for small
-    data.
+    Configurations: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for
+    small data.
 
     Shapes: B batch, S source, T target, U `units`, V target vocabulary.
 
@@ -41,19 +41,10 @@ class RNNSearch(SearchingModel):
         readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
-        dropout: on embeddings, between encoder layers and on the readout.
-        scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
-            Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
-        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        tie_output: use the target embedding as W_o, which wants `readout_dim` to be `embedding_dim`.
-        source_pad_id: id of padding in the source.
+        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
+            `RecurrentModel`.
 
-    Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
-
-    Returns:
-        Logits `(B, T, V)`.
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
         ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
@@ -70,7 +61,7 @@ class RNNSearch(SearchingModel):
     2015, https://arxiv.org/abs/1409.0473.
     """
 
-    presets = {
+    configurations = {
         "paper": {"embedding_dim": 620, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
         "small": {
             "embedding_dim": 256,
@@ -93,32 +84,12 @@ class RNNSearch(SearchingModel):
         readout_dim=None,
         cell="gru",
         encoder_layers=1,
-        dropout=0.0,
-        scale_embeddings=True,
-        share_embeddings=False,
-        tie_output=False,
-        source_pad_id=0,
         **kwargs,
     ):
-        sizes = {
-            "embedding_dim": embedding_dim,
-            "units": units,
-            "decoder_units": decoder_units,
-            "attention_units": attention_units,
-            "readout_dim": readout_dim,
-            "cell": cell,
-            "encoder_layers": encoder_layers,
-            "dropout": dropout,
-            "scale_embeddings": scale_embeddings,
-            "share_embeddings": share_embeddings,
-            "tie_output": tie_output,
-        }
         decoder_units = decoder_units or units
-        readout_dim = readout_dim or (embedding_dim if tie_output else decoder_units // 2)
-        super().__init__(
-            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
-        )
-        dtype = self.dtype_policy
+        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else decoder_units // 2)
+        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        dtype, dropout = self.dtype_policy, self.arguments["dropout"]
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
         self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
         attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")
@@ -131,6 +102,10 @@ class RNNSearch(SearchingModel):
         annotations, first_backward = self.encoder(x, inputs_mask=mask, training=training)
         return {"memory": annotations, "memory_mask": mask, "first": self.initial(first_backward)}
 
-    def read(self, queries, states, embedded, contexts, training=None):
+    def read(self, outputs, embedded, before, training=None):
+        states, contexts = ops.split(outputs, [self.decoder.units], axis=-1)  # (..., U), (..., D)
+        queries = before[0]
+        if len(states.shape) == 3:  # all positions: s_{i-1} is the state one position earlier
+            queries = ops.concatenate([queries[:, None], states[:, :-1]], axis=1)
         readout = self.readout(ops.concatenate([queries, embedded, contexts], axis=-1))  # (..., 2 l)
         return self.logits(maxout(readout), training)

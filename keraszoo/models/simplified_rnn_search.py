@@ -1,4 +1,4 @@
-"""Attention at its plainest: RNNsearch with tanh recurrences and nothing that could be left out."""
+"""RNNsearch in its simplest form: tanh recurrences and one direction."""
 
 import keras
 from keras import ops
@@ -6,12 +6,12 @@ from keras import ops
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.searching_model import SearchingModel
+from keraszoo.models.recurrent_model import AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class SimplifiedRNNSearch(SearchingModel):
-    """The search for what the next word needs, on two plain recurrent nets: RNNsearch as one would teach it.
+class SimplifiedRNNSearch(AttendingModel):
+    """Two plain recurrent nets with attention between them: RNNsearch as one would teach it.
 
         h_j = tanh(W_h x_j + U_h h_{j-1})                        `encoder`, j = 1, ..., T_x
         s_0 = h_{T_x}
@@ -20,11 +20,11 @@ class SimplifiedRNNSearch(SearchingModel):
         s_t = tanh(W_s y_{t-1} + U_s s_{t-1} + C_s c_t)          `decoder`
         y_t = softmax(W_y y_{t-1} + U_y s_t + C_y c_t)           `output_kernel`: W_y over U_y over C_y
 
-    with x_j and y_{t-1} embeddings. Beside `RNNSearch` there are no gates, no second direction, no net for
-    s_0 and no maxout: every matrix of the equations is there once, and nothing else but biases, dropout and
-    the scale of the embeddings. The output matrix is thereby the largest part: (E + 2 U) V.
+    with x_j and y_{t-1} embeddings. Unlike `RNNSearch` it has no gates, no second direction, no net for s_0
+    and no maxout: each matrix of the equations, biases, dropout and the scale of the embeddings are all there
+    is. The output matrix is the largest part: (E + 2 U) V.
 
-    Presets: `small` and `tiny` for small data; there is no paper of it.
+    Configurations: `small` and `tiny` for small data; there is no paper.
 
     Shapes: B batch, S source, T target, E `embedding_dim`, U `units`, V target vocabulary.
 
@@ -35,18 +35,10 @@ class SimplifiedRNNSearch(SearchingModel):
         units: U, of both nets.
         attention_units: width of the hidden layer of the score; `None`: U.
         cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
-        dropout: on embeddings and on what the output matrix reads.
-        scale_embeddings: multiply embeddings, drawn from N(0, 1/E), by sqrt(E), as the Transformer does:
-            Adam needs fewer steps then than from Keras' +-0.05 (RESULTS.md).
-        share_embeddings: one embedding for source and target, which wants one joint vocabulary.
-        source_pad_id: id of padding in the source.
+        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
+            `RecurrentModel`.
 
-    Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
-
-    Returns:
-        Logits `(B, T, V)`.
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
         ValueError: if `cell` is unknown, a size is not a positive integer, or shared embeddings meet two
@@ -63,7 +55,7 @@ class SimplifiedRNNSearch(SearchingModel):
     2015, https://arxiv.org/abs/1409.0473, of which it is a simplification.
     """
 
-    presets = {
+    configurations = {
         "small": {"embedding_dim": 128, "units": 192, "dropout": 0.2, "share_embeddings": True},
         "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
     }
@@ -76,24 +68,10 @@ class SimplifiedRNNSearch(SearchingModel):
         units=192,
         attention_units=None,
         cell="rnn",
-        dropout=0.0,
-        scale_embeddings=True,
-        share_embeddings=False,
-        source_pad_id=0,
         **kwargs,
     ):
-        sizes = {
-            "embedding_dim": embedding_dim,
-            "units": units,
-            "attention_units": attention_units,
-            "cell": cell,
-            "dropout": dropout,
-            "scale_embeddings": scale_embeddings,
-            "share_embeddings": share_embeddings,
-        }
-        readout_dim = embedding_dim + 2 * units
         super().__init__(
-            source_vocabulary_size, target_vocabulary_size, source_pad_id, sizes, readout_dim, **kwargs
+            embedding_dim + 2 * units, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs
         )
         dtype = self.dtype_policy
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
@@ -106,5 +84,5 @@ class SimplifiedRNNSearch(SearchingModel):
         annotations, state = self.encoder(x, inputs_mask=mask)
         return {"memory": annotations, "memory_mask": mask, "first": state[0][0]}
 
-    def read(self, queries, states, embedded, contexts, training=None):
-        return self.logits(ops.concatenate([embedded, states, contexts], axis=-1), training)
+    def read(self, outputs, embedded, before, training=None):
+        return self.logits(ops.concatenate([embedded, outputs], axis=-1), training)

@@ -1,4 +1,4 @@
-"""The contract of a tagger: features of words in, scores of tags out, and tags read from them."""
+"""The contract of a tagger: from features of words to scores of tags, and from these to tags."""
 
 import keras
 from keras import ops
@@ -6,32 +6,31 @@ from keras import ops
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
 from keraszoo.layers.masking import at_least_float32
-from keraszoo.models.presets import Presets
+from keraszoo.models.configured_model import ConfiguredModel
 
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
 
 
-class TaggingModel(Presets, keras.Model):
-    """Base of the taggers: it turns features into the vectors of words, and scores into tags and a loss.
+class TaggingModel(ConfiguredModel):
+    """Base of the taggers: turns features into vectors of words, and scores into tags and a loss.
 
         scores = model(features)                                     # (B, T, K): logits, or a CRF's emissions
         tags, probabilities, attention_weights = model.tag(features)
 
-    A word is its frozen vector, beside it what `CharacterEncoder` makes of its spelling and an embedding of
-    its casing where the model is to have them. A subclass writes `read(features, training)`, from these to
-    the scores.
+    A word is represented by its frozen vector and, as options, by the output of a `CharacterEncoder` and an
+    embedding of its casing. A subclass writes `read(features, training)`, which returns the scores.
 
     Without a loss, as in `model.compile(optimizer)`, training minimises
 
         -sum_{b,t} w_bt log softmax(scores_bt)[y_bt]        or, with a CRF,        -sum_b w_b log p(y_b | x_b)
 
-    where w_b is the mean weight of a sentence's words. It is a sum: with the weights 1 / (words of the whole
-    batch), as `sample_weight`, it is the mean over words, and stock `fit` under `MirroredStrategy` makes the
-    update that one device makes. Without `sample_weight` these are the weights, with the words that
-    one device sees. Padding has none, whatever is given.
+    where w_bt are the sample weights and w_b is the mean weight of the words of a sentence. It is a sum: with
+    the weights 1 / (words of the whole batch) it is the mean over words, and stock `fit` under
+    `MirroredStrategy` makes the update of one device. Without `sample_weight` these are the weights, by the
+    words on each device. Padding has weight 0.
 
-    With `allowed` the tags of `tag` always obey the scheme: a model without a CRF is decoded by Viterbi too,
-    with transitions that cost nothing.
+    With `allowed` the tags of `tag` always obey the scheme. A model without a CRF then decodes by Viterbi
+    with transitions of 0.
 
     Shapes: B batch, T words, C characters, K `num_tags`, V `vocabulary_size`.
 
@@ -39,23 +38,22 @@ class TaggingModel(Presets, keras.Model):
         num_tags: K; padding is no tag.
         vocabulary_size: V, rows of the table of vectors, 0 (padding) and 1 (unknown) included.
         vector_width: width of the word vectors.
-        train_vectors: train the table with the rest; else it is frozen.
-        word_dropout: share of the words that training shows as unknown.
-        characters: `None`, `"cnn"` or `"lstm"`: what encodes the spelling.
+        train_vectors: whether the table is trained.
+        word_dropout: share of the words that are replaced by the unknown word in training.
+        characters: `None`, `"cnn"` or `"lstm"`: the encoder of the spelling.
         character_vocabulary_size: number of character ids, 0 (padding) included; for `characters`.
         character_dim: width of the embeddings of characters.
         character_units: filters, or units of each direction, of the character encoder.
         character_window: characters that a filter sees, an odd number.
         casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
         casing_dim: width of the embedding of the casing; 0: none.
-        dropout: share dropped in training; a subclass says of what. Here it drops embeddings of characters.
+        dropout: share dropped in training, of the embeddings of characters and of what a subclass documents.
         crf: put a `CRF` on the scores.
-        allowed, constrain: of the `CRF`, and without one of decoding.
+        allowed, constrain: as for `CRF`; without a CRF they hold for decoding.
 
     Attributes:
-        features: names of the features that the model reads; others may be there.
+        features: names of the features that the model reads; it ignores others.
         attends: whether `tag` gives attention weights.
-        presets: dict of named sizes.
     """
 
     attends = False
@@ -81,34 +79,16 @@ class TaggingModel(Presets, keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        wanted = {"character_vocabulary_size": characters, "casing_size": casing_dim}
-        given = {"character_vocabulary_size": character_vocabulary_size, "casing_size": casing_size}
-        for name, use in wanted.items():
-            if use and not given[name]:
-                raise ValueError(f"{name} must be given where it is used. Received: {name}={given[name]!r}")
+        for name, used in (("character_vocabulary_size", characters), ("casing_size", casing_dim)):
+            size = self.arguments[name]
+            if used and not size:
+                raise ValueError(f"{name} must be given where it is used. Received: {name}={size!r}")
         if not 0 <= word_dropout < 1:
             raise ValueError(f"word_dropout must be in [0, 1). Received: word_dropout={word_dropout!r}")
         self.num_tags = num_tags
         self.vocabulary_size = vocabulary_size
         self.word_dropout = word_dropout
         self.crf = crf
-        self.sizes = {
-            "num_tags": num_tags,
-            "vocabulary_size": vocabulary_size,
-            "vector_width": vector_width,
-            "train_vectors": train_vectors,
-            "word_dropout": word_dropout,
-            "characters": characters,
-            "character_vocabulary_size": character_vocabulary_size,
-            "character_dim": character_dim,
-            "character_units": character_units,
-            "character_window": character_window,
-            "casing_size": casing_size,
-            "casing_dim": casing_dim,
-            "dropout": dropout,
-            "crf": crf,
-            "constrain": constrain,
-        }
         dtype, embedding = self.dtype_policy, keras.layers.Embedding
         full = at_least_float32(dtype.compute_dtype)  # no half precision: scores
         self.vectors = embedding(
@@ -129,7 +109,7 @@ class TaggingModel(Presets, keras.Model):
         if casing_dim:
             self.casing = embedding(casing_size, casing_dim, dtype=dtype, name="casing")
         if crf or allowed is not None:
-            # With transitions of zero that stay so, a CRF is a softmax at every word that knows the scheme.
+            # With frozen transitions of zero, a CRF is a softmax at every word that obeys the scheme.
             self.chain = CRF(num_tags, allowed, constrain, trainable=crf, dtype=full, name="crf")
         self.scores = keras.layers.Dense(num_tags, dtype=full, name="scores")
         self.prediction = keras.layers.Softmax(dtype=full, name="prediction")
@@ -142,14 +122,14 @@ class TaggingModel(Presets, keras.Model):
         return ("words", *(name for name, layer in optional.items() if layer is not None))
 
     def set_vectors(self, matrix):
-        """Gives the table its rows.
+        """Sets the rows of the table.
 
         Args:
             matrix: `(V, vector_width)`; or `(V - 2, vector_width)`, the vectors of the words alone: then
-                padding is zero and the unknown word the mean of all.
+                padding is zero and the unknown word is the mean of all.
 
         Raises:
-            ValueError: if it has another shape, or numbers that are not finite; then nothing is taken.
+            ValueError: if it has another shape or is not finite; the table is then unchanged.
         """
         if not self.built:
             self.build()
@@ -168,7 +148,7 @@ class TaggingModel(Presets, keras.Model):
         table.assign(matrix)
 
     def check_features(self, features):
-        """The features that the model reads, as int32 tensors, or an error that names what is missing."""
+        """The features that the model reads, as int32 tensors; raises an error that names missing ones."""
         missing = [name for name in self.features if name not in features]
         if missing:
             raise ValueError(
@@ -182,7 +162,7 @@ class TaggingModel(Presets, keras.Model):
         return ops.not_equal(features["words"], 0)
 
     def represent(self, features, training=None):
-        """What the model knows of each word before it looks at the others: `(B, T, D)`."""
+        """The representation of each word, independent of the other words: `(B, T, D)`."""
         words = features["words"]
         if training and self.word_dropout:
             draws = keras.random.uniform(ops.shape(words), seed=self.word_dropout_seed)
@@ -203,7 +183,7 @@ class TaggingModel(Presets, keras.Model):
         return self.read(self.check_features(features), training=training)[0]
 
     def tag(self, features):
-        """The tags of sentences, how probable they are, and where the model looked.
+        """Tags sentences, with probabilities and attention weights.
 
         Args:
             features: dict of int arrays, as for a call.
@@ -233,7 +213,7 @@ class TaggingModel(Presets, keras.Model):
         return self.chain.decode(scores, mask)[0]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces a softmax's.
+        """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces that of a softmax.
 
         Raises:
             ValueError: if a loss was given to a model with a CRF, which has its own.
@@ -252,7 +232,7 @@ class TaggingModel(Presets, keras.Model):
         return ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
 
     def build(self, input_shape=None):
-        """Makes all weights; the sizes are known without data."""
+        """Makes all weights, whose sizes do not depend on data."""
         shapes = {"words": (1, 2), "characters": (1, 2, 3), "casing": (1, 2)}
         self.call({name: ops.zeros(shapes[name], dtype="int32") for name in self.features})
 
@@ -261,4 +241,4 @@ class TaggingModel(Presets, keras.Model):
 
     def get_config(self):
         allowed = None if self.chain is None else self.chain.get_config()["allowed"]
-        return {**super().get_config(), **self.sizes, "allowed": allowed}
+        return {**super().get_config(), "allowed": allowed}

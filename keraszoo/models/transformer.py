@@ -13,44 +13,40 @@ from keraszoo.models.translation_model import TranslationModel
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Transformer(TranslationModel):
-    """Encoder and decoder of stacked self-attention (figure 1 of the paper).
+    """An encoder and a decoder of stacked self-attention (figure 1 of the paper).
 
-    Source and target words are embedded, multiplied by sqrt(d_model) and given positions; the
-    output matrix before the softmax is the transpose of the target embedding, and by default also of the
-    source embedding ("three-way" tied, section 3.4), which wants one joint vocabulary.
+    Source and target words are embedded, multiplied by sqrt(d_model), and positions are added. The output
+    matrix before the softmax is the transpose of the target embedding, and by default also of the source
+    embedding ("three-way" tied, section 3.4), which needs one joint vocabulary.
 
-    Presets: `base` and `big` are the paper's (63 and 214 M parameters at a vocabulary of 37,000; it states 65
-    and 213), with its residual dropout alone; `small` (3 + 3 layers of 256) and `tiny` (4 + 4 layers of 128)
-    are for small data, with LayerNorm before the sublayers.
+    Configurations: `base` and `big` are the paper's (63 and 214 M parameters at a vocabulary of 37,000; the
+    paper states 65 and 213), with residual dropout only; `small` (3 + 3 layers of 256) and `tiny` (4 + 4
+    layers of 128) are for small data, with LayerNorm before the sublayers.
 
     Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V; `None`: as the source.
-        d_model: D, the width of everything between layers.
+        d_model: D, the width between layers.
         num_layers: N, layers in the encoder and in the decoder.
         num_heads: H.
-        hidden_dim: d_ff, the width inside the feed-forward sublayers.
+        intermediate_dim: d_ff, the width inside the feed-forward sublayers.
         dropout: residual dropout, also on the sums of embeddings and positions.
-        attention_dropout: on attention weights; the paper has none, tensor2tensor does. `None`: as `dropout`.
+        attention_dropout: on attention weights, as in tensor2tensor; the paper has none. `None`: as
+            `dropout`.
         hidden_dropout: inside the feed-forward sublayers; `None`: as `dropout`.
         pre_norm: LayerNorm before each sublayer (and once at the end of a stack) instead of after each sum.
         tie_embeddings: `"all"` (source, target and output share one matrix), `"target"` (target and output
             do).
         use_bias: biases in the attention projections.
-        positions: `"sinusoidal"` (the paper), `"learned"` (a vector for each, for source and target alike),
-            `"rotary"` (self-attention turns its queries and keys) or `"relative"` (it knows distances).
-        max_positions: rows of the table of learned positions; words beyond it share the last.
-        max_distance: largest distance with vectors of its own, of relative positions.
+        positions: `"sinusoidal"` (the paper), `"learned"` (one table for source and target), `"rotary"`
+            (self-attention rotates its queries and keys) or `"relative"` (self-attention uses distances).
+        max_positions: rows of the table of learned positions; words beyond it share the last row.
+        max_distance: largest distance that has vectors of its own, for relative positions.
         source_pad_id: id of padding in the source.
 
-    Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
-
-    Returns:
-        Logits `(B, T, V)`.
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
         ValueError: if `positions` or `tie_embeddings` is unknown, the latter is `"all"` with two vocabulary
@@ -59,19 +55,20 @@ class Transformer(TranslationModel):
     Example:
 
     >>> import numpy as np
-    >>> model = Transformer(11, d_model=8, num_layers=1, num_heads=2, hidden_dim=16)
+    >>> model = Transformer(11, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16)
     >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    presets = {
+    renamed_arguments = {"hidden_dim": "intermediate_dim"}
+    configurations = {
         "base": {
             "d_model": 512,
             "num_layers": 6,
             "num_heads": 8,
-            "hidden_dim": 2048,
+            "intermediate_dim": 2048,
             "dropout": 0.1,
             "attention_dropout": 0.0,
             "hidden_dropout": 0.0,
@@ -80,17 +77,23 @@ class Transformer(TranslationModel):
             "d_model": 1024,
             "num_layers": 6,
             "num_heads": 16,
-            "hidden_dim": 4096,
+            "intermediate_dim": 4096,
             "dropout": 0.3,
             "attention_dropout": 0.0,
             "hidden_dropout": 0.0,
         },
-        "small": {"d_model": 256, "num_layers": 3, "num_heads": 4, "hidden_dim": 1024, "pre_norm": True},
+        "small": {
+            "d_model": 256,
+            "num_layers": 3,
+            "num_heads": 4,
+            "intermediate_dim": 1024,
+            "pre_norm": True,
+        },
         "tiny": {
             "d_model": 128,
             "num_layers": 4,
             "num_heads": 4,
-            "hidden_dim": 256,
+            "intermediate_dim": 256,
             "dropout": 0.3,
             "pre_norm": True,
         },
@@ -103,7 +106,7 @@ class Transformer(TranslationModel):
         d_model=512,
         num_layers=6,
         num_heads=8,
-        hidden_dim=2048,
+        intermediate_dim=2048,
         dropout=0.1,
         attention_dropout=None,
         hidden_dropout=None,
@@ -116,31 +119,18 @@ class Transformer(TranslationModel):
         source_pad_id=0,
         **kwargs,
     ):
-        target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
+        target_vocabulary_size = self.target_vocabulary_size
         if tie_embeddings not in ("all", "target"):
             raise ValueError(f'tie_embeddings must be "all" or "target". Received: {tie_embeddings!r}')
         if tie_embeddings == "all" and source_vocabulary_size != target_vocabulary_size:
             raise ValueError(
-                'tie_embeddings="all" wants one joint vocabulary. Received: '
+                'tie_embeddings="all" needs one joint vocabulary. Received: '
                 f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
             )
-        check_sizes(d_model=d_model, num_heads=num_heads, hidden_dim=hidden_dim)
-        self.sizes = {
-            "d_model": d_model,
-            "num_layers": num_layers,
-            "num_heads": num_heads,
-            "hidden_dim": hidden_dim,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "hidden_dropout": hidden_dropout,
-            "pre_norm": pre_norm,
-            "tie_embeddings": tie_embeddings,
-            "use_bias": use_bias,
-            "positions": positions,
-            "max_positions": max_positions,
-            "max_distance": max_distance,
-        }
+        check_sizes(d_model=d_model, num_heads=num_heads, intermediate_dim=intermediate_dim)
+        self.d_model = d_model
+        self.num_heads = num_heads
         dtype = self.dtype_policy
         self.target_embedding = TiedEmbedding(
             target_vocabulary_size, d_model, dtype=dtype, name="target_embedding"
@@ -154,7 +144,7 @@ class Transformer(TranslationModel):
         self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {
             "num_heads": num_heads,
-            "intermediate_dim": hidden_dim,
+            "intermediate_dim": intermediate_dim,
             "pre_norm": pre_norm,
             "dropout": dropout,
             "attention_dropout": attention_dropout,
@@ -187,10 +177,12 @@ class Transformer(TranslationModel):
     def decode(self, memory, target_in, training=None):
         """The attention weights are those of the last layer, the mean over its heads, as in `step`."""
         x = self.positions(self.target_embedding(target_in))  # (B, T, D)
-        x = self.embedding_dropout(x, training=training)
+        x, weights = self.embedding_dropout(x, training=training), None
         for layer in self.decoder_layers:
             x, weights = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
-        return self._logits(x), ops.mean(ops.cast(weights, "float32"), axis=1)
+        if weights is not None:  # a model without layers embeds words
+            weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, T, S)
+        return self._logits(x), weights
 
     def _logits(self, x):
         return self.target_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))
@@ -198,14 +190,13 @@ class Transformer(TranslationModel):
     def initial_state(self, memory, beam_width=1, length=None):
         """The cache has room for `length` positions; a search lengthens it when it is full.
 
-        `"history"` `(N, L)` says which of the sentence's rows wrote the word that a row has at each position:
-        a row keeps its past by this list when a search gives it another parent, and the cache itself need not
-        move.
+        `"history"` `(N, L)` holds, for each row and position, which row of the sentence wrote that word. When
+        a search gives a row another parent, only its history changes, and the cache does not move.
         """
         layers = [layer.prepare(memory["memory"]) for layer in self.decoder_layers]
         mask = memory["memory_mask"]
         sentences, length = ops.shape(mask)[0], length or 1
-        heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
+        heads, width = self.num_heads, self.d_model // self.num_heads
         empty = ops.zeros((sentences, heads, length, beam_width * width), dtype=self.compute_dtype)
         rows = sentences * beam_width
         numbers = ops.broadcast_to(ops.arange(beam_width, dtype="int32"), (sentences, beam_width))
@@ -229,10 +220,10 @@ class Transformer(TranslationModel):
         seen = ops.reshape(slots, (-1, beam_width, length * beam_width))
 
         here = (ops.arange(length) == position)[:, None]  # (L, 1)
-        heads, width = self.sizes["num_heads"], self.sizes["d_model"] // self.sizes["num_heads"]
+        heads, width = self.num_heads, self.d_model // self.num_heads
 
         def write_to(cache):
-            """The keys (or values) of a position's rows lie side by side, and come out one by one."""
+            """Stores the keys (or values) of all rows of a position side by side; returns them one by one."""
 
             def write(*new):
                 new = [ops.reshape(part, (-1, heads, 1, beam_width * width)) for part in new]
@@ -241,9 +232,9 @@ class Transformer(TranslationModel):
 
             return write
 
-        x = ops.reshape(tokens, (-1, beam_width))  # the rows of a sentence stand where positions do: (B, W)
+        x = ops.reshape(tokens, (-1, beam_width))  # rows of a sentence in place of positions: (B, W)
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
-        if self.sizes["positions"] in ADDED_POSITIONS:
+        if self.arguments["positions"] in ADDED_POSITIONS:
             x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
         places, caches = ops.arange(length * beam_width) // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
@@ -258,6 +249,3 @@ class Transformer(TranslationModel):
             "history": history,
             "attention_weights": ops.reshape(weights, (-1, ops.shape(mask)[1])),
         }
-
-    def get_config(self):
-        return {**super().get_config(), **self.sizes}

@@ -11,28 +11,29 @@ from keraszoo.models.tagging_model import TaggingModel
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class TransformerTagger(TaggingModel):
-    """Words that look at each other through a stack of self-attention, and a score for each tag at each.
+    """A stack of self-attention over the words, and a score for each tag at each word.
 
         x_j = W_in [word vector ; characters ; casing] + b_in + PE(j)       `inputs_map`, `positions`
         h = EncoderLayer^N(x)                                               `encoder_layers`
         e_j = W h_j + b                                                     `scores`
 
-    Trained from nothing on a few thousand sentences it stays behind `RecurrentTagger`, which need not learn
-    what order is; it is here for larger corpora and for comparison.
+    Trained from scratch on a few thousand sentences it scores lower than `RecurrentTagger`; it is meant for
+    larger corpora and for comparison.
 
-    Presets: `small` (2 layers of 256) and `tiny`.
+    Configurations: `small` (2 layers of 256) and `tiny`.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, which has further ones by name.
-        d_model: width of everything between layers.
+        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
+            name.
+        d_model: D, the width between layers.
         num_layers: N.
         num_heads: H.
-        hidden_dim: width inside the feed-forward sublayers.
+        intermediate_dim: width inside the feed-forward sublayers.
         pre_norm: LayerNorm before each sublayer, and once at the end, instead of after each sum.
         positions: `"sinusoidal"`, `"learned"`, `"rotary"` or `"relative"`.
-        max_positions: rows of the table of learned positions; words beyond it share the last.
-        max_distance: largest distance with vectors of its own, of relative positions.
-        dropout: everywhere in the layers, and on their inputs.
+        max_positions: rows of the table of learned positions; words beyond it share the last row.
+        max_distance: largest distance that has vectors of its own, for relative positions.
+        dropout: in the layers and on their inputs.
 
     Call arguments:
         features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
@@ -46,7 +47,7 @@ class TransformerTagger(TaggingModel):
     Example:
 
     >>> import numpy as np
-    >>> sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+    >>> sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 16}
     >>> model = TransformerTagger(num_tags=3, vocabulary_size=9, vector_width=4, **sizes)
     >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
     (1, 3, 3)
@@ -54,9 +55,10 @@ class TransformerTagger(TaggingModel):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    presets = {
-        "small": {"d_model": 256, "num_layers": 2, "num_heads": 4, "hidden_dim": 512, "dropout": 0.2},
-        "tiny": {"d_model": 64, "num_layers": 2, "num_heads": 2, "hidden_dim": 128, "dropout": 0.1},
+    renamed_arguments = {"hidden_dim": "intermediate_dim"}
+    configurations = {
+        "small": {"d_model": 256, "num_layers": 2, "num_heads": 4, "intermediate_dim": 512, "dropout": 0.2},
+        "tiny": {"d_model": 64, "num_layers": 2, "num_heads": 2, "intermediate_dim": 128, "dropout": 0.1},
     }
 
     def __init__(
@@ -67,7 +69,7 @@ class TransformerTagger(TaggingModel):
         d_model=256,
         num_layers=2,
         num_heads=4,
-        hidden_dim=512,
+        intermediate_dim=512,
         pre_norm=True,
         positions="sinusoidal",
         max_positions=1024,
@@ -77,25 +79,14 @@ class TransformerTagger(TaggingModel):
     ):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
         dtype = self.dtype_policy
-        check_sizes(d_model=d_model, num_heads=num_heads, hidden_dim=hidden_dim)
-        self.sizes = {
-            **self.sizes,
-            "d_model": d_model,
-            "num_layers": num_layers,
-            "num_heads": num_heads,
-            "hidden_dim": hidden_dim,
-            "pre_norm": pre_norm,
-            "positions": positions,
-            "max_positions": max_positions,
-            "max_distance": max_distance,
-        }
+        check_sizes(d_model=d_model, num_heads=num_heads, intermediate_dim=intermediate_dim)
         self.inputs_map = keras.layers.Dense(d_model, dtype=dtype, name="inputs_map")
         self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
         self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")
         self.encoder_layers = [
             TransformerEncoderLayer(
                 num_heads,
-                hidden_dim,
+                intermediate_dim,
                 pre_norm=pre_norm,
                 dropout=dropout,
                 rotary=positions == "rotary",

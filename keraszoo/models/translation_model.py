@@ -1,12 +1,12 @@
-"""The contract of a translation model: four methods, and everything else in the project uses nothing else."""
+"""The contract of a translation model: four methods that search, training, export and plots use."""
 
 import keras
 from keras import ops
 
-from keraszoo.models.presets import Presets
+from keraszoo.models.configured_model import ConfiguredModel
 
 
-class TranslationModel(Presets, keras.Model):
+class TranslationModel(ConfiguredModel):
     """Base of the translation models.
 
         memory = model.encode(source)                           # what the decoder reads, a dict
@@ -27,17 +27,17 @@ class TranslationModel(Presets, keras.Model):
       `False`;
     * any other key, of a row: tensors `(N, ...)`.
 
-    `keraszoo.search.state` knows how to pick rows or sentences out of a state and how to lengthen its cache.
-    A search that gives rows new parents picks the tensors of rows alone: memory and cache never move.
+    `keraszoo.search.state` picks rows or sentences out of a state and lengthens its cache. A search that
+    gives rows new parents picks the tensors of rows only: memory and cache never move.
 
     Args:
         source_vocabulary_size: number of source ids.
-        target_vocabulary_size: number of target ids.
-        source_pad_id: id of padding in the source; masked everywhere.
+        target_vocabulary_size: number of target ids; `None`: as the source.
+        source_pad_id: id of padding in the source, which is masked everywhere.
 
     Call arguments:
-        inputs: `(source, target_in)`: int `(B, S)`, its padding masked, and int `(B, T)`, beginning with
-            `<s>`.
+        inputs: `(source, target_in)`: int `(B, S)`, whose padding is masked, and int `(B, T)`, which starts
+            with `<s>`.
         return_attention_weights: also return where each position looked.
 
     Returns:
@@ -45,19 +45,18 @@ class TranslationModel(Presets, keras.Model):
         float32 `(B, T, S)` and those that `step` gives.
 
     Raises:
-        ValueError: if attention weights are asked of a model that does not attend.
+        ValueError: if attention weights are requested from a model that does not attend.
 
     Attributes:
         attends: whether the model has attention weights.
-        presets: dict of named sizes.
     """
 
     attends = True
 
-    def __init__(self, source_vocabulary_size, target_vocabulary_size, source_pad_id=0, **kwargs):
+    def __init__(self, source_vocabulary_size, target_vocabulary_size=None, source_pad_id=0, **kwargs):
         super().__init__(**kwargs)
         self.source_vocabulary_size = source_vocabulary_size
-        self.target_vocabulary_size = target_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         self.source_pad_id = source_pad_id
 
     def memory_mask(self, source):
@@ -65,13 +64,13 @@ class TranslationModel(Presets, keras.Model):
         return ops.not_equal(source, self.source_pad_id)
 
     def encode(self, source, training=None):
-        """What the decoder reads: a dict of tensors `(B, ...)`; `"memory_mask"` is `(B, S)`, `"memory"` is
-        `(B, S, D)` where the decoder attends to it, else what it is given of the source.
+        """What the decoder reads: a dict of tensors `(B, ...)` with `"memory_mask"`, bool `(B, S)`; a decoder
+        that attends reads `"memory"`, `(B, S, D)`.
         """
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies encode.")
 
     def initial_state(self, memory, beam_width=1, length=None):
-        """The state before the first step, with room for `length` positions where the model keeps a cache."""
+        """The state before the first step; a cache, if the model has one, has room for `length` positions."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies initial_state.")
 
     def step(self, tokens, state):
@@ -100,7 +99,7 @@ class TranslationModel(Presets, keras.Model):
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
 
     def build(self, input_shape=None):
-        """Makes all weights; the sizes are known without data."""
+        """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
@@ -110,9 +109,4 @@ class TranslationModel(Presets, keras.Model):
         return (logits, weights) if return_attention_weights else logits
 
     def get_config(self):
-        own = {
-            "source_vocabulary_size": self.source_vocabulary_size,
-            "target_vocabulary_size": self.target_vocabulary_size,
-            "source_pad_id": self.source_pad_id,
-        }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "target_vocabulary_size": self.target_vocabulary_size}

@@ -6,7 +6,6 @@ The class is one of a list, its arguments are plain numbers and words, and befor
 of all of them are compared with those in the weight file: a size of 10^12 costs no memory.
 """
 
-import inspect
 import math
 import threading
 
@@ -42,6 +41,8 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
         raise PresetError(f"{where}: there is no model {_short(kind)}")
     kind = kinds[kind]
     shapes = stored_shapes(directory.file(weights))
+    if isinstance(arguments, dict):  # older versions stored other names
+        arguments = {kind.renamed_arguments.get(name, name): value for name, value in arguments.items()}
     _check_arguments(kind, arguments, len(shapes), where, extra or {})
     arguments = {**arguments, **(extra or {})}
     wanted = _in_own_thread(lambda: _shapes(kind, arguments), where)
@@ -53,7 +54,7 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
 def _check_arguments(kind, arguments, arrays, where, extra):
     if not isinstance(arguments, dict):
         raise PresetError(f"{where}: expected the arguments of {kind.__name__}, got {_short(arguments)}")
-    known = _known_arguments(kind) - set(extra)
+    known = kind.constructor_parameters().keys() - set(extra)
     for name, value in arguments.items():
         if name not in known:  # of Keras' own, such as dtype, none is ever written
             raise PresetError(f"{where}: {kind.__name__} has no argument {_short(name)}")
@@ -64,18 +65,6 @@ def _check_arguments(kind, arguments, arrays, where, extra):
         # Layers are Python objects before they are weights: a million of them would take minutes to make.
         if name.endswith(("layers", "hops")) and isinstance(value, int) and value > arrays:
             raise PresetError(f"{where}: {name} is {value}, but the weight file has {arrays} arrays")
-
-
-def _known_arguments(kind):
-    """Names of the arguments of a class, and of those bases to which it passes on what it does not know."""
-    known = set()
-    for base in kind.__mro__[: kind.__mro__.index(keras.Model)]:
-        if "__init__" in vars(base):
-            parameters = inspect.signature(base.__init__).parameters.values()
-            known.update(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-            if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-                break
-    return known - {"self"}
 
 
 class _Build(keras.Operation):

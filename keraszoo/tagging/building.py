@@ -23,14 +23,14 @@ def make_tagger(cls, sentences, vectors, model, options):
         cls: `EntityTagger`.
         sentences: list of `TaggedSentence`.
         vectors: `WordVectors` or None.
-        model: (name in a recipe, preset or None).
+        model: (name in a recipe, configuration or None).
         options: dict of the options and the arguments of the model's constructor.
 
     Raises:
         DataError: no sentence, or no entity in any.
-        RecipeError: an unknown model, preset or option.
+        RecipeError: an unknown model, configuration or option.
     """
-    name, preset = model
+    name, configuration = model
     arguments = dict(options)
     given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
     kind = _checked_kind(name, arguments)
@@ -56,7 +56,7 @@ def make_tagger(cls, sentences, vectors, model, options):
     else:
         sizes["vector_width"] = vectors.width
     try:
-        made = kind.preset(preset or MODELS["tagging"][name][1], **{**sizes, **arguments})
+        made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
     if vectors is not None:

@@ -32,7 +32,7 @@ class EntityTagger(Task):
 
     >>> from keraszoo.text.tagged_corpus import TaggedSentence
     >>> pets = TaggedSentence(("A", "cat", "and", "a", "dog"), ("O", "B-PET", "O", "O", "B-PET"))
-    >>> tagger = EntityTagger.for_sentences([pets], preset="tiny")
+    >>> tagger = EntityTagger.for_sentences([pets], configuration="tiny")
     >>> tagger.vocabulary.tags
     ('O', 'B-PET', 'I-PET')
     >>> [len(tags) for tags in tagger.tag_tokens([["A", "cat"], []])]
@@ -45,7 +45,7 @@ class EntityTagger(Task):
         super().__init__(model)
         self.vocabulary = vocabulary
         for name, size in vocabulary_sizes(vocabulary).items():
-            used = model.sizes[name]
+            used = model.arguments[name]
             if used is not None and used != size:
                 raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:
@@ -152,15 +152,17 @@ class EntityTagger(Task):
     # --- training
 
     @classmethod
-    def for_sentences(cls, sentences, vectors=None, model="recurrent", preset=None, **options):
+    def for_sentences(cls, sentences, vectors=None, model="recurrent", configuration=None, **options):
         """Makes an untrained tagger that knows the tags, words and characters of sentences.
 
         Args:
             sentences: a `TaggedCorpus` or list of `TaggedSentence`: the training data and, if vectors of
                 their words are to be kept, sentences to tag later.
-            vectors: `WordVectors`, not trained unless the preset says so; `None`: the model learns its own.
+            vectors: `WordVectors`, not trained unless the configuration says so; `None`: the
+                model learns its own.
             model: `"attention"`, `"recurrent"` or `"transformer"`.
-            preset: name of the model's sizes; `None`: the default of recipes, `"strong"` for `"recurrent"`.
+            configuration: name of a configuration of the model; `None`: the default of recipes, such as
+                `"strong"` for `"recurrent"`.
             **options: arguments of the model's constructor, such as `dropout=0.3`, and
 
                 - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
@@ -175,9 +177,9 @@ class EntityTagger(Task):
 
         Raises:
             DataError: no sentence, or no entity in any.
-            RecipeError: an unknown model, preset or option.
+            RecipeError: an unknown model, configuration or option.
         """
-        return make_tagger(cls, sentences_of(sentences), vectors, (model, preset), options)
+        return make_tagger(cls, sentences_of(sentences), vectors, (model, configuration), options)
 
     # --- what the base class asks for
 

@@ -1,7 +1,5 @@
 """Names of the models in recipes, as text: a recipe is checked without importing Keras."""
 
-import inspect
-
 # For each task: the name in a recipe, the class in `keraszoo.models` and the default preset.
 MODELS = {
     "translation": {
@@ -34,9 +32,4 @@ def model_classes(task):
 
 def model_arguments(kind):
     """Returns the names of the constructor arguments that `overrides` may set, for a class of a model."""
-    from keraszoo import models
-
-    bases = [base for base in kind.__mro__ if base.__module__.startswith(models.__name__)]
-    parameters = [p for base in bases for p in inspect.signature(base).parameters.values()]
-    names = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    return sorted(names - DERIVED) + ["dtype"]
+    return sorted(set(kind.constructor_parameters()) - DERIVED) + ["dtype"]

@@ -260,7 +260,7 @@ class BaseRecipe(Section):
         Raises:
             RecipeError: an unknown preset, or an override that is no argument, with the nearest name.
         """
-        checks = [(("model", "preset"), self.model.preset, list(kind.presets))]
+        checks = [(("model", "preset"), self.model.preset, list(kind.configurations))]
         for key in self.model.overrides:
             checks.append((("model", "overrides", key), key, model_arguments(kind)))
         for keys, value, known in checks:

@@ -59,7 +59,7 @@ def make_model(recipe, source_subwords, target_subwords):
     }
     kind = model_classes("translation")[recipe.model.name]
     try:
-        return kind.preset(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        return kind.from_configuration(recipe.model.preset, **{**sizes, **recipe.model.overrides})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
 

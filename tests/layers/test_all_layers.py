@@ -106,13 +106,12 @@ ORTHOGONAL = {
 # Its scores are sums over whole sentences, and stay in float32.
 FLOAT32 = {"CRF"}
 # They are no layers, or no layer that can be called; each has a test file of its own.
-OTHERS = {"Attention", "causal_mask", "masked_softmax"}
+OTHERS = {"Attention", "CRFLoss", "causal_mask", "masked_softmax"}
 
 # A key bias adds the same to all scores of a query: the softmax does not see it.
 WITHOUT_GRADIENT = {"b_k"}
-# The output bias is for `logits`, and the weights of a CRF for its likelihood, which a plain call does not
-# run: they have tests of their own.
-WITHOUT_GRADIENT_IN_A_CALL = {"CRF": {"transitions", "start", "end"}, "TiedEmbedding": {"b"}}
+# The output bias is for `logits`, which a plain call does not run: it has a test of its own.
+WITHOUT_GRADIENT_IN_A_CALL = {"TiedEmbedding": {"b"}}
 
 
 @pytest.fixture(params=sorted(LAYERS))

@@ -26,7 +26,7 @@ def make(kind, **arguments):
 def test_the_convolution_equals_loops(window):
     encoder = make("cnn", window=window)
     table, W, b = to_numpy(encoder.E), to_numpy(encoder.W).reshape(window, E, U), to_numpy(encoder.b)
-    found = to_numpy(encoder(WORDS))
+    actual = to_numpy(encoder(WORDS))
     for place in np.ndindex(WORDS.shape[:2]):
         word = [table[i] for i in WORDS[place] if i]
         expected = np.zeros(U)
@@ -36,13 +36,13 @@ def test_the_convolution_equals_loops(window):
                 if 0 <= j + k - window // 2 < len(word):
                     filtered = filtered + word[j + k - window // 2] @ W[k]
             expected = np.maximum(expected, filtered)
-        np.testing.assert_allclose(found[place], expected, atol=1e-5)
-    assert (found > 0).any()
+        np.testing.assert_allclose(actual[place], expected, atol=1e-5)
+    assert (actual > 0).any()
 
 
 def test_the_lstm_is_that_of_keras():
     encoder = make("lstm")
-    found = to_numpy(encoder(WORDS))
+    actual = to_numpy(encoder(WORDS))
     for i, backward in enumerate((False, True)):
         theirs = keras.layers.LSTM(U, go_backwards=backward)
         theirs.build((None, None, E))
@@ -50,16 +50,16 @@ def test_the_lstm_is_that_of_keras():
         for place in np.ndindex(WORDS.shape[:2]):
             word = to_numpy(encoder.E)[WORDS[place][WORDS[place] > 0]]
             expected = to_numpy(theirs(word[None]))[0] if len(word) else np.zeros(U)
-            np.testing.assert_allclose(found[place][i * U : (i + 1) * U], expected, atol=1e-5)
+            np.testing.assert_allclose(actual[place][i * U : (i + 1) * U], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["cnn", "lstm"])
 def test_padding_changes_nothing(kind):
     encoder = make(kind)
     padded = np.pad(WORDS, ((0, 0), (0, 2), (0, 3)))
-    found, expected = to_numpy(encoder(padded)), to_numpy(encoder(WORDS))
-    np.testing.assert_allclose(found[:, :3], expected, atol=1e-6)
-    assert not found[:, 3:].any() and not expected[1, 1:].any()
+    actual, expected = to_numpy(encoder(padded)), to_numpy(encoder(WORDS))
+    np.testing.assert_allclose(actual[:, :3], expected, atol=1e-6)
+    assert not actual[:, 3:].any() and not expected[1, 1:].any()
     alone = to_numpy(encoder(WORDS[:1, 2:, :1]))  # a word of one character
     np.testing.assert_allclose(alone[0, 0], expected[0, 2], atol=1e-6)
 

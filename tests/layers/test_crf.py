@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import CRF
+from keraszoo.layers import CRF, CRFLoss
 
 to_numpy = ops.convert_to_numpy
 T, K = 3, 5
@@ -71,15 +71,15 @@ def test_padding_is_no_tag_and_changes_nothing():
     longer_mask = np.pad(mask, ((0, 0), (0, 4)))
     longer_gold = np.pad(gold, ((0, 0), (0, 4)), constant_values=-1)
     likelihood = to_numpy(crf.log_likelihood(emissions, gold, mask))
-    found = to_numpy(crf.log_likelihood(longer, longer_gold, longer_mask))
-    np.testing.assert_allclose(found, likelihood, atol=1e-6)
-    for found, expected in zip(crf.decode(longer, longer_mask), crf.decode(emissions, mask), strict=True):
-        found, expected = to_numpy(found), to_numpy(expected)
-        np.testing.assert_allclose(found[:, :T] if found.ndim > 1 else found, expected, atol=1e-6)
-        assert not found[:, T:].any() if found.ndim > 1 else True
-    found, expected = to_numpy(crf.marginals(longer, longer_mask)), to_numpy(crf.marginals(emissions, mask))
-    np.testing.assert_allclose(found[:, :T], expected, atol=1e-6)
-    np.testing.assert_allclose(found.sum(-1), longer_mask, atol=1e-6)
+    actual = to_numpy(crf.log_likelihood(longer, longer_gold, longer_mask))
+    np.testing.assert_allclose(actual, likelihood, atol=1e-6)
+    for actual, expected in zip(crf.decode(longer, longer_mask), crf.decode(emissions, mask), strict=True):
+        actual, expected = to_numpy(actual), to_numpy(expected)
+        np.testing.assert_allclose(actual[:, :T] if actual.ndim > 1 else actual, expected, atol=1e-6)
+        assert not actual[:, T:].any() if actual.ndim > 1 else True
+    actual, expected = to_numpy(crf.marginals(longer, longer_mask)), to_numpy(crf.marginals(emissions, mask))
+    np.testing.assert_allclose(actual[:, :T], expected, atol=1e-6)
+    np.testing.assert_allclose(actual.sum(-1), longer_mask, atol=1e-6)
     assert likelihood[3] == 0 and (likelihood[:3] < 0).all()
     for b, length in enumerate(lengths[:3]):
         alone = crf.log_likelihood(emissions[b : b + 1, :length], gold[b : b + 1, :length])
@@ -144,34 +144,26 @@ def test_half_precision_is_computed_in_full(dtype):
 
 def test_it_learns_what_follows_what():
     """Emissions say nothing: only transitions can tell that tags alternate."""
-
-    class Blind(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.crf = CRF(2)
-
-        def call(self, words):
-            return self.crf(ops.zeros((*ops.shape(words), 2)))
-
-        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-            return -ops.mean(self.crf.log_likelihood(y_pred, y, x > 0))
-
     words = np.array([[1, 1, 1, 1], [1, 1, 1, 0]])
     tags = np.array([[1, 0, 1, 0], [1, 0, 1, 0]])
-    model = Blind()
-    model.compile(keras.optimizers.SGD(1.0))
+    inputs, crf = keras.Input((4,), dtype="int32"), CRF(2)
+    blind = keras.layers.Embedding(2, 2, "zeros", mask_zero=True, trainable=False)
+    model = keras.Model(inputs, crf(blind(inputs)))
+    model.compile(keras.optimizers.SGD(1.0), loss=CRFLoss())
     losses = [float(model.train_on_batch(words, tags)) for _ in range(30)]
     assert losses[0] == pytest.approx(3.5 * np.log(2), abs=1e-5)
     assert losses[-1] < 0.3
-    assert to_numpy(model.crf.decode(model(words), words > 0)[0]).tolist() == [[1, 0, 1, 0], [1, 0, 1, 0]]
-    A = to_numpy(model.crf.transitions)
+    assert to_numpy(crf.decode(model(words))[0]).tolist() == [[1, 0, 1, 0], [1, 0, 1, 0]]
+    A = to_numpy(crf.transitions)
     assert A[0, 1] > 1 > -1 > A[0, 0] and A[1, 0] > 1 > -1 > A[1, 1]
 
 
-def test_the_mask_passes_through():
-    ids = np.array([[4, 2, 0], [1, 0, 0]])
-    emissions = CRF(4)(keras.layers.Embedding(6, 4, mask_zero=True)(ids))
-    np.testing.assert_array_equal(to_numpy(emissions._keras_mask), ids != 0)
+def test_the_mask_of_an_embedding_counts():
+    ids, crf = np.array([[4, 2, 0], [1, 0, 0]]), make()
+    emissions = keras.layers.Embedding(6, K, mask_zero=True)(ids)
+    given = crf.log_likelihood(to_numpy(emissions), ids, ids != 0)
+    for x in (emissions, crf(emissions)):
+        np.testing.assert_allclose(to_numpy(crf.log_likelihood(x, ids)), to_numpy(given), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_the_gradient_is_that_of_the_sum_written_out(numbers):
     model = keras.Sequential([layer])
     model.build((B, T))
     weighing = ops.arange(1, B + 1, dtype="float32")
-    model.compile(keras.optimizers.SGD(1.0), loss=lambda _, found: ops.sum(weighing * found))
+    model.compile(keras.optimizers.SGD(1.0), loss=lambda _, actual: ops.sum(weighing * actual))
     model.train_on_batch(MASK, np.zeros(B))
 
     def total(parts):
@@ -119,7 +119,7 @@ def test_a_sentence_of_thousands_of_words_keeps_its_sums():
     chain = with_outside(ops.convert_to_tensor(emissions), mask, ops.zeros((K, K)), zeros, zeros)
     exact = np.exp(emissions.astype("float64"))
     log_z = np.log(exact.sum(-1)).sum()
-    found = compiled(lambda *chain: (log_partition(*chain), marginals(*chain)))(*chain)
-    assert float(found[0][0]) == pytest.approx(log_z, rel=1e-5)
+    actual = compiled(lambda *chain: (log_partition(*chain), marginals(*chain)))(*chain)
+    assert float(actual[0][0]) == pytest.approx(log_z, rel=1e-5)
     expected = exact / exact.sum(-1, keepdims=True)
-    np.testing.assert_allclose(to_numpy(found[1])[..., :-1], expected, atol=2e-3)
+    np.testing.assert_allclose(to_numpy(actual[1])[..., :-1], expected, atol=2e-3)

@@ -18,7 +18,7 @@ def sigma(a):
     return 1 / (1 + math.exp(-a))
 
 
-def loop(kind, x, state, w, beside=None):
+def loop(kind, x, state, w, added=None):
     """The next state of one row; `w` holds W, U, b and perhaps U_s, b_after by name."""
     s = state[0]
 
@@ -27,14 +27,14 @@ def loop(kind, x, state, w, beside=None):
 
     def recurrent(k, s=s):
         own = sum(w["U"][u, k] * s[u] for u in range(U))
-        return own + (w["b_after"][k] if "b_after" in w else 0) + (0 if beside is None else beside[k])
+        return own + (w["b_after"][k] if "b_after" in w else 0) + (0 if added is None else added[k])
 
     new_s, new_c = np.zeros(U), np.zeros(U)
     if kind == "gru":
         z = [sigma(projected(u) + recurrent(u)) for u in range(U)]
         r = [sigma(projected(U + u) + recurrent(U + u)) for u in range(U)]
         for u in range(U):
-            more = 0 if beside is None else beside[2 * U + u]
+            more = 0 if added is None else added[2 * U + u]
             inner = sum(w["U_s"][v, u] * r[v] * s[v] for v in range(U))
             new_s[u] = z[u] * s[u] + (1 - z[u]) * math.tanh(projected(2 * U + u) + inner + more)
         return [new_s]
@@ -61,19 +61,19 @@ def random_cell(kind):
     return cell, rng
 
 
-@pytest.mark.parametrize("with_beside", [False, True])
+@pytest.mark.parametrize("with_added", [False, True])
 @pytest.mark.parametrize("kind", GATES)
-def test_equals_the_equations(kind, with_beside):
+def test_equals_the_equations(kind, with_added):
     cell, rng = random_cell(kind)
     x = rng.normal(size=(N, E)).astype("float32")
     state = [rng.normal(size=(N, U)).astype("float32") for _ in range(1 + (kind == "lstm"))]
-    beside = rng.normal(size=(N, cell.width)).astype("float32") if with_beside else None
+    added = rng.normal(size=(N, cell.width)).astype("float32") if with_added else None
     weights = {w.name: to_numpy(w).astype("float64") for w in cell.weights}
-    found = cell.advance(cell.project(x), [ops.convert_to_tensor(s) for s in state], beside)
+    actual = cell.advance(cell.project(x), [ops.convert_to_tensor(s) for s in state], added)
     for n in range(N):
         rows = [s[n] for s in state]
-        expected = loop(kind, x[n], rows, weights, None if beside is None else beside[n])
-        for a, b in zip(found, expected, strict=True):
+        expected = loop(kind, x[n], rows, weights, None if added is None else added[n])
+        for a, b in zip(actual, expected, strict=True):
             np.testing.assert_allclose(to_numpy(a)[n], b, atol=1e-5)
 
 

@@ -41,8 +41,8 @@ def test_equals_its_cells_word_by_word(kind, backward):
                 below = states[i][0]
             np.testing.assert_allclose(to_numpy(outputs)[b, t], to_numpy(below)[0], atol=1e-5)
         assert (to_numpy(outputs)[b, length:] == 0).all()
-        for found, expected in zip(flat(state), flat(states), strict=True):
-            np.testing.assert_allclose(found[b], expected[0], atol=1e-5)
+        for actual, expected in zip(flat(state), flat(states), strict=True):
+            np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", GATES)
@@ -53,8 +53,8 @@ def test_backward_is_forward_over_the_reversed_words(kind):
     for b, length in enumerate(LENGTHS[:2]):
         turned, last = forward(x[b : b + 1, :length][:, ::-1])
         np.testing.assert_allclose(to_numpy(outputs)[b, :length], to_numpy(turned)[0, ::-1], atol=1e-5)
-        for found, expected in zip(flat(state), flat(last), strict=True):
-            np.testing.assert_allclose(found[b], expected[0], atol=1e-5)
+        for actual, expected in zip(flat(state), flat(last), strict=True):
+            np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("backward", [False, True])

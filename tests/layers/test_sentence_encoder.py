@@ -20,17 +20,17 @@ def by_the_formula(J, d):
 
 @pytest.mark.parametrize(("J", "d"), [(1, 1), (1, 5), (3, 7), (11, 20)])
 def test_position_encoding_is_the_papers(J, d):
-    found = to_numpy(position_encoding(ops.convert_to_tensor(J), J, d))
-    np.testing.assert_allclose(found, by_the_formula(J, d), atol=1e-6)
+    actual = to_numpy(position_encoding(ops.convert_to_tensor(J), J, d))
+    np.testing.assert_allclose(actual, by_the_formula(J, d), atol=1e-6)
 
 
 def test_position_encoding_of_several_lengths():
     lengths = np.array([[1, 2, 3], [5, 5, 4]])
-    found = to_numpy(position_encoding(ops.convert_to_tensor(lengths), 5, D))
-    assert found.shape == (2, 3, 5, D)
+    actual = to_numpy(position_encoding(ops.convert_to_tensor(lengths), 5, D))
+    assert actual.shape == (2, 3, 5, D)
     for place in np.ndindex(2, 3):
         J = lengths[place]
-        np.testing.assert_allclose(found[place][:J], by_the_formula(J, D), atol=1e-6)
+        np.testing.assert_allclose(actual[place][:J], by_the_formula(J, D), atol=1e-6)
 
 
 @pytest.mark.parametrize("encoding", ["position", "bag"])
@@ -40,12 +40,12 @@ def test_equals_loops(encoding):
     encoder(ids)
     E = np.random.default_rng(0).normal(size=(V, D))
     encoder.E.assign(E)
-    found = to_numpy(encoder(ids))
+    actual = to_numpy(encoder(ids))
     for place in np.ndindex(2, 2):
         words = [i for i in ids[place] if i]
         weights = 2 * by_the_formula(len(words), D) if encoding == "position" else np.ones((len(words), D))
         expected = sum((weights[j] * E[word] for j, word in enumerate(words)), np.zeros(D))
-        np.testing.assert_allclose(found[place], expected, atol=1e-5)
+        np.testing.assert_allclose(actual[place], expected, atol=1e-5)
 
 
 def test_the_order_of_words_matters_to_positions_alone():

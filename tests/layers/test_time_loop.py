@@ -43,8 +43,8 @@ def test_a_position_counts_exactly_where_the_numbers_are_of_half_precision():
         return x + ops.cast(position % 7, "bfloat16"), [position + 1]
 
     outputs, _ = over_time(step, x, [ops.zeros((), dtype="int32")])
-    found = to_numpy(ops.cast(outputs, "float32"))[0, :, 0]
-    np.testing.assert_array_equal(found, np.arange(300) % 7)
+    actual = to_numpy(ops.cast(outputs, "float32"))[0, :, 0]
+    np.testing.assert_array_equal(actual, np.arange(300) % 7)
 
 
 def test_states_may_be_nested():
@@ -74,6 +74,6 @@ def test_what_a_step_closes_over_gets_its_gradient():
     model = keras.Sequential([layer])
     x = np.array([[[5.0], [7.0], [11.0]]], "float32")
     model.build((None, 3, 1))
-    model.compile(keras.optimizers.SGD(1.0), loss=lambda y, found: ops.sum(found))
+    model.compile(keras.optimizers.SGD(1.0), loss=lambda y, actual: ops.sum(actual))
     model.train_on_batch(x, np.zeros((1, 1)))
     assert float(layer.a) == pytest.approx(3 - (2 * 3 * 5 + 7))

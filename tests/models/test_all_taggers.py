@@ -30,7 +30,7 @@ MODELS = {
         {
             "units": 16,
             "attention_units": 7,
-            "hidden_dim": 20,
+            "hidden_units": 20,
             "cell": "lstm",
             "bidirectional": True,
             "context": "concat",
@@ -64,7 +64,7 @@ MODELS = {
     ),
     "TransformerTagger": (
         TransformerTagger,
-        {"d_model": 16, "num_layers": 1, "num_heads": 2, "hidden_dim": 32, "dropout": 0.0, "crf": True},
+        {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32, "dropout": 0.0, "crf": True},
     ),
     "TransformerTagger, relative, post-norm": (
         TransformerTagger,
@@ -72,7 +72,7 @@ MODELS = {
             "d_model": 16,
             "num_layers": 1,
             "num_heads": 2,
-            "hidden_dim": 32,
+            "intermediate_dim": 32,
             "dropout": 0.0,
             "pre_norm": False,
             "positions": "relative",
@@ -140,6 +140,12 @@ def test_no_exported_tagger_is_forgotten():
     assert {cls for cls, _ in MODELS.values()} == exported
 
 
+FAST = "AttentionTagger, both ways, concat, CRF"  # the others train in `make test-all`
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in MODELS]
+)
 def test_overfits_eight_sentences_and_tags_them(name):
     model = make(name)
     model.compile(keras.optimizers.Adam(0.01, clipnorm=1.0), jit_compile=keras.backend.backend() == "jax")
@@ -189,16 +195,16 @@ def test_tags_are_of_words_alone_and_obey_the_scheme(name, random_model, tagged)
 
 def test_a_batch_equals_its_sentences_one_by_one_and_padding_changes_nothing(random_model, tagged):
     padded = {name: np.pad(part, ((0, 0), (0, 3), (0, 2))[: part.ndim]) for name, part in FEATURES.items()}
-    for expected, found in zip(tagged, random_model.tag(padded), strict=True):
+    for expected, longer in zip(tagged, random_model.tag(padded), strict=True):
         if expected is not None:
-            np.testing.assert_allclose(to_numpy(found)[:, :6], expected, atol=1e-5)
-            assert not to_numpy(found)[:, 6:].any()
+            np.testing.assert_allclose(to_numpy(longer)[:, :6], expected, atol=1e-5)
+            assert not to_numpy(longer)[:, 6:].any()
     for row in (0, 3, 5):
         length = int(MASK[row].sum())
         alone = random_model.tag(cut(slice(row, row + 1), length))
-        for expected, found in zip(tagged, alone, strict=True):
+        for expected, single in zip(tagged, alone, strict=True):
             if expected is not None:
-                np.testing.assert_allclose(to_numpy(found)[0], expected[row, :length], atol=1e-5)
+                np.testing.assert_allclose(to_numpy(single)[0], expected[row, :length], atol=1e-5)
 
 
 def test_a_batch_of_padding_is_finite_and_costs_nothing(name, random_model):
@@ -225,10 +231,11 @@ def test_saved_loaded_and_configured_again(name, random_model, tagged, tmp_path)
     again.load_weights(tmp_path / "model.weights.h5")
     random_model.save(tmp_path / "model.keras")
     for model in (again, keras.saving.load_model(tmp_path / "model.keras")):
-        for found, expected in zip(model.tag(FEATURES), tagged, strict=True):
-            assert found is expected is None or (to_numpy(found) == expected).all()
+        for part, expected in zip(model.tag(FEATURES), tagged, strict=True):
+            assert part is expected is None or (to_numpy(part) == expected).all()
 
 
+@pytest.mark.slow
 def test_half_precision_is_finite_near_and_trains(name, random_model):
     exact = make(name)
     weights = [0.5 * weight for weight in random_model.get_weights()]
@@ -248,11 +255,13 @@ def test_half_precision_is_finite_near_and_trains(name, random_model):
     assert any((a != b).any() for a, b in zip(after, weights, strict=True))
 
 
-def test_presets(name):
-    cls = MODELS[name][0]
+@pytest.mark.parametrize("cls", [AttentionTagger, RecurrentTagger, TransformerTagger])
+def test_configurations(cls):
     sizes = {"character_vocabulary_size": CHARACTERS, "casing_size": CASINGS}
-    for preset, wanted in cls.presets.items():
-        config = cls.preset(preset, num_tags=K, vocabulary_size=V, **sizes, dropout=0.25).get_config()
+    for name, wanted in cls.configurations.items():
+        config = cls.from_configuration(
+            name, num_tags=K, vocabulary_size=V, **sizes, dropout=0.25
+        ).get_config()
         assert config | wanted | {"dropout": 0.25} == config
-    with pytest.raises(ValueError, match=f"{cls.__name__} has the presets .*Received: 'huge'"):
-        cls.preset("huge", num_tags=K, vocabulary_size=V)
+    with pytest.raises(ValueError, match=f"{cls.__name__} has the configurations .*Received: 'huge'"):
+        cls.from_configuration("huge", num_tags=K, vocabulary_size=V)

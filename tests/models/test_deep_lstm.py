@@ -75,10 +75,10 @@ def test_there_is_no_attention():
     assert "attention_weights" not in model.step(np.array([5, 6]), state)[1]
 
 
-def test_the_preset_has_the_parameters_of_the_paper():
+def test_the_configuration_paper_has_the_parameters_of_the_paper():
     # Section 3.4: 4 layers of 1000 cells, 1000-d embeddings, 160,000 source and 80,000 target words; "384M
     # parameters of which 64M are pure recurrent connections (32M for the encoder and 32M for the decoder)"
-    config = DeepLSTM.preset("paper", source_vocabulary_size=160_000).get_config()
+    config = DeepLSTM.from_configuration("paper", source_vocabulary_size=9).get_config()
     L, U, E = (config[name] for name in ("num_layers", "units", "embedding_dim"))
     assert (config["cell"], config["reverse_source"], config["dropout"]) == ("lstm", True, 0.0)
     assert (L, U, E) == (4, 1000, 1000)

@@ -53,7 +53,7 @@ def forward(model, source, target_in):
     attention, decoder = model.decoder.attention, model.decoder
     state, S = [(np.zeros(U), np.zeros(U))] * 2, len(source)
     memory = [None] * S
-    for j in reversed(range(S)) if model.sizes["reverse_source"] else range(S):
+    for j in reversed(range(S)) if model.arguments["reverse_source"] else range(S):
         memory[j], state = lstm(model.encoder, E_x[source[j]], state)
     readout, logits, alphas = np.zeros(R), [], []
     for t, word in enumerate(target_in):
@@ -76,10 +76,14 @@ def forward(model, source, target_in):
     return np.array(logits), np.array(alphas)
 
 
-@pytest.mark.parametrize("window", [None, "monotonic", "predictive"])
 @pytest.mark.parametrize(
-    ("score", "input_feeding", "reverse_source"),
-    [("dot", True, False), ("general", True, True), ("concat", False, True), ("general", False, False)],
+    ("score", "window", "input_feeding", "reverse_source"),
+    [
+        ("dot", None, True, False),
+        ("general", "predictive", True, True),
+        ("concat", "monotonic", False, True),
+        ("general", "predictive", False, False),
+    ],
 )
 def test_the_whole_forward_pass_is_that_of_the_paper(score, window, input_feeding, reverse_source):
     model = random_model(
@@ -95,14 +99,14 @@ def test_the_whole_forward_pass_is_that_of_the_paper(score, window, input_feedin
     for b, words in enumerate(SOURCES):
         expected, weights = forward(model, words, TARGET_IN[b])
         np.testing.assert_allclose(logits[b], expected, atol=1e-5)
-        found = np.array(alphas)[:, b]  # beside the words as they were given, reversed or not
-        np.testing.assert_allclose(found[:, : len(words)], weights, atol=1e-5)
-        assert not found[:, len(words) :].any()
+        actual = np.array(alphas)[:, b]  # in the order of the words, reversed or not
+        np.testing.assert_allclose(actual[:, : len(words)], weights, atol=1e-5)
+        assert not actual[:, len(words) :].any()
 
 
-def test_the_preset_has_the_sizes_of_the_paper():
+def test_the_configuration_paper_has_the_sizes_of_the_paper():
     # section 4.1: 4 layers of 1000 cells, 1000-d embeddings, dropout 0.2, D = 10
-    config = LuongNMT.preset("paper", source_vocabulary_size=50_000).get_config()
+    config = LuongNMT.from_configuration("paper", source_vocabulary_size=9).get_config()
     sizes = {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.2, "half_width": 10}
     form = {"score": "general", "window": "predictive", "input_feeding": True, "reverse_source": True}
     assert config == {**config, **sizes, **form, "cell": "lstm"}

@@ -36,16 +36,16 @@ def encode(E, words, encoding):
 
 def by_loops(model, story, question):
     """Logits and attention weights of one story by equations (1) to (4)."""
-    adjacent = model.tying == "adjacent"
+    adjacent, encoding = model.tying == "adjacent", model.arguments["encoding"]
     tables = [to_numpy(encoder.E) for encoder in model.encoders]
     times = [to_numpy(time.embeddings) for time in model.times]
-    u = encode(to_numpy(model.question_encoder.E), question, model.encoding)
+    u = encode(to_numpy(model.question_encoder.E), question, encoding)
     said = [sentence for sentence in story if any(sentence)]
     attention = []
     for k in range(HOPS):
         a, c = (k, k + 1) if adjacent else (0, 1)
         m, o = [
-            [encode(tables[i], x, model.encoding) + times[i][len(said) - 1 - n] for n, x in enumerate(said)]
+            [encode(tables[i], x, encoding) + times[i][len(said) - 1 - n] for n, x in enumerate(said)]
             for i in (a, c)
         ]
         scores = np.array([u @ row for row in m])
@@ -133,8 +133,8 @@ def test_the_order_of_sentences_matters():
 
 
 def test_time_counts_back_from_the_last_sentence():
-    found = to_numpy(make().times_of(ops.convert_to_tensor(STORY)))
-    assert found.tolist() == [[2, 1, 0], [1, 0, -1]]
+    actual = to_numpy(make().times_of(ops.convert_to_tensor(STORY)))
+    assert actual.tolist() == [[2, 1, 0], [1, 0, -1]]
 
 
 def test_a_story_longer_than_the_memory_loses_its_beginning():
@@ -166,6 +166,7 @@ def test_noise_is_in_training_alone_and_of_the_right_share():
     assert (to_numpy(quiet.times_of(story, training=True)) == np.arange(9, -1, -1)).all()
 
 
+@pytest.mark.slow
 def test_learns_a_little_world():
     """Where somebody is, is where he went last: that takes the memory, the mover's name and the time."""
     rng = np.random.default_rng(0)

@@ -86,9 +86,9 @@ def test_there_is_no_attention():
     assert "attention_weights" not in model.step(np.array([5, 6]), state)[1]
 
 
-def test_the_preset_has_the_sizes_of_the_paper():
+def test_the_configuration_paper_has_the_sizes_of_the_paper():
     # 1000 hidden units, embeddings of 100, maxout of 500 (section 4.1.1), vocabularies of 15,000 words
-    config = RNNEncDec.preset("paper", source_vocabulary_size=15_000).get_config()
+    config = RNNEncDec.from_configuration("paper", source_vocabulary_size=9).get_config()
     names = ("units", "embedding_dim", "readout_dim", "cell", "dropout")
     assert [config[name] for name in names] == [1000, 100, 500, "gru", 0.0]
 

@@ -31,9 +31,9 @@ def test_the_count_by_hand_is_the_count_of_a_model():
     assert model.count_params() == parameters(11, 13, 5, 8, 7, 3)
 
 
-def test_the_preset_has_the_sizes_of_the_paper():
+def test_the_configuration_paper_has_the_sizes_of_the_paper():
     # n = 1000, m = 620, l = 500, n' = 1000 (appendix A.2.3), with its vocabularies of 30,000 words
-    config = RNNSearch.preset("paper", source_vocabulary_size=30_000).get_config()
+    config = RNNSearch.from_configuration("paper", source_vocabulary_size=9).get_config()
     n, m, readout = config["units"], config["embedding_dim"], config["readout_dim"]
     assert (n, m, readout, config["attention_units"] or n) == (1000, 620, 500, 1000)
     assert (config["cell"], config["encoder_layers"], config["dropout"]) == ("gru", 1, 0.0)

@@ -56,9 +56,9 @@ def test_the_whole_forward_pass_is_that_of_the_equations():
     for b, words in enumerate(SOURCES):
         expected, weights = forward(model, words, TARGET_IN[b])
         np.testing.assert_allclose(logits[b], expected, atol=1e-5)
-        found = np.array(alphas)[:, b]
-        np.testing.assert_allclose(found[:, : len(words)], weights, atol=1e-5)
-        assert not found[:, len(words) :].any()
+        actual = np.array(alphas)[:, b]
+        np.testing.assert_allclose(actual[:, : len(words)], weights, atol=1e-5)
+        assert not actual[:, len(words) :].any()
 
 
 def test_there_is_nothing_but_the_matrices_of_the_equations():

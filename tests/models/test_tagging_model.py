@@ -106,16 +106,16 @@ def test_vectors_are_taken_with_and_without_the_special_rows():
     model.set_vectors(matrix)
     np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), matrix)
     model.set_vectors(matrix[2:])
-    found = to_numpy(model.vectors.embeddings)
-    np.testing.assert_array_equal(found[2:], matrix[2:])
-    np.testing.assert_allclose(found[:2], [np.zeros(5), matrix[2:].mean(0)], atol=1e-6)
+    actual = to_numpy(model.vectors.embeddings)
+    np.testing.assert_array_equal(actual[2:], matrix[2:])
+    np.testing.assert_allclose(actual[:2], [np.zeros(5), matrix[2:].mean(0)], atol=1e-6)
     said = r"vectors must be \(11, 5\), or \(9, 5\) without .* Received: shape"
     for wrong in (matrix[:, :4], matrix[1:]):
         with pytest.raises(ValueError, match=said):
             model.set_vectors(wrong)
     with pytest.raises(ValueError, match="vectors must be finite"):
         model.set_vectors(np.where(np.eye(V, 5) > 0, np.nan, matrix))
-    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), found)
+    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), actual)
 
 
 def test_word_dropout_shows_words_as_unknown_in_training_alone():
@@ -175,6 +175,7 @@ def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
     assert sizes["weighted"] < 0.1 < 0.5 < sizes["scaled"] < 2
 
 
+@pytest.mark.slow
 @ON_TENSORFLOW
 def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
     import tensorflow as tf
@@ -191,11 +192,12 @@ def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
     )
     for length in (4, 1):
         batch = [part[:, :length] for part in (WORDS, TAGS)]
-        for found, expected in zip(compiled(*batch), gradient(*map(tf.constant, batch)), strict=True):
-            found, expected = map(tf.convert_to_tensor, (found, expected))
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+        for actual, expected in zip(compiled(*batch), gradient(*map(tf.constant, batch)), strict=True):
+            actual, expected = map(tf.convert_to_tensor, (actual, expected))
+            np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @ON_TENSORFLOW
 def test_inside_a_saved_model(tmp_path):
     import tensorflow as tf
@@ -209,8 +211,8 @@ def test_inside_a_saved_model(tmp_path):
     archive.write_out(tmp_path / "model", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "model"))
     for words in (WORDS, WORDS[2:3, :1], np.zeros((1, 2), "int32")):
-        for found, expected in zip(loaded.tag({"words": words}), model.tag({"words": words}), strict=True):
-            np.testing.assert_allclose(found, expected, atol=1e-6)
+        for actual, expected in zip(loaded.tag({"words": words}), model.tag({"words": words}), strict=True):
+            np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 REPLICAS = """
@@ -238,6 +240,7 @@ json.dump(results, open(sys.argv[1], "w"))
 """
 
 
+@pytest.mark.slow
 @ON_TENSORFLOW
 def test_two_replicas_make_the_updates_of_one_device(tmp_path):
     root = str(Path(keraszoo.__file__).parents[1])

@@ -11,10 +11,10 @@ from keraszoo.models import Transformer
 to_numpy = ops.convert_to_numpy
 
 
-def parameters(vocabulary, d_model, num_layers, hidden_dim, pre_norm=False):
+def parameters(vocabulary, d_model, num_layers, intermediate_dim, pre_norm=False):
     """Sections 3.1 to 3.4, counted by hand: all matrices, their biases, and two vectors a LayerNorm."""
     attention = 4 * (d_model * d_model + d_model)
-    feed_forward = d_model * hidden_dim + hidden_dim + hidden_dim * d_model + d_model
+    feed_forward = d_model * intermediate_dim + intermediate_dim + intermediate_dim * d_model + d_model
     norm = 2 * d_model
     encoder_layer = attention + feed_forward + 2 * norm
     decoder_layer = 2 * attention + feed_forward + 3 * norm
@@ -25,7 +25,7 @@ def parameters(vocabulary, d_model, num_layers, hidden_dim, pre_norm=False):
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_the_count_by_hand_is_the_count_of_a_model(pre_norm):
     model = Transformer(
-        23, d_model=10, num_layers=2, num_heads=5, hidden_dim=14, pre_norm=pre_norm, dropout=0.1
+        23, d_model=10, num_layers=2, num_heads=5, intermediate_dim=14, pre_norm=pre_norm, dropout=0.1
     )
     model.build()
     assert model.count_params() == parameters(23, 10, 2, 14, pre_norm)
@@ -34,12 +34,12 @@ def test_the_count_by_hand_is_the_count_of_a_model(pre_norm):
 @pytest.mark.parametrize(
     ("name", "in_paper", "exactly"), [("base", 65e6, 63_082_496), ("big", 213e6, 214_245_376)]
 )
-def test_presets_have_the_sizes_of_table_3(name, in_paper, exactly):
+def test_configurations_have_the_sizes_of_table_3(name, in_paper, exactly):
     # The paper's vocabulary is "about 37000", and its two counts do not agree on it: beside layers of 44.1 M
     # and 176.4 M parameters, 65 M leave room for 40,700 rows of 512, but 213 M for 35,800 rows of 1024. With
     # 37,000 rows both are within 3 %.
-    config = Transformer.preset(name, source_vocabulary_size=37_000).get_config()
-    count = parameters(37_000, config["d_model"], config["num_layers"], config["hidden_dim"])
+    config = Transformer.from_configuration(name, source_vocabulary_size=9).get_config()
+    count = parameters(37_000, config["d_model"], config["num_layers"], config["intermediate_dim"])
     assert count == exactly
     assert count == pytest.approx(in_paper, rel=0.03)
     heads = {"base": 8, "big": 16}[name]
@@ -53,19 +53,21 @@ def test_presets_have_the_sizes_of_table_3(name, in_paper, exactly):
 
 @pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("target", 2)])
 def test_tied_weights_are_one_variable(tie, tables):
-    model = Transformer(23, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, tie_embeddings=tie)
+    model = Transformer(23, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, tie_embeddings=tie)
     model.build()
-    found = [w for w in model.trainable_variables if tuple(w.shape) == (23, 8)]
-    assert len(found) == tables
+    actual = [w for w in model.trainable_variables if tuple(w.shape) == (23, 8)]
+    assert len(actual) == tables
     assert (model.source_embedding is model.target_embedding) == (tie == "all")
 
 
 def test_two_vocabularies_want_two_tables():
-    model = Transformer(11, 23, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, tie_embeddings="target")
+    model = Transformer(
+        11, 23, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, tie_embeddings="target"
+    )
     logits = model((np.array([[10, 3]]), np.array([[1, 22, 5]])))
     assert tuple(logits.shape) == (1, 3, 23)
     with pytest.raises(
-        ValueError, match='"all" wants one joint vocabulary. Received: 11 source and 23 target'
+        ValueError, match='"all" needs one joint vocabulary. Received: 11 source and 23 target'
     ):
         Transformer(11, 23)
 
@@ -77,7 +79,7 @@ def test_an_unknown_tie_is_an_error():
 
 def test_embeddings_are_scaled_and_get_positions():
     # One word, no layers: the memory is sqrt(D) E[word] + PE(position).
-    model = Transformer(7, d_model=4, num_layers=0, num_heads=2, hidden_dim=5)
+    model = Transformer(7, d_model=4, num_layers=0, num_heads=2, intermediate_dim=5)
     memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])[0]
     E = to_numpy(model.target_embedding.E)
     np.testing.assert_allclose(memory[0], 2 * E[5] + [0, 1, 0, 1], atol=1e-6)
@@ -88,7 +90,7 @@ def test_embeddings_are_scaled_and_get_positions():
 
 def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
     keras.utils.set_random_seed(0)
-    model = Transformer(7, d_model=64, num_layers=0, num_heads=2, hidden_dim=5, dropout=0.5)
+    model = Transformer(7, d_model=64, num_layers=0, num_heads=2, intermediate_dim=5, dropout=0.5)
     source = np.full((4, 32), 5)
     assert (to_numpy(model.encode(source)["memory"]) != 0).mean() > 0.99
     assert (to_numpy(model.encode(source, training=True)["memory"]) == 0).mean() == pytest.approx(
@@ -100,7 +102,7 @@ def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
 def test_words_know_their_order_by_each_kind_of_positions(positions):
     keras.utils.set_random_seed(0)
     model = Transformer(
-        11, d_model=8, num_layers=1, num_heads=2, hidden_dim=5, dropout=0.0, positions=positions
+        11, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, dropout=0.0, positions=positions
     )
     model.build()
     for weight in model.trainable_variables:
@@ -110,7 +112,7 @@ def test_words_know_their_order_by_each_kind_of_positions(positions):
 
 
 def test_positions_of_the_attention_leave_the_embeddings_alone_and_learned_ones_are_a_table():
-    sizes = {"d_model": 4, "num_layers": 0, "num_heads": 2, "hidden_dim": 5}
+    sizes = {"d_model": 4, "num_layers": 0, "num_heads": 2, "intermediate_dim": 5}
     for positions in ("rotary", "relative"):
         memory = Transformer(7, **sizes, positions=positions).encode(np.array([[5, 5]]))["memory"]
         np.testing.assert_array_equal(to_numpy(memory)[0, 0], to_numpy(memory)[0, 1])
@@ -126,7 +128,7 @@ def test_rows_that_step_know_distances_as_in_teacher_forcing():
         d_model=8,
         num_layers=2,
         num_heads=2,
-        hidden_dim=5,
+        intermediate_dim=5,
         dropout=0.0,
         positions="relative",
         max_distance=2,

@@ -19,12 +19,12 @@ MODELS = {
     "RNNEncDec": lambda: RNNEncDec(V, embedding_dim=7, units=6),
     "SimplifiedRNNSearch": lambda: SimplifiedRNNSearch(V, embedding_dim=7, units=6),
     "Transformer, rotary": lambda: Transformer(
-        V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="rotary"
+        V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="rotary"
     ),
     "Transformer, learned": lambda: Transformer(
-        V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="learned", max_positions=9
+        V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="learned", max_positions=9
     ),
-    "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16),
+    "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16),
     "RNNSearch": lambda: RNNSearch(V, embedding_dim=7, units=6, cell="lstm"),
 }
 

@@ -18,9 +18,9 @@ from keraszoo.search.loop import run
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 7, 12
 MODELS = {
-    "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16), 1),
+    "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16), 1),
     "Transformer, rotary": (
-        lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16, positions="rotary"),
+        lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="rotary"),
         1,
     ),
     "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 8),
@@ -175,7 +175,7 @@ def test_a_graph_takes_an_empty_batch(model):
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
 def test_half_precision_searches_too(source, policy):
     for beam_width, cls, sizes in (
-        (2, Transformer, {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}),
+        (2, Transformer, {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}),
         (1, RNNSearch, {"embedding_dim": 4, "units": 6}),
     ):
         model = cls(V, **sizes, dtype=policy)

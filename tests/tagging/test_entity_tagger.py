@@ -132,7 +132,7 @@ def test_something_else_than_words(trained_tagger):
 
 
 def test_a_model_that_attends_to_nothing(new_tagger):
-    tagger = new_tagger(model="recurrent", preset="tiny")
+    tagger = new_tagger(model="recurrent", configuration="tiny")
     (found,) = tagger.tag_details(["Paris"])
     assert found.attention_weights is None
     assert all("attention" not in entity.as_dict() for entity in found.entities)

@@ -64,13 +64,13 @@ def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
     names = {name: checked(model={"name": name}).model.preset for name in MODELS["tagging"]}
     assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
     made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="attention")
-    assert made.model.get_config()["units"] == models.AttentionTagger.presets["base"]["units"]
+    assert made.model.get_config()["units"] == models.AttentionTagger.configurations["base"]["units"]
 
 
 def test_the_default_presets_exist():
     for task, kinds in MODELS.items():
         for name, kind in model_classes(task).items():
-            assert kinds[name][1] in kind.presets
+            assert kinds[name][1] in kind.configurations
 
 
 def test_the_task_says_which_kind(tmp_path):

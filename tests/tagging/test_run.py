@@ -29,7 +29,7 @@ def files(tmp_path, tagged_sentences, other_sentences):
         "task": "tagging",
         "data": {"train": "train.tsv", "validation": "test.tsv", "test": "test.tsv"},
         "vectors": {"file": "vectors.txt"},
-        "model": {"name": "attention", "preset": "tiny", "overrides": {"units": 6, "hidden_dim": 6}},
+        "model": {"name": "attention", "preset": "tiny", "overrides": {"units": 6, "hidden_units": 6}},
         "training": {"batch_tokens": 256, "epochs": 1},
         "output": "out/model",
         "about": {"licence": "cc0-1.0"},

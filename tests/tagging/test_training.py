@@ -44,9 +44,9 @@ def test_the_best_weights_by_f1_are_kept(new_tagger, tagged_sentences, other_sen
 def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
     words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
     vectors = WordVectors([*words, "zebra"], np.random.default_rng(1).normal(size=(len(words) + 1, 4)))
-    model = {"model": "recurrent", "preset": "tiny", "units": 3}
+    model = {"model": "recurrent", "configuration": "tiny", "units": 3}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
-    assert "zebra" not in tagger.vocabulary.words and tagger.model.sizes["vector_width"] == 4
+    assert "zebra" not in tagger.vocabulary.words and tagger.model.arguments["vector_width"] == 4
     assert (
         "zebra" in EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", **model).vocabulary.words
     )
@@ -90,7 +90,7 @@ def test_sentences_that_are_wrong(new_tagger, tagged_sentences, tmp_path):
     ("options", "said"),
     [
         ({"model": "recurent"}, "there is no 'recurent', did you mean recurrent?"),
-        ({"preset": "huge"}, "RecurrentTagger has the presets"),
+        ({"configuration": "huge"}, "RecurrentTagger has the configurations"),
         ({"unit": 3}, "RecurrentTagger has no argument 'unit', did you mean units?"),
         ({"num_tags": 3}, "RecurrentTagger has no argument 'num_tags'"),
     ],
@@ -106,12 +106,12 @@ def test_nothing_to_learn_from():
 
 
 @pytest.mark.parametrize(
-    "options, moves", [({}, False), ({"train_vectors": True}, True), ({"preset": "strong"}, False)]
+    "options, moves", [({}, False), ({"train_vectors": True}, True), ({"configuration": "strong"}, False)]
 )
 def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
     words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(len(words), 4)))
-    model = {"model": "recurrent", "preset": "tiny", "units": 3, **options}
+    model = {"model": "recurrent", "configuration": "tiny", "units": 3, **options}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
     before = tagger.model.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)

@@ -19,7 +19,7 @@ subwords: {vocabulary_size: 40}
 model:
   name: transformer
   preset: tiny
-  overrides: {d_model: 8, num_layers: 1, num_heads: 2, hidden_dim: 8, dropout: 0.1}
+  overrides: {d_model: 8, num_layers: 1, num_heads: 2, intermediate_dim: 8, dropout: 0.1}
 training: {strategy: workers, batch_tokens: 128, steps: 90, checkpoint_steps: 10}
 output: model
 """

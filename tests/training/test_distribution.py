@@ -50,7 +50,8 @@ tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width
 def trained(name, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
     if kind == "transformer":
-        model = Transformer(20, d_model=8, num_layers=1, num_heads=2, hidden_dim=8, dropout=0.0, dtype=dtype)
+        sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+        model = Transformer(20, **sizes, dropout=0.0, dtype=dtype)
     elif kind == "rnnsearch":
         model = RNNSearch(20, embedding_dim=4, units=4, dropout=0.0, dtype=dtype)
     elif kind == "crf":
@@ -130,7 +131,7 @@ from keraszoo.training.run import Run, train
 
 def make(seed, dtype=None):
     keras.utils.set_random_seed(seed)
-    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
     model = Transformer(20, **sizes, dropout=0.5, dtype=dtype)
     model.build()
     return model

@@ -45,7 +45,7 @@ def batches():
 
 @pytest.fixture
 def model():
-    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.0)
+    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.0)
     model.build()
     return model
 
@@ -117,7 +117,7 @@ def test_a_loss_that_is_not_finite(loss, model, batches):
 
 
 def test_looking_again_draws_no_number_of_dropouts(batches):
-    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.3)
+    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.3)
     model.build()
     model.compile(loss=TokenCrossentropy())
     states = [variable.numpy().copy() for variable in model.non_trainable_variables]

@@ -35,7 +35,7 @@ def compile_model(model):
 
 def new_model(dtype):
     keras.utils.set_random_seed(1)
-    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8, "dropout": 0.0}
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8, "dropout": 0.0}
     model = Transformer(V, **sizes, pre_norm=True, dtype=dtype)
     model.build()
     return model

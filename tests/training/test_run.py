@@ -27,7 +27,7 @@ V = 12
 MODELS = {
     "rnn": lambda: RNNSearch(V, embedding_dim=4, units=3, dropout=0.3),
     "transformer": lambda: Transformer(
-        V, d_model=4, num_layers=1, num_heads=2, hidden_dim=4, dropout=0.3, pre_norm=True
+        V, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.3, pre_norm=True
     ),
 }
 

@@ -52,7 +52,7 @@ def without_attention(make_translator, tmp_path_factory):
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_recipe_names_each_model_and_its_presets(both_subwords, name):
-    assert {"small", "tiny"} <= set(KINDS[name].presets)
+    assert {"small", "tiny"} <= set(KINDS[name].configurations)
     values = {
         "data": {"train": {"tsv": "pairs.tsv"}},
         "model": {"name": name, "preset": "tiny"},
@@ -137,7 +137,9 @@ def test_the_command_line_translates_as_ever(without_attention, tmp_path, capfd)
 
 def test_every_model_has_one_name():
     exported = (getattr(models, name) for name in models.__all__)
-    translating = {kind for kind in exported if issubclass(kind, models.TranslationModel) and kind.presets}
+    translating = {
+        kind for kind in exported if issubclass(kind, models.TranslationModel) and kind.configurations
+    }
     assert translating == set(KINDS.values())
     for one, other in itertools.combinations(KINDS.values(), 2):
         assert one is not other

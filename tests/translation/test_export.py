@@ -140,7 +140,7 @@ def test_ids_alone(exported_translator, trained, sources, details):
 def test_two_exports_in_one_process_keep_their_vocabularies(
     loaded, trained, both_subwords, sources, details, tmp_path
 ):
-    model = Transformer(44, d_model=16, num_layers=1, num_heads=2, hidden_dim=32)
+    model = Transformer(44, d_model=16, num_layers=1, num_heads=2, intermediate_dim=32)
     other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
     other.export(tmp_path / "other", jit_compile="never")
     again = tf.saved_model.load(str(tmp_path / "other"))

@@ -155,7 +155,7 @@ def test_a_vocabulary_of_another_model(trained):
         (RNNSearch, {"embedding_dim": 8, "units": 8, "share_embeddings": True}, "share_embeddings: false"),
         (
             Transformer,
-            {"d_model": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8},
+            {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8},
             "tie_embeddings: target",
         ),
     ],

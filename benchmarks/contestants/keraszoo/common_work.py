@@ -59,7 +59,7 @@ def make_model(variant):
         d_model=WIDTH,
         num_layers=LAYERS,
         num_heads=HEADS,
-        hidden_dim=HIDDEN,
+        intermediate_dim=HIDDEN,
         pre_norm=True,
         **sizes,
     )

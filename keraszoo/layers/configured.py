@@ -1,0 +1,51 @@
+"""Layers and models whose constructor arguments are their configuration."""
+
+import inspect
+
+import keras
+
+
+class Configured:
+    """Records the arguments of the constructor as the configuration of a layer or model.
+
+    A class lists it before the Keras class it derives from. Keras records arguments too, but drops the record
+    if one of them is an object, such as a dtype policy. Arguments of base classes, which come as `**kwargs`,
+    belong to the record; positional-only parameters of base classes and arguments that are layers do not.
+
+    Attributes:
+        arguments: dict of name -> value, defaults included.
+
+    Example:
+
+    >>> class Scale(Configured, keras.layers.Layer):
+    ...     def __init__(self, factor, offset=0, **kwargs):
+    ...         super().__init__(**kwargs)
+    >>> Scale(3).arguments
+    {'factor': 3, 'offset': 0}
+    """
+
+    def __new__(cls, *args, **kwargs):
+        instance = super().__new__(cls, *args, **kwargs)
+        given = inspect.signature(cls.__init__).bind_partial(None, *args, **kwargs).arguments
+        given |= given.pop("kwargs", {})
+        values = {
+            name: given.get(name, parameter.default)
+            for name, parameter in cls.constructor_parameters().items()
+        }
+        layer = keras.layers.Layer
+        vars(instance)["arguments"] = {k: v for k, v in values.items() if not isinstance(v, layer)}
+        return instance
+
+    @classmethod
+    def constructor_parameters(cls):
+        """All arguments of the constructor: dict of name -> `inspect.Parameter`."""
+        parameters = {}
+        for base in reversed(cls.__mro__[: cls.__mro__.index(Configured)]):
+            if "__init__" in vars(base):
+                own = inspect.signature(base.__init__).parameters
+                parameters |= {k: p for k, p in own.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+        parameters.pop("self", None)
+        return parameters
+
+    def get_config(self):
+        return {**super().get_config(), **self.arguments}

@@ -1,0 +1,30 @@
+"""Models with named configurations."""
+
+import keras
+
+from keraszoo.layers.configured import Configured
+
+
+class ConfiguredModel(Configured, keras.Model):
+    """Base of the models: the arguments of the constructor are the configuration, and some sets have names.
+
+    Attributes:
+        configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
+        renamed_arguments: dict of old name -> name, for configurations that older versions stored.
+    """
+
+    configurations = {}
+    renamed_arguments = {}
+
+    @classmethod
+    def from_configuration(cls, name, **arguments):
+        """Makes a model with the arguments `cls.configurations[name]`, which `arguments` add to and replace
+        them.
+
+        Raises:
+            ValueError: if there is no configuration of that name.
+        """
+        if name not in cls.configurations:
+            known = sorted(cls.configurations)
+            raise ValueError(f"{cls.__name__} has the configurations {known}. Received: {name!r}")
+        return cls(**{**cls.configurations[name], **arguments})

@@ -1,0 +1,164 @@
+"""The CRF as a Keras user meets it: stock `compile` and `fit`, masks, weights, reloading, decoding."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.evaluation.tagging import score_tags
+from keraszoo.layers import CRF, CRFLoss
+
+to_numpy = ops.convert_to_numpy
+B, T, K, V = 4, 3, 3, 7
+WORDS = np.array([[1, 2, 3], [4, 5, 0], [6, 0, 0], [2, 1, 4]])
+TAGS = np.array([[0, 2, 1], [1, 1, 9], [2, 9, 9], [0, 0, 2]])  # 9 at padding: no tag
+MASK = WORDS != 0
+
+
+def tagger_model():
+    """`Embedding(mask_zero=True)` and a CRF in a functional model; all weights are random."""
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((None,), dtype="int32")
+    emissions = keras.layers.Embedding(V, K, mask_zero=True, name="emissions")(inputs)
+    model = keras.Model(inputs, CRF(K, name="crf")(emissions))
+    model.set_weights([np.random.default_rng(0).normal(size=w.shape) for w in model.weights])
+    return model
+
+
+def log_likelihoods(model):
+    """log p(gold | words) of each sentence by all taggings written out."""
+    E, A, start, end = (to_numpy(w).astype("float64") for w in model.weights)
+    results = []
+    for words, tags, length in zip(WORDS, TAGS, MASK.sum(1), strict=True):
+
+        def score(path, words=words):
+            moves = sum(A[a, b] for a, b in itertools.pairwise(path))
+            return start[path[0]] + E[words[: len(path)], path].sum() + moves + end[path[-1]]
+
+        every = [score(np.array(path)) for path in itertools.product(range(K), repeat=length)]
+        results.append(score(tags[:length]) - np.log(np.exp(every).sum()))
+    return np.array(results)
+
+
+@pytest.mark.parametrize("kind", ["none", "sentence", "word"])
+def test_the_loss_in_stock_fit_is_exact(kind):
+    model = tagger_model()
+    expected = -log_likelihoods(model)
+    by_sentence, by_word = np.array([1.0, 2, 0, 3]), np.arange(1.0, 13).reshape(B, T)
+    weight = {"none": None, "sentence": by_sentence, "word": by_word}[kind]
+    by_sentence = {
+        "none": np.ones(B),
+        "sentence": by_sentence,
+        "word": (by_word * MASK).sum(1) / MASK.sum(1),
+    }[kind]
+    model.compile(keras.optimizers.SGD(0.0), loss=CRFLoss())
+    loss = model.evaluate(WORDS, TAGS, sample_weight=weight, batch_size=B, verbose=0)
+    assert loss == pytest.approx((expected * by_sentence).mean(), rel=1e-5)
+
+
+def test_fit_makes_the_step_of_the_gradient_written_out():
+    """One SGD step on every weight, against differences of the sum over all taggings."""
+    model = tagger_model()
+    before = [to_numpy(w).astype("float64") for w in model.weights]
+    model.compile(keras.optimizers.SGD(1.0), loss=CRFLoss())
+    model.fit(WORDS, TAGS, batch_size=B, verbose=0)
+    after = [to_numpy(w) for w in model.weights]
+    model = tagger_model()
+    exact = log_likelihoods(model).mean()
+    for i, j in ((0, (1, 0)), (0, (0, 1)), (1, (0, 2)), (1, (2, 2)), (2, (1,)), (3, (0,))):
+        changed = [weight.copy() for weight in before]
+        changed[i][j] += 1e-2
+        model.set_weights(changed)
+        ahead = log_likelihoods(model).mean()
+        changed[i][j] -= 2e-2
+        model.set_weights(changed)
+        slope = (ahead - log_likelihoods(model).mean()) / 2e-2
+        assert after[i][j] - before[i][j] == pytest.approx(slope, abs=1e-3)
+    assert np.isfinite(exact) and (after[0][0] == before[0][0]).all()  # padding does not count
+
+
+def test_a_reloaded_model_trains_on_and_decodes(tmp_path):
+    model = tagger_model()
+    model.compile(keras.optimizers.SGD(0.1), loss=CRFLoss())
+    model.train_on_batch(WORDS, TAGS)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    losses = [float(each.train_on_batch(WORDS, TAGS)) for each in (model, loaded)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    tags, _ = loaded.get_layer("crf").decode(loaded.predict(WORDS, verbose=0))
+    best, _ = model.get_layer("crf").decode(model(WORDS))
+    np.testing.assert_array_equal(to_numpy(tags), to_numpy(best))
+
+
+def test_decoding_and_marginals_inside_a_functional_model(tmp_path):
+    model = tagger_model()
+    crf, emissions = model.get_layer("crf"), model.get_layer("emissions").output
+    tags, score = crf.decode(emissions)
+    assert tags.dtype == "int32" and tags.shape == (None, None)
+    outputs = [tags, score, crf.marginals(emissions), *crf.decode(model.output)]
+    tagger = keras.Model(model.input, outputs)
+    tagger.save(tmp_path / "tagger.keras")
+    scores = to_numpy(model.get_layer("emissions")(WORDS))
+    eager = [*crf.decode(scores, MASK), crf.marginals(scores, MASK), *crf.decode(scores, MASK)]
+    assert not to_numpy(eager[0])[~MASK].any()
+    for each in (tagger, keras.saving.load_model(tmp_path / "tagger.keras")):
+        for mine, expected in zip(each.predict(WORDS, verbose=0), eager, strict=True):
+            np.testing.assert_allclose(mine, to_numpy(expected), atol=1e-5)
+
+
+def test_a_scheme_holds_where_the_layer_says():
+    allowed = np.ones((K, K), bool), np.array([True, False, True]), np.ones(K, bool)
+    emissions = np.zeros((1, 2, K), "float32")
+    emissions[0, :, 1] = 5
+    for constrain, best in (("none", [1, 1]), ("decode", [0, 1]), ("both", [0, 1])):
+        crf = CRF(K, allowed, constrain)
+        assert to_numpy(crf.decode(crf(emissions))[0]).tolist() == [best]
+        assert float(CRFLoss()(np.array([[1, 1]]), crf(emissions))) == pytest.approx(
+            1e4 if constrain == "both" else -2 * np.log(np.exp(5) / (np.exp(5) + 2)), rel=1e-2
+        )
+
+
+def test_misuse_is_named():
+    crf, chain = CRF(K), CRF(K)(np.zeros((B, T, K)))
+    with pytest.raises(ValueError, match=r"tags must be \(B, T\).* 3 words. Received: shape \(4, 1\)"):
+        CRFLoss()(TAGS[:, :1], chain)
+    with pytest.raises(ValueError, match=r"Received: shape \(4, 3, 3\)"):
+        CRFLoss()(np.eye(K)[np.zeros((B, T), int)], chain)
+    with pytest.raises(ValueError, match="A chain holds the mask of its sentences"):
+        crf.decode(chain, MASK)
+
+
+def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, other_sentences):
+    """The snippet of the docs: a tagger in a dozen lines of Keras, on the sentences of `EntityTagger`."""
+    words = {w: i for i, w in enumerate(sorted({w for s in tagged_sentences for w in s.tokens}), 1)}
+    labels = sorted({tag for s in tagged_sentences for tag in s.tags})
+
+    def padded(rows):
+        return keras.utils.pad_sequences(rows, padding="post")
+
+    def encode(sentences):
+        x = padded([[words.get(w, 0) for w in s.tokens] for s in sentences])
+        return x, padded([[labels.index(tag) for tag in s.tags] for s in sentences])
+
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(len(words) + 1, 16, mask_zero=True)(inputs)
+    x = keras.layers.Bidirectional(keras.layers.LSTM(12, return_sequences=True))(x)
+    crf = CRF(len(labels))
+    chain = crf(keras.layers.Dense(len(labels))(x))
+    model = keras.Model(inputs, chain)
+    model.compile(keras.optimizers.Adam(0.02), loss=CRFLoss())
+    model.fit(*encode(tagged_sentences), batch_size=16, epochs=5, verbose=0)
+    tags, _ = crf.decode(model.predict(encode(other_sentences)[0], verbose=0))
+
+    predicted = [
+        tuple(labels[tag] for tag in row[: len(s.tokens)])
+        for row, s in zip(to_numpy(tags), other_sentences, strict=True)
+    ]
+    tokens = [s.tokens for s in other_sentences]
+    scores = score_tags([s.tags for s in other_sentences], predicted, tokens, None, "IOB2")
+    theirs = trained_tagger.evaluate(other_sentences)
+    assert scores.f1.score >= theirs.f1.score >= 90
+    assert np.abs(to_numpy(crf.transitions)).max() > 0.1
