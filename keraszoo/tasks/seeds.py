@@ -74,7 +74,9 @@ def run_seeds(path, overrides, count, report=None):
     recipe = read_recipe(path, overrides)
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
-        raise RecipeError(f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing")
+        raise RecipeError(
+            f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
+        )
     scores = []
     for seed in range(recipe.training.seed, recipe.training.seed + count):
         output = f"{getattr(recipe.output, 'written', recipe.output)}_seed{seed}"

@@ -1,6 +1,5 @@
 """The base class of the tasks: directories, training and export."""
 
-import contextlib
 import warnings
 
 import keras
@@ -12,9 +11,8 @@ from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.weights import save_weights
 from keraszoo.shipping import shipped
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
-from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.optimizers import make_optimizer
-from keraszoo.training.run import Run, train
+from keraszoo.training.run import Run, opened_checkpoints, train
 
 WEIGHTS = "model.weights.h5"
 NOT_STORED = ("name", "trainable", "dtype", "allowed")  # arguments of a model
@@ -332,27 +330,6 @@ class Task:
     def _exporter(self):
         """Two functions, `export(task, directory, **options)` and `verify_export(task, directory, texts)`."""
         raise KerasZooError(f"{type(self).__name__} has no export")
-
-
-@contextlib.contextmanager
-def opened_checkpoints(run, identity):
-    """Opens the checkpoints of a run and compares its identity with the run in them.
-
-    Args:
-        run: a `Run`. If its `checkpoints` are a folder, they are replaced by open `Checkpoints`, and the
-            folder is deleted when the block ends without an error. Open `Checkpoints` stay open.
-        identity: dict of what decides the run.
-    """
-    if run.checkpoints is None:
-        yield
-    elif isinstance(run.checkpoints, Checkpoints):
-        run.checkpoints.require(**identity)
-        yield
-    else:
-        run.checkpoints = Checkpoints(run.checkpoints, identity, writes=run.writes)
-        with run.checkpoints.open():
-            yield
-            run.checkpoints.forget()
 
 
 def _deciding(run):

@@ -11,6 +11,7 @@ from keraszoo.training.adam import LossScale, innermost
 from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.callbacks import Throughput, WholeHistory
 from keraszoo.training.checkpoint_callback import SaveCheckpoints, Signals
+from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.distribution import (
     OnOneDevice,
     copy_in_scope,
@@ -82,6 +83,27 @@ class Run:
         """The number of updates of the run."""
         steps = self.settings.epochs * len(batches)
         return steps if self.settings.steps is None else min(steps, self.settings.steps)
+
+
+@contextlib.contextmanager
+def opened_checkpoints(run, identity):
+    """Opens the checkpoints of a run and compares its identity with the run in them.
+
+    Args:
+        run: a `Run`. If its `checkpoints` are a folder, they are replaced by open `Checkpoints`, and the
+            folder is deleted when the block ends without an error. Open `Checkpoints` stay open.
+        identity: dict of what decides the run.
+    """
+    if run.checkpoints is None:
+        yield
+    elif isinstance(run.checkpoints, Checkpoints):
+        run.checkpoints.require(**identity)
+        yield
+    else:
+        run.checkpoints = Checkpoints(run.checkpoints, identity, writes=run.writes)
+        with run.checkpoints.open():
+            yield
+            run.checkpoints.forget()
 
 
 def train(model, batches, run):
