@@ -44,9 +44,7 @@ def main():
     answer = QuestionAnswerer.from_preset("babi_memory_network").answer(STORY, "Where is the football?")
     print(f"babi_memory_network\n  {' '.join(STORY)} Where is the football? -> {answer.text}")
 
-    drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:], beam_width=1)[
-        0
-    ]
+    drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
     picture = output / "attention.png"
     words = merge_subwords(drawn.source_tokens, drawn.tokens, drawn.attention_weights)
     attention_heatmap(*words, path=picture)
