@@ -12,7 +12,7 @@ from keraszoo.layers.time_loop import over_time
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class RecurrentStack(Configured, keras.layers.Layer):
-    """Recurrent layers of one direction, each of which reads the outputs of the one below.
+    """Recurrent layers of one direction; each layer reads the outputs of the one below.
 
         s^1_t = f(x_t, s^1_{t-1})        s^l_t = f(s^{l-1}_t, s^l_{t-1})
 

@@ -52,7 +52,7 @@ class SimplifiedRNNSearch(AttendingModel):
     (1, 2, 11)
 
     Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473, of which it is a simplification.
+    2015, https://arxiv.org/abs/1409.0473 (this model simplifies it).
     """
 
     configurations = {
