@@ -18,7 +18,7 @@ from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.evaluation.translation import score_translations
-from keraszoo.saving.atomic import replacing
+from keraszoo.saving.atomic import replace_directory
 from keraszoo.text.parallel import clean_pairs, one_of_each, read_pairs, split_pairs, words_of
 
 HELD_OUT = 2000
@@ -28,7 +28,7 @@ FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 def prepare(corpus, directory, held_out=HELD_OUT):
     """Cleans and splits a corpus; writes all four files or none."""
     parts = dict(zip(FILES, split(corpus, held_out), strict=True))
-    with replacing(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
+    with replace_directory(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
         for name, lines in parts.items():
             text = "".join(f"{source}\t{target}\n" for source, target in lines)
             (folder / name).write_text(text, encoding="utf-8")

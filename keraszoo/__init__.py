@@ -1,14 +1,14 @@
-"""The lineage of attention as Keras layers, and translation models and taggers built of them.
+"""The lineage of attention as Keras layers, and translation models and taggers built from them.
 
-`import keraszoo` loads nothing but this file. `keraszoo.Translator`, `keraszoo.layers` and the other names
-below are looked up when they are first asked for.
+`import keraszoo` only loads this file. `keraszoo.Translator`, `keraszoo.layers` and the other names below are
+imported on first use.
 """
 
 import importlib
 
 __version__ = "0.1.0"
 
-_ROOMS = (
+_PACKAGES = (
     "errors", "layers", "models", "search", "text", "training", "evaluation", "tasks",
     "translation", "tagging", "answering", "plots", "saving", "shipping",
 )  # fmt: skip
@@ -19,11 +19,11 @@ _NAMES = {
     "KerasZooError": "keraszoo.errors",
 }
 
-__all__ = ["__version__", *_NAMES, *_ROOMS]
+__all__ = ["__version__", *_NAMES, *_PACKAGES]
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"keraszoo.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)

@@ -1,4 +1,4 @@
-"""`python -m keraszoo` is the command `keraszoo`."""
+"""Run the command `keraszoo` as `python -m keraszoo`."""
 
 from keraszoo.cli.app import main
 

@@ -1,19 +1,19 @@
-"""The one family of errors that bad input raises.
+"""The errors that keraszoo raises for bad input.
 
-Every message says what is wrong, where, what was expected and what came. The command line prints it as one
-line and exits with status 2.
+Each message states what is wrong, where, what was expected and what was received. The command line prints it
+as one line and exits with status 2.
 """
 
 
 class KerasZooError(ValueError):
-    """Bad input of any kind; the base of all errors that keraszoo raises on purpose."""
+    """Bad input of any kind; the base class of all errors that keraszoo raises."""
 
 
 class DataError(KerasZooError):
-    """A corpus, a vocabulary or a vector file that cannot be read as what it should be.
+    """A corpus, a vocabulary or a file of vectors cannot be read or written.
 
     Args:
-        message: what is wrong, what was expected and what came.
+        message: what is wrong, what was expected and what was received.
         path: the file, if there is one.
         line: the line in it, counted from 1, if there is one.
     """
@@ -26,12 +26,12 @@ class DataError(KerasZooError):
 
 
 class RecipeError(KerasZooError):
-    """A recipe with an unknown key, a missing one, or a value of the wrong type or range."""
+    """A recipe has an unknown or missing key, or a value of the wrong type or range."""
 
 
 class PresetError(KerasZooError):
-    """A model directory that is missing, incomplete, damaged or not one of ours."""
+    """A model directory is missing, incomplete, damaged or not one of keraszoo."""
 
 
 class ScoreError(KerasZooError):
-    """Hypotheses and references that cannot be scored against each other."""
+    """Hypotheses and references cannot be scored against each other."""

@@ -5,7 +5,7 @@ import sys
 
 
 def one_line(text):
-    r"""Writes control characters, line ends and the like as escapes, so that a message stays one line.
+    r"""Escapes control characters and line ends, so that a message stays one line.
 
     Example:
 
@@ -16,12 +16,12 @@ def one_line(text):
 
 
 def say(text):
-    """Writes one line on what is being done."""
+    """Prints a message as one line."""
     print(f"keraszoo: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 def show(text):
-    """Writes a text of several lines, such as a table, as it stands."""
+    """Prints a text of several lines, such as a table, unchanged."""
     print(text, file=sys.stderr, flush=True)
 
 

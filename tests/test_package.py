@@ -1,4 +1,4 @@
-"""What `import keraszoo` costs and offers."""
+"""`import keraszoo` is cheap, and packages import each other in one direction only."""
 
 import ast
 import importlib.metadata
@@ -11,8 +11,8 @@ import pytest
 import keraszoo
 
 FOLDER = Path(keraszoo.__file__).parent
-# What a room may import stands before it; `layers`, `models` and `search` know nothing of files and text.
-ROOMS = {
+# package -> the packages it may import. `layers`, `models` and `search` do not know files and text.
+PACKAGES = {
     "errors": "",
     "messages": "",
     "saving": "errors",
@@ -33,8 +33,8 @@ ROOMS = {
 }
 
 
-def rooms_imported(file):
-    """The rooms that a file imports from, wherever in it."""
+def packages_imported(file):
+    """Yields the packages that a file imports from, at any place in the file."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -49,17 +49,17 @@ def rooms_imported(file):
                 yield below.split(".")[0]
 
 
-def test_every_file_has_its_room():
+def test_every_package_is_listed():
     entries = {path.name.removesuffix(".py") for path in FOLDER.iterdir() if path.suffix in ("", ".py")}
-    assert entries - {"__init__", "__pycache__"} == set(ROOMS)
+    assert entries - {"__init__", "__pycache__"} == set(PACKAGES)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_imports_run_downwards(room):
-    place = FOLDER / room
-    allowed = {room, "__version__", *ROOMS[room].split()}
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_run_downwards(package):
+    place = FOLDER / package
+    allowed = {package, "__version__", *PACKAGES[package].split()}
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
-        assert set(rooms_imported(file)) <= allowed, file
+        assert set(packages_imported(file)) <= allowed, file
 
 
 def test_importing_the_package_imports_nothing_large():
@@ -78,7 +78,7 @@ def test_layers_models_and_search_do_without_tensorflow():
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_names_are_there_when_they_are_asked_for():
+def test_names_are_imported_on_first_use():
     assert keraszoo.errors.KerasZooError is keraszoo.KerasZooError
     assert set(keraszoo.__all__) <= set(dir(keraszoo))
     with pytest.raises(AttributeError, match="module 'keraszoo' has no attribute 'translator'"):

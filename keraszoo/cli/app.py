@@ -1,26 +1,25 @@
-"""The command `keraszoo`: its list of commands, those for models of every task, and the one line of an error.
+"""The command `keraszoo`: commands for models of any task, and one-line errors.
 
-Nothing large is imported before a command needs it, so that `keraszoo --help` is there at once.
+Large libraries are imported by the commands that need them, so `keraszoo --help` starts quickly.
 """
 
 import json
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from keraszoo import __version__
-from keraszoo.cli import console, models, subwords, tagger, translator, vectors
-from keraszoo.cli.options import BatchSize, Beam, MaxLength, Model, Penalty
+from keraszoo.cli import console, tagger, text, translator
+from keraszoo.cli.console import AsJson, BatchSize, Beam, MaxLength, Model, Penalty
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import say
+from keraszoo.messages import one_line, say
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.add_typer(subwords.app, name="subwords")
-app.add_typer(vectors.app, name="vectors")
 
 
 def _print_version(asked):
@@ -32,29 +31,32 @@ def _print_version(asked):
 @app.callback()
 def options(
     version: Annotated[
-        bool, Option("--version", callback=_print_version, is_eager=True, help="The version, nothing else.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ):
-    """Train, score and use translation models and taggers made of the layers of the papers."""
+    """Train, evaluate and use translation models and named-entity taggers built from attention layers."""
 
 
 @app.command()
 def train(
-    recipe: Annotated[str, Argument(metavar="RECIPE", help="A YAML file.")],
+    recipe: Annotated[str, Argument(metavar="RECIPE", help="The recipe, a YAML file.")],
     set_: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="As training.seed=3; repeatable.")
+        list[str] | None,
+        Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. training.seed=3; repeatable."),
     ] = None,
-    output: Annotated[str | None, Option("--output", help="The directory, instead of the recipe's.")] = None,
+    output: Annotated[
+        str | None, Option(metavar="DIRECTORY", help="Write here, not to the recipe's output.")
+    ] = None,
     strategy: Annotated[
-        str | None, Option("--strategy", metavar="mirrored|workers", help="On all GPUs, or on all machines.")
+        str | None, Option(metavar="mirrored|workers", help="Train on all GPUs or on several machines.")
     ] = None,
     seeds: Annotated[
-        int | None, Option("--seeds", min=1, help="So many runs; prints means and deviations.")
+        int | None, Option(min=1, help="Train with this many seeds; print means and standard deviations.")
     ] = None,
 ):
-    """Train a model as a recipe says, and write its directory.
+    """Train a model from a recipe and write its directory.
 
-    A run that was stopped, by Ctrl-C or in any other way, goes on where it was: give the same command again.
+    To resume a run that was interrupted, by Ctrl-C or otherwise, run the same command again.
     """
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
@@ -81,31 +83,34 @@ app.command()(translator.translate)
 @app.command()
 def evaluate(
     model: Model,
-    source: Annotated[str | None, Option("--source", metavar="FILE", help="Sentences, one a line.")] = None,
+    source: Annotated[
+        str | None, Option(metavar="FILE", help="Translators: source sentences, one per line.")
+    ] = None,
     references: Annotated[
-        str | None, Option("--references", metavar="FILE", help="Their translations.")
+        str | None, Option(metavar="FILE", help="Translators: reference translations.")
     ] = None,
     data: Annotated[
-        str | None, Option("--data", metavar="FILE", help="Of a tagger: columns, or JSON lines (.jsonl).")
+        str | None, Option(metavar="FILE", help="Taggers: tagged columns, or JSON lines (.jsonl).")
     ] = None,
     known: Annotated[
-        str | None,
-        Option("--known", metavar="FILE", help="Its training text: scores by entities seen there."),
+        str | None, Option(metavar="FILE", help="Taggers: training data, to score seen and unseen entities.")
     ] = None,
     token_column: Annotated[
-        str | None, Option("--token-column", help="Its number, from 0, or its name; the first by default.")
+        str | None, Option(help="Taggers: number (from 0) or name; the first by default.")
     ] = None,
     tag_column: Annotated[
-        str | None, Option("--tag-column", help="The same; the last by default, -1.")
+        str | None, Option(help="Taggers: number or name; the last (-1) by default.")
     ] = None,
-    scheme: Annotated[str | None, Option("--scheme", help="Of the tags; found if not given.")] = None,
+    scheme: Annotated[
+        str | None, Option(help="Taggers: tag scheme of the data; detected by default.")
+    ] = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = None,
-    as_json: Annotated[bool, Option("--json", help="As one JSON object.")] = False,
+    as_json: AsJson = False,
 ):
-    """Score a translator: BLEU, chrF and TER with their signatures; or a tagger: F1 of its entities."""
+    """Score a translator (BLEU, chrF, TER) or a tagger (F1)."""
     search = {"beam_width": beam_width, "length_penalty": length_penalty}
     search |= {"max_length": max_length, "batch_size": batch_size}
     if data is not None:
@@ -115,8 +120,7 @@ def evaluate(
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    of_taggers = {"known": known, "token_column": token_column, "tag_column": tag_column, "scheme": scheme}
-    _refuse("--source", **of_taggers)
+    _refuse("--source", known=known, token_column=token_column, tag_column=tag_column, scheme=scheme)
     translator.evaluate(model, source, references, as_json, **search)
 
 
@@ -127,24 +131,20 @@ app.command()(translator.align)
 @app.command()
 def export(
     model: Model,
-    directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where the SavedModel goes.")],
+    directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where to write the SavedModel.")],
     verify: Annotated[
-        str | None, Option("--verify", metavar="FILE", help="Lines of which both must make the same.")
+        str | None, Option(metavar="FILE", help="Check on these lines that the output is the same.")
     ] = None,
     jit_compile: Annotated[
         str | None,
-        Option(
-            "--jit-compile",
-            metavar="single|all|never",
-            help="Of a translator: what XLA compiles when it is met; single by default.",
-        ),
+        Option(metavar="single|all|never", help="Translators: which calls XLA compiles; single by default."),
     ] = None,
 ):
-    """Export a SavedModel that turns strings into strings."""
+    """Export a SavedModel that maps strings to strings."""
     from keraszoo.text.lines import read_lines
 
     lines = None if verify is None else list(read_lines(verify))
-    if models.task(model) == "tagging":
+    if task(model) == "tagging":
         _refuse("a tagger", jit_compile=jit_compile)
         tagger.export(model, directory, lines)
     else:
@@ -154,18 +154,18 @@ def export(
 @app.command()
 def plot(
     model: Model,
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="To translate, or to tag.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The text to translate or to tag.")],
     picture: Annotated[
-        str, Argument(metavar="PICTURE", help="A .png, .svg or .pdf to write; of a tagger also a .html.")
+        str, Argument(metavar="PICTURE", help="The .png, .svg or .pdf to write; taggers: also .html.")
     ],
     subwords: Annotated[
-        bool, Option("--subwords", help="Of a translator: subwords on the axes, not words.")
+        bool, Option("--subwords", help="Translators: label the axes with subwords, not words.")
     ] = False,
 ):
-    """Translate a sentence and draw which words attended to which; or tag it and draw where that looked."""
+    """Draw the attention weights of a translated or tagged sentence."""
     if not sentence.strip():
         raise KerasZooError("expected a sentence, got a blank one")
-    if models.task(model) == "tagging":
+    if task(model) == "tagging":
         _refuse("a tagger", subwords=subwords or None)
         tagger.plot(model, sentence, picture)
     else:
@@ -173,25 +173,79 @@ def plot(
 
 
 app.command()(tagger.tag)
-models.add_to(app)
+
+
+@app.command("list")
+def list_models(as_json: AsJson = False):
+    """List the named models. Shows their scores and where they are on this machine."""
+    from keraszoo.shipping.shipped import as_table, list_models
+
+    models = list_models()
+    lines = [json.dumps(models, ensure_ascii=False)] if as_json else as_table(models)
+    with console.results() as write:
+        write(map(one_line, lines))
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, Argument(metavar="NAME", help="A name that `keraszoo list` prints.")],
+    source: Annotated[
+        str, Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/.")
+    ],
+    sha256: Annotated[
+        str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
+    ] = None,
+):
+    """Fetch a shipped model into the cache. An interrupted download is resumed. No host is built in."""
+    from keraszoo.shipping.fetching import fetch
+
+    with console.results() as write:
+        write([fetch(name, source, sha256=sha256, report=say)])
+
+
+@app.command()
+def card(
+    directories: Annotated[list[str], Argument(metavar="DIRECTORIES", help="Model directories.")],
+    facts: Annotated[str | None, Option(metavar="FILE", help="A YAML file of facts by model name.")] = None,
+):
+    """Rewrite a model card. It states the model's metrics and facts such as its licence."""
+    from keraszoo.saving.model_facts import read_facts, rewrite_card
+
+    facts_by_name = read_facts(facts) if facts else {}
+    with console.results() as write:
+        for directory in directories:
+            rewrite_card(directory, facts_by_name.get(Path(directory).resolve().name))
+            write([directory])
+
+
+app.add_typer(text.subwords, name="subwords")
+app.add_typer(text.vectors, name="vectors")
+
+
+def task(model):
+    """Returns the task in the `config.json` of a model, such as "tagging"."""
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping import shipped
+
+    return model_directory.read_directory(shipped.find(model)).config.get("task")
 
 
 def _refuse(option, **others):
-    """Raises KerasZooError if options were given that have no effect beside one."""
+    """Raises KerasZooError if an option was given that has no effect together with `option`."""
     for name, value in others.items():
         if value is not None:
-            raise KerasZooError(f"--{name.replace('_', '-')} has no effect beside {option}; leave it out")
+            raise KerasZooError(f"--{name.replace('_', '-')} has no effect with {option}; leave it out")
 
 
 def main(arguments=None):
-    """Runs the command line; every error that somebody's input can cause is one line and status 2.
+    """Runs the command line. Any error caused by input is printed as one line, with exit status 2.
 
     Args:
-        arguments: list of str; those of the process by default. None at all show the help.
+        arguments: list of str; those of the process by default. Without arguments, the help is printed.
 
     Raises:
-        SystemExit: always, with 0; 2 for bad input, a wrong option or a file that cannot be written; 130
-            after Ctrl-C and 143 after SIGTERM; 141 if the reader of the output went away.
+        SystemExit: always. Status 0; 2 for bad input, a wrong option or a file that cannot be written; 130
+            after Ctrl-C; 143 after SIGTERM; 141 if the reader of the output has closed it.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:

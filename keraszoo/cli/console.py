@@ -1,4 +1,4 @@
-"""What a terminal gets to see: results on stdout, everything else on stderr, an error in one line."""
+"""Output of the commands, results on stdout and everything else on stderr, and the options they share."""
 
 import contextlib
 import os
@@ -6,28 +6,40 @@ import re
 import sys
 import tempfile
 from importlib.util import find_spec
+from typing import Annotated
+
+from typer import Argument, Option
 
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
+
+Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of a shipped model.")]
+Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+Beam = Annotated[int | None, Option("--beam-width", min=1, help="Number of hypotheses; 1 is greedy search.")]
+Penalty = Annotated[
+    float | None, Option("--length-penalty", min=0.0, help="0 disables it, which favours short translations.")
+]
+MaxLength = Annotated[int | None, Option("--max-length", min=1, help="Maximum subwords per translation.")]
+BatchSize = Annotated[int | None, Option("--batch-size", min=1, help="Sentences translated at once.")]
 
 LOG_LINE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before |To enable the following instructions: ")
 
 
 def show_warning(message, category, filename, lineno, file=None, line=None):
-    """Writes a warning to stderr in one line; it takes the place of `warnings.showwarning`."""
+    """Writes a warning to stderr in one line; replaces `warnings.showwarning`."""
     say(f"warning: {message}")
 
 
 @contextlib.contextmanager
 def results():
-    r"""Gives a function that writes lines of results to stdout; what else is printed goes to stderr.
+    r"""Yields a function that writes lines of results to stdout, and redirects all other output to stderr.
 
-    Keras prints its progress bars to stdout, where they would stand among translations. Lines are written in
-    UTF-8 whatever the locale, each ended by `\n`, and are on their way when the function returns.
+    Keras prints its progress bars to stdout, where they would mix with translations. Lines are written in
+    UTF-8 in any locale, each ended by `\n`, and are flushed.
 
     Raises:
-        SystemExit: with 141, as a shell has it of a program that nobody listened to any more, when whatever
-            read stdout (`head`, for one) has gone.
+        SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
 
     Example:
 
@@ -42,13 +54,13 @@ def results():
     def write(lines):
         text = "".join(f"{line}\n" for line in lines)
         try:
-            if binary is None:  # a notebook or a test put a text stream there
+            if binary is None:  # a notebook or a test has replaced stdout by a text stream
                 stdout.write(text)
             else:
                 binary.write(text.encode("utf-8", "replace"))
             stdout.flush()
         except BrokenPipeError:
-            # Python flushes stdout once more when it ends, and would complain then.
+            # Python flushes stdout again at exit, and would print an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
             raise SystemExit(141) from None
 
@@ -57,14 +69,14 @@ def results():
 
 
 def import_tensorflow():
-    """Imports TensorFlow without its log lines, which it writes to stderr past every setting while it starts.
+    """Imports TensorFlow without the log lines that it writes to stderr at start regardless of any setting.
 
-    From then on the environment variable TF_CPP_MIN_LOG_LEVEL, set to 3, has it log what ends the process and
-    no more. Whoever sets that variable to another level is shown all. Where Keras computes on another backend
-    and TensorFlow is not installed, there is nothing to import.
+    Afterwards, the environment variable TF_CPP_MIN_LOG_LEVEL is 3, so only fatal errors are logged. If the
+    user has set it to another level, all lines are shown. If Keras uses another backend and TensorFlow is not
+    installed, nothing happens.
 
     Raises:
-        KerasZooError: if TensorFlow cannot be imported; what it said is in the message.
+        KerasZooError: TensorFlow cannot be imported.
     """
     if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" and not find_spec("tensorflow"):
         return
@@ -78,7 +90,7 @@ def import_tensorflow():
 
 @contextlib.contextmanager
 def _without_log_lines():
-    """Holds back what is written to stderr, and in the end shows what is not of TensorFlow's log."""
+    """Holds back what is written to stderr and prints it at the end, except TensorFlow's log lines."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as written:
@@ -96,5 +108,5 @@ def _without_log_lines():
 
 
 def lines_at_once(file, count):
-    """How many lines of a file are read before the first is answered: one, if somebody types them."""
+    """Returns how many lines to read before the first answer: one if somebody types them."""
     return 1 if file == "-" and sys.stdin.isatty() else count

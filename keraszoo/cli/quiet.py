@@ -1,4 +1,4 @@
-"""Imported before all that needs TensorFlow, this module keeps TensorFlow's log lines off the terminal."""
+"""Import this module before anything that needs TensorFlow to hide TensorFlow's log lines."""
 
 from keraszoo.cli.console import import_tensorflow
 

@@ -1,34 +1,34 @@
-"""Commands for translators: `translate`, `score`, `align`; `evaluate`, `export` and `plot` for one."""
+"""The commands `translate`, `score` and `align`, and `evaluate`, `export` and `plot` for translators."""
 
 import itertools
 import json
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from keraszoo.cli import console
-from keraszoo.cli.options import BatchSize, Beam, MaxLength, Model, Penalty
+from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
 
 
 def translate(
     model: Model,
-    files: Annotated[
-        list[str] | None, Argument(metavar="[FILES]...", help="Plain or gzip; or stdin.")
-    ] = None,
+    files: Files = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = None,
-    as_json: Annotated[bool, Option("--json", help="A JSON object a line, with log-probabilities.")] = False,
-    n_best: Annotated[
-        int | None, Option("--n-best", min=1, help="So many hypotheses; implies --json.")
-    ] = None,
-    attention: Annotated[bool, Option("--attention", help="Attention weights; implies --json.")] = False,
+    as_json: Annotated[
+        bool, Option("--json", help="Print a JSON object per line, with log-probabilities.")
+    ] = False,
+    n_best: Annotated[int | None, Option(min=1, help="Print this many hypotheses; implies --json.")] = None,
+    attention: Annotated[
+        bool, Option("--attention", help="Print attention weights; implies --json.")
+    ] = False,
     prefix: Annotated[
-        str | None, Option("--prefix", metavar="TEXT", help="How every translation begins.")
+        str | None, Option(metavar="TEXT", help="The text that each translation starts with.")
     ] = None,
 ):
-    """Translate lines of text: one line in, one line out, blank lines kept."""
+    """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines
     from keraszoo.translation.lines import describe_lines, translate_lines
 
@@ -46,35 +46,36 @@ def translate(
             answers = describe_lines(translator, lines, chunk, attention=attention, **search)
         else:
             answers = translate_lines(translator, lines, chunk, **search)
-        for some in answers:
-            write(some)
+        for lines_of_chunk in answers:
+            write(lines_of_chunk)
 
 
 def score(
     model: Model,
-    source: Annotated[str, Option("--source", metavar="FILE", help="Sentences, one a line.")],
-    target: Annotated[str, Option("--target", metavar="FILE", help="Their translations.")],
+    source: Annotated[str, Option(metavar="FILE", help="Source sentences, one per line.")],
+    target: Annotated[str, Option(metavar="FILE", help="Translations to score, one per line.")],
 ):
-    """Print the natural log-probability of each given translation, one a line."""
+    """Print the log-probability of each given translation. The logarithm is natural."""
     from keraszoo.text.parallel import read_pairs
 
     pairs = read_pairs(source, target)
     with console.results() as write:
         translator = load(model)
-        while some := list(itertools.islice(pairs, 512)):
-            sources, targets = zip(*some, strict=True)
+        while chunk := list(itertools.islice(pairs, 512)):
+            sources, targets = zip(*chunk, strict=True)
             write(f"{value:.6f}" for value in translator.score(list(sources), list(targets)))
 
 
 def align(
     model: Model,
-    source: Annotated[str, Option("--source", metavar="FILE", help="Sentences, one a line.")],
-    target: Annotated[str, Option("--target", metavar="FILE", help="Their translations.")],
+    source: Annotated[str, Option(metavar="FILE", help="Source sentences, one per line.")],
+    target: Annotated[str, Option(metavar="FILE", help="Translations to align, one per line.")],
 ):
-    """Align the words of given translations by attention: one line `i-j i-j ...` (Pharaoh) per pair.
+    """Align the words of given translations by attention.
 
-    `i` numbers the words of the source and `j` those of the target, from 0. Each target word is paired with
-    the source word that its subwords attend to most; `</s>` is left out.
+    Prints one line `i-j i-j ...` (Pharaoh format) per pair. `i` numbers the words of the source and `j` those
+    of the target, from 0. Each target word is paired with the source word that its subwords attend to most;
+    `</s>` is left out.
     """
     from keraszoo.text.parallel import read_pairs
     from keraszoo.translation.lines import align_lines
@@ -82,8 +83,8 @@ def align(
     with console.results() as write:
         translator = load(model)
         translator.require_attention()
-        for some in align_lines(translator, read_pairs(source, target)):
-            write(some)
+        for lines_of_chunk in align_lines(translator, read_pairs(source, target)):
+            write(lines_of_chunk)
 
 
 def evaluate(model, source, references, as_json, **search):
@@ -97,17 +98,17 @@ def evaluate(model, source, references, as_json, **search):
 
 
 def export(model, directory, verify, jit_compile):
-    """Writes the SavedModel of a translator, and compares it on the lines `verify` if they are given."""
+    """Exports a translator, and verifies the export on the lines `verify` unless they are None."""
     with console.results() as write:
         translator = load(model)
-        translator.export(directory, jit_compile)
+        translator.export(directory, jit_compile=jit_compile)
         write([directory])
         if verify is not None:
             write([f"{translator.verify_export(directory, verify)} translations are the same"])
 
 
 def plot(model, sentence, picture, subwords):
-    """Translates a sentence and draws which words attended to which, or which subwords."""
+    """Translates a sentence and draws its attention weights between words, or between subwords."""
     with console.results() as write:
         translator = load(model)
         translator.require_attention()
@@ -121,7 +122,7 @@ def plot(model, sentence, picture, subwords):
 
 
 def load(model):
-    """The translator of a directory or of a shipped name."""
+    """Returns the translator of a directory or of a shipped model."""
     console.import_tensorflow()
     from keraszoo.translation.translator import Translator
 
@@ -129,5 +130,5 @@ def load(model):
 
 
 def _given(**options):
-    """The options that were given; the others are left to the model's own settings."""
+    """Returns the options that were given. For the others, the model has its own settings."""
     return {key: value for key, value in options.items() if value is not None}

@@ -3,7 +3,7 @@
 import html
 
 from keraszoo.errors import KerasZooError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 
 # For black text and colour-blind readers (Okabe and Ito 2008, lightened).
 COLOURS = ("#9fd3ee", "#f6c46b", "#8fd9b6", "#f2b6d4", "#f3ea8c", "#e8a58a", "#b3b9e6", "#cfcfcf")
@@ -110,10 +110,10 @@ def html_page(texts, labels=None, attention=False, title="Entities"):
 
 
 def save_html(page, path):
-    """Writes a page in UTF-8, completely or not at all; see `whole_file`.
+    """Writes a page in UTF-8, completely or not at all; see `replace_file`.
 
     Raises:
         KerasZooError: the file cannot be written.
     """
-    with whole_file(path, folders=True) as file:
+    with replace_file(path, folders=True) as file:
         file.write(page.encode("utf-8", errors="replace"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from keraszoo.errors import KerasZooError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 from keraszoo.text.subwords import WORD_START
 
 ROUNDING = 1e-2  # half precision sums to 1 within this
@@ -49,7 +49,7 @@ def finish(figure, path=None):
         figure.savefig(content, format=path.suffix[1:])
     except ValueError as error:
         raise KerasZooError(f"{path}: cannot be drawn: {error}") from error
-    with whole_file(path, folders=True) as file:
+    with replace_file(path, folders=True) as file:
         file.write(content.getvalue())
     return figure
 

@@ -1,1 +1,1 @@
-"""What is written to the disk and read back: a model's directory, whole or not at all, and its card."""
+"""Write files and model directories in one step, verify them, and write model cards."""

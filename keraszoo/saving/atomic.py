@@ -1,125 +1,190 @@
-"""Putting a directory in its place at one instant.
+"""Replace a file or a directory in one step.
 
-A directory is filled beside its place, under a hidden name, flushed to the disk, and moved in by one system
-call. Whoever looks at the place sees the old directory or the new one, whole; so does whoever looks after a
-`kill -9`, a full disk or a power cut.
+New content is written to a hidden name next to its target, flushed to the disk and moved in by one system
+call. Any reader sees the old content or the new content, complete. The same holds after `kill -9`, a full
+disk or a power cut.
 
-Linux and macOS exchange two directories atomically (`renameat2`, `renamex_np`). Where the file system cannot,
-the old directory is renamed to `.<name>.previous` and the new one renamed in: between these two calls the
-place is empty. That instant is closed from the other side: readers go through `locate`, which waits for a
-live writer and otherwise renames the old directory back.
+Linux and macOS exchange two directories atomically (`renameat2`, `renamex_np`). On file systems that cannot,
+the old directory is renamed to `.<name>.previous` before the new one is renamed into place. In between, the
+target does not exist. Readers therefore call `locate`, which waits for a running writer or restores the old
+directory.
 
-Two locks keep writers apart. The parent folder is locked (`flock`) for the moments when names change, the
-temporary directory as long as its writer lives: one that can be locked is what a dead writer left behind.
+A lock file, `.<name>.lock`, admits one writer of a directory at a time.
 """
 
 import contextlib
 import ctypes
+import glob
 import os
-import re
 import secrets
 import shutil
 import sys
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # not on Windows: writers are then kept apart by their distinct temporary names alone
-    fcntl = None
+from filelock import FileLock, Timeout
+
+from keraszoo.errors import DataError
 
 _AT_FDCWD = -100
-_RENAME_EXCHANGE = 2  # the same number is RENAME_SWAP on macOS
+_RENAME_EXCHANGE = 2  # RENAME_SWAP on macOS has the same number
 
 
 @contextlib.contextmanager
-def replacing(path, check=None):
-    """Yields an empty temporary directory that takes the place of `path` when the block ends.
+def replace_file(path, folders=False):
+    """Yields a binary file that replaces `path` when the block ends.
 
-    When the block raises, the temporary directory is deleted and `path` is left as it was. Of two writers the
-    one whose block ends last wins; files of the two are never mixed.
+    If the block raises an exception, `path` stays as it was and no partial file remains.
 
     Args:
-        path: the directory to create or to replace; missing parents are made. A symbolic link is followed.
-        check: called without arguments with the parent locked, before the block and again just before the
-            exchange; it raises if what stands at `path` must not be replaced.
+        path: the file to create or to replace.
+        folders: whether to create missing parent folders.
 
     Returns:
-        A context manager whose value is the temporary directory, a `Path` beside `path`.
+        A context manager whose value is a binary file.
 
     Raises:
-        OSError: the directory cannot be made, flushed or moved in.
+        DataError: the file cannot be written.
 
     Example:
 
     >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "model"
-    >>> with replacing(place) as directory:
+    >>> path = Path(tempfile.mkdtemp(), "a.txt")
+    >>> with replace_file(path) as file:
+    ...     _ = file.write(b"new")
+    >>> [file.name for file in path.parent.iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync(path.parent)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", path) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replace_directory(path, check=None):
+    """Yields an empty temporary directory that replaces `path` when the block ends.
+
+    If the block raises an exception, `path` stays as it was and the temporary directory is deleted. A second
+    writer waits until the first one has finished.
+
+    Args:
+        path: the directory to create or to replace. Missing parents are created. Symbolic links are followed.
+        check: called without arguments before the block and again before the replacement. It raises an
+            exception if the content of `path` must not be replaced.
+
+    Returns:
+        A context manager whose value is the `Path` of the temporary directory, in the same folder as `path`.
+
+    Raises:
+        OSError: the directory cannot be created, flushed or moved.
+
+    Example:
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> with replace_directory(path) as directory:
     ...     _ = (directory / "a.txt").write_text("new")
-    >>> [file.name for file in place.iterdir()]
+    >>> [file.name for file in path.iterdir()]
     ['a.txt']
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     check = check or (lambda: None)
-    with contextlib.ExitStack() as held:
-        with locked(path.parent):
+    with locked(_hidden(path, "lock")) as alone:
+        _restore(path)
+        if alone:
             clear(path)
-            check()
-            temporary = _temporary(path)
+        check()
+        temporary = _temporary(path)
+        try:
             temporary.mkdir()
-            held.callback(remove, temporary)
-            held.enter_context(locked(temporary))
-        yield temporary
-        flush(temporary)
-        with locked(path.parent):
+            yield temporary
+            _flush(temporary)
             check()
-            place(temporary, path)
+            _place(temporary, path)
+        finally:
+            remove(temporary)
 
 
 def locate(path):
-    """Returns where the directory `path` can be read, after putting right what a killed writer left.
+    """Returns where the directory `path` can be read, after repairing what a killed writer left.
 
     Args:
-        path: the place of the directory.
+        path: the directory.
 
     Returns:
-        `path`, absolute; None if nothing is there; or the old directory set aside beside it, if a writer died
-        between its two renames and the folder is read-only, so that the old one cannot be put back.
+        The absolute `path`, or None if it does not exist. If a writer was killed between its two renames in a
+        folder that is now read-only, the path of the old directory that it renamed.
     """
     path = Path(path).resolve()
-    if path.exists():
-        return path
-    if not path.parent.is_dir():
-        return None
-    previous = _previous(path)
-    with locked(path.parent):  # now no live writer is between its renames
-        if not path.exists() and previous.exists():
-            try:
-                os.rename(previous, path)
-            except OSError:
-                return previous
-        return path if path.exists() else None
-
-
-def place(temporary, path):
-    """Moves `temporary` to `path`, and what stood there to `temporary`; the parent must be locked."""
-    if not path.exists():
-        os.rename(temporary, path)
-    elif not exchange(temporary, path):
-        previous = _previous(path)
-        discard(path)
-        os.rename(path, previous)
+    previous = _hidden(path, "previous")
+    if not path.exists() and previous.exists():
         try:
-            os.rename(temporary, path)
+            with locked(_hidden(path, "lock")):  # a running writer has finished by now
+                _restore(path)
         except OSError:
-            os.rename(previous, path)
-            raise
-        os.rename(previous, temporary)
-    _sync(path.parent)
+            return previous
+    return path if path.exists() else None
+
+
+@contextlib.contextmanager
+def locked(path, wait=True):
+    """Holds the lock file `path`, and deletes it at the end.
+
+    Args:
+        path: the lock file, a `Path` in an existing folder.
+        wait: whether to wait if another process or thread holds the lock.
+
+    Returns:
+        A context manager whose value is True, or False on a file system without locks.
+
+    Raises:
+        filelock.Timeout: `wait` is False and the lock is taken. It is an `OSError`.
+        OSError: the file cannot be created.
+    """
+    path.touch()  # FileLock would retry some of these errors forever
+    lock = FileLock(path, blocking=wait, thread_local=False, poll_interval=0.01)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise
+    except OSError:
+        pass
+    try:
+        yield lock.is_locked
+    finally:
+        path.unlink(missing_ok=True)  # FileLock notices that the file it waited for is gone
+        lock.release()
+
+
+def clear(path):
+    """Deletes the temporary directories that killed writers of `path` left; its lock must be held."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.new"):
+        remove(temporary)
+
+
+def remove(path):
+    """Deletes a directory or a file if it exists."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def exchange(first, second):
-    """Exchanges two directories in one system call; False where the system or the file system has none."""
+    """Exchanges two directories in one system call. Returns False if the file system cannot."""
     name = {"linux": "renameat2", "darwin": "renamex_np"}.get(sys.platform)
     function = getattr(ctypes.CDLL(None), name, None) if name else None
     if function is None:
@@ -130,7 +195,30 @@ def exchange(first, second):
     return function(first, second, _RENAME_EXCHANGE) == 0
 
 
-def flush(directory):
+def _place(temporary, path):
+    """Moves `temporary` to `path`, and the old content of `path`, if any, to `temporary`."""
+    if not path.exists():
+        os.rename(temporary, path)
+    elif not exchange(temporary, path):
+        previous = _hidden(path, "previous")
+        os.rename(path, previous)
+        try:
+            os.rename(temporary, path)
+        except OSError:
+            os.rename(previous, path)
+            raise
+        os.rename(previous, temporary)
+    _sync(path.parent)
+
+
+def _restore(path):
+    """Puts back the directory that a killed writer set aside, or marks it for deletion if `path` exists."""
+    previous = _hidden(path, "previous")
+    if previous.exists():
+        os.rename(previous, _temporary(path) if path.exists() else path)
+
+
+def _flush(directory):
     """Waits until every file and folder below `directory` is on the disk."""
     for folder, _, names in os.walk(directory, topdown=False):
         for name in names:
@@ -138,87 +226,17 @@ def flush(directory):
         _sync(folder)
 
 
-def clear(path):
-    """Deletes what dead writers left beside `path` or puts it back in place; the parent must be locked."""
-    previous = _previous(path)
-    if previous.exists() and not path.exists():
-        os.rename(previous, path)
-    discard(path)
-    left_over = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.new")
-    for entry in list(path.parent.iterdir()):
-        if left_over.fullmatch(entry.name):
-            with contextlib.suppress(OSError), locked(entry, wait=False) as held:
-                if held:
-                    remove(entry)
-
-
-def discard(path):
-    """Deletes the directory set aside for `path`; renamed first, lest a half deleted one is put back."""
-    if _previous(path).exists():
-        rubbish = _temporary(path)
-        os.rename(_previous(path), rubbish)
-        remove(rubbish)
-
-
-def remove(directory):
-    """Deletes a directory that may be there or not."""
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def _temporary(path):
-    return path.parent / f".{path.name}.{secrets.token_hex(4)}.new"
-
-
-def _previous(path):
-    return path.parent / f".{path.name}.previous"
-
-
-@contextlib.contextmanager
-def locked(directory, wait=True):
-    """Holds the lock of a directory and yields True; False where it is taken or there are no locks."""
-    if fcntl is None:
-        yield False
-        return
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = True
-        except OSError:  # taken, or a file system without locks
-            held = False
-        yield held
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def locked_anew(directory):
-    """Makes a directory that may be there and holds its lock, although whoever held it before may delete it.
-
-    A lock belongs to the directory that was opened, not to its name: who waited for one that is gone by then
-    begins again with the next.
-    """
-    with contextlib.ExitStack() as opened:
-        ours = False
-        while not ours:
-            with contextlib.suppress(FileExistsError):  # deleted this moment; a file is found out by `open`
-                directory.mkdir(parents=True, exist_ok=True)
-            if fcntl is None:
-                break
-            with contextlib.suppress(FileNotFoundError):
-                descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-                opened.callback(os.close, descriptor)
-                with contextlib.suppress(OSError):  # a file system without locks
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
-                ours = os.path.samestat(os.fstat(descriptor), os.stat(directory))
-        yield
-
-
 def _sync(path):
-    if os.name == "nt" and Path(path).is_dir():
-        return  # Windows flushes no folders
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _temporary(path):
+    return _hidden(path, f"{secrets.token_hex(4)}.new")
+
+
+def _hidden(path, ending):
+    return path.with_name(f".{path.name}.{ending}")

@@ -1,13 +1,13 @@
-"""A model out of `config.json`, whoever wrote it: nothing large is made before it is known to fit.
+"""Create a model from a `config.json` that may come from an untrusted author.
 
     "model": {"class": "RNNSearch", "config": {"source_vocabulary_size": 10000, "units": 256, ...}}
 
-The class is one of a list, its arguments are plain numbers and words, and before a weight is made, the shapes
-of all of them are compared with those in the weight file: a size of 10^12 costs no memory.
+The class must be in a list, and its arguments must be plain numbers and words. The shapes of all weights are
+compared with those in the weight file before any weight is created, so a size of 10^12 costs no memory.
 """
 
 import math
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 
@@ -19,20 +19,20 @@ MOST_NUMBER = 1 << 31  # no size, id or count of a model is larger
 
 
 def make_model(directory, kinds, weights="model.weights.h5", extra=None):
-    """Makes the model of a directory, its weights not loaded yet.
+    """Creates the model of a directory without loading its weights.
 
     Args:
         directory: a `model_directory.Directory`.
-        kinds: dict of name -> class: whatever may be made.
+        kinds: dict of name -> class: the classes that may be created.
         weights: name of the weight file that the model must fit.
-        extra: dict of arguments that do not stand in `config.json`, and must not.
+        extra: dict of arguments that `config.json` must not contain.
 
     Returns:
-        A model, not built unless its class does so.
+        A model. It is not built unless its class builds itself.
 
     Raises:
-        PresetError: another class, an argument that it does not have or that is no plain number or word,
-            arguments of which it makes no model, or a model whose weights have other shapes than the file's.
+        PresetError: the class is not in `kinds`, an argument is unknown or is not a plain number or word, the
+            class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
     where = f"{directory.path}: config.json"
     entry = directory.config.get("model")
@@ -45,7 +45,14 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
         arguments = {kind.renamed_arguments.get(name, name): value for name, value in arguments.items()}
     _check_arguments(kind, arguments, len(shapes), where, extra or {})
     arguments = {**arguments, **(extra or {})}
-    wanted = _in_own_thread(lambda: _shapes(kind, arguments), where)
+    # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
+    # separate thread is dropped when the thread ends.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            wanted = thread.submit(_shapes, kind, arguments).result()
+        except Exception as error:  # any error of Keras or a backend about invalid arguments
+            reason = " ".join(str(error).split())
+            raise PresetError(f"{where} is not one of a model: {reason:.300}") from error
     if sorted(wanted) != sorted(shapes):
         raise PresetError(f"{where} makes a model of {_total(wanted)}, {weights} holds {_total(shapes)}")
     return kind(**arguments)
@@ -56,19 +63,19 @@ def _check_arguments(kind, arguments, arrays, where, extra):
         raise PresetError(f"{where}: expected the arguments of {kind.__name__}, got {_short(arguments)}")
     known = kind.constructor_parameters().keys() - set(extra)
     for name, value in arguments.items():
-        if name not in known:  # of Keras' own, such as dtype, none is ever written
+        if name not in known:  # Keras' own arguments, such as dtype, are never written
             raise PresetError(f"{where}: {kind.__name__} has no argument {_short(name)}")
         if not isinstance(value, PLAIN):
             raise PresetError(f"{where}: {name} must be a number, a word or null, got {_short(value)}")
         if isinstance(value, (int, float)) and abs(value) > MOST_NUMBER:
             raise PresetError(f"{where}: {name} is {_short(value)}, which no model has")
-        # Layers are Python objects before they are weights: a million of them would take minutes to make.
+        # Layers are Python objects before they have weights: a million of them would take minutes to create.
         if name.endswith(("layers", "hops")) and isinstance(value, int) and value > arrays:
             raise PresetError(f"{where}: {name} is {value}, but the weight file has {arrays} arrays")
 
 
 class _Build(keras.Operation):
-    """Builds a model when it is traced: variables get their shapes, and nobody computes their values."""
+    """Builds a model while it is traced: variables get shapes, but no values are computed."""
 
     def __init__(self, model):
         super().__init__()
@@ -85,29 +92,6 @@ def _shapes(kind, arguments):
         if not model.built:
             _Build(model).compute_output_spec()
         return [tuple(variable.shape) for variable in model.weights]
-
-
-def _in_own_thread(function, where):
-    """What a function returns.
-
-    Keras keeps variables that wait for their values by thread, and would make them all at the next occasion.
-    In a thread of its own they are forgotten with it.
-    """
-    results = []
-
-    def work():
-        try:
-            results.append(function())
-        except Exception as error:  # whatever Keras or a backend says of arguments that make no sense
-            results.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if isinstance(results[0], Exception):
-        said = " ".join(str(results[0]).split())
-        raise PresetError(f"{where} is not one of a model: {said:.300}") from results[0]
-    return results[0]
 
 
 def _total(shapes):

@@ -1,15 +1,14 @@
-"""The directory that training writes, that `pretrained/` ships and that loading reads.
+"""Write and read model directories: what training writes, `pretrained/` ships and loading reads.
 
     config.json  <vocabulary>  model.weights.h5  metrics.json  README.md  manifest.json
 
-`manifest.json` holds the size and the SHA-256 of every other file and is written last. A directory is read
-only if it holds, file for file, what the manifest says: a flipped bit, a missing or an additional file is an
-error before anything is parsed. That protects from damage and mix-ups, not from somebody who writes a
-manifest of his own; against him stands that no pickle, no code and no path is in the format: reading it runs
-nothing.
+`manifest.json` holds the size and the SHA-256 of every other file and is written last. A directory is only
+read if its files are exactly those of the manifest. A flipped bit, a missing file or an additional file is an
+error before anything is parsed. This detects damage and mix-ups, but not an author who writes a matching
+manifest. The format is safe against such authors because it contains no pickle, no code and no path: reading
+it runs nothing.
 """
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -24,13 +23,13 @@ from keraszoo.saving.weights import load_weights
 
 @dataclass(frozen=True)
 class Directory:
-    """A model directory whose files were all found to be those of its manifest.
+    """A model directory whose files match its manifest.
 
     Attributes:
-        path: where it lies.
-        config: the content of `config.json`.
-        metrics: the content of `metrics.json`; empty if there is none.
-        manifest: the content of `manifest.json`.
+        path: its `Path`.
+        config: the content of `config.json`, a dict.
+        metrics: the content of `metrics.json`, a dict; empty if the file does not exist.
+        manifest: the content of `manifest.json`, a dict.
     """
 
     path: Path
@@ -40,55 +39,50 @@ class Directory:
 
     @property
     def names(self):
-        """The names of the files, sorted, without the manifest."""
+        """The sorted names of the files, without the manifest."""
         return sorted(self.manifest["files"])
 
     def file(self, name):
-        """Returns the path of a file; PresetError if the directory has none of that name."""
+        """Returns the path of a file. Raises PresetError if the directory has no file of that name."""
         if name not in self.manifest["files"]:
             raise PresetError(f"{self.path}: has no file '{name}'; it has {', '.join(self.names)}")
         return self.path / name
 
     def read_bytes(self, name):
-        """Returns the content of a file, checked once more against the manifest."""
-        path = self.file(name)
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise PresetError(f"{path}: cannot be read: {error.strerror}") from error
-        if hashlib.sha256(content).hexdigest() != self.manifest["files"][name]["sha256"]:
-            raise PresetError(f"{path}: changed after the directory was read; read it again")
-        return content
+        """Returns the content of a file, which is verified against the manifest again."""
+        self.file(name)
+        return manifests.read_file(self.path, name, self.manifest)
 
     def load_weights(self, model, name="model.weights.h5"):
-        """Sets every weight of `model` from a file, or none and PresetError; see `load_weights`.
+        """Sets all weights of `model` from a file; see `keraszoo.saving.weights.load_weights`.
 
-        It is an error, too, if the directory was replaced since it was read: config and weights of two models
-        never meet.
+        Raises:
+            PresetError: no weight has been set, because the file does not fit or because the directory was
+                replaced after it was read.
         """
 
         def check():
             if manifests.read_manifest(self.path) != self.manifest:
-                raise PresetError(f"{self.path}: was replaced since it was read; read it again")
+                raise PresetError(f"{self.path}: was replaced after it was read; read it again")
 
         load_weights(model, self.file(name), check=check)
 
 
 def write_directory(path, files):
-    """Writes a model directory at once: whoever reads sees the old one or the new one, whole, at any time.
+    """Writes a model directory in one step: readers see the old directory or the new one, at any time.
 
-    A killed writer, a full disk or an exception leaves the old directory as it was (see
-    `keraszoo.saving.atomic`). Of two writers at a time the last one wins.
+    A killed writer, a full disk or an exception leaves the old directory unchanged; see
+    `keraszoo.saving.atomic`.
 
     Args:
-        path: the directory; it is created, or replaced if it is a model directory itself.
+        path: the directory. It is created, or replaced if it is a model directory.
         files: a dict of name -> content. A name is relative and plain, such as "config.json" or
             "source/words.txt". The content is bytes, text, a dict that becomes JSON, or a function that is
-            called with the path to write. `config.json` must be among them; `manifest.json` is added.
+            called with the path to write. `config.json` is required. `manifest.json` is added.
 
     Raises:
-        PresetError: what stands at `path` is not a model directory, or has files its manifest does not list;
-            a name or a content is not as above; or the file system refuses. The message names path and cause.
+        PresetError: `path` is not a model directory or contains files its manifest does not list, a name or a
+            content is invalid, or the file system reports an error.
 
     Example:
 
@@ -101,24 +95,19 @@ def write_directory(path, files):
     path = Path(path)
     manifests.check_names(path, files)
     try:
-        with atomic.replacing(path, check=lambda: check_replaceable(path)) as directory:
-            _fill(directory, files, path)
+        with atomic.replace_directory(path, check=lambda: check_replaceable(path)) as directory:
+            try:
+                for name, content in files.items():
+                    _write_file(directory, name, content)
+                manifests.write_manifest(directory, files)
+                _parse(directory, manifests.read_manifest(directory))  # refuses what could not be read back
+            except PresetError as error:  # hides the temporary directory; the cause may be a full disk
+                raise PresetError(str(error).replace(str(directory), str(path))) from error.__cause__ or error
     except OSError as error:
         raise PresetError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _fill(directory, files, path):
-    try:
-        for name, content in files.items():
-            write_file(directory, name, content)
-        manifests.write_manifest(directory, files)
-        _parse(directory, manifests.read_manifest(directory))  # what could not be read is not written either
-    except PresetError as error:  # of the hidden directory nobody needs to know; the cause tells a full disk
-        raise PresetError(str(error).replace(str(directory), str(path))) from error.__cause__ or error
-
-
-def write_file(directory, name, content):
-    """Writes one file of a directory; see `write_directory` for the kinds of content."""
+def _write_file(directory, name, content):
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if callable(content):
@@ -138,24 +127,24 @@ def write_file(directory, name, content):
 
 
 def read_directory(path):
-    """Reads a model directory after checking every file of it against the manifest.
+    """Reads a model directory after verifying all its files against the manifest.
 
     Args:
-        path: the directory; `keraszoo.shipping.shipped.find` turns the name of a shipped one into it.
+        path: the directory; `keraszoo.shipping.shipped.find` returns it for the name of a shipped model.
 
     Returns:
         A `Directory`.
 
     Raises:
-        PresetError: there is no such directory, or it is not one of ours, incomplete, damaged or of another
-            format. The message names the file.
+        PresetError: the directory does not exist, or it is incomplete, damaged, of another format or not a
+            model directory. The message names the file.
     """
     while True:
         place = locate(path)
         if place is None or place.is_file():
-            what = "is a file, not a model directory" if place else "no such model directory"
-            beside = ", ".join(names_in(Path(path).parent)) or "none"
-            raise PresetError(f"{path}: {what}; model directories beside it: {beside}")
+            problem = "is a file, not a model directory" if place else "no such model directory"
+            neighbours = ", ".join(names_in(Path(path).parent)) or "none"
+            raise PresetError(f"{path}: {problem}; model directories in the same folder: {neighbours}")
         before = _identity(place)
         try:
             manifest = manifests.read_manifest(place)
@@ -163,17 +152,16 @@ def read_directory(path):
             return _parse(place, manifest)
         except PresetError:
             if before is not None and _identity(place) == before:
-                raise  # otherwise a writer put another directory in place meanwhile: read that one
+                raise  # otherwise a writer has replaced the directory: read the new one
 
 
-def glance(path):
-    """Reads a model directory's small files alone: for lists, not for use. Arguments as `read_directory`."""
-    manifest = manifests.read_manifest(path)
-    return _parse(Path(path), manifest)
+def read_description(path):
+    """Reads the JSON files of a model directory without verifying the other files."""
+    return _parse(Path(path), manifests.read_manifest(path))
 
 
 def names_in(folder):
-    """The sorted names of the model directories in a folder; none if it cannot be read."""
+    """Returns the sorted names of the model directories in a folder, [] if the folder cannot be read."""
     try:
         return sorted(item.parent.name for item in Path(folder).glob(f"[!.]*/{MANIFEST}"))
     except OSError:
@@ -181,11 +169,31 @@ def names_in(folder):
 
 
 def locate(path):
-    """Returns where a directory can be read, or None: see `keraszoo.saving.atomic.locate`."""
+    """Returns where a directory can be read, or None; see `keraszoo.saving.atomic.locate`."""
     try:
         return atomic.locate(path)
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # no file can have this name
         return None
+
+
+def check_replaceable(path):
+    """Raises PresetError if `path` contains anything other than a model directory.
+
+    Only an empty folder or a model directory without additional files may be replaced.
+    """
+    path = Path(path)
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise PresetError(f"{path}: is a file; a model is saved into a directory")
+    if not any(path.iterdir()):
+        return
+    names = set(manifests.list_files(path)) - {MANIFEST}
+    if not (path / MANIFEST).is_file():
+        raise PresetError(f"{path}: is not empty and no model directory (no {MANIFEST}): not overwritten")
+    others = names - set(manifests.read_manifest(path)["files"])
+    if others:
+        raise PresetError(f"{path}: holds '{min(others)}', which is no part of the model: not overwritten")
 
 
 def _identity(path):
@@ -201,23 +209,3 @@ def _parse(place, manifest):
     has_metrics = "metrics.json" in manifest["files"]
     metrics = manifests.read_json(place, "metrics.json", manifest) if has_metrics else {}
     return Directory(place, config, metrics, manifest)
-
-
-def check_replaceable(path):
-    """Raises PresetError if a model directory cannot be written to `path` because of what stands there.
-
-    Nobody's files are deleted: only an empty folder or a model directory with nothing else is replaced.
-    """
-    path = Path(path)
-    if not path.exists():
-        return
-    if not path.is_dir():
-        raise PresetError(f"{path}: is a file; a model is saved into a directory")
-    if not any(path.iterdir()):
-        return
-    names = set(manifests.list_files(path)) - {MANIFEST}
-    if not (path / MANIFEST).is_file():
-        raise PresetError(f"{path}: is not empty and no model directory (no {MANIFEST}): not overwritten")
-    others = names - set(manifests.read_manifest(path)["files"])
-    if others:
-        raise PresetError(f"{path}: holds '{min(others)}', which is no part of the model: not overwritten")

@@ -1,172 +1,315 @@
-"""What is known about a model beside its weights: facts in `config.json`, and cards and lists made of them.
+"""Store facts about a model in `config.json`, and write its card and its entry in a list from them.
 
     "about": {"title": "...", "pipeline_tag": "translation", "summary": "...", "example": ["..."],
               "parameters": 8090624, "languages": ["en", "de"], "licence": "cc-by-2.0", ...}
 
-The first five a program knows and writes; the others are told by people, in a YAML file of `keraszoo card`:
-
-    name           the name under which the model ships
-    languages      list of codes
-    licence        of the weights, as model hubs write it
-    tags, metrics  lists of words, as model hubs have them
-    data           list of {name, id, url, licence, note}
-    score          the one figure for lists: {name, section, figure}, the last two keys of `metrics.json`, and
-                   perhaps `data`, what it was measured on, if that is not the first of the data
-    intended_use, limits, training, evaluation, attribution
-                   Markdown; training and evaluation give their commands
+Programs write the first five. People write the others in a YAML file for `keraszoo card`; see `Facts`.
 """
 
 import math
+import textwrap
 from pathlib import Path
 
 import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.saving.model_card import SECTIONS, model_card
+from keraszoo.saving.manifest import readable
 from keraszoo.saving.weights import stored_shapes
 
 CARD = "README.md"
-OWN = ("title", "pipeline_tag", "summary", "example", "parameters")
-LISTS = ("languages", "tags", "metrics", "example", "data")
-TEXTS = ("name", "licence", "title", "pipeline_tag", "summary", *SECTIONS)
-FACTS = (*TEXTS, *LISTS, "parameters", "score")
-KEPT = ("languages", "licence", "tags", "data", "attribution")
-DATA = {"name", "id", "url", "licence", "note"}
-SCORE = {"name", "section", "figure"}
+SECTIONS = {  # the facts in Markdown, in the order of the card
+    "intended_use": "Intended use",
+    "limits": "Limits",
+    "training": "How it was trained",
+    "evaluation": "Getting the figures again",
+    "attribution": "Attribution",
+}
+OUTSIDE = (
+    "out of its domain"  # marks metrics sections measured on another kind of data than the training data
+)
+FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our name -> the name on model hubs
+LASTING = ("languages", "licence", "tags", "data", "attribution")
 
 
-def card(about, metrics):
-    """The card that facts and figures make; see `keraszoo.saving.model_card`."""
-    facts = {key: value for key, value in about.items() if key not in OWN}
-    return model_card(
-        about.get("title", "A model"),
-        about.get("pipeline_tag", "other"),
-        about.get("summary", ""),
-        about.get("example", []),
-        metrics,
-        facts,
-    )
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
-def told(directory):
-    """The facts in the `config.json` of a directory, unknown ones left out; PresetError for wrong ones."""
-    facts = directory.config.get("about", {})
-    if isinstance(facts, dict):
-        facts = {key: value for key, value in facts.items() if key in FACTS}
-    return check_facts(facts, f"{directory.path}: config.json")
+class Data(_Strict):
+    """A corpus that a model was trained on."""
+
+    name: str
+    id: str
+    url: str
+    licence: str
+    note: str = ""
 
 
-def kept(directory):
-    """The facts that stay true of a model that is trained further and saved under another name."""
-    return {key: value for key, value in told(directory).items() if key in KEPT}
+class Score(_Strict):
+    """The main figure of a model: `metrics[section][figure]`, measured on `data` or on the first corpus."""
+
+    name: str
+    section: str
+    figure: str
+    data: str = ""
 
 
-def rewrite(path, facts=None, metrics=None):
-    """Writes the card and the manifest of a model directory anew; the other files stay what they are.
+class Facts(_Strict):
+    """The facts that a model directory may state.
 
-    Args:
-        path: the directory.
-        facts: dict of facts that are added to those in its `config.json`, or take their places.
-        metrics: dict of sections that are added to `metrics.json`, or take their places.
-
-    Raises:
-        PresetError: the directory is damaged, or a fact is unknown or of another kind.
+    Attributes:
+        name: the name under which the model ships.
+        licence: of the weights, spelled as on model hubs.
+        title: the first heading of the card.
+        pipeline_tag: the task, spelled as on model hubs.
+        summary: a paragraph.
+        intended_use, limits, training, evaluation, attribution: sections of the card in Markdown.
+        languages: codes of the languages.
+        tags, metrics: words, as on model hubs.
+        example: lines of Python that load and use the model.
+        data: the training corpora.
+        parameters: the number of weights.
+        score: the main figure.
     """
-    directory = model_directory.read_directory(path)
-    about = {**told(directory), **check_facts(facts or {}, path)}
-    if "parameters" not in about:
-        about["parameters"] = sum(
-            math.prod(shape)
-            for name in directory.names
-            if name.endswith(".weights.h5")
-            for shape in stored_shapes(directory.file(name))
-        )
-    metrics = {**directory.metrics, **(metrics or {})}
-    files = {name: directory.read_bytes(name) for name in directory.names}
-    files["config.json"] = {**directory.config, "about": about}
-    if metrics:
-        files["metrics.json"] = metrics
-    files[CARD] = card(about, metrics)
-    model_directory.write_directory(path, files)
+
+    name: str = ""
+    licence: str = ""
+    title: str = ""
+    pipeline_tag: str = ""
+    summary: str = ""
+    intended_use: str = ""
+    limits: str = ""
+    training: str = ""
+    evaluation: str = ""
+    attribution: str = ""
+    languages: list[str] = []
+    tags: list[str] = []
+    metrics: list[str] = []
+    example: list[str] = []
+    data: list[Data] = []
+    parameters: int = 0
+    score: Score = None
+
+
+def check_facts(facts, where):
+    """Returns `facts`, a dict. Raises PresetError, starting with `where`, for unknown or wrong facts."""
+    if not isinstance(facts, dict):
+        raise PresetError(f"{where}: expected facts by name, got {type(facts).__name__}")
+    for key in facts:
+        if key not in Facts.model_fields:
+            raise PresetError(f"{where}: there is no fact {key!r}; there are {', '.join(Facts.model_fields)}")
+    try:
+        Facts.model_validate(facts)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        fact = ".".join(map(str, problem["loc"]))
+        raise PresetError(f"{where}: {fact}: {problem['msg']}, got {problem['input']!r:.80}") from error
+    return facts
 
 
 def read_facts(path):
-    """Reads a YAML file of facts by the name of the model.
+    """Reads a YAML file of facts.
+
+    Args:
+        path: the file. It maps names of models to facts; names that start with a dot are ignored.
+
+    Returns:
+        A dict of name -> facts.
 
     Raises:
-        PresetError: it is no such file, or a fact is unknown or of another kind.
+        PresetError: the file cannot be read, or a fact is unknown or wrong.
     """
+    with readable(path):
+        content = Path(path).read_bytes()
     try:
-        entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PresetError(f"{path}: cannot be read: {error.strerror}") from error
+        entries = yaml.safe_load(content)
     except (yaml.YAMLError, ValueError) as error:
         raise PresetError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(entries, dict):
         raise PresetError(f"{path}: expected facts by the names of models, got {type(entries).__name__}")
-    names = [name for name in entries if not str(name).startswith(".")]  # others are there to be referred to
+    names = [name for name in entries if not str(name).startswith(".")]
     return {name: check_facts(entries[name], f"{path}: {name}") for name in names}
 
 
-def check_facts(facts, where):
-    """Returns the facts; PresetError if one is unknown or of another kind."""
-    if not isinstance(facts, dict):
-        raise PresetError(f"{where}: expected facts by name, got {type(facts).__name__}")
-    for key, value in facts.items():
-        if key not in FACTS:
-            raise PresetError(f"{where}: there is no fact {key!r}; there are {', '.join(FACTS)}")
-        if key in TEXTS and not isinstance(value, str):
-            raise PresetError(f"{where}: {key} must be text, got {type(value).__name__}")
-        if key in LISTS and not isinstance(value, list):
-            raise PresetError(f"{where}: {key} must be a list, got {type(value).__name__}")
-        if key in LISTS and key != "data" and not all(isinstance(item, str) for item in value):
-            raise PresetError(f"{where}: {key} must be a list of words")
-        if key == "parameters" and type(value) is not int:
-            raise PresetError(f"{where}: parameters must be a whole number, got {type(value).__name__}")
-    for data in facts.get("data", []):
-        if not _has_texts(data, DATA - {"note"}, DATA):
-            raise PresetError(f"{where}: an entry of data has {', '.join(sorted(DATA))}, got {data!r:.80}")
-    if "score" in facts and not _has_texts(facts["score"], SCORE, SCORE | {"data"}):
-        raise PresetError(f"{where}: score has {', '.join(sorted(SCORE))}, got {facts['score']!r:.80}")
-    return facts
+def stored_facts(directory):
+    """Returns the known facts in the `config.json` of a `Directory`. Raises PresetError for wrong ones."""
+    facts = directory.config.get("about", {})
+    if isinstance(facts, dict):
+        facts = {key: value for key, value in facts.items() if key in Facts.model_fields}
+    return check_facts(facts, f"{directory.path}: config.json")
 
 
-def _has_texts(value, least, most):
-    return (
-        isinstance(value, dict)
-        and least <= set(value) <= most
-        and all(isinstance(text, str) for text in value.values())
-    )
+def lasting_facts(directory):
+    """Returns the facts that remain true if the model is trained further and saved under another name."""
+    return {key: value for key, value in stored_facts(directory).items() if key in LASTING}
+
+
+def rewrite_card(path, facts=None, metrics=None):
+    """Rewrites the card, the facts and the manifest of a model directory; other files stay unchanged.
+
+    Args:
+        path: the directory.
+        facts: dict of facts to add to `config.json` or to replace there.
+        metrics: dict of sections to add to `metrics.json` or to replace there.
+
+    Raises:
+        PresetError: the directory is damaged, or a fact is unknown or wrong.
+    """
+    directory = model_directory.read_directory(path)
+    facts = {**stored_facts(directory), **check_facts(facts or {}, path)}
+    if "parameters" not in facts:
+        weights = [directory.file(name) for name in directory.names if name.endswith(".weights.h5")]
+        facts["parameters"] = sum(math.prod(shape) for file in weights for shape in stored_shapes(file))
+    metrics = {**directory.metrics, **(metrics or {})}
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    files["config.json"] = {**directory.config, "about": facts}
+    if metrics:
+        files["metrics.json"] = metrics
+    files[CARD] = model_card(facts, metrics)
+    model_directory.write_directory(path, files)
 
 
 def describe(directory):
-    """One model in a list.
+    """Describes one model in a list.
 
     Args:
         directory: a `model_directory.Directory`.
 
     Returns:
-        A dict: `task`, `languages` (list), `size` in bytes, `parameters`, `score` (a dict of `name` and
-        `value`) and `licence`; `None` where nothing is known.
+        A dict of `task`, `languages` (list), `size` in bytes, `parameters`, `score` (a dict of `name` and
+        `value`) and `licence`. Unknown values are `None`.
     """
-    about = told(directory)
+    facts = stored_facts(directory)
     return {
         "task": str(directory.config.get("task")),
-        "languages": about.get("languages", []),
+        "languages": facts.get("languages", []),
         "size": sum(entry["size"] for entry in directory.manifest["files"].values()),
-        "parameters": about.get("parameters"),
-        "score": _score(about.get("score"), directory.metrics),
-        "licence": about.get("licence"),
+        "parameters": facts.get("parameters"),
+        "score": _main_score(facts.get("score"), directory.metrics),
+        "licence": facts.get("licence"),
     }
 
 
-def _score(told, metrics):
-    """The headline figure; without one that of a translation test, if there is one."""
-    told = told or {"name": "BLEU", "section": "test", "figure": "bleu"}
-    section = metrics.get(told["section"])
-    figure = section.get(told["figure"]) if isinstance(section, dict) else None
+def _main_score(score, metrics):
+    """Returns the main figure: the one named by the facts, or BLEU of the section "test" if there is one."""
+    score = score or {"name": "BLEU", "section": "test", "figure": "bleu"}
+    section = metrics.get(score["section"])
+    figure = section.get(score["figure"]) if isinstance(section, dict) else None
     value = figure.get("score") if isinstance(figure, dict) else figure
-    if not isinstance(value, (int, float)):
-        return None
-    return {"name": told["name"], "value": round(value, 2)}
+    return {"name": score["name"], "value": round(value, 2)} if isinstance(value, (int, float)) else None
+
+
+def model_card(facts, metrics):
+    """Returns a model card in Markdown, with the front matter that model hubs read.
+
+    Lists of figures, such as losses by epoch, are omitted; they remain in `metrics.json`.
+
+    Args:
+        facts: dict of facts.
+        metrics: dict of dicts, one for each section: numbers, strings, or scores as `sacrebleu` gives them
+            (dicts of `name`, `score` and `signature`).
+
+    Returns:
+        A string.
+
+    Example:
+
+    >>> facts = {"title": "Tiny", "pipeline_tag": "translation", "summary": "Toy.", "example": ["load()"],
+    ...          "licence": "cc0-1.0", "languages": ["en"], "limits": "Many."}
+    >>> print(model_card(facts, {"test": {"loss": 0.123456, "all": [1]}}))
+    ---
+    license: cc0-1.0
+    language:
+    - en
+    library_name: keraszoo
+    pipeline_tag: translation
+    ---
+    <BLANKLINE>
+    # Tiny
+    <BLANKLINE>
+    Toy.
+    <BLANKLINE>
+        load()
+    <BLANKLINE>
+    ## Limits
+    <BLANKLINE>
+    Many.
+    <BLANKLINE>
+    ## Figures: test
+    <BLANKLINE>
+    - loss: 0.1235
+    <BLANKLINE>
+    """
+    front = yaml.safe_dump(_front_matter(facts, metrics), sort_keys=False, allow_unicode=True, width=1000)
+    title, summary = facts.get("title", "A model"), facts.get("summary", "")
+    lines = ["---", *front.splitlines(), "---", "", f"# {title}", "", summary, ""]
+    lines += [*(f"    {line}" for line in facts.get("example", [])), ""]
+    for key, heading in SECTIONS.items():
+        if key in facts:
+            lines += [f"## {heading}", "", facts[key].strip(), ""]
+        if key == "training" and "data" in facts:
+            lines += ["## Data", "", *map(_data_line, facts["data"]), ""]
+    for section, figures in metrics.items():
+        lines += [f"## Figures: {section}", ""]
+        if isinstance(figures, dict):
+            lines += [_line(name, value) for name, value in figures.items() if not isinstance(value, list)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _front_matter(facts, metrics):
+    front = {name: facts[key] for key, name in FRONT.items() if key in facts}
+    front |= {"library_name": "keraszoo", "pipeline_tag": facts.get("pipeline_tag", "other")}
+    if "data" in facts:
+        front["datasets"] = [data["id"] for data in facts["data"]]
+    scores = {
+        section: {key: it for key, it in figures.items() if _is_score(it) and it["score"] is not None}
+        for section, figures in metrics.items()
+        if isinstance(figures, dict)
+    }
+    kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
+    if facts.get("metrics", kinds) or "metrics" in facts:
+        front["metrics"] = facts.get("metrics", kinds)
+    if "name" in facts and "score" in facts:
+        front["model-index"] = [{"name": facts["name"], "results": list(_results(metrics, scores, facts))}]
+    return front
+
+
+def _results(metrics, scores, facts):
+    """Yields one entry for each section with scores, the section of the main figure first."""
+    main = facts["score"]
+    corpus = facts.get("data", [{"name": "unknown", "id": "unknown"}])[0]
+    for section in sorted(metrics, key=lambda section: section != main["section"]):
+        values = [
+            {"type": kind, "name": it["name"], "value": round(it["score"], 2), "args": it["signature"]}
+            for kind, it in scores.get(section, {}).items()
+        ]
+        if section == main["section"] and not values:
+            kind = facts.get("metrics", [main["figure"]])[0]
+            value = round(metrics[section][main["figure"]], 2)
+            values = [{"type": kind, "name": main["name"], "value": value}]
+        dataset = {"name": f"{corpus['name']}, {section}", "type": corpus["id"]}
+        if OUTSIDE in section or "data" in main:
+            dataset = {"name": section if OUTSIDE in section else main["data"], "type": "other"}
+        if values:
+            task = {"type": facts.get("pipeline_tag", "other")}
+            yield {"task": task, "dataset": dataset, "metrics": values}
+
+
+def _data_line(data):
+    line = f"- [{data['name']}]({data['url']}), {data['licence']}. {data.get('note', '')}"
+    return textwrap.fill(line, 130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _is_score(figure):
+    return isinstance(figure, dict) and "signature" in figure
+
+
+def _line(name, figure):
+    if _is_score(figure) and figure["score"] is None:
+        return f"- {figure['name']}: none to score"
+    if _is_score(figure):
+        return f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
+    return f"- {name}: {figure:.4g}" if isinstance(figure, float) else f"- {name}: {figure}"

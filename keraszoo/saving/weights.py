@@ -1,7 +1,7 @@
-"""Writing and reading the weights of a model as Keras' `.weights.h5`, the weights alone and all of them.
+"""Write and read the weights of a model in Keras' format `.weights.h5`, without the optimizer.
 
-Keras writes a compiled model's optimizer into the file, which triples it, and reads features of HDF5 that a
-weight file has no use for. Here a file holds the weights and nothing else; loading sets all of them or none.
+Keras itself also saves a compiled model's optimizer, which triples the size, and accepts features of HDF5
+that a weight file does not need. Loading sets all weights or none.
 """
 
 import contextlib
@@ -16,17 +16,17 @@ HALF_LARGEST = float(np.finfo("float16").max)
 
 
 def save_weights(model, path, dtype=None):
-    """Writes the weights of a model to `path`, in place: into a directory that `write_directory` is filling.
+    """Writes the weights of a model to `path` in place, for use within `write_directory`.
 
     Args:
         model: a built Keras model.
-        path: the file to write; its name ends in `.weights.h5`.
-        dtype: `"float16"` rounds floating-point weights to half precision, at half the size; they are loaded
-            into the dtype that the model has. `None`: each in its own.
+        path: the file; its name ends in `.weights.h5`.
+        dtype: `"float16"` rounds floating-point weights to half precision, which halves the size. Loading
+            converts them to the dtype of the model. `None` stores each weight in its own dtype.
 
     Raises:
-        PresetError: the model is not built, a weight is NaN or infinite or too large for `dtype`, another
-            `dtype`, or the file cannot be written.
+        PresetError: the model is not built, a weight is NaN, infinite or too large for `dtype`, `dtype` is
+            unknown, or the file cannot be written.
 
     Example:
 
@@ -56,16 +56,17 @@ def save_weights(model, path, dtype=None):
 def load_weights(model, path, check=None):
     """Sets every weight of a model from a file that `save_weights` wrote.
 
-    All weights are set, or, if anything is wrong, none: the model then keeps those it had.
+    If anything is wrong, the model keeps all its old weights.
 
     Args:
         model: a built Keras model of the same architecture.
         path: the `.weights.h5` file.
-        check: called without arguments when the file has been read; if it raises, no weight is set.
+        check: called without arguments after the file has been read. If it raises, no weight is set.
 
     Raises:
-        PresetError: the file is missing, is not HDF5, holds links, filters or sizes beyond its own length; it
-            does not give every weight of the model finite values of the right shape, or it holds others too.
+        PresetError: the file is missing, is not HDF5, contains links, filters or sizes beyond its own length,
+            does not give each weight of the model finite values of the right shape, or contains other
+            weights.
     """
     path = Path(path)
     if not model.built:
@@ -76,7 +77,7 @@ def load_weights(model, path, check=None):
     before = [variable.numpy() for variable in model.weights]
     try:
         for variable, value in zip(model.weights, before, strict=True):
-            if _is_float(variable):  # what the file does not set stays NaN and is found below
+            if _is_float(variable):  # a weight that the file does not set stays NaN, which is detected below
                 variable.assign(np.full(value.shape, np.nan, "float32"))
         with _without_optimizer(model):
             model.load_weights(path)
@@ -92,10 +93,7 @@ def load_weights(model, path, check=None):
 
 
 def _check_room(model, path):
-    """Raises OSError where the disk has no room for the weights.
-
-    HDF5 would find that out, too, but with many lines on stderr, and kill the process when it ends.
-    """
+    """Raises OSError if the disk is full. HDF5 would print many lines to stderr and crash at exit."""
     size = sum(int(np.prod(v.shape)) * np.dtype(v.numpy().dtype).itemsize for v in model.weights)
     size += 4096 * (len(model.weights) + 16)  # names, groups and rounding
     if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
@@ -118,7 +116,7 @@ def _check_finite(model, path, largest=np.inf):
 
 
 def _round_to_half(path):
-    """Rewrites a weight file with every floating-point array in float16."""
+    """Rewrites a weight file with all floating-point arrays in float16."""
     import h5py
 
     rounded = path.with_name(f"half.{path.name}")
@@ -139,51 +137,53 @@ def _round_to_half(path):
 
 
 def stored_shapes(path):
-    """The shapes of the weights in a file, none of which is read; nothing but plain arrays may stand in it.
+    """Returns the shapes of the weights in a file without reading the weights.
 
     Returns:
-        List of tuples, in the order in which they are met.
+        List of tuples.
 
     Raises:
-        PresetError: as `load_weights` does for the file alone.
+        PresetError: the file is missing, is not HDF5, or contains anything other than plain arrays.
     """
     import h5py
 
-    shapes, claimed = [], 0
+    shapes, seen, claimed = [], set(), 0
+
+    def visit(group):
+        nonlocal claimed
+        for name in group:
+            where = f"{path}: '{group.name.rstrip('/')}/{name}'"
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise PresetError(f"{where} is a link to another place")
+            item = group[name]
+            address = h5py.h5o.get_info(item.id).addr
+            if address in seen:
+                raise PresetError(f"{where} occurs in the file twice")
+            seen.add(address)
+            if isinstance(item, h5py.Group):
+                visit(item)
+                continue
+            _check_plain(item, where)
+            shapes.append(tuple(item.shape))
+            claimed += item.nbytes
+            if claimed > size:
+                raise PresetError(f"{where}: the file has {size} bytes, but claims to hold more")
+
     try:
         size = os.path.getsize(path)
         with h5py.File(path, "r") as file:
-            groups, seen = [file], set()
-            while groups:
-                group = groups.pop()
-                for name in group:
-                    where = f"{path}: '{group.name.rstrip('/')}/{name}'"
-                    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                        raise PresetError(f"{where} is a link to elsewhere")
-                    item = group[name]
-                    address = h5py.h5o.get_info(item.id).addr
-                    if address in seen:
-                        raise PresetError(f"{where} stands in the file twice")
-                    seen.add(address)
-                    if isinstance(item, h5py.Group):
-                        groups.append(item)
-                        continue
-                    _check_plain(item, where)
-                    shapes.append(tuple(item.shape))
-                    claimed += item.nbytes
-                    if claimed > size:
-                        raise PresetError(f"{where}: the file has {size} bytes, but claims to hold more")
+            visit(file)
     except PresetError:
         raise
     except FileNotFoundError:
         raise PresetError(f"{path}: no such file") from None
-    except Exception as error:  # h5py raises nearly everything on damaged files
+    except Exception as error:  # h5py raises many kinds of errors on damaged files
         raise PresetError(f"{path}: is not a readable weight file (HDF5): {_in_short(error)}") from error
     return shapes
 
 
 def _check_plain(item, where):
-    """Refuses what a weight never is: a named type, text, and arrays kept in other files or compressed."""
+    """Rejects named types, text, compressed arrays and arrays stored in other files."""
     if not hasattr(item, "nbytes") or not (item.dtype.kind in "fiub" or item.dtype == "V2"):  # V2: bfloat16
         raise PresetError(f"{where} is not an array of numbers")
     if item.is_virtual or item.external or item.chunks is not None:
@@ -193,13 +193,14 @@ def _check_plain(item, where):
 @contextlib.contextmanager
 def _without_optimizer(model):
     optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None:
-        model.optimizer = None
+    if optimizer is None:
+        yield
+        return
+    model.optimizer = None
     try:
         yield
     finally:
-        if optimizer is not None:
-            model.optimizer = optimizer
+        model.optimizer = optimizer
 
 
 def _is_float(variable):
@@ -207,6 +208,6 @@ def _is_float(variable):
 
 
 def _in_short(error):
-    """The first two lines of a message as one: Keras tells the cause of a failed load in the second."""
+    """Joins the first two lines of a message: Keras states the cause of a failed load in the second."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:2]) or type(error).__name__

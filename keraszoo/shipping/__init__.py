@@ -1,1 +1,1 @@
-"""Models that have a name: finding, listing and fetching them, and writing the index of those that ship."""
+"""Find, list and fetch models by name, and write the index of the shipped ones."""

@@ -1,101 +1,119 @@
-"""Getting a shipped model into the cache: by checksum, to be taken up where it broke, and offline ever after.
+"""Fetch a shipped model into the cache, verified by checksum. An interrupted download can be resumed.
 
-No host is built in: a source is a folder or a URL in which the model's directory lies under its name, such as
-`pretrained/` of a clone or a copy of it on any web server. What comes from there is believed only if it has
-the SHA-256 that the index of this package, or the caller, has for it.
+No host is built in. The source is a folder or a URL that contains the model's directory under its name, such
+as `pretrained/` of a clone or a copy of it on a web server. A file is only accepted if it has the SHA-256
+that the index of this package, or the caller, has for it.
 """
 
-import hashlib
 import os
-import time
+import shutil
+import urllib.request
 from pathlib import Path
 
+from keraszoo import __version__
 from keraszoo.errors import PresetError
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
 from keraszoo.shipping import shipped
-from keraszoo.shipping.remote_files import BrokenTransfer, Folder
 
-TRIES = 5  # in a row that bring no further byte
-PAUSE = 0.5  # seconds before the second, and more before each later one
+RETRIES = 4  # for each file
+TIMEOUT = 30  # seconds without a byte
+CHUNK = 1 << 14  # bytes; a broken connection loses the last chunk
 
 
 def fetch(name, source, folder=None, sha256=None, report=None):
-    """Copies or downloads a model directory, unless it is there already.
+    """Copies or downloads a model directory unless it exists already.
 
-    What came of an interrupted call is kept beside its place, under a hidden name, and taken up by the next.
+    Files of an interrupted call are kept in a hidden directory in `folder`, and the next call continues
+    there.
 
     Args:
         name: the name of the model.
-        source: a folder, or a URL of one, in which the directory `name` lies.
-        folder: where to put it; by default the cache, where `from_preset(name)` finds it.
-        sha256: of a model that the index does not know: the last entry of its `manifest.json`. From a local
-            folder it may be left out.
+        source: a folder, or the URL of a folder, that contains the directory `name`.
+        folder: where to put it; by default the cache, where `from_preset(name)` looks for it.
+        sha256: the last entry of the model's `manifest.json`. Required for models that the index does not
+            list, unless `source` is a local folder.
         report: called with a line of text if there is nothing to do.
 
     Returns:
-        The `Path` of the directory, which was read and checked.
+        The `Path` of the verified directory.
 
     Raises:
-        PresetError: the model is not there or not the one that was asked for, the connection broke too often,
-            or the disk refuses. The message names file and cause.
+        PresetError: the model does not exist or differs from the expected one, the connection failed too
+            often, or the file system reports an error. The message names the file and the cause.
     """
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
     manifests.check_names("fetch", [name, "config.json"])
     folder = Path(folder or shipped.cache_folder()).absolute()
     place, partial = folder / name, folder / f".{name}.partial"
-    source = Folder(f"{str(source).rstrip('/')}/{name}")
-    _check_known(name, source, sha256)
+    address, is_remote = _parse_source(f"{str(source).rstrip('/')}/{name}")
+    _check_known(name, address, is_remote, sha256)
     try:
-        with atomic.locked_anew(partial):  # of two calls one waits for the other
-            manifest = _manifest(name, source, partial, sha256)
-            if _is_there(place, manifest):
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic.locked(folder / f".{name}.fetch.lock"):  # a second call waits
+            partial.mkdir(exist_ok=True)
+            manifest = _expected_manifest(name, address, is_remote, partial, sha256)
+            if _is_complete(place, manifest):
                 if report is not None:
-                    report(f"{name}: is there already, as it should be")
+                    report(f"{name}: exists already and is complete")
             else:
-                for file, entry in manifest["files"].items():
-                    _complete(source, file, partial / file, **entry)
-                with atomic.replacing(place, check=lambda: _check_replaceable(place)) as directory:
-                    _move(partial, directory, manifest)
+                _fetch_files(address, is_remote, partial, manifest["files"])
+                with atomic.replace_directory(place, check=lambda: _check_replaceable(place)) as directory:
+                    for file in manifest["files"]:
+                        (directory / file).parent.mkdir(parents=True, exist_ok=True)
+                        os.replace(partial / file, directory / file)
+                    (directory / manifests.MANIFEST).write_bytes(manifests.serialise(manifest))
                     manifests.verify(directory, manifest)
             atomic.remove(partial)
-    except OSError as error:
-        raise PresetError(f"{error.filename or place}: {error.strerror or error}") from error
+    except PresetError:
+        raise
+    except (OSError, ValueError) as error:  # requests and pooch raise both
+        where = getattr(error, "filename", None) or address
+        raise PresetError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
     return model_directory.read_directory(place).path
 
 
-def _check_known(name, source, sha256):
-    """Raises PresetError for a name that nobody knows, before anything is made in the cache."""
+def _parse_source(source):
+    """Returns the path or the URL of a folder, and whether it is a URL of another machine."""
+    scheme, separator, rest = source.partition("://")
+    if not separator or scheme in ("http", "https"):
+        return source, bool(separator)
+    if scheme == "file" and rest.removeprefix("localhost").startswith("/"):
+        return urllib.request.url2pathname(rest.removeprefix("localhost")), False
+    raise PresetError(f"{source}: expected a folder, or a URL with http, https or file")
+
+
+def _check_known(name, address, is_remote, sha256):
+    """Raises PresetError for an unknown name before anything is created in the cache."""
     if name in shipped.index():
         return
-    if not source.is_remote:
-        place = Path(source.address)
-        if not place.exists():
-            there = model_directory.names_in(place.parent)
-            hint = shipped.near(name, there) or f"it has {', '.join(there) or 'none'}"
-            raise PresetError(f"{place.parent}: has no model {name}; {hint}")
-    elif sha256 is None:
-        hint = shipped.near(name, shipped.index())
+    parent = Path(address).parent
+    if is_remote and sha256 is None:
+        hint = shipped.suggest(name, shipped.index())
         raise PresetError(
-            f"{name}: does not ship with this keraszoo: to get it from {source} its SHA-256 is "
-            f"wanted, the last entry of its {manifests.MANIFEST}{'; ' if hint else ''}{hint}"
+            f"{name}: does not ship with this keraszoo; to fetch it from {address}, give its SHA-256, "
+            f"the last entry of its {manifests.MANIFEST}{'; ' if hint else ''}{hint}"
         )
+    if not is_remote and not (parent / name).exists():
+        names = model_directory.names_in(parent)
+        hint = shipped.suggest(name, names) or f"it has {', '.join(names) or 'none'}"
+        raise PresetError(f"{parent}: has no model {name}; {hint}")
 
 
-def _manifest(name, source, partial, sha256):
-    """The manifest that the files must have: the index's, or one that the caller vouches for."""
+def _expected_manifest(name, address, is_remote, partial, sha256):
+    """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
     if name in shipped.index() and sha256 is None:
         return shipped.index()[name]["manifest"]
-    content = b"".join(source.read(manifests.MANIFEST, 0, manifests.MOST_JSON))
-    (partial / manifests.MANIFEST).write_bytes(content)
+    download = _downloader(manifests.MOST_JSON) if is_remote else _copy
+    download(f"{address}/{manifests.MANIFEST}", partial / manifests.MANIFEST, None)
     manifest = manifests.read_manifest(partial)
     if sha256 not in (None, manifest["sha256"]):
-        raise PresetError(f"{source}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
+        raise PresetError(f"{address}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
     return manifest
 
 
-def _is_there(place, manifest):
+def _is_complete(place, manifest):
     try:
         return model_directory.read_directory(place).manifest == manifest
     except PresetError:
@@ -103,7 +121,7 @@ def _is_there(place, manifest):
 
 
 def _check_replaceable(place):
-    """A damaged model directory may be replaced; whatever else somebody has there may not."""
+    """Raises PresetError if `place` contains other files than those of a model, which may be damaged."""
     try:
         manifests.read_manifest(place)
     except PresetError:
@@ -112,43 +130,42 @@ def _check_replaceable(place):
     model_directory.check_replaceable(place)
 
 
-def _complete(source, name, path, size, sha256):
-    """Reads what is missing of one file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tries, said = 0, ""
-    while tries < TRIES:
-        time.sleep(PAUSE * tries)
-        have = path.stat().st_size if path.exists() else 0
-        if have > size or (have == size and not _is_right(path, sha256)):
-            path.unlink()  # the beginning of another version
-            have = 0
-        try:
-            with open(path, "ab") as file:
-                for chunk in source.read(name, have, size) if have < size else ():
+def _fetch_files(address, is_remote, partial, files):
+    """Brings all files into the directory `partial`; those that are there and intact are kept."""
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    hashes = {name: f"sha256:{entry['sha256']}" for name, entry in files.items()}
+    retries = RETRIES if is_remote else 0
+    cache = pooch.create(partial, f"{address}/", registry=hashes, retry_if_failed=retries)
+    for name, entry in files.items():
+        cache.fetch(name, downloader=_downloader(entry["size"]) if is_remote else _copy)
+
+
+def _copy(path, output, _):
+    shutil.copyfile(path, output)
+
+
+def _downloader(size):
+    """Returns a downloader for pooch that continues a partial download of a file of at most `size` bytes."""
+    import requests
+
+    def download(url, output, _):
+        part = Path(output).with_name(f".{url.rsplit('/', 1)[1]}.part")
+        start = part.stat().st_size if part.exists() else 0
+        headers = {"User-Agent": f"keraszoo/{__version__}", "Accept-Encoding": "identity"}
+        headers |= {"Range": f"bytes={start}-"} if start else {}
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+            if 400 <= answer.status_code < 500:
+                raise OSError(f"{answer.status_code} {answer.reason}")  # pooch would retry a RequestException
+            answer.raise_for_status()
+            is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            with open(part, "ab" if is_rest else "wb") as file:
+                for chunk in answer.iter_content(CHUNK):
                     file.write(chunk)
-        except BrokenTransfer as error:
-            said = str(error)
-        got = path.stat().st_size
-        if got == size and _is_right(path, sha256):
-            return
-        if got == size and not have:
-            path.unlink()
-            raise PresetError(f"{source}/{name}: its SHA-256 is not the one expected; nothing of it is kept")
-        tries = tries + 1 if got <= have else 1
-    raise PresetError(
-        f"{source}/{name}: {said or 'it ended early'}; {path.stat().st_size:,} of {size:,} bytes are kept, "
-        "and the same command goes on from there"
-    )
+                    if file.tell() > size:
+                        part.unlink()
+                        raise OSError(f"{url} has more than the {size:,} bytes expected")
+        os.replace(part, output)
 
-
-def _is_right(path, sha256):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
-
-
-def _move(partial, directory, manifest):
-    for name in manifest["files"]:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        os.replace(partial / name, directory / name)
-    content = manifests.serialise({key: value for key, value in manifest.items() if key != "sha256"})
-    (directory / manifests.MANIFEST).write_bytes(content)
+    return download

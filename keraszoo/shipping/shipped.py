@@ -1,7 +1,7 @@
-"""Where models that have a name are: in a clone, in a folder of one's own, in the cache.
+"""Find and list models by name: in the user's folder, in a clone and in the cache.
 
-A wheel carries no weights but the index of all that ship, `index.json` beside this file: the description and
-the manifest of each, and so the size and the SHA-256 of every file. `keraszoo fetch` fills the cache by it.
+An installed package contains no weights but `index.json`: the description and the manifest of each shipped
+model, and thus the size and the SHA-256 of each file. `keraszoo fetch` uses it to fill the cache.
 """
 
 import difflib
@@ -13,20 +13,22 @@ from pathlib import Path
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
 from keraszoo.saving.manifest import MANIFEST
+from keraszoo.saving.model_facts import describe
 
 INDEX = Path(__file__).resolve().with_name("index.json")
+HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
 
 
 @functools.cache
 def index():
-    """What ships, by name: a dict of `{"about": as in a list of models, "manifest": of its directory}`."""
+    """Returns the shipped models: name -> `{"about": see model_facts.describe, "manifest": {...}}`."""
     return json.loads(INDEX.read_bytes()) if INDEX.is_file() else {}
 
 
 def cache_folder():
-    """The folder of fetched models: `keraszoo/` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    """Returns the folder of fetched models: `keraszoo/` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(chosen):  # the standard has it that other values are ignored
+    if os.path.isabs(chosen):  # the standard requires that other values are ignored
         return Path(chosen, "keraszoo")
     try:
         return Path.home() / ".cache" / "keraszoo"
@@ -35,19 +37,19 @@ def cache_folder():
 
 
 def find(name_or_directory):
-    """Returns the path of a model directory, given by its path or by the name of a shipped one.
+    """Returns the path of a model directory, given by its path or by its name.
 
-    A path that exists wins. Shipped directories are looked for in the folder `$KERASZOO_PRETRAINED`, in
-    `pretrained/` of a clone, and among those that `keraszoo fetch` put into the cache.
+    An existing path takes precedence. Names are looked up in the folder `$KERASZOO_PRETRAINED`, in
+    `pretrained/` of a clone, and in the cache of `keraszoo fetch`.
 
     Args:
         name_or_directory: a path or a name.
 
     Returns:
-        The `Path` of the directory, not read yet.
+        The `Path` of the directory. Its content is not verified.
 
     Raises:
-        PresetError: there is neither; the message gives the names that come near.
+        PresetError: neither exists; the message suggests similar names.
     """
     if not isinstance(name_or_directory, (str, Path)) or not str(name_or_directory):
         raise PresetError(f"expected the path or the name of a model directory, got {name_or_directory!r}")
@@ -55,50 +57,101 @@ def find(name_or_directory):
     if path is not None:
         return path
     name = str(name_or_directory)
-    there = places()
-    if name in there:
-        return there[name]
+    available = places()
+    if name in available:
+        return available[name]
     if name in index():
         size = index()[name]["about"]["size"] / 1e6
         raise PresetError(
-            f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it by `keraszoo "
-            f"fetch {name} --from FOLDER`, a folder or a URL that has what pretrained/ of a clone has"
+            f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it with `keraszoo "
+            f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
         )
-    names = sorted({*there, *index()})
-    hint = near(name, names) or f"shipped: {', '.join(names) or 'none'}"
+    names = sorted({*available, *index()})
+    hint = suggest(name, names) or f"shipped: {', '.join(names) or 'none'}"
     raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
 
 
-def near(name, names):
-    """The end of an error message: which of some names may have been meant; empty if none is near."""
-    found = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+def suggest(name, names):
+    """Returns the end of an error message that suggests similar names, or an empty string."""
+    similar = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    return f"did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def list_presets():
-    """Returns the sorted names of the model directories that `find` finds by name."""
+    """Returns the sorted names for which `find` returns a directory."""
     return list(places())
 
 
 def places():
-    """The model directories that are there: dict of name -> path, sorted; of one name the first folder's.
+    """Returns the available model directories: a dict of name -> path, sorted by name.
 
-    The folders: `$KERASZOO_PRETRAINED`, `pretrained/` of a clone, the cache. What the cache has under the
-    name of a shipped model counts only if it is that of this version of keraszoo.
+    `$KERASZOO_PRETRAINED` takes precedence over `pretrained/` of a clone, and this over the cache. A cached
+    model that ships with another version of keraszoo is ignored.
     """
-    found = {name: path for name, path in _in(cache_folder()) if _is_current(name, path)}
-    above = Path(__file__).resolve().parents[2]
-    if (above / "pyproject.toml").is_file():  # a clone; beside an installed package nothing is ours
-        found.update(_in(above / "pretrained"))
+    directories = {name: path for name, path in _models_in(cache_folder()) if _is_current(name, path)}
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").is_file():  # a clone, not an installed package
+        directories.update(_models_in(root / "pretrained"))
     chosen = os.environ.get("KERASZOO_PRETRAINED")
     if chosen:
         if not Path(chosen).is_dir():
             raise PresetError(f"{chosen}: KERASZOO_PRETRAINED names no directory")
-        found.update(_in(Path(chosen)))
-    return dict(sorted(found.items()))
+        directories.update(_models_in(Path(chosen)))
+    return dict(sorted(directories.items()))
 
 
-def _in(folder):
+def list_models():
+    """Describes every model that has a name.
+
+    Only the small files of each directory are read. Damaged weights are noticed when the model is loaded.
+
+    Returns:
+        List of dicts, sorted by name: `name`, the entries of `model_facts.describe`, and `place`: the
+        directory, or `None` for a shipped model that is not on this machine. For a directory that cannot be
+        read: `name`, `place` and `error`.
+    """
+    known = index()
+    models = {name: {"name": name, **known[name]["about"], "place": None} for name in known}
+    for name, place in places().items():
+        models[name] = {"name": name, **_describe(place), "place": str(place)}
+    return [models[name] for name in sorted(models)]
+
+
+def as_table(models):
+    """Yields the lines of a table of the models that `list_models` returns."""
+    rows = [HEADINGS, *map(_row, models)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS) - 1)]
+    for row in rows:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+
+
+def score_text(score):
+    """Returns a score as text, such as `BLEU 45.27`, or an empty string for None."""
+    return f"{score['name']} {score['value']:.4g}" if score else ""
+
+
+def _row(model):
+    if "error" in model:
+        return (model["name"], "-", "-", "-", "-", "-", model["error"])
+    return (
+        model["name"],
+        model["task"],
+        " ".join(model["languages"]) or "-",
+        f"{model['size'] / 1e6:.1f} MB",
+        score_text(model["score"]) or "-",
+        model["licence"] or "-",
+        model["place"] or f"not here: keraszoo fetch {model['name']} --from FOLDER",
+    )
+
+
+def _describe(place):
+    try:
+        return describe(model_directory.read_description(place))
+    except PresetError as error:
+        return {"error": str(error)}
+
+
+def _models_in(folder):
     return [(name, folder / name) for name in model_directory.names_in(folder)]
 
 
@@ -108,4 +161,4 @@ def _is_current(name, path):
     try:
         return json.loads((path / MANIFEST).read_bytes()) == index()[name]["manifest"]
     except (OSError, ValueError, RecursionError):
-        return True  # damaged: whoever reads it is told so
+        return True  # damaged: reading it reports the damage

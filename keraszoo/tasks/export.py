@@ -50,7 +50,7 @@ def write_modules(directory, parts, about):
     made = {name: make() for name, make in parts.items()}
     about = {**about, "signatures": {name: sorted(signatures) for name, (_, signatures) in made.items()}}
     try:
-        with atomic.replacing(directory, check=check) as place:
+        with atomic.replace_directory(directory, check=check) as place:
             for name, (module, signatures) in made.items():
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
             (place / MARK).write_text(json.dumps(about, indent=2) + "\n")

@@ -11,7 +11,7 @@ import json
 import statistics
 
 from keraszoo.errors import RecipeError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.training.distribution import is_first_worker
 
@@ -88,7 +88,7 @@ def run_seeds(path, overrides, count, report=None):
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
     if is_first_worker(recipe.training.strategy):
-        with whole_file(f"{recipe.output}_seeds.json") as file:
+        with replace_file(f"{recipe.output}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures
 

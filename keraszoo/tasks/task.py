@@ -82,7 +82,7 @@ class Task:
             raise PresetError(" ".join(said.split())) from error
         directory.load_weights(task.model)
         task.metrics = directory.metrics
-        task.about = model_facts.kept(directory)
+        task.about = model_facts.lasting_facts(directory)
         task.recipe = directory.config.get("recipe")
         return task
 
@@ -119,7 +119,7 @@ class Task:
             "config.json": entries,
             WEIGHTS: lambda path: save_weights(model, path, dtype),
             "metrics.json": self.metrics,
-            model_facts.CARD: model_facts.card(entries["about"], self.metrics),
+            model_facts.CARD: model_facts.model_card(entries["about"], self.metrics),
         }
         model_directory.write_directory(directory, {**common, **files})
 

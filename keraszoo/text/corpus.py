@@ -218,7 +218,7 @@ def _write_directory(directory, chunks, dtypes, special, dropped):
     """Writes a corpus next to `directory` and moves it there once it is complete."""
     try:
         with (
-            atomic.replacing(directory, check=lambda: _check_replaceable(directory)) as folder,
+            atomic.replace_directory(directory, check=lambda: _check_replaceable(directory)) as folder,
             contextlib.ExitStack() as stack,
         ):
             names = [[f"{side}_{name}.bin" for name in ("ids", "offsets")] for side in SIDES]

@@ -6,7 +6,7 @@ import sys
 import zlib
 
 from keraszoo.errors import DataError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 
 LONGEST_LINE = 1 << 24  # bytes; a file with a longer line is not text
 BOM = b"\xef\xbb\xbf"
@@ -42,12 +42,12 @@ def read_lines(path):
 
 
 def write_lines(path, lines):
-    """Writes lines as UTF-8. If `lines` raises, the old file stays; see `whole_file`.
+    """Writes lines as UTF-8. If `lines` raises, the old file stays; see `replace_file`.
 
     Raises:
         DataError: the file cannot be written.
     """
-    with whole_file(path) as file:
+    with replace_file(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 from keraszoo.text.lines import located
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}  # ids in the models trained here
@@ -148,8 +148,8 @@ class Subwords:
             raise DataError(f"cannot read the sentencepiece model: {error.strerror}", path) from None
 
     def save(self, path):
-        """Writes the model file; see `whole_file`."""
-        with whole_file(path) as file:
+        """Writes the model file; see `replace_file`."""
+        with replace_file(path) as file:
             file.write(self.model_bytes)
 
     def encode(self, texts):

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.saving.whole_file import whole_file
+from keraszoo.saving.atomic import replace_file
 from keraszoo.text.lines import BOM, open_bytes
 
 FORMATS = ("auto", "word2vec", "binary", "glove", "fasttext")
@@ -128,7 +128,7 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
 
 
 def write_vectors(path, words, matrix, format="word2vec"):
-    r"""Writes word vectors for other programs; see `whole_file`.
+    r"""Writes word vectors for other programs; see `replace_file`.
 
     Text has enough digits to restore the same float32.
 
@@ -149,7 +149,7 @@ def write_vectors(path, words, matrix, format="word2vec"):
         if not word or set(word) & set(" \t\r\n"):
             raise DataError(f"cannot write the word {word!r}: a blank ends a word in this format", path)
     lines = _written_rows(words, np.ascontiguousarray(matrix, "<f4"), format)
-    with whole_file(path) as file:
+    with replace_file(path) as file:
         if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 packed.writelines(lines)

@@ -237,7 +237,7 @@ class WordVectors:
             "words.txt": "".join(f"{word}\n" for word in self.words),
             "vectors.npy": functools.partial(np.save, arr=matrix, allow_pickle=False),
             "metrics.json": {},
-            model_facts.CARD: model_facts.card(about, {}),
+            model_facts.CARD: model_facts.model_card(about, {}),
         }
         model_directory.write_directory(path, files)
 

@@ -220,13 +220,12 @@ class Checkpoints:
         except OSError as error:
             raise PresetError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
         self._locked = True
-        with atomic.locked(self.folder):
-            for item in list(self.folder.iterdir()):
-                set_aside = _SET_ASIDE.fullmatch(item.name)
-                if set_aside:  # by a writer that was killed between two renames
-                    atomic.clear(self.folder / set_aside[1])
-                elif item.is_dir() and item.name.startswith("."):
-                    atomic.remove(item)
+        for item in list(self.folder.iterdir()):
+            set_aside = _SET_ASIDE.fullmatch(item.name)
+            if set_aside:  # a writer was killed between its two renames
+                atomic.locate(self.folder / set_aside[1])
+            elif item.name.startswith(".") and item.name != ".lock":
+                atomic.remove(item)
 
 
 def read_checkpoint(path):
@@ -305,38 +304,25 @@ def _versions():
 
 @contextlib.contextmanager
 def _only_one(folder):
-    """Makes a folder and holds the lock of its run; at the end, a folder with nothing else is deleted.
+    """Creates a folder and holds the lock of its run. At the end, deletes the folder if it is empty.
 
-    On a file system without locks, two runs at once are not detected.
+    On a file system without locks, a second run in the same folder is not noticed.
 
     Raises:
         PresetError: another process holds the lock.
     """
-    path, ours = folder / ".lock", False
     missing = [parent for parent in folder.parents if not parent.exists()]
-    with contextlib.ExitStack() as opened:
-        while not ours:
-            folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # another process just deleted the folder
-                file = opened.enter_context(open(path, "w"))
-                _claim(file, folder)
-                ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    with contextlib.ExitStack() as held:
+        held.callback(_remove_empty, [folder, *missing])
+        folder.mkdir(parents=True, exist_ok=True)
         try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                if os.listdir(folder) == [".lock"]:
-                    path.unlink()
-                    for empty in (folder, *missing):
-                        empty.rmdir()
+            held.enter_context(atomic.locked(folder / ".lock", wait=False))
+        except TimeoutError:
+            raise PresetError(f"{folder}: another process is training with these checkpoints") from None
+        yield
 
 
-def _claim(file, folder):
-    if atomic.fcntl is None:  # Windows
-        return
-    try:
-        atomic.fcntl.flock(file, atomic.fcntl.LOCK_EX | atomic.fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise PresetError(f"{folder}: another process is training with these checkpoints") from None
-    except OSError:  # a file system without locks
-        pass
+def _remove_empty(folders):
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            folder.rmdir()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keraszoo
-from keraszoo.cli import console, models
+from keraszoo.cli import app, console
 from keraszoo.cli import translator as commands
 from keraszoo.errors import KerasZooError
 
@@ -67,7 +67,7 @@ class Upper:
 def translator(monkeypatch):
     translator = Upper()
     monkeypatch.setattr(commands, "load", lambda model: translator)
-    monkeypatch.setattr(models, "task", lambda model: "translation")
+    monkeypatch.setattr(app, "task", lambda model: "translation")
     return translator
 
 
@@ -244,6 +244,7 @@ QUIET = "from keraszoo.cli import console; console.import_tensorflow(); "
 WORK = "import tensorflow as tf, tensorflow_text; tf.config.list_physical_devices(); tf.constant(1) + 1"
 
 
+@pytest.mark.slow
 def test_tensorflow_comes_and_works_without_a_line_unless_they_are_asked_for():
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     assert program(code=QUIET + WORK, env=environment).communicate(timeout=120) == (b"", b"")
@@ -268,6 +269,7 @@ def test_what_is_no_log_line_is_shown(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_an_error_after_tensorflow_came_is_still_one_line():
     process = program(
         code="from keraszoo.cli import app, console; console.import_tensorflow(); app._fail('x')"

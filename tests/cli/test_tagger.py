@@ -1,4 +1,4 @@
-"""The commands of taggers: what they print, and the one line of everything that is wrong."""
+"""The commands with a trained tagger: their output, and one-line errors."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from keraszoo.cli import models
+from keraszoo.cli import app
 from keraszoo.cli import tagger as commands
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
@@ -19,7 +19,7 @@ TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
 def tagger(trained_tagger, monkeypatch):
     """The trained tagger, which the commands find under any name."""
     monkeypatch.setattr(commands, "load", lambda model: trained_tagger)
-    monkeypatch.setattr(models, "task", lambda model: "tagging")
+    monkeypatch.setattr(app, "task", lambda model: "tagging")
     return trained_tagger
 
 
@@ -80,32 +80,32 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     monkeypatch.setattr(type(tagger), "verify_export", lambda self, directory, texts: len(texts))
     (tmp_path / "a.txt").write_text("a\nb\n")
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
-    assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts are tagged alike\n")
+    assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts have the same tags\n")
     for *arguments, option in (
         ("export", "m", "x", "--jit-compile=all"),
         ("plot", "m", "In Paris", "a.png", "--subwords"),
     ):
         code, _, err = run(*arguments, option)
-        assert code == 2 and f"{option.partition('=')[0]} has no effect beside a tagger" in err
+        assert code == 2 and f"{option.partition('=')[0]} has no effect with a tagger" in err
     assert done == [str(tmp_path / "saved")]
 
 
-def test_the_task_of_a_directory(tagger_directory, trained_directory):
-    assert models.task(tagger_directory) == "tagging" and models.task(trained_directory) == "translation"
+def test_the_task_of_a_model(tagger_directory):
+    assert app.task(tagger_directory) == "tagging" and app.task("tatoeba_en_de_luong") == "translation"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["tag", "no-such-model"], "no-such-model: no such directory"),
-        (["tag", "m", "--from", "xml"], "--from: expected one of text, columns, json, got 'xml'"),
-        (["tag", "m", "--to", "pdf"], "--to: expected one of text, columns, json, html, got 'pdf'"),
+        (["tag", "m", "--from", "xml"], "'xml' is not one of 'text', 'columns', 'json'"),
+        (["tag", "m", "--to", "pdf"], "'pdf' is not one of 'text', 'columns', 'json', 'html'"),
         (["tag", "m", "--to", "text", "--attention"], "--attention: expected --to json or html, got text"),
-        (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect beside --data"),
-        (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect beside --data"),
+        (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect with --data"),
+        (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
         (
             ["evaluate", "m", "--source", "x", "--references", "y", "--tag-column", "1"],
-            "--tag-column has no effect beside --source",
+            "--tag-column has no effect with --source",
         ),
         (["evaluate", "m", "--source", "y"], "Missing option '--references', or --data for a tagger"),
         (["train", "no.yaml", "--seeds", "0"], "Invalid value for '--seeds'"),

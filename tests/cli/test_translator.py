@@ -1,10 +1,12 @@
-"""The commands with a real translator: what they print, and the one line of everything that is wrong."""
+"""The commands with a trained translator: their output, and one-line errors."""
 
 import json
 import os
 import shutil
 
 import pytest
+
+from keraszoo.cli import translator as commands
 
 
 @pytest.fixture
@@ -18,6 +20,16 @@ def files(tmp_path, test_pairs, monkeypatch):
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 4)
     return tmp_path
+
+
+@pytest.fixture
+def loaded(trained, trained_directory, monkeypatch):
+    """The commands find the trained translator in memory; its directory is `MODEL`."""
+    load = commands.load
+    monkeypatch.setattr(
+        commands, "load", lambda model: trained if model == str(trained_directory) else load(model)
+    )
+    return trained
 
 
 def recipe(**sections):
@@ -38,14 +50,20 @@ def test_translate_keeps_lines_and_blanks(run, trained_directory, trained, test_
     assert (code, out.split("\n")) == (0, [wanted[0], "", wanted[1], ""])
 
 
-def test_score_evaluate_and_export(run, files, trained_directory, trained, test_pairs):
+def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_pairs, monkeypatch):
     code, out, _ = run("score", trained_directory, "--source", "a.en", "--target", "a.de")
-    wanted = trained.score(*map(list, zip(*test_pairs, strict=True)))
+    wanted = loaded.score(*map(list, zip(*test_pairs, strict=True)))
     assert code == 0 and [float(line) for line in out.split()] == pytest.approx(wanted, abs=1e-4)
     code, out, _ = run("evaluate", trained_directory, "--source", "a.en", "--references", "a.de", "--json")
     assert code == 0 and json.loads(out)["bleu"]["score"] > 80
-    code, out, err = run("export", trained_directory, "saved", "--verify", "a.en")
+    done = []
+    monkeypatch.setattr(
+        type(loaded), "export", lambda self, place, jit_compile: done.append((place, jit_compile))
+    )
+    monkeypatch.setattr(type(loaded), "verify_export", lambda self, directory, lines: len(lines))
+    code, out, err = run("export", trained_directory, "saved", "--verify", "a.en", "--jit-compile", "never")
     assert (code, out) == (0, f"saved\n{len(test_pairs)} translations are the same\n"), err
+    assert done == [("saved", "never")]
 
 
 def test_align_and_prefix(run, files, trained_directory, test_pairs):
@@ -63,21 +81,24 @@ def test_train_writes_a_directory_that_translates(run, files):
     (files / "recipe.yaml").write_text(recipe())
     code, out, err = run("train", "recipe.yaml", "--set", "training.steps=1", "--output", "elsewhere")
     assert code == 0 and out == f"{files / 'elsewhere'}\n" and "40 pairs" in err, err
-    assert run("translate", "elsewhere", "--max-length", "3", "--beam-width", "1", stdin=b"one\n")[0] == 0
-
-
-@pytest.mark.filterwarnings("default")
-def test_ten_thousand_words_are_cut_with_a_line_that_says_so(run, trained_directory):
-    code, out, err = run("translate", trained_directory, stdin=b"one " * 10_000)
-    assert code == 0 and len(out.splitlines()) == 1
-    assert err.splitlines()[-1] == (
-        "keraszoo: warning: 1 of 1 sentences are cut to 512 subwords; the first is number 1 with 10000"
+    assert (
+        run("translate", "elsewhere", "--max-length", "3", "--beam-width", "1", stdin=b"one\ntwo\n")[0] == 0
     )
 
 
-def test_control_characters_go_in_and_do_not_come_out(run, trained_directory):
-    code, out, _ = run("translate", trained_directory, stdin=b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n")
-    assert code == 0 and len(out.splitlines()) == 1 and out.strip().isprintable()
+@pytest.mark.filterwarnings("default")
+def test_ten_thousand_words_are_cut_with_a_warning(run, trained_directory, loaded):
+    code, out, err = run("translate", trained_directory, stdin=b"one " * 10_000 + b"\ntwo\n")
+    assert code == 0 and len(out.splitlines()) == 2
+    assert err.splitlines()[-1] == (
+        "keraszoo: warning: 1 of 2 sentences are cut to 512 subwords; the first is number 1 with 10000"
+    )
+
+
+def test_control_characters_are_not_in_the_output(run, trained_directory, loaded):
+    line = b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n"
+    code, out, _ = run("translate", trained_directory, stdin=2 * line)
+    assert code == 0 and len(out.splitlines()) == 2 and out.replace("\n", "").isprintable()
 
 
 def bad(*arguments, said, id):
@@ -109,7 +130,7 @@ def bad(*arguments, said, id):
         bad("train", "good.yaml", "--output", "full", said="not overwritten", id="train over other files"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_written(run, files, trained_directory, arguments, said):
+def test_bad_input_is_one_line_and_nothing_is_written(run, files, trained_directory, loaded, arguments, said):
     (files / "full").mkdir()
     (files / "full" / "thesis.tex").write_text("years of work")
     if "damaged" in arguments:
@@ -144,6 +165,7 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default:no checkpoint of step:UserWarning")
 def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, request):
     (files / "recipe.yaml").write_text(recipe())

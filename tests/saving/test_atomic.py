@@ -1,5 +1,6 @@
-"""Directories are replaced whole: shown by killing a writer at every one of its system calls."""
+"""Files and directories are replaced in one step, even if the writer is killed at any of its system calls."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from keraszoo.errors import PresetError
+from keraszoo.errors import DataError, PresetError
 from keraszoo.saving import atomic
+from keraszoo.saving.atomic import replace_file
 from keraszoo.saving.model_directory import read_directory, write_directory
 
 OLD = {"config.json": {"model": "old"}, "part/words.txt": "old" * 100}
@@ -128,15 +130,22 @@ def test_readers_and_two_writers_at_once_never_see_a_mix(tmp_path, monkeypatch, 
     assert beside(place) == []
 
 
-def test_a_living_writer_is_not_cleared_away(tmp_path):
-    place = tmp_path / "model"
-    with atomic.replacing(place) as slow:
-        (slow / "a").write_text("slow")
-        with atomic.replacing(place) as quick:
-            (quick / "b").write_text("quick")
-        assert os.listdir(place) == ["b"] and (slow / "a").exists()
-    assert os.listdir(place) == ["a"]  # the last one wins
-    assert beside(place) == []
+def test_a_second_writer_waits_for_the_first(tmp_path):
+    place, order = tmp_path / "model", []
+
+    def write_second():
+        with atomic.replace_directory(place) as directory:
+            order.append("second")
+            (directory / "b").touch()
+
+    thread = threading.Thread(target=write_second)
+    with atomic.replace_directory(place) as directory:
+        thread.start()
+        thread.join(0.2)
+        (directory / "a").touch()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"] and os.listdir(place) == ["b"] and beside(place) == []
 
 
 @pytest.mark.parametrize("atomically", [True, False])
@@ -144,7 +153,7 @@ def test_an_exception_leaves_all_as_it_was(tmp_path, monkeypatch, atomically):
     if not atomically:
         monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
     write_directory(tmp_path / "model", OLD)
-    with pytest.raises(KeyboardInterrupt), atomic.replacing(tmp_path / "model") as directory:
+    with pytest.raises(KeyboardInterrupt), atomic.replace_directory(tmp_path / "model") as directory:
         (directory / "a").write_text("half")
         raise KeyboardInterrupt
     assert os.listdir(tmp_path) == ["model"] and read_directory(tmp_path / "model").config == {"model": "old"}
@@ -181,20 +190,84 @@ def test_a_symbolic_link_is_followed(tmp_path):
 
 
 def test_a_lock_that_its_holder_deletes_keeps_others_out(tmp_path):
-    place, inside, most = tmp_path / ".model.partial", [], []
+    inside, most = [], []
 
     def claim():
-        for _ in range(40):
-            with atomic.locked_anew(place):
+        for _ in range(20):
+            with atomic.locked(tmp_path / ".lock") as alone:
                 inside.append(1)
-                most.append(len(inside))
-                (place / "file").touch()
+                most.append(len(inside) if alone else 99)
                 inside.pop()
-                atomic.remove(place)
 
-    threads = [threading.Thread(target=claim) for _ in range(8)]
+    threads = [threading.Thread(target=claim) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert most == [1] * 320
+    assert most == [1] * 80 and os.listdir(tmp_path) == []
+
+
+def test_a_taken_lock_is_reported_at_once_unless_the_caller_waits(tmp_path):
+    with atomic.locked(tmp_path / ".lock"):
+        with pytest.raises(TimeoutError), atomic.locked(tmp_path / ".lock", wait=False):
+            pass
+
+
+def test_without_locks_a_directory_is_still_replaced(tmp_path, monkeypatch):
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    write_directory(tmp_path / "model", OLD)
+    write_directory(tmp_path / "model", NEW)
+    assert read_directory(tmp_path / "model").config == {"model": "new"} and os.listdir(tmp_path) == ["model"]
+
+
+# Files
+
+
+def names(folder):
+    return sorted(item.name for item in folder.iterdir())
+
+
+def test_what_is_there_stays_until_the_new_file_is_whole(tmp_path):
+    place = tmp_path / "a.txt"
+    place.write_bytes(b"old")
+    with replace_file(place) as file:
+        file.write(b"new")
+        file.flush()
+        assert place.read_bytes() == b"old" and len(names(tmp_path)) == 2
+    assert place.read_bytes() == b"new" and names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_block_that_raises_leaves_nothing(tmp_path, error):
+    (tmp_path / "a.txt").write_bytes(b"old")
+    with pytest.raises(error), replace_file(tmp_path / "a.txt") as file:
+        file.write(b"half")
+        raise error
+    assert (tmp_path / "a.txt").read_bytes() == b"old" and names(tmp_path) == ["a.txt"]
+
+
+def test_a_disk_that_is_full(tmp_path):
+    resource = pytest.importorskip("resource")
+    signal = pytest.importorskip("signal")
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(DataError, match="a.txt: cannot be written: File too large"):
+            with replace_file(tmp_path / "a.txt") as file:
+                file.write(bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert names(tmp_path) == []
+
+
+def test_missing_folders_are_made_when_asked_for(tmp_path):
+    with pytest.raises(DataError, match="none/a.txt: cannot be written: No such file"):
+        with replace_file(tmp_path / "none" / "a.txt"):
+            pass
+    with replace_file(tmp_path / "none" / "below" / "a.txt", folders=True) as file:
+        file.write(b"a")
+    assert names(tmp_path / "none" / "below") == ["a.txt"]

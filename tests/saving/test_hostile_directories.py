@@ -45,7 +45,7 @@ def vouch(place, **entries):
     names = [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()]
     files = {}
     for name in sorted(set(names) - {manifests.MANIFEST}):
-        size, digest = (place / name).stat().st_size, manifests._digest(place / name)
+        size, digest = (place / name).stat().st_size, manifests.file_digest(place / name)
         files[name] = {"size": size, "sha256": digest}
     content = {"format": 1, "keraszoo": "0.1.0", "keras": "3.15.1", "files": {**files, **entries}}
     (place / manifests.MANIFEST).write_bytes(manifests.serialise(content))

@@ -55,7 +55,7 @@ ATTACKS = {
     "a size below zero": (set_(vocabulary_size=-5), "not one of a model|holds"),
     "a fraction": (set_(vocabulary_size=5.5), "not one of a model"),
     "another size": (set_(width=5), r"makes a model of 9 weights, .*, model.weights.h5 holds 9 weights"),
-    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence must be text"),
+    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: Input should be a"),
 }
 
 

@@ -60,7 +60,7 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are(place):
 def test_a_file_changed_after_reading_is_refused(place):
     directory = read_directory(place)
     (place / "README.md").write_text("# A small modem\n")
-    with pytest.raises(PresetError, match=r"README.md: changed after"):
+    with pytest.raises(PresetError, match=r"README.md: its SHA-256 is not that of manifest.json"):
         directory.read_bytes("README.md")
 
 
@@ -191,7 +191,7 @@ def test_a_missing_directory_tells_what_is_there(place):
     for name in ["rnnsearch_en_de", "transformer_en_de"]:
         write_directory(folder / name, {"config.json": {"name": name}})
     with pytest.raises(
-        PresetError, match=r"no such model directory; .* beside it: rnnsearch_en_de, transformer_en_de"
+        PresetError, match=r"no such model directory; .* same folder: rnnsearch_en_de, transformer_en_de"
     ):
         read_directory(folder / "nothing")
     with pytest.raises(PresetError, match="is not a model directory: it has no manifest.json"):

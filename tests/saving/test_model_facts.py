@@ -41,7 +41,7 @@ def front_matter(text):
 
 
 def test_a_card_is_what_people_told_and_what_was_measured(place):
-    model_facts.rewrite(place, FACTS)
+    model_facts.rewrite_card(place, FACTS)
     front, text = front_matter((place / "README.md").read_text())
     assert front["license"] == "cc-by-2.0" and front["language"] == ["en", "no"]
     assert front["library_name"] == "keraszoo" and front["datasets"] == ["corpus"]
@@ -59,18 +59,18 @@ def test_a_card_is_what_people_told_and_what_was_measured(place):
 
 
 def test_writing_a_card_anew_changes_nothing_else_and_twice_nothing(place):
-    model_facts.rewrite(place, FACTS, {"test": {"bleu": LOWER}})
+    model_facts.rewrite_card(place, FACTS, {"test": {"bleu": LOWER}})
     directory = read_directory(place)
     assert directory.read_bytes("words.txt") == b"a\nb\n" and directory.config["task"] == "translation"
     assert directory.metrics == {**METRICS, "test": {"bleu": LOWER}}
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    model_facts.rewrite(place)
+    model_facts.rewrite_card(place)
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
 def test_what_a_list_tells(place):
     assert model_facts.describe(read_directory(place))["licence"] is None
-    model_facts.rewrite(place, FACTS)
+    model_facts.rewrite_card(place, FACTS)
     told = model_facts.describe(read_directory(place))
     assert told["score"] == {"name": "BLEU", "value": 45.27} and told["languages"] == ["en", "no"]
     assert told["size"] == sum(p.stat().st_size for p in place.iterdir() if p.name != "manifest.json")
@@ -78,32 +78,32 @@ def test_what_a_list_tells(place):
 
 def test_a_headline_that_is_a_plain_number(place):
     score = {"name": "error %", "section": "errors", "figure": "mean"}
-    model_facts.rewrite(place, {**FACTS, "score": score}, {"errors": {"mean": 12.38}})
+    model_facts.rewrite_card(place, {**FACTS, "score": score}, {"errors": {"mean": 12.38}})
     assert model_facts.describe(read_directory(place))["score"] == {"name": "error %", "value": 12.38}
     front, _ = front_matter((place / "README.md").read_text())
     assert front["model-index"][0]["results"][0]["metrics"] == [
         {"type": "mean", "name": "error %", "value": 12.38}
     ]
-    model_facts.rewrite(place, {"metrics": ["error_rate"]})
+    model_facts.rewrite_card(place, {"metrics": ["error_rate"]})
     front, _ = front_matter((place / "README.md").read_text())
     assert front["metrics"] == ["error_rate"]
     assert front["model-index"][0]["results"][0]["metrics"][0]["type"] == "error_rate"
 
 
 def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place):
-    model_facts.rewrite(place, FACTS)
-    assert set(model_facts.kept(read_directory(place))) == {"languages", "licence", "data"}
+    model_facts.rewrite_card(place, FACTS)
+    assert set(model_facts.lasting_facts(read_directory(place))) == {"languages", "licence", "data"}
 
 
 WRONG = [
     ({"color": "red"}, "there is no fact 'color'; there are .*licence"),
-    ({"licence": 3}, "licence must be text, got int"),
-    ({"languages": "en"}, "languages must be a list, got str"),
-    ({"languages": [True]}, "languages must be a list of words"),
-    ({"data": [{"name": "x"}]}, "an entry of data has"),
-    ({"data": [{**FACTS["data"][0], "url": None}]}, "an entry of data has"),
-    ({"score": {"name": "BLEU"}}, "score has figure, name, section"),
-    ({"parameters": 1.5}, "parameters must be a whole number"),
+    ({"licence": 3}, "licence: Input should be a valid string, got 3"),
+    ({"languages": "en"}, "languages: Input should be a valid list, got 'en'"),
+    ({"languages": [True]}, "languages.0: Input should be a valid string, got True"),
+    ({"data": [{"name": "x"}]}, "data.0.id: Field required"),
+    ({"data": [{**FACTS["data"][0], "url": None}]}, "data.0.url: Input should be a valid string"),
+    ({"score": {"name": "BLEU"}}, "score.section: Field required"),
+    ({"parameters": 1.5}, "parameters: Input should be a valid integer"),
     ("facts", "expected facts by name, got str"),
 ]
 
@@ -112,7 +112,7 @@ WRONG = [
 def test_facts_that_are_none(place, tmp_path, facts, said):
     before = (place / "README.md").read_text()
     with pytest.raises(PresetError, match=said):
-        model_facts.rewrite(place, facts)
+        model_facts.rewrite_card(place, facts)
     assert (place / "README.md").read_text() == before
     (tmp_path / "facts.yaml").write_text(json.dumps({".shared": 3, "small": facts}))
     with pytest.raises(PresetError, match=rf"facts.yaml: small: {said}"):
@@ -131,7 +131,7 @@ def test_a_file_of_facts_that_is_none(tmp_path):
 
 def test_a_share_of_nothing_is_no_figure(place):
     none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
-    model_facts.rewrite(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
+    model_facts.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
     front, text = front_matter((place / "README.md").read_text())
     assert "- F1, unseen: none to score\n" in text
     assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]

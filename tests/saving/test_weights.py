@@ -266,6 +266,6 @@ def test_weights_and_config_of_two_models_never_meet(tmp_path):
     directory.load_weights(other)
     assert same(values(model), values(other))
     write(small_model())
-    with pytest.raises(PresetError, match="was replaced since it was read"):
+    with pytest.raises(PresetError, match="was replaced after it was read"):
         directory.load_weights(other)
     assert same(values(model), values(other))

@@ -17,7 +17,7 @@ import pytest
 import keraszoo
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.shipping import fetching, remote_files, shipped
+from keraszoo.shipping import fetching, shipped
 from keraszoo.shipping.fetching import fetch
 
 BIG = "model.weights.h5"
@@ -68,7 +68,7 @@ def folder(tmp_path):
 @pytest.fixture
 def server(folder, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(fetching, "PAUSE", 0)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.folder, server.behaviour, server.requests = str(folder), [], []
         server.url = f"http://127.0.0.1:{server.server_port}"
@@ -142,27 +142,29 @@ def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
 def test_a_broken_download_goes_on_where_it_broke(folder, server, cache, known, second):
     server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "cut", second]  # the manifest's order
     assert same(fetch("small", server.url), folder / "small")
-    ranges = [wanted for name, wanted in server.requests if name == BIG]
-    assert ranges == [None, "bytes=150000-", "bytes=225000-"]
+    first, *later = [wanted for name, wanted in server.requests if name == BIG]
+    starts = [int(wanted[len("bytes=") : -1]) for wanted in later]
+    assert first is None and 100_000 < starts[0] <= 150_000 < starts[1] <= 225_000 and len(starts) == 2
 
 
 def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, known):
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * fetching.TRIES]
-    with pytest.raises(PresetError, match=r"503 .*; 150,000 of 300,000 bytes are kept, and the same "):
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * fetching.RETRIES]
+    with pytest.raises(PresetError, match=r"small: 503 Server Error"):
         fetch("small", server.url)
     assert not (cache / "small").exists() and "small" not in shipped.list_presets()
     server.requests.clear()
     server.behaviour.clear()
     assert same(fetch("small", server.url), folder / "small")
-    assert server.requests == [(BIG, "bytes=150000-"), ("words.txt", None)]
+    (big, wanted), rest = server.requests
+    assert big == BIG and wanted.startswith("bytes=1") and rest == ("words.txt", None)
 
 
 def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known):
-    server.behaviour = ["damage"]
-    with pytest.raises(PresetError, match=r"config.json: its SHA-256 is not the one expected; nothing"):
+    server.behaviour = ["damage"] * (fetching.RETRIES + 1)
+    with pytest.raises(PresetError, match=r"SHA256 hash of downloaded file \(config.json\) does not match"):
         fetch("small", server.url)
     server.behaviour = ["more"]
-    with pytest.raises(PresetError, match=r"config.json: has more than the \d+ bytes expected"):
+    with pytest.raises(PresetError, match=r"config.json has more than the \d+ bytes expected"):
         fetch("small", server.url)
     server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "damage", "good"]
     assert same(fetch("small", server.url), folder / "small")  # a damaged half is fetched once more, whole
@@ -170,7 +172,7 @@ def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known
 
 def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
     model_directory.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
-    with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not the one expected"):
+    with pytest.raises(PresetError, match=r"SHA256 hash of downloaded file \(words.txt\) does not match"):
         fetch("small", server.url)
 
 
@@ -182,7 +184,7 @@ def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
         ("ftp://example.org/x", "expected a folder, or a URL with http, https or file"),
         ("file://example.org/x", "expected a folder, or a URL"),
         ("{folder}/nowhere", "No such file or directory"),
-        ("http://[", "is no URL: Invalid IPv6 URL"),
+        ("http://[", "not a valid host"),
     ],
 )
 def test_a_source_that_is_none(folder, server, cache, known, source, said):
@@ -202,7 +204,7 @@ def test_a_name_that_is_none(folder, cache, name):
 def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, server, cache, known, remote):
     with pytest.raises(PresetError, match=r"smal.* did you mean small\?"):
         fetch("smal", server.url if remote else folder)
-    with pytest.raises(PresetError, match="its SHA-256 is wanted" if remote else r"mirror: .*; it has small"):
+    with pytest.raises(PresetError, match="give its SHA-256" if remote else r"mirror: .*; it has small"):
         fetch("xyz", server.url if remote else folder)
     assert not cache.exists()
 
@@ -211,7 +213,7 @@ def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, server, c
 
 
 def test_an_unknown_model_needs_its_sha256_unless_it_lies_here(folder, server, cache):
-    with pytest.raises(PresetError, match=r"small: does not ship with this keraszoo.* its SHA-256 is wanted"):
+    with pytest.raises(PresetError, match=r"small: does not ship with this keraszoo.* give its SHA-256"):
         fetch("small", server.url)
     sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
     with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
@@ -231,7 +233,7 @@ def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
     with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
         fetch("small", folder)
     (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * (2 << 20) + b'"')
-    with pytest.raises(PresetError, match="has more than the 1,048,576 bytes expected"):
+    with pytest.raises(PresetError, match="manifest.json: is larger than 1048576 bytes"):
         fetch("small", folder)
 
 
@@ -253,7 +255,7 @@ def test_where_the_cache_is(tmp_path, monkeypatch):
 
 def test_no_host_is_built_in():
     package = Path(keraszoo.__file__).parent
-    for module in (fetching, remote_files, shipped):
+    for module in (fetching, shipped):
         assert not re.findall(r"https?://", Path(module.__file__).read_text())
     assert "http" not in re.sub(r'"licence".*', "", (package / "shipping" / "index.json").read_text())
 
@@ -282,6 +284,6 @@ def test_an_installed_package_lists_fetches_and_finds(tmp_path):
     place = tmp_path / "cache" / "keraszoo" / name
     assert (code, out, err) == (0, f"{place}\n", "")
     code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
-    assert (code, out, err) == (0, f"{place}\n", f"keraszoo: {name}: is there already, as it should be\n")
+    assert (code, out, err) == (0, f"{place}\n", f"keraszoo: {name}: exists already and is complete\n")
     code, out, err = run("list", "--json")
     assert {model["name"]: model["place"] for model in json.loads(out)}[name] == str(place)

@@ -9,9 +9,10 @@ import pytest
 
 from keraszoo.cli import app
 from keraszoo.saving import model_directory, model_facts
-from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
-from keraszoo.shipping import model_list, shipped, writing
+from keraszoo.saving.model_facts import SECTIONS
+from keraszoo.shipping import __main__ as writing
+from keraszoo.shipping import shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
@@ -56,7 +57,7 @@ def test_the_card_is_the_one_of_its_facts_and_figures(name):
     facts = model_facts.read_facts(FOLDER / writing.FACTS)[name]
     assert directory.config["about"].items() >= facts.items()
     card = directory.read_bytes("README.md").decode()
-    assert card == model_facts.card(directory.config["about"], directory.metrics)
+    assert card == model_facts.model_card(directory.config["about"], directory.metrics)
     for heading in ("Data", *SECTIONS.values()):
         assert f"\n## {heading}\n" in card
     for told in ("license", "language", "datasets", "metrics", "model-index", "pipeline_tag"):
@@ -89,7 +90,7 @@ def test_the_list_for_programs(run, own):
 def test_a_model_that_is_elsewhere_is_listed_too(monkeypatch):
     known = {"zebra": next(iter(shipped.index().values()))}
     monkeypatch.setattr(shipped, "index", lambda: known)
-    *_, last = model_list.as_table(model_list.list_models())
+    *_, last = shipped.as_table(shipped.list_models())
     assert last.startswith("zebra ") and last.endswith("not here: keraszoo fetch zebra --from FOLDER")
 
 

@@ -1,4 +1,4 @@
-"""The memory network that ships says what it said, on every backend, and looks where it looked."""
+"""The shipped memory network gives its golden answers and attention, on every backend."""
 
 import importlib.util
 import json
@@ -42,9 +42,9 @@ def test_it_is_the_one_of_this_clone(monkeypatch):
 @pytest.mark.parametrize(("story", "question", "answer"), GOLDEN)
 def test_it_says_what_it_said(answerer, story, question, answer):
     sentences = sentences_of(story)
-    found = answerer.answer(sentences, question)
-    assert found.text == answer
-    assert found.attention_weights.shape == (3, len(sentences))
+    answered = answerer.answer(sentences, question)
+    assert answered.text == answer
+    assert answered.attention_weights.shape == (3, len(sentences))
 
 
 def test_the_hops_look_at_one_fact_after_the_other(answerer):
@@ -62,6 +62,7 @@ print(json.dumps([answerer.answer(story, question).text for story, question in j
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_it_says_the_same_on_another_backend(backend):
     if importlib.util.find_spec(backend) is None:

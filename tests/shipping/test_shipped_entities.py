@@ -1,4 +1,4 @@
-"""The taggers and word vectors that ship find what they found, on every backend."""
+"""The shipped taggers and word vectors give their golden answers, on every backend."""
 
 import importlib.util
 import json
@@ -63,6 +63,7 @@ print(json.dumps([[(e.text, e.label) for e in entities] for entities in tagger.t
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_they_find_the_same_on_another_backend(name, backend):
     if importlib.util.find_spec(backend) is None:
@@ -73,8 +74,8 @@ def test_they_find_the_same_on_another_backend(name, backend):
     root = Path(__file__).parents[2]
     done = subprocess.run(command, input=texts, env=environment, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert [[tuple(entity) for entity in entities] for entities in found] == [it for _, it in GOLDEN[name]]
+    answers = json.loads(done.stdout.splitlines()[-1])
+    assert [[tuple(entity) for entity in entities] for entities in answers] == [it for _, it in GOLDEN[name]]
 
 
 def test_word_vectors_have_the_neighbours_that_they_had():

@@ -1,4 +1,4 @@
-"""The models that ship with a clone: whole, small, listed with their figures, and saying what they said."""
+"""The shipped translators are small, have their figures in the table and give their golden translations."""
 
 import importlib.util
 import json
@@ -59,6 +59,11 @@ def test_it_says_what_it_said(name, monkeypatch):
     assert Translator.from_preset(name).translate([SOURCE], beam_width=1) == [GOLDEN[name]]
 
 
+def test_it_says_what_it_said_with_a_beam():
+    name = "tatoeba_en_de_rnnsearch"
+    assert Translator.from_preset(name).translate([SOURCE], beam_width=4) == [GOLDEN[name]]
+
+
 CODE = """
 import json, sys
 from keraszoo import Translator
@@ -66,6 +71,7 @@ print(json.dumps([Translator.from_preset(n).translate([sys.argv[1]], beam_width=
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_they_say_the_same_on_another_backend(backend):
     if importlib.util.find_spec(backend) is None:

@@ -145,7 +145,7 @@ def test_where_there_are_no_locks_a_run_goes_on_without(tmp_path, monkeypatch):
     def no_locks(*arguments):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("keraszoo.saving.atomic.fcntl.flock", no_locks)
+    monkeypatch.setattr("fcntl.flock", no_locks)
     fill(tmp_path / "run", 1)
     assert newest(tmp_path / "run").step == 1
 
@@ -237,8 +237,7 @@ def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
             found.append(checkpoints.newest.step)
             assert checkpoints.newest.parts["model"]["variables"][0].tolist() == [found[-1]] * 5
             checkpoints.save(4, {"run": {"over": True}})
-        assert names(folder) == ["step-00000004"] and os.listdir(folder).count(".lock") == 1
-        assert len(os.listdir(folder)) == 2  # nothing of the dead is left
+        assert os.listdir(folder) == ["step-00000004"]  # nothing of the killed writer is left
     assert found == sorted(found) and set(found) == {1, 2, 3} and len(found) > 12
     assert {when for when, _ in killed} == {"before", "after"}
     assert {"savez", "write_bytes", "fsync", "rename", "unlink", "rmdir"} <= {name for _, name in killed}

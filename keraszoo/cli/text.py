@@ -1,0 +1,247 @@
+"""The commands `keraszoo subwords` and `keraszoo vectors`: train vocabularies, train and inspect vectors."""
+
+import itertools
+import json
+import os
+import sys
+import time
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from keraszoo.cli import console
+from keraszoo.cli.console import AsJson
+from keraszoo.errors import KerasZooError
+
+subwords = typer.Typer(rich_markup_mode=None, help="Train subword vocabularies.")
+vectors = typer.Typer(rich_markup_mode=None, help="Train, convert and evaluate word vectors.")
+
+Vectors = Annotated[
+    str, Argument(metavar="VECTORS", help="A word2vec, GloVe or fastText .vec file, or our directory.")
+]
+Output = Annotated[
+    str, Option("--output", metavar="FILE", help=".bin, .txt or .vec, also with .gz; or a directory.")
+]
+Format = Annotated[
+    str, Option("--format", metavar="auto|word2vec|binary|glove|fasttext", help="Format of the vectors.")
+]
+SkipDamaged = Annotated[bool, Option("--skip-damaged", help="Skip damaged rows with a warning.")]
+Backoff = Annotated[
+    list[str] | None,
+    Option("--backoff", metavar="NAME", help="exact, lower, capital, digits0, digits#, ...; repeatable."),
+]
+Kind = Annotated[str, Option("--kind", metavar="auto|text|columns|json|tagged", help="Kind of the files.")]
+Rules = Annotated[
+    str, Option("--rules", metavar="words|marks_apart|alphanumeric", help="How text is split into tokens.")
+]
+
+
+@subwords.callback()
+def subwords_options():
+    """Train subword vocabularies."""
+
+
+@subwords.command("train")
+def train_subwords(
+    files: Annotated[
+        list[str], Argument(metavar="FILES", help="Text; in both languages for a joint vocabulary.")
+    ],
+    output: Annotated[str, Option(metavar="FILE", help="The sentencepiece model to write.")],
+    vocabulary_size: Annotated[int, Option(min=8, help="Total number of ids.")] = 8000,
+    model_type: Annotated[str, Option("--type", metavar="bpe|unigram", help="The algorithm.")] = "bpe",
+    character_coverage: Annotated[float, Option(help="Share of the characters that get an id.")] = 1.0,
+):
+    """Train a sentencepiece vocabulary on text files."""
+    from keraszoo.text.lines import read_lines
+    from keraszoo.text.subwords import Subwords
+
+    lines = itertools.chain.from_iterable(map(read_lines, files))
+    Subwords.train(lines, vocabulary_size, model_type, character_coverage).save(output)
+    with console.results() as write:
+        write([output])
+
+
+@vectors.callback()
+def vectors_options():
+    """Train, convert and evaluate word vectors."""
+
+
+@vectors.command()
+def train(
+    files: Annotated[list[str], Argument(metavar="FILES", help="Text, columns or word/TAG, also gzipped.")],
+    output: Output,
+    width: Annotated[int, Option(min=1, help="Size of a vector.")] = 200,
+    algorithm: Annotated[str, Option(metavar="skip-gram|cbow", help="Of word2vec.")] = "skip-gram",
+    window: Annotated[int, Option(min=1, help="Maximum distance of a context word.")] = 5,
+    min_count: Annotated[int, Option(min=1, help="Rarer words get no vector.")] = 2,
+    negative: Annotated[int, Option(min=1, help="Negative samples per pair.")] = 5,
+    sample: Annotated[float, Option(min=0.0, help="More frequent words are subsampled.")] = 1e-3,
+    epochs: Annotated[int, Option(min=1, help="Passes over the text.")] = 5,
+    form: Annotated[str, Option(metavar="NAME", help="Spelling of the words: exact, digits0, ...")] = "exact",
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1,
+    workers: Annotated[int, Option(min=1, help="Threads; only 1 is reproducible.")] = 1,
+    kind: Kind = "auto",
+    rules: Rules = "words",
+):
+    """Train word vectors on text by word2vec."""
+    from keraszoo.text.vector_training import train_vectors
+
+    _check_output(output)
+    with console.results() as write:
+        trained, report = train_vectors(
+            files, width, algorithm=algorithm, window=window, min_count=min_count, negative=negative,
+            sample=sample, epochs=epochs, form=form, seed=seed, workers=workers, kind=kind, rules=rules,
+            progress=_Progress(),
+        )  # fmt: skip
+        print(report, file=sys.stderr)
+        _save(trained, output)
+        write([output])
+
+
+@vectors.command()
+def convert(
+    vectors: Vectors,
+    output: Output,
+    words: Annotated[int | None, Option(min=1, help="Keep this many words, the most frequent ones.")] = None,
+    half: Annotated[bool, Option("--half", help="Store half-precision numbers (directories only).")] = False,
+    format: Format = "auto",
+    skip_damaged: SkipDamaged = False,
+):
+    """Convert vectors to another format or select words."""
+    _check_output(output)
+    if half and _file_format(output) is not None:
+        raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
+    with console.results() as write:
+        read = _read(vectors, format, skip_damaged)
+        _save(read if words is None else read.first(words), output, "float16" if half else "float32")
+        write([output])
+
+
+@vectors.command()
+def coverage(
+    vectors: Vectors,
+    corpora: Annotated[list[str], Argument(metavar="CORPUS", help="Tagged columns, or text.")],
+    backoff: Backoff = None,
+    format: Format = "auto",
+    skip_damaged: SkipDamaged = False,
+    kind: Kind = "auto",
+    rules: Rules = "words",
+    as_json: AsJson = False,
+):
+    """Print how much of a corpus has vectors: tokens, types and entity tokens, by back-off step."""
+    from keraszoo.text.tagged_files import read_sentences
+    from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
+
+    backoff = check_backoff(backoff or DEFAULT_BACKOFF)
+    sentences = {corpus: list(read_sentences(corpus, kind, rules)) for corpus in corpora}
+    words = {word for of_corpus in sentences.values() for sentence in of_corpus for word in sentence.tokens}
+    read = _read(vectors, format, skip_damaged, words=words, backoff=backoff)
+    with console.results() as write:
+        for corpus, of_corpus in sentences.items():
+            report = read.coverage(of_corpus, backoff)
+            write([json.dumps({"corpus": corpus, **report.as_dict()}) if as_json else f"{corpus}\n{report}"])
+
+
+@vectors.command()
+def evaluate(
+    vectors: Vectors,
+    pairs: Annotated[
+        str | None, Option(metavar="FILE", help="word TAB word TAB judgement, as in WordSim-353.")
+    ] = None,
+    analogies: Annotated[
+        str | None, Option(metavar="FILE", help="Four words per line, as in Mikolov's set.")
+    ] = None,
+    format: Format = "auto",
+    as_json: AsJson = False,
+):
+    """Score vectors on word similarity and on analogies."""
+    from keraszoo.text.vector_scores import score_vectors
+
+    scores = score_vectors(_read(vectors, format), pairs, analogies)
+    with console.results() as write:
+        if as_json:
+            write([json.dumps(scores)])
+        else:
+            texts = {key: "-" if value is None else f"{value:.3f}" for key, value in scores.items()}
+            write(f"{key:<20}{value:>8}" for key, value in texts.items())
+
+
+@vectors.command()
+def neighbours(
+    vectors: Vectors,
+    words: Annotated[list[str], Argument(metavar="WORD", help="Words to look up.")],
+    count: Annotated[int, Option(min=1, help="Number of neighbours per word.")] = 10,
+    backoff: Backoff = None,
+    format: Format = "auto",
+    skip_damaged: SkipDamaged = False,
+):
+    """Print the words with the nearest vectors. Shows their cosine similarities."""
+    from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
+
+    backoff = check_backoff(backoff or DEFAULT_BACKOFF)
+    read = _read(vectors, format, skip_damaged)
+    with console.results() as write:
+        for word in words:
+            near = read.neighbours(word, count, backoff)
+            write(f"{word}\t{other}\t{cosine:.4f}" for other, cosine in near)
+
+
+class _Progress:
+    """Prints progress to stderr: one updated line on a terminal, otherwise a line for each tenth."""
+
+    def __init__(self):
+        self.stage, self.tenth = None, 0
+        self.started = self.last = time.monotonic()
+
+    def __call__(self, stage, done, total):
+        if stage != self.stage:  # a stage starts when the previous one ends
+            self.stage, self.tenth, self.started = stage, 0, self.last
+        self.last = time.monotonic()
+        rate = done / max(self.last - self.started, 1e-3)
+        tenth = 10 * done // total if total else 0
+        share = f" of {total:,}" if total and stage == "learning" else ""
+        line = f"{stage}: {done:,}{share} tokens, {rate:,.0f} tokens/s"
+        if sys.stderr.isatty():
+            print(f"\r{line}\x1b[K", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        elif tenth > self.tenth:
+            print(line, file=sys.stderr, flush=True)
+        self.tenth = tenth
+
+
+def _read(path, format, skip_damaged=False, **options):
+    from keraszoo.text.word_vectors import WordVectors
+
+    return WordVectors.read(path, format, damaged="skip" if skip_damaged else "error", **options)
+
+
+def _check_output(output):
+    """Raises KerasZooError before hours of work if `output` cannot be written."""
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise KerasZooError(f"{output}: there is no folder {folder} to write to")
+    if _file_format(output) is None:
+        from keraszoo.saving.model_directory import check_replaceable
+
+        check_replaceable(output)
+    elif os.path.isdir(output):
+        raise KerasZooError(f"{output}: is a directory, but its name is that of a file")
+
+
+def _save(vectors, output, dtype="float32"):
+    format = _file_format(output)
+    if format is None:
+        vectors.save(output, dtype)
+    else:
+        vectors.write(output, format)
+
+
+def _file_format(output):
+    """Returns the format for the ending of a file name, or None for a directory, a name without an ending."""
+    ending = os.path.splitext(output.removesuffix(".gz"))[1]
+    formats = {".bin": "binary", ".txt": "word2vec", ".vec": "word2vec", "": None}
+    if ending not in formats or (not ending and output.endswith(".gz")):
+        raise KerasZooError(
+            f"{output}: expected a name in .bin, .txt, .vec, or without an ending, got {ending!r}"
+        )
+    return formats[ending]
