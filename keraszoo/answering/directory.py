@@ -26,4 +26,4 @@ def contents(answerer):
 def read(cls, directory):
     """Makes an answerer of class `cls` from a checked directory, without the weights."""
     model = make_model(directory, {MemoryNetwork.__name__: MemoryNetwork})
-    return cls(model, Vocabulary.from_text(directory.read_bytes(WORDS).decode("utf-8")))
+    return cls(model, Vocabulary.from_text(directory.read_text(WORDS)))

@@ -53,6 +53,13 @@ class Directory:
         self.file(name)
         return manifests.read_file(self.path, name, self.manifest)
 
+    def read_text(self, name):
+        """Returns the content of a file in UTF-8. Raises PresetError if it is in another encoding."""
+        try:
+            return self.read_bytes(name).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise PresetError(f"{self.path / name}: is not UTF-8: {error}") from error
+
     def load_weights(self, model, name="model.weights.h5"):
         """Sets all weights of `model` from a file; see `keraszoo.saving.weights.load_weights`.
 

@@ -38,7 +38,7 @@ def read(cls, directory):
     """Makes a tagger of class `cls` from a checked directory, without the weights."""
     config = directory.config
     kinds = {kind.__name__: kind for kind in model_classes("tagging").values()}
-    words = directory.read_bytes(WORDS).decode("utf-8").split("\n")[:-1]
+    words = directory.read_text(WORDS).split("\n")[:-1]
     vocabulary = TaggingVocabulary.from_dict({**config["vocabulary"], "words": words})
     extra = {"allowed": vocabulary.transitions() if config["model"]["constrained"] else None}
     return cls(make_model(directory, kinds, extra=extra), vocabulary)

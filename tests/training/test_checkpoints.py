@@ -75,21 +75,21 @@ def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
         "missing": file.unlink,
         "added": lambda: (file.parent / "more").write_text(""),
     }[damage]()
-    with pytest.warns(UserWarning, match="a damaged checkpoint is left out: .*step-00000002"):
+    with pytest.warns(UserWarning, match="a damaged checkpoint is ignored: .*step-00000002"):
         assert newest(tmp_path / "run").step == 1
 
 
 def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
     fill(tmp_path / "run", 1)
     (tmp_path / "run" / "step-00000001" / "state.json").write_text("{}")
-    with pytest.warns(UserWarning), pytest.raises(PresetError, match="no checkpoint in it is whole"):
+    with pytest.warns(UserWarning), pytest.raises(PresetError, match="all checkpoints are damaged"):
         newest(tmp_path / "run")
 
 
 def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
     fill(tmp_path / "run", 1)
     other = {"recipe": {"seed": 2, "model": {"units": 8, "cell": "gru"}}}
-    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; go on as it began"
+    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; use the same settings"
     with pytest.raises(RecipeError, match=said), Checkpoints(tmp_path / "run", other).open():
         pass
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
@@ -117,7 +117,7 @@ def test_what_is_known_later_must_be_the_same_too(tmp_path):
 def test_other_libraries_are_worth_a_warning(tmp_path, monkeypatch):
     fill(tmp_path / "run", 1)
     monkeypatch.setattr("keraszoo.training.checkpoints._versions", lambda: {"keras": "9.9"})
-    with pytest.warns(UserWarning, match="goes on with other libraries: .*keras was .*is .9.9"):
+    with pytest.warns(UserWarning, match="resumes with other libraries: .*keras was .*is .9.9"):
         newest(tmp_path / "run")
 
 
@@ -175,7 +175,7 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
 
 def test_a_directory_that_is_no_checkpoint(tmp_path):
     model_directory.write_directory(tmp_path / "model", {"config.json": {"task": "translation"}})
-    with pytest.raises(PresetError, match="is no checkpoint but a directory for 'translation'"):
+    with pytest.raises(PresetError, match="expected a checkpoint, got a directory for 'translation'"):
         read_checkpoint(tmp_path / "model")
 
 
