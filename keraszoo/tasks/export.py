@@ -47,13 +47,13 @@ def write_modules(directory, parts, about):
                 f"{directory}: expected a new directory or an earlier export, got something else"
             )
 
-    made = {name: make() for name, make in parts.items()}
-    about = {**about, "signatures": {name: sorted(signatures) for name, (_, signatures) in made.items()}}
     try:
-        with atomic.replace_directory(directory, check=check) as place:
+        with atomic.replace_directory(directory, check=check) as place:  # checks before the graphs are traced
+            made = {name: make() for name, make in parts.items()}
             for name, (module, signatures) in made.items():
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
-            (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
+            signatures = {name: sorted(signatures) for name, (_, signatures) in made.items()}
+            (place / MARK).write_text(json.dumps({**about, "signatures": signatures}, indent=2) + "\n")
     except OSError as error:
         raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
     except tf.errors.OpError as error:  # the last part of its message comes from the system
