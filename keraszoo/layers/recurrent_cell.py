@@ -40,9 +40,9 @@ class RecurrentCell(Configured, keras.layers.Layer):
         lstm              LSTM(units)                         [W, U, b]
 
     The cells are our own for three reasons. A decoder can step with them and add a context inside the gates.
-    The products `W x_t + b` of all positions are computed at once, before the loop (`project`, then
-    `advance`), which is faster on a CPU. And the cuDNN kernels of Keras do not compile under XLA, fail on
-    rows of padding and make an exported graph depend on a GPU.
+    `project` computes the products `W x_t + b` of all positions at once, before the loop; `advance` does the
+    rest of a step. And the cuDNN kernels of Keras do not compile under XLA, fail on rows of padding and make
+    an exported graph depend on a GPU.
 
     Departure from the papers: biases. The bias of the forget gate is 1 at first.
 
