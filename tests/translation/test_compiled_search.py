@@ -30,7 +30,7 @@ def search_of(model):
 @pytest.fixture(scope="module")
 def search():
     """Of a model whose state has a cache."""
-    return search_of(Transformer(V, d_model=8, num_layers=1, num_heads=2, hidden_dim=16))
+    return search_of(Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16))
 
 
 @pytest.fixture(scope="module")

@@ -97,9 +97,9 @@ def test_details_without_attention(make_translator):
 @pytest.mark.usefixtures("eagerly")
 def test_a_coverage_penalty_needs_attention(make_translator):
     translator = make_translator("DeepLSTM")
-    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing: it has no coverage penalty"):
+    with pytest.raises(KerasZooError, match="DeepLSTM does not use attention: it has no coverage penalty"):
         translator.translate(["one"], coverage_penalty=0.2)
-    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing"):
+    with pytest.raises(KerasZooError, match="DeepLSTM does not use attention"):
         Translator(
             translator.model,
             translator.source_subwords,
@@ -120,7 +120,10 @@ def test_the_command_line_says_so_in_one_line(without_attention, tmp_path, capfd
         app.main([command, str(without_attention), *arguments])
     out, err = capfd.readouterr()
     assert (ended.value.code, out) == (2, "")
-    assert err.splitlines()[-1] == "keraszoo: error: DeepLSTM attends to nothing: it has no attention weights"
+    assert (
+        err.splitlines()[-1]
+        == "keraszoo: error: DeepLSTM does not use attention: it has no attention weights"
+    )
     assert not (tmp_path / "picture.png").exists()
 
 

@@ -49,7 +49,7 @@ def test_no_pairs(new_translator):
     [
         None,
         lambda v: LuongNMT(v, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2),
-        lambda v: Transformer(v, d_model=8, num_layers=2, num_heads=2, hidden_dim=16),
+        lambda v: Transformer(v, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16),
     ],
     ids=["trained", "LuongNMT", "Transformer"],
 )
@@ -113,5 +113,5 @@ def test_what_is_not_pairs_of_texts(new_translator, sources, targets, said):
 
 def test_a_model_that_attends_to_nothing_aligns_nothing(both_subwords):
     translator = Translator(DeepLSTM(44, embedding_dim=8, units=10, num_layers=2), both_subwords[1])
-    with pytest.raises(KerasZooError, match="DeepLSTM attends to nothing: it has no attention weights"):
+    with pytest.raises(KerasZooError, match="DeepLSTM does not use attention: it has no attention weights"):
         translator.align(["eins"], ["zwei"])

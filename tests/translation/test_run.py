@@ -175,7 +175,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
         np.testing.assert_array_equal(ours, theirs)
     for key in ("loss", "val_bleu", "val_loss", "target_tokens", "steps"):
         assert again.metrics["training"][key] == whole.metrics["training"][key]
-    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == [".lock", "finished"]
+    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == ["finished"]
 
 
 def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch):
