@@ -11,8 +11,12 @@ BIN := $(VENV)/bin
 # Two processes, each with whole files: most of a test's time is TensorFlow's tracing, which keeps one core busy.
 PYTEST_ARGS ?= --numprocesses 2 --dist loadfile
 DEMO ?= examples/number_words.py --quick
-# These packages import Keras only, so they run on every backend.
+# These packages import Keras only, so they run on every backend. JAX compiles each operation that a test runs eagerly, so
+# `make test-jax` takes the files that have most to say; `make test-jax ON_JAX="tests/layers tests/models tests/search"` all.
 ANY_BACKEND := tests/layers tests/models tests/search
+ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py multi_head_attention.py luong_attention.py crf.py \
+	linear_chain.py transformer.py) tests/models/test_rnn_search.py tests/models/test_transformer.py tests/search/test_beam.py \
+	tests/search/test_greedy.py
 NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
@@ -35,8 +39,8 @@ test: $(VENV)/.test ## the tests and the examples in the docstrings, on TensorFl
 test-all: $(VENV)/.test ## the exhaustive tests that `make test` leaves out
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
-test-jax: $(VENV)/.test ## the tests of layers, models and search again, on JAX
-	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ANY_BACKEND) -m "not slow" $(PYTEST_ARGS)
+test-jax: $(VENV)/.test ## the main tests of layers, models and search again, on JAX
+	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ON_JAX) -m "not slow" $(PYTEST_ARGS)
 
 test-nightly: ## the tests of layers, models, search and training on tonight's Keras, in an environment of their own
 	$(MAKE) VENV=.venv-nightly .venv-nightly/.nightly

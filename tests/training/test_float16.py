@@ -62,7 +62,9 @@ def test_it_learns_what_float32_learns(batches):
     assert history.history["loss"] == pytest.approx(wanted.history["loss"], rel=5e-3)
     for weight, other in zip(half.trainable_weights, full.trainable_weights, strict=True):
         if not weight.path.endswith("/b_k"):  # whose gradient is zero but for rounding
-            np.testing.assert_allclose(weight.numpy(), other.numpy(), atol=0.02)
+            # Adam moves a single number by up to 0.01 a step however small its gradient is.
+            difference = np.abs(weight.numpy() - other.numpy())
+            assert difference.mean() < 2e-3 and difference.max() < 0.03
 
 
 def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
