@@ -20,7 +20,7 @@ ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py mult
 NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test test-all test-jax test-nightly demo clean
+.PHONY: help check format test test-browser test-all test-jax test-nightly demo docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,10 @@ format: $(VENV)/.dev ## the same, and mend what can be mended
 	$(BIN)/ruff format .
 
 test: $(VENV)/.test ## the tests and the examples in the docstrings, on TensorFlow
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m "not slow and not browser" $(PYTEST_ARGS)
+
+test-browser: $(VENV)/.browser ## the playground in Chromium (Debian: chromium, chromium-driver); screenshots go to build/
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/playground -m browser
 
 test-all: $(VENV)/.test ## the exhaustive tests that `make test` leaves out
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
@@ -49,6 +52,10 @@ test-nightly: ## the tests of layers, models, search and training on tonight's K
 demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (2 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py
 	KERAS_BACKEND=tensorflow $(BIN)/python $(DEMO)
+
+docs: $(VENV)/.docs ## the documentation site in build/docs; tutorials run once (6 minutes), then only after a change
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .venv-nightly build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

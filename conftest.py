@@ -3,6 +3,7 @@
 import gc
 import os
 import resource
+from importlib.util import find_spec
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -31,6 +32,9 @@ if keras.backend.backend() == "tensorflow":
 
     # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+if find_spec("starlette") is None:  # installed without the extra `playground`
+    collect_ignore = ["keraszoo/playground", "tests/playground"]
 
 # What has been imported stays: the collections between files need not look at it.
 gc.collect()

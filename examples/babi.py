@@ -17,18 +17,22 @@ starts) in 4 minutes.
 """
 
 import argparse
+import re
 import time
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import QuestionAnswerer
+from keraszoo.errors import DataError
 from keraszoo.plots import attention_heatmap
-from keraszoo.text.babi import find_tasks, read_questions
+from keraszoo.text.babi import read_questions
 
 # Errors in per cent by task, from table 1 of the paper: three hops, position encoding, linear start, noise.
 PAPER = "0.0 8.3 40.3 2.8 13.1 7.6 17.3 10.0 13.2 15.1 0.9 0.2 0.4 1.7 0.0 1.3 51.0 11.1 82.8 0.0"
 PAPER_JOINT = "0.0 11.4 21.9 13.4 14.4 2.8 18.3 9.3 1.9 6.5 0.3 0.1 0.2 6.9 0.0 2.7 40.4 9.4 88.0 0.0"
 JOINT = {"epochs": 60, "linear_epochs": 30, "halve_every": 15}
+
+FILE = re.compile(r"qa(\d+)_(.+)_(train|test)\.txt(?:\.gz)?")
 
 
 def arguments():
@@ -103,6 +107,36 @@ def main():
     shown = 2 if 2 in tasks else min(tasks)  # two supporting facts: each hop reads one of them
     show(QuestionAnswerer.from_preset(directories[shown]), test[shown], options.output / "attention.png")
     print(f"Finished in {(time.perf_counter() - started) / 60:.1f} minutes")
+
+
+def find_tasks(directory):
+    """Finds the bAbI files of a directory, named `qa<number>_<name>_<train or test>.txt`, plain or `.gz`.
+
+    Args:
+        directory: the directory.
+
+    Returns:
+        Dict of number -> `(name, train, test)`, sorted by number: a name such as "single supporting fact",
+        and two paths.
+
+    Raises:
+        DataError: there is no such directory, no such file, or one file of a task is missing.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise DataError("no such directory", directory)
+    tasks = {}
+    for path in sorted(directory.iterdir()):
+        if match := FILE.fullmatch(path.name):
+            task = tasks.setdefault(int(match[1]), {"name": match[2].replace("-", " ")})
+            task[match[3]] = path
+    if not tasks:
+        raise DataError("expected files such as qa1_single-supporting-fact_train.txt, got none", directory)
+    for number, task in tasks.items():
+        for part in ("test", "train"):
+            if part not in task:
+                raise DataError(f"task {number} has no {part} file", directory)
+    return {number: (task["name"], task["train"], task["test"]) for number, task in sorted(tasks.items())}
 
 
 def print_table(tasks, errors, paper):

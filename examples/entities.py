@@ -1,29 +1,36 @@
 """Trains taggers on five corpora of named entities, and measures each part of a tagger on one of them.
 
     python examples/entities.py prepare DATA            # writes runs/entities/bc5cdr/train.tsv and so on
-    W=runs/entities/words.bin
-    python examples/entities.py train --vectors $W      # both taggers, all corpora, 3 seeds
-    python examples/entities.py train --vectors $W --corpora bc5cdr --models ladder --seeds 1
+    python examples/entities.py train --vectors english_words     # both taggers, all corpora, 3 seeds
+    python examples/entities.py train --vectors biomedical_words --corpora bc5cdr --models ladder --seeds 1
     python examples/entities.py table                # all finished runs, as Markdown
+    python examples/entities.py score english_entities  # the shipped tagger on each general test set
+    python examples/entities.py calibration english_entities runs/entities/english/test.tsv
 
 DATA holds the corpora as their publishers distribute them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv,
-devel.tsv, test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conll) and wikigold/
-(wikigold.conll). Each file may end in .gz. The Broad Twitter Corpus is split as usual: section f is the test
-set, the second half of h the validation set, the first half of h and the other sections the training set.
-Wikigold has no official split: its documents are split into five folds; each fold is the test set once, and a
-tenth of the other documents is the validation set.
+devel.tsv, test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conll), wikigold/
+(wikigold.conll) and so on. Each file may end in .gz. The Broad Twitter Corpus is split as usual: section f is
+the test set, the second half of h the validation set, the first half of h and the other sections the training
+set. Wikigold has no official split: its documents are split into five folds; each fold is the test set once,
+and a tenth of the other documents is the validation set.
 
-`english/` joins the three general corpora under the labels PER, LOC, ORG and MISC (WNUT17's corporations and
-groups become ORG, its products and works MISC; Twitter has no MISC), with the first fold of Wikigold. The
-shipped tagger is trained on it. Its test set is written as a whole and by corpus.
+`english/` joins the general corpora under the labels PER, LOC, ORG and MISC: the three above (the first fold
+of Wikigold), the Groningen Meaning Bank (ner_gmb/), the development part of Universal NER's English Web
+Treebank (ner_uner/) and loan agreements (ner_sec/). The shipped tagger is trained on it. The table `LABELS`
+maps the labels; two corpora need more:
 
-The vectors are trained on free text and on the training files, with ten copies of the biomedical ones because
-no other text has their words (`{,,}` in bash repeats a word):
+- `gpe` of the Meaning Bank is mostly "Iraqi" or "Palestinians", which are MISC in Wikigold, and sometimes a
+  country. A name is LOC if the corpus labels it `geo` at least as often as `gpe`, otherwise MISC.
+- Its persons begin with titles ("President", "Mr."), those of most corpora do not: `TITLES` are cut off, also
+  in the training parts of the others. The entity after a title alone ("Mr." `per`, "Putin" `org`) is a
+  person.
+- A third of its training sentences is split at hyphens and full stops, as some corpora are.
+- The persons of the loan agreements are "Borrower" and "Lender", so their PER becomes O.
 
-    python examples/free_text.py DATA runs/entities
-    cd runs/entities
-    keraszoo vectors train novels.txt.gz ... {wnut17,btc}/train.tsv \\
-        {bc5cdr,ncbi_disease}/train.tsv{,,,,,,,,,} --epochs 3 --output words.bin
+Its test sets are written by corpus. Three of them are never trained on: the test parts of Universal NER, and
+newswire from around the world (ner_worldwide/), of which only PER, LOC and ORG are scored.
+
+examples/word_vectors.py trains the vectors, also on the training parts of these corpora.
 
 A stopped run resumes, and a finished run is not repeated. RESULTS.md has the scores.
 """
@@ -32,28 +39,37 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import statistics
+from collections import Counter
 from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.tasks.seeds import mean_and_deviation
 from keraszoo.text.columns import column_lines, read_columns
-from keraszoo.text.lines import write_lines
+from keraszoo.text.lines import read_lines, write_lines
+from keraszoo.text.tag_schemes import Span, spans, tags_of
 
 RECIPES = Path(__file__).parent / "recipes"
 PARTS = ("train", "validation", "test")
 BIO = ("train", "devel", "test")  # file names of the biomedical corpora
 FOLDS = 5
 CORPORA = ("bc5cdr", "ncbi_disease", "wnut17", "btc", "wikigold")
-GENERAL = {
-    "person": "PER",
-    "location": "LOC",
-    "corporation": "ORG",
-    "group": "ORG",
-    "product": "MISC",
-    "creative-work": "MISC",
+LABELS = {  # of the general corpora; a label that is not here becomes O
+    **{label: label for label in ("PER", "LOC", "ORG", "MISC")},
+    **{"person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG"},  # WNUT17
+    **{"product": "MISC", "creative-work": "MISC"},
+    **{"per": "PER", "geo": "LOC", "org": "ORG", "art": "MISC", "eve": "MISC", "nat": "MISC"},
+    "nationality": "MISC",  # this one is of `meaning_bank`
+    **{"Person": "PER", "Location": "LOC", "Organization": "ORG"},  # newswire from around the world
 }
+TITLES = set(
+    "mr mrs ms dr sir prof president vice prime minister ministers general gen secretary senator sen foreign "
+    "interior defense deputy chancellor justice finance former special envoy ambassador governor mayor "
+    "speaker premier chief commander colonel col lieutenant lt judge sheikh crown prince princess king "
+    "queen".split()
+)
 SCORES = {"f1": "F1, strict", "f1_default": "F1, default", "f1_seen": "seen", "f1_unseen": "unseen"}
 
 # The parts of a tagger, added one at a time: the recipe and the changes to it.
@@ -85,13 +101,19 @@ def arguments():
     training.add_argument("--models", nargs="+", choices=["ladder", *LADDER], default=["attention", "strong"])
     training.add_argument("--seeds", type=int, default=3)
     commands.add_parser("table")
+    commands.add_parser("score").add_argument("models", nargs="+")
+    calibration = commands.add_parser("calibration")
+    calibration.add_argument("model")
+    calibration.add_argument("data", type=Path, help="a tagged file")
+    calibration.add_argument("--picture", type=Path)
     return parser.parse_args()
 
 
 def prepare(data, output):
     """Writes each corpus as three column files in IOB2."""
+    output.mkdir(parents=True, exist_ok=True)
     corpora = dict(read_parts(data))
-    corpora["english"] = joined(corpora["wnut17"], corpora["btc"], corpora["wikigold/1"])
+    corpora["english"] = joined(corpora, data, output)
     for name, parts in corpora.items():
         for part, sentences in parts.items():
             file = output / name / f"{part}.tsv"
@@ -122,26 +144,109 @@ def read_parts(data):
         yield f"wikigold/{fold + 1}", parts
 
 
-def joined(wnut17, btc, wikigold):
-    """Joins three corpora under the labels of the last; adds the test set of each."""
-    wnut17 = {part: [general(sentence) for sentence in some] for part, some in wnut17.items()}
-    parts = {part: [*wnut17[part], *btc[part], *wikigold[part]] for part in PARTS}
-    by_corpus = {"wnut17": wnut17, "btc": btc, "wikigold": wikigold}
-    return parts | {f"test_{name}": corpus["test"] for name, corpus in by_corpus.items()}
+def joined(corpora, data, output):
+    """Joins the general corpora under four labels; adds all test sets."""
+    general = {name: corpora[name] for name in ("wnut17", "btc", "wikigold/1")}
+    general["gmb"] = meaning_bank(read(data / "ner_gmb" / "gmb.tsv", tag_column=1))
+    web, web_test, news = (
+        read(data / "ner_uner" / f"en_{name}.iob2") for name in ("ewt-ud-dev", "ewt-ud-test", "pud-ud-test")
+    )
+    worldwide = without_comments(data / "ner_worldwide" / "worldwide.iob2.gz", output / "worldwide.tsv")
+    loans = [
+        relabel(sentence, {"LOC": "LOC", "ORG": "ORG"})
+        for sentence in read(data / "ner_sec" / "fin5.train.tsv")
+    ]
+    parts = {
+        "train": [*web, *loans]
+        + [without_titles(relabel(s)) for corpus in general.values() for s in corpus["train"]],
+        "validation": [relabel(s) for corpus in general.values() for s in corpus["validation"]],
+    }
+    tests = {name.split("/")[0]: corpus["test"] for name, corpus in general.items()}
+    tests |= {"uner_ewt": web_test, "uner_pud": news, "worldwide": worldwide}
+    tests = {f"test_{name}": [relabel(sentence) for sentence in test] for name, test in tests.items()}
+    own = [s for name in ("wnut17", "btc", "wikigold") for s in tests[f"test_{name}"]]
+    return parts | {"test": own} | tests
 
 
-def general(sentence):
-    """Maps the labels of a WNUT17 sentence to PER, LOC, ORG and MISC."""
-    tags = [tag if tag == "O" else f"{tag[:2]}{GENERAL[tag[2:]]}" for tag in sentence.tags]
+def meaning_bank(sentences):
+    """Splits the Groningen Meaning Bank, every 20th sentence for validation and the test; mends labels."""
+    names = Counter(name_and_label(sentence, span) for sentence in sentences for span in spans_of(sentence))
+    parts = {part: [] for part in PARTS}
+    for number, sentence in enumerate(sentences):
+        mended, titled = [], -1
+        for span in spans_of(sentence):
+            label = span.label
+            if span.start == titled:
+                label = "per"
+            elif label == "gpe":
+                name, _ = name_and_label(sentence, span)
+                label = "geo" if names[name, "geo"] >= names[name, "gpe"] else "nationality"
+            if label == "per" and all(map(is_title, sentence.tokens[span.start : span.end])):
+                titled = span.end
+            else:
+                mended.append(span._replace(label=label))
+        tags = tags_of(mended, len(sentence.tokens), "IOB2")
+        sentence = without_titles(relabel(dataclasses.replace(sentence, tags=tags)))
+        part = {0: "test", 1: "validation"}.get(number % 20, "train")
+        if part == "train" and number % 3 == 0:
+            sentence = split_at_marks(sentence)
+        parts[part].append(sentence)
+    return parts
+
+
+def is_title(token):
+    """Returns whether a token is a title, such as "Mr."."""
+    return token.lower().rstrip(".") in TITLES
+
+
+def without_titles(sentence):
+    """Cuts titles off the beginning of persons."""
+    mended = []
+    for label, start, end in spans_of(sentence):
+        while label == "PER" and start < end - 1 and is_title(sentence.tokens[start]):
+            start += 1
+        mended.append(Span(label, start, end))
+    return dataclasses.replace(sentence, tags=tags_of(mended, len(sentence.tokens), "IOB2"))
+
+
+def split_at_marks(sentence):
+    """Splits tokens at hyphens and full stops, as some corpora do: "U.S.-led" becomes "U . S . - led"."""
+    tokens, tags = [], []
+    for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
+        pieces = [piece for piece in re.split("([-.])", token) if piece]
+        tokens += pieces
+        tags += [tag] + [tag if tag == "O" else f"I-{tag[2:]}"] * (len(pieces) - 1)
+    return dataclasses.replace(sentence, tokens=tuple(tokens), tags=tuple(tags))
+
+
+def spans_of(sentence):
+    """Returns the entities of a sentence."""
+    return spans(sentence.tags, "IOB2")
+
+
+def name_and_label(sentence, span):
+    """Returns the words of an entity and its label."""
+    return sentence.tokens[span.start : span.end], span.label
+
+
+def relabel(sentence, labels=LABELS):
+    """Maps the labels of a sentence; what the table does not name becomes O."""
+    tags = (f"{tag[:2]}{labels[tag[2:]]}" if tag[2:] in labels else "O" for tag in sentence.tags)
     return dataclasses.replace(sentence, tags=tuple(tags))
 
 
-def read(path):
+def read(path, **options):
     """Reads the sentences of a file or of its `.gz` version."""
     for file in (path, Path(f"{path}.gz")):
         if file.exists():
-            return read_columns(file).sentences
+            return read_columns(file, **options).sentences
     raise DataError("no such file", path)
+
+
+def without_comments(path, output):
+    """Writes the rows of a file that has comments, and reads them."""
+    write_lines(output, (line for line in read_lines(path) if not line.startswith("# doc = ")))
+    return read_columns(output, scheme="IOB2").sentences
 
 
 def train(options):
@@ -182,6 +287,51 @@ def table(output):
     print("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
+def score(output, models):
+    """Prints strict F1 of taggers on every general test set, without labels that the set does not have."""
+    from keraszoo import EntityTagger
+    from keraszoo.evaluation import score_tags
+
+    files = sorted(output.glob("english/test_*.tsv"))
+    print(f"| {' | '.join(['tagger', *(file.stem.removeprefix('test_') for file in files)])} |")
+    print("|---" * (len(files) + 1) + "|")
+    for model in models:
+        tagger = EntityTagger.from_preset(model)
+        cells = []
+        for file in files:
+            sentences = [sentence for sentence in read(file) if sentence.tokens]
+            labels = {label: label for sentence in sentences for label, *_ in spans(sentence.tags, "IOB2")}
+            predicted = tagger.tag_tokens([sentence.tokens for sentence in sentences])
+            pairs = zip(sentences, predicted, strict=True)
+            predicted = [relabel(dataclasses.replace(s, tags=tags), labels).tags for s, tags in pairs]
+            cells.append(f"{score_tags([s.tags for s in sentences], predicted).f1.score:.2f}")
+        print(f"| {' | '.join([model, *cells])} |", flush=True)
+
+
+def calibrate(options):
+    """Prints the expected calibration error of the entities of a tagged file, and the precision by bin."""
+    from keraszoo import EntityTagger
+    from keraszoo.evaluation import expected_calibration_error, reliability
+    from keraszoo.plots import reliability_plot
+
+    sentences = [sentence for sentence in read(options.data) if sentence.tokens]
+    tagged = EntityTagger.from_preset(options.model).tag_tokens_details([s.tokens for s in sentences])
+    probabilities, right = [], []
+    for sentence, answer in zip(sentences, tagged, strict=True):
+        gold = set(spans_of(sentence))
+        for span in spans(answer.tags, "IOB2"):
+            probabilities.append(float(answer.probabilities[span.start : span.end].min()))
+            right.append(span in gold)
+    bins = reliability(probabilities, right)
+    print(f"{len(right):,} entities, expected calibration error {expected_calibration_error(bins):.4f}")
+    for group in bins:
+        if group.count:
+            bounds = f"{group.low:.1f} to {group.high:.1f}"
+            print(f"  {bounds}: {group.count:6,} entities, {group.accuracy:.1%} right")
+    if options.picture:
+        reliability_plot(bins, options.picture, f"{options.model}, {options.data.stem}")
+
+
 def over_seeds(seeds, *keys):
     """Formats mean ± standard deviation over the seeds; folds of a seed are averaged first."""
     values = []
@@ -202,6 +352,10 @@ def main():
         prepare(options.data, options.output)
     elif options.command == "train":
         train(options)
+    elif options.command == "score":
+        score(options.output, options.models)
+    elif options.command == "calibration":
+        calibrate(options)
     else:
         table(options.output)
 

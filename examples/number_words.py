@@ -63,7 +63,6 @@ FULL = {
     "training": {"epochs": 8, "batch_tokens": 2048},
     "warmup_steps": 200,
     "search": SearchOptions(),
-    "jit_compile": "single",
     "drawn": "four hundred and twenty-one thousand, seven hundred and thirty-five",
 }
 QUICK = {
@@ -72,7 +71,6 @@ QUICK = {
     "training": {"epochs": 4, "batch_tokens": 1024},
     "warmup_steps": 50,
     "search": SearchOptions(beam_width=1),
-    "jit_compile": "never",
     "drawn": "four thousand, seven hundred and thirty-five",
 }
 
@@ -151,7 +149,7 @@ def main():
     print(f"{right / len(test):.1%} of {len(test):,} held-out numbers are exactly right")
 
     # 5. A SavedModel, and a process of its own that translates with it.
-    translator.export(folder / "saved_model", jit_compile=work["jit_compile"])
+    translator.export(folder / "saved_model", jit_compile=not options.quick)
     print(f"The SavedModel in {folder / 'saved_model'} says:", flush=True)
     server = [sys.executable, "-c", SERVER, folder / "saved_model", *sources[:5]]
     subprocess.run(server, check=True, stderr=subprocess.DEVNULL)

@@ -1,7 +1,10 @@
 """Messages: lines of progress on stderr, apart from results, and suggestions for misspelled names."""
 
 import difflib
+import reprlib
 import sys
+
+_bounded = reprlib.Repr()  # at most a few lines for any value
 
 
 def one_line(text):
@@ -48,3 +51,9 @@ def suggestion(name, allowed):
         best = [other for other, ratio in zip(near, ratios, strict=True) if ratio == ratios[0]]
         return f", did you mean {' or '.join(best)}?"
     return f", expected one of {', '.join(sorted(allowed))}" if allowed else ""
+
+
+def shown(value):
+    """Returns the `repr` of a value, shortened to 60 characters; quick for a value of any size."""
+    text = _bounded.repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

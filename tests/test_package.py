@@ -15,7 +15,7 @@ FOLDER = Path(keraszoo.__file__).parent
 PACKAGES = {
     "errors": "",
     "messages": "",
-    "saving": "errors",
+    "saving": "errors messages",
     "shipping": "errors saving",
     "text": "errors saving shipping",
     "layers": "errors",
@@ -25,10 +25,11 @@ PACKAGES = {
     "plots": "errors saving text",
     "training": "errors messages saving text evaluation",
     "tasks": "errors messages saving shipping text models evaluation training",
-    "translation": "errors messages saving shipping text models search evaluation training tasks",
-    "tagging": "errors messages saving shipping text models evaluation training tasks",
+    "translation": "errors messages saving shipping text plots models search evaluation training tasks",
+    "tagging": "errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors saving text models training tasks",
-    "cli": "errors messages saving shipping text plots tasks translation tagging answering",
+    "playground": "errors messages saving shipping text layers translation tagging answering",
+    "cli": "errors messages saving shipping text plots tasks translation tagging answering playground",
     "__main__": "cli",
 }
 

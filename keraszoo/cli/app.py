@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from keraszoo import __version__
-from keraszoo.cli import console, tagger, text, translator
+from keraszoo.cli import answerer, console, tagger, text, translator
 from keraszoo.cli.console import AsJson, BatchSize, Beam, MaxLength, Model, Penalty
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, say
@@ -58,6 +58,7 @@ def train(
 
     To resume a run that was interrupted, by Ctrl-C or otherwise, run the same command again.
     """
+    from keraszoo.saving.model_directory import check_replaceable
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
     overrides = list(set_ or [])
@@ -66,6 +67,8 @@ def train(
     if strategy is not None:
         overrides.append(f"training.strategy={json.dumps(strategy)}")
     checked = read_recipe(recipe, overrides)
+    if seeds is None:
+        console.check_output(checked.output, check_replaceable)
     with console.results() as write:
         console.import_tensorflow()
         if seeds is None:
@@ -131,24 +134,37 @@ app.command()(translator.align)
 @app.command()
 def export(
     model: Model,
-    directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where to write the SavedModel.")],
+    directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where to write it.")],
     verify: Annotated[
         str | None, Option(metavar="FILE", help="Check on these lines that the output is the same.")
     ] = None,
     jit_compile: Annotated[
+        bool | None,
+        Option(help="Translators: whether XLA compiles programs for small batches; it does by default."),
+    ] = None,
+    format_: Annotated[
+        str, Option("--format", metavar="savedmodel|ctranslate2", help="ctranslate2 needs a Transformer.")
+    ] = "savedmodel",
+    quantize: Annotated[
         str | None,
-        Option(metavar="single|all|never", help="Translators: which calls XLA compiles; single by default."),
+        Option(metavar="TYPE", help="ctranslate2: type of the weights, such as int8 or float16."),
     ] = None,
 ):
-    """Export a SavedModel that maps strings to strings."""
+    """Export a SavedModel, or a CTranslate2 model, that maps strings to strings."""
+    from keraszoo.tasks.export import check_export
     from keraszoo.text.lines import read_lines
 
+    console.check_output(directory, check_export)
     lines = None if verify is None else list(read_lines(verify))
     if task(model) == "tagging":
-        _refuse("a tagger", jit_compile=jit_compile)
+        other = None if format_ == "savedmodel" else format_
+        _refuse("a tagger", jit_compile=jit_compile, format=other, quantize=quantize)
         tagger.export(model, directory, lines)
     else:
-        translator.export(model, directory, lines, jit_compile or "single")
+        others = {"savedmodel": {"quantize": quantize}, "ctranslate2": {"jit_compile": jit_compile}}
+        _refuse(f"--format {format_}", **others.get(format_, {}))
+        options = {"format": format_, "jit_compile": jit_compile, "quantize": quantize}
+        translator.export(model, directory, lines, **options)
 
 
 @app.command()
@@ -165,6 +181,7 @@ def plot(
     """Draw the attention weights of a translated or tagged sentence."""
     if not sentence.strip():
         raise KerasZooError("expected a sentence, got a blank one")
+    console.check_output(picture)
     if task(model) == "tagging":
         _refuse("a tagger", subwords=subwords or None)
         tagger.plot(model, sentence, picture)
@@ -173,6 +190,41 @@ def plot(
 
 
 app.command()(tagger.tag)
+
+
+app.command()(answerer.ask)
+
+
+@app.command()
+def playground(
+    models: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="MODELS", help="Names or directories; all shipped models on this machine by default."
+        ),
+    ] = None,
+    port: Annotated[int, Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,
+    open_: Annotated[bool, Option("--open", help="Open the page in a web browser.")] = False,
+):
+    """Serve a page on 127.0.0.1 to try models and look into them. Ctrl-C ends it."""
+    import logging
+    import webbrowser
+
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # each set of search options is traced anew
+    try:
+        from keraszoo.playground.models import Models
+        from keraszoo.playground.serve import serve
+    except ImportError as error:
+        raise KerasZooError(f"{error}; the playground needs pip install 'keraszoo[playground]'") from error
+
+    with console.results() as write:
+
+        def started(address):
+            write([address])
+            if open_:
+                webbrowser.open(address)
+
+        serve(Models(models or ()), port, console.import_tensorflow, started)
 
 
 @app.command("list")
@@ -248,13 +300,17 @@ def main(arguments=None):
             after Ctrl-C; 143 after SIGTERM; 141 if the reader of the output has closed it.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    console.open_closed_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = console.show_warning
             sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
-    except (KerasZooError, OSError) as error:
+    except KerasZooError as error:
+        _fail(error)
+    except OSError as error:  # such as a stdout that cannot be written
+        console.discard(sys.stdout)
         _fail(error)
     except typer.TyperException as error:
         _fail(error.format_message())

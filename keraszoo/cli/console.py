@@ -1,11 +1,13 @@
 """Output of the commands, results on stdout and everything else on stderr, and the options they share."""
 
 import contextlib
+import io
 import os
 import re
 import sys
 import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
@@ -40,6 +42,7 @@ def results():
 
     Raises:
         SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
+        KerasZooError: stdout cannot be written, for example on a full disk.
 
     Example:
 
@@ -59,13 +62,56 @@ def results():
             else:
                 binary.write(text.encode("utf-8", "replace"))
             stdout.flush()
-        except BrokenPipeError:
-            # Python flushes stdout again at exit, and would print an error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
-            raise SystemExit(141) from None
+        except OSError as error:
+            discard(stdout)
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(141) from None
+            raise KerasZooError(f"<stdout>: cannot write: {error.strerror or error}") from None
 
     with contextlib.redirect_stdout(sys.stderr):
         yield write
+
+
+def discard(stream):
+    """Sends what is left in the buffer of a stream nowhere: Python flushes it at exit, and prints errors."""
+    with contextlib.suppress(io.UnsupportedOperation):  # a stream without a descriptor, as in a notebook
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def open_closed_streams():
+    """Opens each standard stream that the caller has closed, so that no other file gets its descriptor.
+
+    Reading the closed stdin or writing to the closed stdout then raises an OSError, as for any bad file.
+    Messages to the closed stderr are lost.
+    """
+    for name, flags, mode in (
+        ("stdin", os.O_WRONLY, "r"),
+        ("stdout", os.O_RDONLY, "w"),
+        ("stderr", os.O_WRONLY, "w"),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def check_output(path, check=None, folders=True):
+    """Raises KerasZooError, before any work, if nothing can be written to a path.
+
+    Args:
+        path: the file to write, or the directory if there is a `check`.
+        check: called with an existing directory; raises KerasZooError unless it may be replaced.
+        folders: whether missing folders are created.
+    """
+    if not path or "\0" in path:
+        raise KerasZooError(f"expected a path to write to, got {path!r}")
+    if os.path.exists(path) and os.path.isdir(path) != (check is not None):
+        came, expected = ("directory", "file") if check is None else ("file", "directory")
+        raise KerasZooError(f"{path}: is a {came}, expected a {expected}")
+    parents = Path(os.path.abspath(path)).parents
+    folder = next(parent for parent in parents if os.path.lexists(parent)) if folders else parents[0]
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise KerasZooError(f"{path}: cannot be written: there is no folder {folder} to write to")
+    if check is not None and os.path.exists(path):
+        check(path)
 
 
 def import_tensorflow():

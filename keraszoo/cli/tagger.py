@@ -22,6 +22,9 @@ def tag(
     attention: Annotated[
         bool, Option("--attention", help="Add the attention weight of each word (JSON or HTML).")
     ] = False,
+    threshold: Annotated[
+        float, Option(min=0.0, max=1.0, help="Leave out entities that are less probable (not for columns).")
+    ] = 0.0,
 ):
     """Find named entities in text, columns or JSON lines."""
     from keraszoo.tagging import lines as tagged_lines
@@ -30,6 +33,8 @@ def tag(
     to = to or ("columns" if from_ == "columns" else "json")
     if attention and to not in ("json", "html"):
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")
+    if threshold and to == "columns":
+        raise KerasZooError("--threshold: expected --to text, json or html, got columns")
     with console.results() as write:
         tagger = load(model)
         if attention:
@@ -41,6 +46,9 @@ def tag(
             writer = tagged_lines.json_line_with_attention
         else:
             writer = None if from_ == to == "columns" else tagged_lines.WRITERS[to]
+        if threshold:
+            everything = writer
+            writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
         for file in files or ["-"]:
             if from_ == "columns":
                 write(tagged_lines.tag_columns(tagger, file, writer, token_column=column(token_column)))
@@ -81,7 +89,7 @@ def export(model, directory, verify):
 
 def plot(model, text, picture):
     """Draws the attention over the words of a text; writes a page if the path ends in .html."""
-    from keraszoo.plots import attention_strip, html_page, save_html
+    from keraszoo.plots import html_page, save_html
     from keraszoo.tagging.lines import bracketed
 
     with console.results() as write:
@@ -90,12 +98,8 @@ def plot(model, text, picture):
         tagged = tagger.tag_details([text])[0]
         if picture.endswith(".html"):
             save_html(html_page([tagged], attention=True), picture)
-        elif len(tagged.sentences) == 1:
-            words = [token.text for token in tagged.tokens]
-            attention_strip(words, tagged.attention_weights, tagged.tags, picture)
         else:
-            count = len(tagged.sentences)
-            raise KerasZooError(f"a picture shows one sentence, got {count}; a .html file shows any number")
+            tagged.plot(picture)
         write(bracketed(tagged))
 
 

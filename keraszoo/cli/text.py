@@ -26,7 +26,6 @@ Output = Annotated[
 Format = Annotated[
     str, Option("--format", metavar="auto|word2vec|binary|glove|fasttext", help="Format of the vectors.")
 ]
-SkipDamaged = Annotated[bool, Option("--skip-damaged", help="Skip damaged rows with a warning.")]
 Backoff = Annotated[
     list[str] | None,
     Option("--backoff", metavar="NAME", help="exact, lower, capital, digits0, digits#, ...; repeatable."),
@@ -56,6 +55,7 @@ def train_subwords(
     from keraszoo.text.lines import read_lines
     from keraszoo.text.subwords import Subwords
 
+    console.check_output(output, folders=False)
     lines = itertools.chain.from_iterable(map(read_lines, files))
     Subwords.train(lines, vocabulary_size, model_type, character_coverage).save(output)
     with console.results() as write:
@@ -106,14 +106,13 @@ def convert(
     words: Annotated[int | None, Option(min=1, help="Keep this many words, the most frequent ones.")] = None,
     half: Annotated[bool, Option("--half", help="Store half-precision numbers (directories only).")] = False,
     format: Format = "auto",
-    skip_damaged: SkipDamaged = False,
 ):
     """Convert vectors to another format or select words."""
     _check_output(output)
     if half and _file_format(output) is not None:
         raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
     with console.results() as write:
-        read = _read(vectors, format, skip_damaged)
+        read = _read(vectors, format)
         _save(read if words is None else read.first(words), output, "float16" if half else "float32")
         write([output])
 
@@ -124,7 +123,6 @@ def coverage(
     corpora: Annotated[list[str], Argument(metavar="CORPUS", help="Tagged columns, or text.")],
     backoff: Backoff = None,
     format: Format = "auto",
-    skip_damaged: SkipDamaged = False,
     kind: Kind = "auto",
     rules: Rules = "words",
     as_json: AsJson = False,
@@ -136,7 +134,7 @@ def coverage(
     backoff = check_backoff(backoff or DEFAULT_BACKOFF)
     sentences = {corpus: list(read_sentences(corpus, kind, rules)) for corpus in corpora}
     words = {word for of_corpus in sentences.values() for sentence in of_corpus for word in sentence.tokens}
-    read = _read(vectors, format, skip_damaged, words=words, backoff=backoff)
+    read = _read(vectors, format, words=words, backoff=backoff)
     with console.results() as write:
         for corpus, of_corpus in sentences.items():
             report = read.coverage(of_corpus, backoff)
@@ -174,13 +172,12 @@ def neighbours(
     count: Annotated[int, Option(min=1, help="Number of neighbours per word.")] = 10,
     backoff: Backoff = None,
     format: Format = "auto",
-    skip_damaged: SkipDamaged = False,
 ):
     """Print the words with the nearest vectors. Shows their cosine similarities."""
     from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
     backoff = check_backoff(backoff or DEFAULT_BACKOFF)
-    read = _read(vectors, format, skip_damaged)
+    read = _read(vectors, format)
     with console.results() as write:
         for word in words:
             near = read.neighbours(word, count, backoff)
@@ -209,23 +206,18 @@ class _Progress:
         self.tenth = tenth
 
 
-def _read(path, format, skip_damaged=False, **options):
+def _read(path, format, **options):
     from keraszoo.text.word_vectors import WordVectors
 
-    return WordVectors.read(path, format, damaged="skip" if skip_damaged else "error", **options)
+    return WordVectors.read(path, format, **options)
 
 
 def _check_output(output):
     """Raises KerasZooError before hours of work if `output` cannot be written."""
-    folder = os.path.dirname(os.path.abspath(output))
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise KerasZooError(f"{output}: there is no folder {folder} to write to")
-    if _file_format(output) is None:
-        from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.saving.model_directory import check_replaceable
 
-        check_replaceable(output)
-    elif os.path.isdir(output):
-        raise KerasZooError(f"{output}: is a directory, but its name is that of a file")
+    is_directory = _file_format(output) is None
+    console.check_output(output, check_replaceable if is_directory else None, folders=False)
 
 
 def _save(vectors, output, dtype="float32"):

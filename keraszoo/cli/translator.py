@@ -2,12 +2,13 @@
 
 import itertools
 import json
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
+from keraszoo.messages import say
 
 
 def translate(
@@ -27,6 +28,10 @@ def translate(
     prefix: Annotated[
         str | None, Option(metavar="TEXT", help="The text that each translation starts with.")
     ] = None,
+    engine: Annotated[
+        Literal["keras", "ctranslate2"],
+        Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
+    ] = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines
@@ -38,7 +43,7 @@ def translate(
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix)
     with console.results() as write:
-        translator = load(model)
+        translator = load(model, engine)
         if attention:
             translator.require_attention()
         if as_json or attention or n_best:
@@ -97,14 +102,18 @@ def evaluate(model, source, references, as_json, **search):
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 
-def export(model, directory, verify, jit_compile):
+def export(model, directory, verify, **options):
     """Exports a translator, and verifies the export on the lines `verify` unless they are None."""
     with console.results() as write:
         translator = load(model)
-        translator.export(directory, jit_compile=jit_compile)
+        say(f"writing a {options['format']} directory")
+        translator.export(directory, **_given(**options))
         write([directory])
         if verify is not None:
-            write([f"{translator.verify_export(directory, verify)} translations are the same"])
+            say(f"translating {len(verify)} lines here and with the export")
+            kind = "greedy translations" if options["format"] == "ctranslate2" else "translations"
+            same = translator.verify_export(directory, verify)
+            write([f"{same} of {len(verify)} {kind} are the same"])
 
 
 def plot(model, sentence, picture, subwords):
@@ -113,20 +122,21 @@ def plot(model, sentence, picture, subwords):
         translator = load(model)
         translator.require_attention()
         translation = translator.translate_details([sentence])[0]
-        from keraszoo.plots import attention_heatmap
-        from keraszoo.text.subwords import merge_subwords
-
-        drawn = translation.source_tokens, translation.tokens, translation.attention_weights
-        attention_heatmap(*(drawn if subwords else merge_subwords(*drawn)), path=picture)
+        translation.plot(picture, subwords)
         write([translation.text])
 
 
-def load(model):
+def load(model, engine="keras"):
     """Returns the translator of a directory or of a shipped model."""
+    if engine == "ctranslate2":
+        from keraszoo.translation import ctranslate2_translator
+
+        if ctranslate2_translator.is_export(model):
+            return ctranslate2_translator.load(model)
     console.import_tensorflow()
     from keraszoo.translation.translator import Translator
 
-    return Translator.from_preset(model)
+    return Translator.from_preset(model, engine)
 
 
 def _given(**options):

@@ -2,6 +2,8 @@
 
 import keras
 
+from keraszoo.layers.configured import Configured
+
 
 def check_sizes(**sizes):
     """Raises an error that names the first size that is not a positive integer.
@@ -11,8 +13,36 @@ def check_sizes(**sizes):
     ValueError: num_layers must be a positive integer. Received: num_layers=0
     """
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} must be a positive integer. Received: {name}={size!r}")
+        require(isinstance(size, int) and size > 0, f"{name} must be a positive integer", **{name: size})
+
+
+def require(fits, wanted, /, **received):
+    """Raises a ValueError that says what is wanted and what was received, unless that `fits`.
+
+    >>> require(1 % 2 == 0, "window must be even", window=1)
+    Traceback (most recent call last):
+    ValueError: window must be even. Received: window=1
+    """
+    if not fits:
+        shown = ", ".join(f"{name}={value!r}" for name, value in received.items())
+        raise ValueError(f"{wanted}. Received: {shown}")
+
+
+def require_shapes(fits, wanted, /, **shapes):
+    """Does the same for the shapes of tensors, by their names."""
+    require(fits, wanted, **{f"{name}.shape": shape for name, shape in shapes.items()})
+
+
+def check_choices(choices, **given):
+    """Raises an error that names the first argument that is not one of the choices."""
+    for name, value in given.items():
+        require(value in choices, f"{name} must be one of {choices}", **{name: value})
+
+
+def check_rates(**rates):
+    """Raises an error that names the first rate outside [0, 1)."""
+    for name, rate in rates.items():
+        require(0 <= rate < 1, f"{name} must be in [0, 1)", **{name: rate})
 
 
 def check_optional_sizes(**sizes):
@@ -41,7 +71,7 @@ OPTIONS = {
 }
 
 
-class WeightedLayer(keras.layers.Layer):
+class WeightedLayer(Configured, keras.layers.Layer):
     """Base of the layers whose weights take initializers, regularizers and constraints.
 
     A subclass lists its kinds of weights with their default initializers in `weight_kinds`. For each kind the
@@ -66,14 +96,15 @@ class WeightedLayer(keras.layers.Layer):
         given = {name: kwargs.pop(name, None) for name in self._option_names()}
         super().__init__(**kwargs)
         for name, option in given.items():
-            setattr(self, name, OPTIONS[name.rpartition("_")[2]].get(option))
+            self.arguments[name] = OPTIONS[name.rpartition("_")[2]].get(option)
+            setattr(self, name, self.arguments[name])
 
     def _option_names(self):
         return [f"{kind}_{option}" for kind in self.weight_kinds for option in OPTIONS]
 
     def weight_options(self):
         """The options of all kinds by name, such as `"kernel_initializer"`, to pass on to a sublayer."""
-        return {name: getattr(self, name) for name in self._option_names()}
+        return {name: self.arguments[name] for name in self._option_names()}
 
     def new_weight(self, name, shape, kind="kernel", default=None, **options):
         """Adds a weight with the options of its kind.
@@ -95,10 +126,3 @@ class WeightedLayer(keras.layers.Layer):
             constraint=getattr(self, f"{kind}_constraint"),
             **options,
         )
-
-    def get_config(self):
-        options = {
-            name: OPTIONS[name.rpartition("_")[2]].serialize(option)
-            for name, option in self.weight_options().items()
-        }
-        return {**super().get_config(), **options}

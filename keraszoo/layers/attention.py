@@ -1,11 +1,15 @@
 """Base class of the attention layers: scores, masked softmax, weighted sum."""
 
+import inspect
+
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, shapes_fit
+from keraszoo.layers.arguments import WeightedLayer, require_shapes, shapes_fit
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.masking import both_masks, causal_mask, combine_masks, masked_softmax
+
+INPUTS = "query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask"
 
 
 class Attention(WeightedLayer):
@@ -46,6 +50,7 @@ class Attention(WeightedLayer):
         use_causal_mask: query t sees values up to t, both counted from the first.
         positions: int `(T,)`, the positions of the queries, or `(1,)` if all are at one; `None`: 0 to T - 1.
             Read by layers whose scores or windows depend on positions.
+        key_positions: int `(S,)`, those of the keys; only for layers that have them, `MultiHeadAttention`.
 
     Returns:
         `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, U)`, `(B, D)` and
@@ -65,7 +70,6 @@ class Attention(WeightedLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
-        self.seed = seed
         self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
 
     def build(self, query_shape, value_shape, key_shape=None):
@@ -144,20 +148,16 @@ class Attention(WeightedLayer):
         training=None,
         use_causal_mask=False,
         positions=None,
+        key_positions=None,
     ):
-        masks = self._masks(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask
-        )
-        keys, values = self.prepare(value, key)
-        return self.attend(query, keys, values, **masks, training=training, positions=positions)
-
-    def _masks(self, query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask):
-        """The masks of a call as arguments of `attend`, after a check of all shapes."""
         self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
         if use_causal_mask:
             queries = 1 if len(query.shape) == 2 else ops.shape(query)[1]
             attention_mask = both_masks(attention_mask, causal_mask(queries, ops.shape(value)[1]))
-        return {"value_mask": both_masks(value_mask, key_mask), "attention_mask": attention_mask}
+        masks = {"value_mask": both_masks(value_mask, key_mask), "attention_mask": attention_mask}
+        of_keys = {} if key_positions is None else {"key_positions": key_positions}
+        keys, values = self.prepare(value, key, *of_keys.values())
+        return self.attend(query, keys, values, **masks, training=training, positions=positions, **of_keys)
 
     def check_inputs(self, *inputs, **masks):
         """Raises a `ValueError` if inputs and masks, in the order of `call`, do not fit each other."""
@@ -168,47 +168,36 @@ class Attention(WeightedLayer):
         self, query, value, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None
     ):
         """Raises an error if static shapes do not fit; an unknown size fits every other."""
-        if len(query) not in (2, 3):
-            raise ValueError(
-                "query must be (batch, length, width) or, for one step, (batch, width). "
-                f"Received: query.shape={query}"
-            )
+        steps = "query must be (batch, length, width) or, for one step, (batch, width)"
+        require_shapes(len(query) in (2, 3), steps, query=query)
         key = value if key is None else key
         for name, shape in (("value", value), ("key", key)):
-            if len(shape) != 3:
-                raise ValueError(f"{name} must be (batch, length, width). Received: {name}.shape={shape}")
-            if not shapes_fit(query[:1], shape[:1]):
-                raise ValueError(
-                    f"query and {name} must have one batch size. "
-                    f"Received: query.shape={query}, {name}.shape={shape}"
-                )
-        if not shapes_fit(value[1:2], key[1:2]):
-            raise ValueError(
-                f"value and key must have one length. Received: value.shape={value}, key.shape={key}"
-            )
-        steps = query[1:-1] or (1,)
-        if query_mask is not None and len(query) == 3 and not shapes_fit(query_mask, query[:2]):
-            raise ValueError(
-                "query_mask must be (batch, query length). "
-                f"Received: query_mask.shape={query_mask}, query.shape={query}"
+            require_shapes(len(shape) == 3, f"{name} must be (batch, length, width)", **{name: shape})
+            fits = shapes_fit(query[:1], shape[:1])
+            require_shapes(fits, f"query and {name} must have one batch size", query=query, **{name: shape})
+        fits = shapes_fit(value[1:2], key[1:2])
+        require_shapes(fits, "value and key must have one length", value=value, key=key)
+        if query_mask is not None and len(query) == 3:
+            fits = shapes_fit(query_mask, query[:2])
+            require_shapes(
+                fits, "query_mask must be (batch, query length)", query_mask=query_mask, query=query
             )
         for name, mask in (("value_mask", value_mask), ("key_mask", key_mask)):
-            if mask is not None and not shapes_fit(mask, value[:2]):
-                raise ValueError(
-                    f"{name} must be (batch, value length). "
-                    f"Received: {name}.shape={mask}, value.shape={value}"
-                )
+            fits = mask is None or shapes_fit(mask, value[:2])
+            require_shapes(fits, f"{name} must be (batch, value length)", **{name: mask}, value=value)
         if attention_mask is not None:
+            steps, heads = query[1:-1] or (1,), self.scores_rank == 4
             wanted = {2: (*steps, value[1]), 3: (query[0], *steps, value[1])}
-            if self.scores_rank == 4:
+            if heads:
                 wanted[4] = (query[0], self.num_heads, *steps, value[1])
-            if not shapes_fit(attention_mask, wanted.get(len(attention_mask), ()), broadcast=True):
-                raise ValueError(
-                    "attention_mask must be (query length, value length), (batch, query length, value length)"
-                    f"{' or (batch, heads, query length, value length)' * (self.scores_rank == 4)}. "
-                    f"Received: attention_mask.shape={attention_mask}, query.shape={query}, "
-                    f"value.shape={value}"
-                )
+            require_shapes(
+                shapes_fit(attention_mask, wanted.get(len(attention_mask), ()), broadcast=True),
+                "attention_mask must be (query length, value length), (batch, query length, value length)"
+                f"{' or (batch, heads, query length, value length)' * heads}",
+                attention_mask=attention_mask,
+                query=query,
+                value=value,
+            )
 
     def compute_mask(self, query, previous_mask=None):
         """The context has a vector for each query, and so its mask. Keras passes the query and its mask."""
@@ -219,20 +208,10 @@ class Attention(WeightedLayer):
         self._check(query_shape, value_shape, key_shape)
         return (*query_shape[:-1], value_shape[-1]), (*query_shape[:-1], value_shape[1])
 
-    def compute_output_spec(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        **options,
-    ):
-        self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
-        outputs = self.compute_output_shape(query.shape, value.shape, None if key is None else key.shape)
+    def compute_output_spec(self, *args, **kwargs):
+        given = inspect.signature(self.call).bind(*args, **kwargs).arguments
+        inputs = [given.get(name) for name in INPUTS]
+        self.check_inputs(*inputs)
+        shapes = [None if x is None else x.shape for x in inputs[:3]]
+        outputs = self.compute_output_shape(*shapes)
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in outputs)
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}

@@ -101,6 +101,3 @@ class BahdanauAttention(Attention):
 
     def scores(self, query, keys):
         return additive_scores(linear(query, self.W_q), keys, self.v)  # (B, T, S)
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_choices, require
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
@@ -57,10 +58,8 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         self, vocabulary_size, embedding_dim=30, units=30, kind="cnn", window=3, dropout=0.0, **kwargs
     ):
         super().__init__(**kwargs)
-        if kind not in ("cnn", "lstm"):
-            raise ValueError(f'kind must be "cnn" or "lstm". Received: kind={kind!r}')
-        if window < 1 or window % 2 == 0:
-            raise ValueError(f"window must be odd and positive. Received: window={window!r}")
+        check_choices(("cnn", "lstm"), kind=kind)
+        require(window > 0 and window % 2, "window must be odd and positive", window=window)
         self.vocabulary_size = vocabulary_size
         self.embedding_dim = embedding_dim
         self.units = units

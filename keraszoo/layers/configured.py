@@ -28,10 +28,11 @@ class Configured:
         instance = super().__new__(cls, *args, **kwargs)
         given = inspect.signature(cls.__init__).bind_partial(None, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})
-        values = {
-            name: given.get(name, parameter.default)
-            for name, parameter in cls.constructor_parameters().items()
-        }
+        values = {}
+        for name, parameter in cls.constructor_parameters().items():
+            values[name] = given.get(name, parameter.default)
+            if isinstance(parameter.default, bool) and not isinstance(values[name], bool):
+                raise ValueError(f"{name} must be True or False. Received: {name}={values[name]!r}")
         layer = keras.layers.Layer
         vars(instance)["arguments"] = {k: v for k, v in values.items() if not isinstance(v, layer)}
         return instance
@@ -43,9 +44,13 @@ class Configured:
         for base in reversed(cls.__mro__[: cls.__mro__.index(Configured)]):
             if "__init__" in vars(base):
                 own = inspect.signature(base.__init__).parameters
-                parameters |= {k: p for k, p in own.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+                named = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+                parameters |= {k: p for k, p in own.items() if p.kind in named}
         parameters.pop("self", None)
         return parameters
 
     def get_config(self):
-        return {**super().get_config(), **self.arguments}
+        base = super().get_config()
+        serialize = keras.saving.serialize_keras_object
+        own = {k: serialize(v) if callable(v) else v for k, v in self.arguments.items() if k not in base}
+        return {**base, **own}

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear_chain import best_path, log_partition, marginals, path_score, with_outside
 from keraszoo.layers.masking import at_least_float32
 
@@ -11,7 +13,7 @@ FORBIDDEN = -1e4  # finite: a gold path that breaks the scheme has a bad score, 
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class CRF(keras.layers.Layer):
+class CRF(Configured, keras.layers.Layer):
     """A distribution over all taggings of a sentence that scores pairs of neighbouring tags.
 
         s(x, y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
@@ -74,12 +76,8 @@ class CRF(keras.layers.Layer):
 
     def __init__(self, num_tags, allowed=None, constrain="decode", dtype="float32", **kwargs):
         super().__init__(dtype=dtype, **{"autocast": False, **kwargs})
-        if not isinstance(num_tags, int) or num_tags < 1:
-            raise ValueError(f"num_tags must be a positive integer. Received: num_tags={num_tags!r}")
-        if constrain not in ("decode", "both", "none"):
-            raise ValueError(
-                f'constrain must be "decode", "both" or "none". Received: constrain={constrain!r}'
-            )
+        check_sizes(num_tags=num_tags)
+        check_choices(("decode", "both", "none"), constrain=constrain)
         self.supports_masking = True
         self.num_tags = num_tags
         self.allowed = None if allowed is None else check_allowed(allowed, num_tags)
@@ -95,10 +93,8 @@ class CRF(keras.layers.Layer):
 
     def call(self, emissions, mask=None):
         emissions = ops.convert_to_tensor(emissions)
-        if len(emissions.shape) != 3 or emissions.shape[-1] != self.num_tags:
-            raise ValueError(
-                f"emissions must be (B, T, {self.num_tags}). Received: shape {tuple(emissions.shape)}"
-            )
+        shape, size = tuple(emissions.shape), self.num_tags
+        require_shapes(shape[2:] == (size,), f"emissions must be (B, T, {size})", emissions=shape)
         emissions = ops.cast(emissions, at_least_float32(emissions.dtype))
         mask = ops.ones_like(emissions[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         weights = self.transitions, self.start, self.end
@@ -162,8 +158,7 @@ class CRF(keras.layers.Layer):
         return None
 
     def get_config(self):
-        own = {"num_tags": self.num_tags, "allowed": as_lists(self.allowed), "constrain": self.constrain}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "allowed": as_lists(self.allowed)}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -258,11 +253,9 @@ def log_likelihood(chain, tags):
     scores, moves = split_chain(chain)
     tags = ops.convert_to_tensor(tags)
     known = None not in (tags.shape[-1], scores.shape[1])
-    if len(tags.shape) != 2 or (known and tags.shape[1] != scores.shape[1]):
-        raise ValueError(
-            f"tags must be (B, T) with a tag for each of {scores.shape[1]} words. "
-            f"Received: shape {tuple(tags.shape)}"
-        )
+    fits = len(tags.shape) == 2 and not (known and tags.shape[1] != scores.shape[1])
+    wanted = f"tags must be (B, T) with a tag for each of {scores.shape[1]} words"
+    require_shapes(fits, wanted, tags=tuple(tags.shape))
     tags = ops.where(is_word(scores), ops.cast(tags, "int32"), moves.shape[0] - 1)
     return path_score(scores, moves, tags) - log_partition(scores, moves)
 
@@ -288,6 +281,5 @@ def check_allowed(allowed, num_tags):
         raise ValueError(f"allowed must be (transitions, start, end). Received: {len(allowed)} parts")
     parts = tuple(np.asarray(part, "bool") for part in allowed)
     for name, shape, part in zip(names, shapes, parts, strict=True):
-        if part.shape != shape:
-            raise ValueError(f"allowed {name} must be {shape}. Received: shape {part.shape}")
+        require_shapes(part.shape == shape, f"allowed {name} must be {shape}", **{name: part.shape})
     return parts

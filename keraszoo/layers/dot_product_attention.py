@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require_shapes
 from keraszoo.layers.attention import Attention
 
 
@@ -47,11 +48,10 @@ class ScaledDotProductAttention(Attention):
         self.use_scale = use_scale
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        if query_shape[-1] != key_shape[-1]:
-            raise ValueError(
-                "Dot products need queries and keys of one width. "
-                f"Received: query.shape={query_shape}, key.shape={key_shape}"
-            )
+        fits = query_shape[-1] == key_shape[-1]
+        require_shapes(
+            fits, "Dot products need queries and keys of one width", query=query_shape, key=key_shape
+        )
         self.learned_scale = None
         if self.use_scale:
             self.learned_scale = self.add_weight(name="learned_scale", shape=(), initializer="ones")
@@ -60,6 +60,3 @@ class ScaledDotProductAttention(Attention):
         query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
         query = query if self.learned_scale is None else query * ops.cast(self.learned_scale, query.dtype)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.scale, "use_scale": self.use_scale}

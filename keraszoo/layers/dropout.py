@@ -3,11 +3,14 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_rates
+from keraszoo.layers.configured import Configured
+
 LEVELS = 256
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class Dropout(keras.layers.Layer):
+class Dropout(Configured, keras.layers.Layer):
     """Sets a share of its inputs to zero in training and scales the rest to keep the mean.
 
         y = x m / (1 - rate),  m ~ Bernoulli(1 - rate)
@@ -45,11 +48,8 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if not 0 <= rate < 1:
-            raise ValueError(f"rate must be in [0, 1). Received: rate={rate!r}")
+        check_rates(rate=rate)
         self.supports_masking = True
-        self.rate = rate
-        self.seed = seed
         self.dropped_levels = min(round(rate * LEVELS), LEVELS - 1)
         self.seed_generator = keras.random.SeedGenerator(seed) if self.dropped_levels else None
         self.built = True
@@ -67,6 +67,3 @@ class Dropout(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
-
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}

@@ -73,12 +73,3 @@ class TiedEmbedding(WeightedLayer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape, self.width)
-
-    def get_config(self):
-        own = {
-            "vocabulary_size": self.vocabulary_size,
-            "width": self.width,
-            "scale": self.scale,
-            "use_bias": self.use_bias,
-        }
-        return {**super().get_config(), **own}

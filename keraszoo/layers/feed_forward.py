@@ -46,8 +46,6 @@ class FeedForward(WeightedLayer):
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
-        self.dropout = dropout
-        self.seed = seed
         self.hidden_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
 
     def build(self, inputs_shape):
@@ -65,12 +63,3 @@ class FeedForward(WeightedLayer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
-
-    def get_config(self):
-        own = {
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }
-        return {**super().get_config(), **own}

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, check_sizes, shapes_fit
+from keraszoo.layers.arguments import WeightedLayer, check_sizes, require_shapes, shapes_fit
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import masked_softmax
@@ -64,8 +64,6 @@ class FeedForwardAttention(WeightedLayer):
         self.supports_masking = True
         self.units = units
         self.use_bias = use_bias
-        self.dropout = dropout
-        self.seed = seed
         self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, value_shape):
@@ -83,17 +81,9 @@ class FeedForwardAttention(WeightedLayer):
         return ops.matmul(dropped[:, None], value)[:, 0], weights  # (B, D)
 
     def _check(self, value, value_mask=None):
-        if len(value) != 3:
-            raise ValueError(f"value must be (batch, length, width). Received: value.shape={value}")
-        if value_mask is not None and not shapes_fit(value_mask, value[:2]):
-            raise ValueError(
-                "value_mask must be (batch, value length). "
-                f"Received: value_mask.shape={value_mask}, value.shape={value}"
-            )
+        require_shapes(len(value) == 3, "value must be (batch, length, width)", value=value)
+        fits = value_mask is None or shapes_fit(value_mask, value[:2])
+        require_shapes(fits, "value_mask must be (batch, value length)", value_mask=value_mask, value=value)
 
     def compute_mask(self, value, value_mask=None):
         return None, None
-
-    def get_config(self):
-        own = {"units": self.units, "use_bias": self.use_bias, "dropout": self.dropout, "seed": self.seed}
-        return {**super().get_config(), **own}

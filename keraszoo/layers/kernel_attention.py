@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require, require_shapes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.masking import masked_softmax
 
@@ -60,17 +61,16 @@ class KernelAttention(Attention):
 
     def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, seed=None, **kwargs):
         super().__init__(dropout, seed, **kwargs)
-        if not (isinstance(bandwidth, (int, float)) and 0 < bandwidth < math.inf):
-            raise ValueError(f"bandwidth must be a number above 0. Received: bandwidth={bandwidth!r}")
+        fits = isinstance(bandwidth, (int, float)) and 0 < bandwidth < math.inf
+        require(fits, "bandwidth must be a number above 0", bandwidth=bandwidth)
         self.bandwidth = bandwidth
         self.learn_bandwidth = learn_bandwidth
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        if query_shape[-1] != key_shape[-1]:
-            raise ValueError(
-                "A distance needs queries and keys of one width. "
-                f"Received: query.shape={query_shape}, key.shape={key_shape}"
-            )
+        fits = query_shape[-1] == key_shape[-1]
+        require_shapes(
+            fits, "A distance needs queries and keys of one width", query=query_shape, key=key_shape
+        )
         self.log_bandwidth = None
         if self.learn_bandwidth:
             initializer = keras.initializers.Constant(math.log(self.bandwidth))
@@ -93,7 +93,3 @@ class KernelAttention(Attention):
         nearest = ops.max(kept, axis=-1, keepdims=True, initial=LOWEST)
         scores = (kept - ops.stop_gradient(nearest)) * ops.exp(-2.0 * log_bandwidth)
         return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
-
-    def get_config(self):
-        own = {"bandwidth": self.bandwidth, "learn_bandwidth": self.learn_bandwidth}
-        return {**super().get_config(), **own}

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_optional_sizes
+from keraszoo.layers.arguments import check_choices, check_optional_sizes, require, require_shapes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.bahdanau_attention import additive_scores
 from keraszoo.layers.linear import linear
@@ -87,15 +87,13 @@ class LuongAttention(Attention):
         **kwargs,
     ):
         super().__init__(dropout, seed, **kwargs)
-        if score not in SCORES:
-            raise ValueError(f"score must be one of {SCORES}. Received: score={score!r}")
-        if window not in (*WINDOWS, *NAMES):
-            raise ValueError(f"window must be one of {(*WINDOWS, *NAMES)}. Received: window={window!r}")
-        if not (isinstance(half_width, (int, float)) and half_width > 0):
-            raise ValueError(f"half_width must be a number above 0. Received: half_width={half_width!r}")
+        check_choices(SCORES, score=score)
+        check_choices((*WINDOWS, *NAMES), window=window)
+        fits = isinstance(half_width, (int, float)) and half_width > 0
+        require(fits, "half_width must be a number above 0", half_width=half_width)
         check_optional_sizes(units=units)
-        if use_scale and score == "concat":
-            raise ValueError('use_scale is for the scores "dot" and "general". Received: score=\'concat\'')
+        fits = not (use_scale and score == "concat")
+        require(fits, 'use_scale is for the scores "dot" and "general"', score=score)
         self.use_scale = use_scale
         self.score = score
         self.window = NAMES.get(window, window)
@@ -105,11 +103,11 @@ class LuongAttention(Attention):
     def make_weights(self, query_shape, value_shape, key_shape):
         query, key = query_shape[-1], key_shape[-1]
         units = self.units or query
-        if self.score == "dot" and query != key:
-            raise ValueError(
-                'The score "dot" needs queries and keys of one width. '
-                f"Received: query.shape={query_shape}, key.shape={key_shape}"
-            )
+        fits, wanted = (
+            self.score != "dot" or query == key,
+            'The score "dot" needs queries and keys of one width',
+        )
+        require_shapes(fits, wanted, query=query_shape, key=key_shape)
         self.scale = None
         if self.use_scale:
             self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
@@ -154,13 +152,3 @@ class LuongAttention(Attention):
             return mask, None
         sigma = self.half_width / 2
         return mask, ops.exp(-ops.square(distance) / (2 * sigma**2))
-
-    def get_config(self):
-        own = {
-            "score": self.score,
-            "window": self.window,
-            "half_width": self.half_width,
-            "units": self.units,
-            "use_scale": self.use_scale,
-        }
-        return {**super().get_config(), **own}

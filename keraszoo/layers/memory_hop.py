@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require_shapes
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import masked_softmax
@@ -63,11 +64,8 @@ class MemoryHop(ScaledDotProductAttention):
     def make_weights(self, query_shape, value_shape, key_shape):
         super().make_weights(query_shape, value_shape, key_shape)
         width = query_shape[-1]
-        if value_shape[-1] != width:
-            raise ValueError(
-                "The context is added to the query: values must be as wide as queries. "
-                f"Received: query.shape={query_shape}, value.shape={value_shape}"
-            )
+        wanted = "The context is added to the query: values must be as wide as queries"
+        require_shapes(value_shape[-1] == width, wanted, query=query_shape, value=value_shape)
         self.H = self.new_weight("H", (width, width)) if self.use_map else None
         self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
 
@@ -83,4 +81,4 @@ class MemoryHop(ScaledDotProductAttention):
     def get_config(self):
         config = super().get_config()
         del config["scale"], config["use_scale"]  # 1 and none by definition
-        return {**config, "use_map": self.use_map}
+        return config

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_optional_sizes, check_sizes
+from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import both_masks, masked_softmax
@@ -26,7 +26,7 @@ class MultiHeadAttention(Attention):
 
     The W_i^Q of all heads form one matrix `W_q` `(width of Q, H * d_k)`; `W_k` and `W_v` likewise. `W_o` is
     `(H * d_v, output width)`. Plain matrix products are faster on a CPU than the einsums of
-    `keras.layers.MultiHeadAttention`; `set_keras_weights` takes its weights and gives its numbers.
+    `keras.layers.MultiHeadAttention`, whose weights, reshaped, give the same numbers.
 
     Arguments have the order and the meaning of `keras.layers.MultiHeadAttention`. Departures:
 
@@ -142,20 +142,14 @@ class MultiHeadAttention(Attention):
         check_optional_sizes(
             value_dim=value_dim, output_shape=output_shape, sliding_window=sliding_window, relative=relative
         )
-        if attention_axes not in (None, 1, (1,), [1]):
-            raise ValueError(
-                "attention_axes must be None or 1: inputs are (batch, length, width). "
-                f"Received: attention_axes={attention_axes}"
-            )
-        if rotary and key_dim % 2:
-            raise ValueError(
-                f"rotary positions turn pairs: key_dim must be even. Received: key_dim={key_dim}"
-            )
-        if flash_attention and (dropout or relative):
-            raise ValueError(
-                "flash attention supports neither dropout nor relative positions. "
-                f"Received: dropout={dropout}, relative={relative}"
-            )
+        fits = attention_axes in (None, 1, (1,), [1])
+        wanted = "attention_axes must be None or 1: inputs are (batch, length, width)"
+        require(fits, wanted, attention_axes=attention_axes)
+        fits = not (rotary and key_dim % 2)
+        require(fits, "rotary positions turn pairs: key_dim must be even", key_dim=key_dim)
+        fits = not (flash_attention and (dropout or relative))
+        wanted = "flash attention supports neither dropout nor relative positions"
+        require(fits, wanted, dropout=dropout, relative=relative)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
@@ -212,28 +206,6 @@ class MultiHeadAttention(Attention):
         values = self._split_heads(self._project(value, "v"), self.value_dim)
         return self._placed(keys, positions), values
 
-    def call(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        training=None,
-        use_causal_mask=False,
-        positions=None,
-        key_positions=None,
-    ):
-        masks = self._masks(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask, use_causal_mask
-        )
-        keys, values = self.prepare(value, key, key_positions)
-        return self.attend(
-            query, keys, values, **masks, training=training, positions=positions, key_positions=key_positions
-        )
-
     def look(self, query, keys, values, mask, training=None, positions=None, key_positions=None):
         """See `Attention.look`. `key_positions`, int `(S,)`, are those of the keys in a cache."""
         queries = self._placed(self._split_heads(self._project(query, "q"), self.key_dim), positions)
@@ -278,54 +250,7 @@ class MultiHeadAttention(Attention):
         heads = ops.transpose(heads, (0, 2, 1, 3))  # (B, H, T, d_v)
         return heads if mask is None else ops.where(ops.any(mask, axis=-1, keepdims=True), heads, 0)
 
-    def set_keras_weights(self, layer):
-        """Takes the weights of a built `keras.layers.MultiHeadAttention`; both layers then give the same
-        numbers.
-
-        Raises:
-            ValueError: if this layer is not built, or the other has other sizes; then nothing is taken.
-        """
-        if not self.built:
-            raise ValueError("Build the layer (call it once) before it is given weights.")
-        for name in ("num_heads", "key_dim", "value_dim", "use_bias"):
-            if getattr(layer, name) != getattr(self, name):
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}, the other layer's {getattr(layer, name)}."
-                )
-        names = ("query", "key", "value", *["gate"] * self.use_gate)
-        dense = {name[0]: getattr(layer, f"_{name}_dense", None) for name in names}
-        pairs = []  # nothing is assigned before everything fits
-        for name, theirs in {**dense, "o": layer.output_dense}.items():
-            kernel = getattr(self, f"W_{name}")
-            if theirs is None or math.prod(theirs.kernel.shape) != math.prod(kernel.shape):
-                raise ValueError(
-                    f"W_{name} is {tuple(kernel.shape)}, "
-                    f"the other layer's kernel {theirs and tuple(theirs.kernel.shape)}."
-                )
-            pairs.append((kernel, theirs.kernel))
-            if self.use_bias:
-                pairs.append((getattr(self, f"b_{name}"), theirs.bias))
-        for mine, theirs in pairs:
-            mine.assign(ops.reshape(theirs, mine.shape))
-
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
         context, weights = super().compute_output_shape(query_shape, value_shape, key_shape)
         context = (*query_shape[:-1], self.output_dim or query_shape[-1])
         return context, (weights[0], self.num_heads, *weights[1:])
-
-    def get_config(self):
-        own = {
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "use_bias": self.use_bias,
-            "output_shape": self.output_dim,
-            "attention_axes": None,
-            "sliding_window": self.sliding_window,
-            "flash_attention": self.flash_attention,
-            "activity_regularizer": keras.regularizers.serialize(self.projection_regularizer),
-            "use_gate": self.use_gate,
-            "rotary": self.rotary,
-            "relative": self.relative,
-        }
-        return {**super().get_config(), **own}

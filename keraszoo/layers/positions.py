@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, check_sizes
+from keraszoo.layers.arguments import WeightedLayer, check_choices, check_sizes, require_shapes
+from keraszoo.layers.configured import Configured
 
 ADDED_POSITIONS = ("sinusoidal", "learned")  # to the words; attention reads the others
 POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
@@ -17,7 +18,7 @@ def angles_of(positions, width, max_wavelength=10_000):
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class PositionalEncoding(keras.layers.Layer):
+class PositionalEncoding(Configured, keras.layers.Layer):
     """Adds to each position sines and cosines of geometrically growing wavelengths.
 
         PE(pos, 2i) = sin(pos / max_wavelength^(2i / d_model))
@@ -54,15 +55,13 @@ class PositionalEncoding(keras.layers.Layer):
 
     def __init__(self, layout="interleaved", max_wavelength=10_000, **kwargs):
         super().__init__(**kwargs)
-        if layout not in ("interleaved", "halves"):
-            raise ValueError(f'layout must be "interleaved" or "halves". Received: layout={layout!r}')
+        check_choices(("interleaved", "halves"), layout=layout)
         self.supports_masking = True
         self.layout = layout
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape):
-        if inputs_shape[-1] % 2:
-            raise ValueError(f"d_model must be even. Received: inputs.shape={tuple(inputs_shape)}")
+        require_shapes(inputs_shape[-1] % 2 == 0, "d_model must be even", inputs=tuple(inputs_shape))
 
     def encoding(self, positions, d_model):
         """PE of the given positions, float32: `(T,)` to `(T, d_model)`."""
@@ -78,9 +77,6 @@ class PositionalEncoding(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
-
-    def get_config(self):
-        return {**super().get_config(), "layout": self.layout, "max_wavelength": self.max_wavelength}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -140,9 +136,6 @@ class LearnedPositions(WeightedLayer):
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
 
-    def get_config(self):
-        return {**super().get_config(), "max_positions": self.max_positions}
-
 
 def added_positions(positions, max_positions, **options):
     """Returns the layer that adds positions to the words, made with `options`; an identity if attention reads
@@ -151,8 +144,7 @@ def added_positions(positions, max_positions, **options):
     Raises:
         ValueError: if `positions` is none of `POSITIONS`.
     """
-    if positions not in POSITIONS:
-        raise ValueError(f"positions must be one of {POSITIONS}. Received: {positions!r}")
+    check_choices(POSITIONS, positions=positions)
     if positions == "sinusoidal":
         return PositionalEncoding(**options)
     if positions == "learned":

@@ -3,18 +3,11 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 
 GATES = {"rnn": 1, "gru": 3, "gru_reset_after": 3, "lstm": 4}
-
-
-def check_cell(cell):
-    """Returns the name of a recurrent cell, or raises an error that lists them."""
-    if cell not in GATES:
-        raise ValueError(f"cell must be one of {sorted(GATES)}. Received: cell={cell!r}")
-    return cell
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -77,8 +70,9 @@ class RecurrentCell(Configured, keras.layers.Layer):
     def __init__(self, units, cell="gru", **kwargs):
         super().__init__(**kwargs)
         check_sizes(units=units)
+        check_choices(tuple(sorted(GATES)), cell=cell)
         self.units = units
-        self.cell = check_cell(cell)
+        self.cell = cell
         self.width = GATES[cell] * units  # of what `project` gives
 
     def build(self, inputs_shape, state_shape=None):

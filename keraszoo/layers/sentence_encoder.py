@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_choices
 from keraszoo.layers.configured import Configured
 
 
@@ -79,8 +80,7 @@ class SentenceEncoder(Configured, keras.layers.Layer):
 
     def __init__(self, vocabulary_size, width, encoding="position", pad_id=0, **kwargs):
         super().__init__(**kwargs)
-        if encoding not in ("position", "bag"):
-            raise ValueError(f'encoding must be "position" or "bag". Received: encoding={encoding!r}')
+        check_choices(("position", "bag"), encoding=encoding)
         self.vocabulary_size = vocabulary_size
         self.width = width
         self.encoding = encoding

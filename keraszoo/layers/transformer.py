@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer
+from keraszoo.layers.arguments import WeightedLayer, require
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.masking import causal_mask
@@ -88,7 +88,6 @@ class TransformerLayer(WeightedLayer):
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
         self.pre_norm = pre_norm
         self.dropout = dropout
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
@@ -97,7 +96,6 @@ class TransformerLayer(WeightedLayer):
         self.use_bias = use_bias
         self.rotary = rotary
         self.relative = relative
-        self.epsilon = epsilon
         self.flash_attention = flash_attention
         self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
@@ -114,14 +112,12 @@ class TransformerLayer(WeightedLayer):
         )
 
     def _make_attention(self, width, name, **options):
-        if width % self.num_heads:
-            raise ValueError(
-                "The width of the inputs must be a multiple of num_heads. "
-                f"Received: width {width}, num_heads={self.num_heads}"
-            )
+        heads = self.num_heads
+        wanted = "The width of the inputs must be a multiple of num_heads"
+        require(width % heads == 0, wanted, width=width, num_heads=heads)
         return MultiHeadAttention(
-            self.num_heads,
-            width // self.num_heads,
+            heads,
+            width // heads,
             use_bias=self.use_bias,
             **self.weight_options(),
             **options,
@@ -145,23 +141,6 @@ class TransformerLayer(WeightedLayer):
         output, *rest = sublayer(norm(x) if self.pre_norm else x)
         x = x + self.residual_dropout(output, training=training)
         return (x if self.pre_norm else norm(x)), *rest
-
-    def get_config(self):
-        own = {
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "pre_norm": self.pre_norm,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "hidden_dropout": self.hidden_dropout,
-            "activation": keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "rotary": self.rotary,
-            "relative": self.relative,
-            "epsilon": self.epsilon,
-            "flash_attention": self.flash_attention,
-        }
-        return {**super().get_config(), **own}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_choices
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -96,8 +97,7 @@ class AttentionTagger(TaggingModel):
         **kwargs,
     ):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
-        if context not in CONTEXTS:
-            raise ValueError(f"context must be one of {CONTEXTS}. Received: context={context!r}")
+        check_choices(CONTEXTS, context=context)
         self.context = context
         dtype, dense = self.dtype_policy, keras.layers.Dense
         width = 2 * units if bidirectional else units

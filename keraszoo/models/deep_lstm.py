@@ -3,7 +3,7 @@
 import keras
 
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.recurrent_model import RecurrentModel
+from keraszoo.models.recurrent_model import SMALL, TINY, RecurrentModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -21,8 +21,7 @@ class DeepLSTM(RecurrentModel):
     There is no attention: the decoder sees the source only through the L states it starts from.
 
     Departures: dropout, scaled embeddings (`scale_embeddings`; the configuration `paper` has neither) and
-        output
-    biases. The source is read from its `</s>`, and the target starts with `<s>`.
+    output biases. The source is read from its `</s>`, and the target starts with `<s>`.
 
     Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings); `small` and `tiny` for small data.
 
@@ -59,15 +58,8 @@ class DeepLSTM(RecurrentModel):
     attends = False
     configurations = {
         "paper": {"embedding_dim": 1000, "units": 1000, "num_layers": 4, "scale_embeddings": False},
-        "small": {
-            "embedding_dim": 256,
-            "units": 256,
-            "num_layers": 2,
-            "dropout": 0.2,
-            "share_embeddings": True,
-            "tie_output": True,
-        },
-        "tiny": {"embedding_dim": 64, "units": 64, "num_layers": 2, "dropout": 0.1},
+        "small": {**SMALL, "num_layers": 2},
+        "tiny": {**TINY, "num_layers": 2},
     }
 
     def __init__(

@@ -5,7 +5,7 @@ import keras
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.recurrent_model import AttendingModel
+from keraszoo.models.recurrent_model import SMALL, TINY, AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -76,15 +76,8 @@ class LuongNMT(AttendingModel):
             "dropout": 0.2,
             "scale_embeddings": False,
         },
-        "small": {
-            "embedding_dim": 256,
-            "units": 256,
-            "num_layers": 2,
-            "dropout": 0.2,
-            "share_embeddings": True,
-            "tie_output": True,
-        },
-        "tiny": {"embedding_dim": 64, "units": 64, "num_layers": 1, "dropout": 0.1},
+        "small": {**SMALL, "num_layers": 2},
+        "tiny": {**TINY, "num_layers": 1},
     }
 
     def __init__(
@@ -96,7 +89,7 @@ class LuongNMT(AttendingModel):
         num_layers=4,
         readout_dim=None,
         score="general",
-        window=None,
+        window: str = None,
         half_width=10,
         attention_units=None,
         input_feeding=True,

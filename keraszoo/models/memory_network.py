@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.arguments import check_choices, check_rates, check_sizes
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.models.configured_model import ConfiguredModel
@@ -83,10 +83,8 @@ class MemoryNetwork(ConfiguredModel):
     ):
         super().__init__(**kwargs)
         check_sizes(width=width, hops=hops, memory_size=memory_size)
-        if tying not in ("adjacent", "layer_wise"):
-            raise ValueError(f'tying must be "adjacent" or "layer_wise". Received: tying={tying!r}')
-        if not 0 <= noise < 1:
-            raise ValueError(f"noise must be in [0, 1). Received: noise={noise!r}")
+        check_choices(("adjacent", "layer_wise"), tying=tying)
+        check_rates(noise=noise)
         self.vocabulary_size = vocabulary_size
         self.hops = hops
         self.tying = tying

@@ -5,13 +5,16 @@ import math
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_optional_sizes, check_sizes
+from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
 from keraszoo.models.translation_model import TranslationModel
 
 SIZES = "embedding_dim", "units", "num_layers", "encoder_layers"
 OPTIONAL_SIZES = "decoder_units", "attention_units", "readout_dim"
+# What the configurations `small` and `tiny` of most models share.
+SMALL = {"embedding_dim": 256, "units": 256, "dropout": 0.2, "share_embeddings": True, "tie_output": True}
+TINY = {"embedding_dim": 64, "units": 64, "dropout": 0.1}
 
 
 class RecurrentModel(TranslationModel):
@@ -56,16 +59,14 @@ class RecurrentModel(TranslationModel):
         check_optional_sizes(**{name: self.arguments.get(name) for name in OPTIONAL_SIZES})
         check_sizes(readout_dim=readout_width)
         target_vocabulary_size = self.target_vocabulary_size
-        if share_embeddings and source_vocabulary_size != target_vocabulary_size:
-            raise ValueError(
-                "share_embeddings needs one joint vocabulary. Received: "
-                f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
+        if share_embeddings:
+            self.require_joint_vocabulary("share_embeddings")
+        if tie_output:
+            fits, wanted = (
+                readout_width == embedding_dim,
+                "tie_output needs a readout as wide as the embeddings",
             )
-        if tie_output and readout_width != embedding_dim:
-            raise ValueError(
-                "tie_output needs a readout as wide as the embeddings. Received: "
-                f"a readout of {readout_width}, embedding_dim={embedding_dim}"
-            )
+            require(fits, wanted, readout_dim=readout_width, embedding_dim=embedding_dim)
         dtype = self.dtype_policy
         self.embedding_scale, initializer = 1.0, "uniform"
         if scale_embeddings:

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
@@ -99,11 +100,9 @@ class RecurrentTagger(TaggingModel):
     ):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
         width = 2 * units if bidirectional else units
-        if attention_heads and width % attention_heads:
-            raise ValueError(
-                "The width of the states must be a multiple of attention_heads. "
-                f"Received: {width}, attention_heads={attention_heads}"
-            )
+        fits = not (attention_heads and width % attention_heads)
+        wanted = "The width of the states must be a multiple of attention_heads"
+        require(fits, wanted, width=width, attention_heads=attention_heads)
         self.attends = attention_heads > 0
         dtype = self.dtype_policy
         recurrent = BidirectionalEncoder if bidirectional else RecurrentStack

@@ -7,7 +7,7 @@ from keraszoo.layers.linear import linear, maxout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.time_loop import over_time
-from keraszoo.models.recurrent_model import RecurrentModel
+from keraszoo.models.recurrent_model import SMALL, TINY, RecurrentModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -68,14 +68,8 @@ class RNNEncDec(RecurrentModel):
     attends = False
     configurations = {
         "paper": {"embedding_dim": 100, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
-        "small": {
-            "embedding_dim": 256,
-            "units": 352,
-            "dropout": 0.2,
-            "share_embeddings": True,
-            "tie_output": True,
-        },
-        "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
+        "small": {**SMALL, "units": 352},
+        "tiny": TINY,
     }
 
     def __init__(

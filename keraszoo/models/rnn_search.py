@@ -7,7 +7,7 @@ from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.linear import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
-from keraszoo.models.recurrent_model import AttendingModel
+from keraszoo.models.recurrent_model import SMALL, TINY, AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -63,14 +63,8 @@ class RNNSearch(AttendingModel):
 
     configurations = {
         "paper": {"embedding_dim": 620, "units": 1000, "readout_dim": 500, "scale_embeddings": False},
-        "small": {
-            "embedding_dim": 256,
-            "units": 256,
-            "dropout": 0.2,
-            "share_embeddings": True,
-            "tie_output": True,
-        },
-        "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
+        "small": SMALL,
+        "tiny": TINY,
     }
 
     def __init__(

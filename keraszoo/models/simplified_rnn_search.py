@@ -6,7 +6,7 @@ from keras import ops
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.recurrent_model import AttendingModel
+from keraszoo.models.recurrent_model import TINY, AttendingModel
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -35,8 +35,8 @@ class SimplifiedRNNSearch(AttendingModel):
         units: U, of both nets.
         attention_units: width of the hidden layer of the score; `None`: U.
         cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
+        dropout, scale_embeddings, share_embeddings, source_pad_id: by name, as for `RecurrentModel`. There
+            is no `tie_output`: the readout is wider than the embeddings.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -57,7 +57,7 @@ class SimplifiedRNNSearch(AttendingModel):
 
     configurations = {
         "small": {"embedding_dim": 128, "units": 192, "dropout": 0.2, "share_embeddings": True},
-        "tiny": {"embedding_dim": 64, "units": 64, "dropout": 0.1},
+        "tiny": TINY,
     }
 
     def __init__(
@@ -77,6 +77,12 @@ class SimplifiedRNNSearch(AttendingModel):
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
         attention = BahdanauAttention(attention_units or units, dtype=dtype, name="attention")
         self.decoder = AttentionDecoder(attention, units, cell, dtype=dtype, name="decoder")
+
+    @classmethod
+    def constructor_parameters(cls):
+        parameters = super().constructor_parameters()
+        del parameters["tie_output"]
+        return parameters
 
     def encode(self, source, training=None):
         mask = self.memory_mask(source)

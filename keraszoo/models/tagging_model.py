@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_rates, require
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
 from keraszoo.layers.masking import at_least_float32
@@ -65,7 +66,7 @@ class TaggingModel(ConfiguredModel):
         vector_width=200,
         train_vectors=False,
         word_dropout=0.0,
-        characters=None,
+        characters: str = None,
         character_vocabulary_size=None,
         character_dim=30,
         character_units=30,
@@ -81,10 +82,8 @@ class TaggingModel(ConfiguredModel):
         super().__init__(**kwargs)
         for name, used in (("character_vocabulary_size", characters), ("casing_size", casing_dim)):
             size = self.arguments[name]
-            if used and not size:
-                raise ValueError(f"{name} must be given where it is used. Received: {name}={size!r}")
-        if not 0 <= word_dropout < 1:
-            raise ValueError(f"word_dropout must be in [0, 1). Received: word_dropout={word_dropout!r}")
+            require(size or not used, f"{name} must be given where it is used", **{name: size})
+        check_rates(word_dropout=word_dropout)
         self.num_tags = num_tags
         self.vocabulary_size = vocabulary_size
         self.word_dropout = word_dropout

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.positions import ADDED_POSITIONS, added_positions
@@ -108,8 +108,8 @@ class Transformer(TranslationModel):
         num_heads=8,
         intermediate_dim=2048,
         dropout=0.1,
-        attention_dropout=None,
-        hidden_dropout=None,
+        attention_dropout: float = None,
+        hidden_dropout: float = None,
         pre_norm=False,
         tie_embeddings="all",
         use_bias=True,
@@ -121,13 +121,9 @@ class Transformer(TranslationModel):
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
         target_vocabulary_size = self.target_vocabulary_size
-        if tie_embeddings not in ("all", "target"):
-            raise ValueError(f'tie_embeddings must be "all" or "target". Received: {tie_embeddings!r}')
-        if tie_embeddings == "all" and source_vocabulary_size != target_vocabulary_size:
-            raise ValueError(
-                'tie_embeddings="all" needs one joint vocabulary. Received: '
-                f"{source_vocabulary_size} source and {target_vocabulary_size} target ids"
-            )
+        check_choices(("all", "target"), tie_embeddings=tie_embeddings)
+        if tie_embeddings == "all":
+            self.require_joint_vocabulary('tie_embeddings="all"')
         check_sizes(d_model=d_model, num_heads=num_heads, intermediate_dim=intermediate_dim)
         self.d_model = d_model
         self.num_heads = num_heads
@@ -176,13 +172,24 @@ class Transformer(TranslationModel):
 
     def decode(self, memory, target_in, training=None):
         """The attention weights are those of the last layer, the mean over its heads, as in `step`."""
+        x, attention = self._decode_layers(memory, target_in, training)
+        if not attention:  # a model without layers embeds words
+            return self._logits(x), None
+        return self._logits(x), ops.mean(ops.cast(attention[-1], "float32"), axis=1)  # (B, T, S)
+
+    def attention_heads(self, inputs):
+        source, target_in = inputs
+        _, weights = self._decode_layers(self.encode(source), target_in)
+        return ops.cast(ops.stack(weights, axis=1), "float32")  # (B, L, H, T, S)
+
+    def _decode_layers(self, memory, target_in, training=None):
+        """The output of the last layer, `(B, T, D)`, and the weights of each, a list of `(B, H, T, S)`."""
         x = self.positions(self.target_embedding(target_in))  # (B, T, D)
-        x, weights = self.embedding_dropout(x, training=training), None
+        x, attention = self.embedding_dropout(x, training=training), []
         for layer in self.decoder_layers:
             x, weights = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
-        if weights is not None:  # a model without layers embeds words
-            weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, T, S)
-        return self._logits(x), weights
+            attention.append(weights)
+        return x, attention
 
     def _logits(self, x):
         return self.target_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require
 from keraszoo.models.configured_model import ConfiguredModel
 
 
@@ -59,6 +60,14 @@ class TranslationModel(ConfiguredModel):
         self.target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         self.source_pad_id = source_pad_id
 
+    def require_joint_vocabulary(self, argument):
+        """Raises a ValueError that names the argument unless both sides have as many ids."""
+        sizes = {
+            "source_vocabulary_size": self.source_vocabulary_size,
+            "target_vocabulary_size": self.target_vocabulary_size,
+        }
+        require(len({*sizes.values()}) == 1, f"{argument} needs one joint vocabulary", **sizes)
+
     def memory_mask(self, source):
         """Bool `(B, S)`, `True` where the source holds a word."""
         return ops.not_equal(source, self.source_pad_id)
@@ -97,6 +106,20 @@ class TranslationModel(ConfiguredModel):
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
+
+    def attention_heads(self, inputs):
+        """Attention weights of every layer and head under teacher forcing.
+
+        Args:
+            inputs: `(source, target_in)`, as for a call.
+
+        Returns:
+            float32 `(B, L, H, T, S)`; L = H = 1 unless the model stacks attention with several heads.
+
+        Raises:
+            ValueError: the model does not attend.
+        """
+        return self(inputs, return_attention_weights=True)[1][:, None, None]
 
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""

@@ -2,8 +2,9 @@
 
     "model": {"class": "RNNSearch", "config": {"source_vocabulary_size": 10000, "units": 256, ...}}
 
-The class must be in a list, and its arguments must be plain numbers and words. The shapes of all weights are
-compared with those in the weight file before any weight is created, so a size of 10^12 costs no memory.
+The class must be in a list, and its arguments must have the types of the constructor. The shapes of all
+weights are compared with those in the weight file before any weight is created, so a size of 10^12 costs no
+memory.
 """
 
 import math
@@ -12,10 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import keras
 
 from keraszoo.errors import PresetError
+from keraszoo.messages import shown
+from keraszoo.saving.entries import argument_entries, checked
 from keraszoo.saving.weights import stored_shapes
-
-PLAIN = (int, float, str, type(None))  # and bool, which is an int
-MOST_NUMBER = 1 << 31  # no size, id or count of a model is larger
 
 
 def make_model(directory, kinds, weights="model.weights.h5", extra=None):
@@ -31,14 +31,14 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
         A model. It is not built unless its class builds itself.
 
     Raises:
-        PresetError: the class is not in `kinds`, an argument is unknown or is not a plain number or word, the
+        PresetError: the class is not in `kinds`, an argument is unknown, of another type or out of range, the
             class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
     where = f"{directory.path}: config.json"
     entry = directory.config.get("model")
     kind, arguments = (entry.get("class"), entry.get("config")) if isinstance(entry, dict) else (None, None)
     if not isinstance(kind, str) or kind not in kinds:
-        raise PresetError(f"{where}: there is no model {_short(kind)}")
+        raise PresetError(f"{where}: there is no model {shown(kind)}")
     kind = kinds[kind]
     shapes = stored_shapes(directory.file(weights))
     if isinstance(arguments, dict):  # older versions stored other names
@@ -59,18 +59,13 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
 
 
 def _check_arguments(kind, arguments, arrays, where, extra):
-    if not isinstance(arguments, dict):
-        raise PresetError(f"{where}: expected the arguments of {kind.__name__}, got {_short(arguments)}")
-    known = kind.constructor_parameters().keys() - set(extra)
+    parameters = {
+        name: parameter for name, parameter in kind.constructor_parameters().items() if name not in extra
+    }
+    checked(argument_entries(parameters), arguments, f"{where}: {kind.__name__}")
     for name, value in arguments.items():
-        if name not in known:  # Keras' own arguments, such as dtype, are never written
-            raise PresetError(f"{where}: {kind.__name__} has no argument {_short(name)}")
-        if not isinstance(value, PLAIN):
-            raise PresetError(f"{where}: {name} must be a number, a word or null, got {_short(value)}")
-        if isinstance(value, (int, float)) and abs(value) > MOST_NUMBER:
-            raise PresetError(f"{where}: {name} is {_short(value)}, which no model has")
         # Layers are Python objects before they have weights: a million of them would take minutes to create.
-        if name.endswith(("layers", "hops")) and isinstance(value, int) and value > arrays:
+        if name.endswith(("layers", "hops")) and value > arrays:
             raise PresetError(f"{where}: {name} is {value}, but the weight file has {arrays} arrays")
 
 
@@ -96,8 +91,3 @@ def _shapes(kind, arguments):
 
 def _total(shapes):
     return f"{len(shapes)} weights, {sum(map(math.prod, shapes)):,} numbers"
-
-
-def _short(value):
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a number of many digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."

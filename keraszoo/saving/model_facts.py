@@ -8,14 +8,12 @@ Programs write the first five. People write the others in a YAML file for `keras
 
 import math
 import textwrap
-from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import model_directory
-from keraszoo.saving.manifest import readable
+from keraszoo.saving import model_directory, yaml_text
+from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.weights import stored_shapes
 
 CARD = "README.md"
@@ -33,11 +31,7 @@ FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our n
 LASTING = ("languages", "licence", "tags", "data", "attribution")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Data(_Strict):
+class Data(Entries):
     """A corpus that a model was trained on."""
 
     name: str
@@ -47,7 +41,7 @@ class Data(_Strict):
     note: str = ""
 
 
-class Score(_Strict):
+class Score(Entries):
     """The main figure of a model: `metrics[section][figure]`, measured on `data` or on the first corpus."""
 
     name: str
@@ -56,7 +50,7 @@ class Score(_Strict):
     data: str = ""
 
 
-class Facts(_Strict):
+class Facts(Entries):
     """The facts that a model directory may state.
 
     Attributes:
@@ -97,15 +91,7 @@ def check_facts(facts, where):
     """Returns `facts`, a dict. Raises PresetError, starting with `where`, for unknown or wrong facts."""
     if not isinstance(facts, dict):
         raise PresetError(f"{where}: expected facts by name, got {type(facts).__name__}")
-    for key in facts:
-        if key not in Facts.model_fields:
-            raise PresetError(f"{where}: there is no fact {key!r}; there are {', '.join(Facts.model_fields)}")
-    try:
-        Facts.model_validate(facts)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        fact = ".".join(map(str, problem["loc"]))
-        raise PresetError(f"{where}: {fact}: {problem['msg']}, got {problem['input']!r:.80}") from error
+    checked(Facts, facts, where)
     return facts
 
 
@@ -113,7 +99,8 @@ def read_facts(path):
     """Reads a YAML file of facts.
 
     Args:
-        path: the file. It maps names of models to facts; names that start with a dot are ignored.
+        path: the file. It maps names of models to facts; names that start with a dot are ignored, and `<<`
+            adds the facts of an alias.
 
     Returns:
         A dict of name -> facts.
@@ -121,16 +108,17 @@ def read_facts(path):
     Raises:
         PresetError: the file cannot be read, or a fact is unknown or wrong.
     """
-    with readable(path):
-        content = Path(path).read_bytes()
-    try:
-        entries = yaml.safe_load(content)
-    except (yaml.YAMLError, ValueError) as error:
-        raise PresetError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
+    entries = yaml_text.parse(yaml_text.read_text(path, PresetError), path, PresetError, aliases=True)
     if not isinstance(entries, dict):
         raise PresetError(f"{path}: expected facts by the names of models, got {type(entries).__name__}")
-    names = [name for name in entries if not str(name).startswith(".")]
-    return {name: check_facts(entries[name], f"{path}: {name}") for name in names}
+    facts = {}
+    for name, entry in entries.items():
+        if not str(name).startswith("."):
+            shared = entry.get("<<") if isinstance(entry, dict) else None
+            if isinstance(shared, dict):
+                entry = {**shared, **{key: value for key, value in entry.items() if key != "<<"}}
+            facts[name] = check_facts(entry, f"{path}: {name}")
+    return facts
 
 
 def stored_facts(directory):

@@ -5,7 +5,7 @@ from keras import ops
 from keraszoo.search.constraints import FORBIDDEN, constrain
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
-from keraszoo.search.state import attention_width, count_rows, select_rows, split_memory, written
+from keraszoo.search.state import attention_width, count_rows, select_rows, split_memory, take, written
 
 NEVER = -1e30  # the log-probability of a hypothesis that does not exist
 
@@ -93,7 +93,8 @@ def beam_search(
         best = ops.reshape(best, (-1, width, some)) + beam["log_prob"][:, :, None]
         number = min(2 * width, width * some)
         log_prob, place = ops.top_k(ops.reshape(best, (-1, width * some)), number)  # (B, 2 W)
-        word = ops.take_along_axis(ops.reshape(ops.cast(word, "int32"), (-1, width * some)), place, axis=1)
+        word = ops.reshape(ops.cast(word, "int32"), (-1, width * some))
+        word = _take({"word": word}, place)["word"]
         parent = ops.cast(place // some, "int32")
         ends = ops.logical_and(word == end_id, log_prob > NEVER / 2)
 
@@ -117,8 +118,8 @@ def beam_search(
 
         # the first W that do not end stay live
         log_prob, stay = ops.top_k(ops.where(ends, NEVER, log_prob), width)  # (B, W)
-        beam = {**_take({**after, "last": word}, stay), "log_prob": log_prob}
-        parent = ops.take_along_axis(parent, stay, axis=1)
+        beam = {**_take({**after, "last": word, "parent": parent}, stay), "log_prob": log_prob}
+        parent = beam.pop("parent")
         origin = ops.reshape(ops.arange(batch, dtype="int32")[:, None] * width + parent, (-1,))
         hope = rank(log_prob, position + 2, beam.get("attention"), constants["memory"])
         goes_on = ops.logical_or(count < width, ops.max(hope, axis=1) > best_score[:, 0])
@@ -164,11 +165,8 @@ def _joined(one, other):
 
 def _take(parts, index):
     """`x[b, index[b, k]]` for all b and k, for each x `(B, M, ...)` of a dict and int `(B, K)` indices."""
-
-    def take(x):
-        shape = ops.shape(x)
-        flat = ops.reshape(x, (shape[0] * shape[1], *shape[2:]))
-        offset = ops.arange(shape[0], dtype="int32")[:, None] * shape[1]
-        return ops.take(flat, offset + ops.cast(index, "int32"), axis=0)
-
-    return {key: take(x) for key, x in parts.items()}
+    sentences, count = ops.shape(next(iter(parts.values())))[:2]
+    places = ops.arange(sentences, dtype="int32")[:, None] * count + ops.cast(index, "int32")
+    return {
+        key: take(ops.reshape(x, (sentences * count, *ops.shape(x)[2:])), places) for key, x in parts.items()
+    }

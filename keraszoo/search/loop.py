@@ -1,9 +1,8 @@
-"""The loop of a search: the cache grows in stages, and finished sentences can leave the batch."""
+"""The loop of a search: the cache grows in stages."""
 
-import keras
 from keras import ops
 
-from keraszoo.search.state import lengthen, select_sentences, take
+from keraszoo.search.state import lengthen
 
 
 def cache_lengths(max_length, first=16, factor=2):
@@ -18,11 +17,11 @@ def cache_lengths(max_length, first=16, factor=2):
     return lengths
 
 
-def run(advance, progress, state, constants, lengths, beam_width=1, compact=False):
+def run(advance, progress, state, constants, lengths, beam_width=1):
     """Advances all sentences until each is done.
 
-    The work is split into stages of growing cache length. With `compact`, sentences that are done leave the
-    batch between stages, which makes the rest faster and does not change the results.
+    The work is split into stages of growing cache length, each with a graph of its own.
+    `keraszoo.translation.graph_loop` does the same in TensorFlow's graphs with less tracing.
 
     Args:
         advance: a function of `(progress, state, constants)` that steps every row once and returns
@@ -32,9 +31,7 @@ def run(advance, progress, state, constants, lengths, beam_width=1, compact=Fals
         state: the model's state without its memory; its `"position"` counts the steps.
         constants: nested dict of tensors `(B, ...)` that do not change, such as the memory.
         lengths: the stages; the state has room for the first.
-        beam_width: rows per sentence.
-        compact: whether finished sentences leave. This makes shapes that are unknown until the graph runs,
-            which XLA and JAX do not support.
+        beam_width: rows per sentence, for loops that select sentences.
 
     Returns:
         `progress` of all sentences.
@@ -48,20 +45,9 @@ def run(advance, progress, state, constants, lengths, beam_width=1, compact=Fals
         if index + 1 == len(lengths):
             return progress
         extra = lengths[index + 1] - lengths[index]
-
-        def continue_all():
-            return stage(index + 1, progress, lengthen(state, extra), constants)
-
-        def continue_some():
-            (live,) = ops.nonzero(progress["live"])
-            live = ops.cast(live, "int32")
-            rest = lengthen(select_sentences(state, live, beam_width), extra)
-            done = stage(index + 1, take(progress, live), rest, take(constants, live))
-            return keras.tree.map_structure(
-                lambda whole, part: ops.scatter_update(whole, live[:, None], part), progress, done
-            )
-
-        more = continue_some if compact else continue_all
-        return ops.cond(ops.any(progress["live"]), more, lambda: progress)
+        more = ops.any(progress["live"])
+        return ops.cond(
+            more, lambda: stage(index + 1, progress, lengthen(state, extra), constants), lambda: progress
+        )
 
     return stage(0, progress, state, constants)

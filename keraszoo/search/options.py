@@ -21,6 +21,7 @@ LEAST = {  # the smallest value of an option
     "no_repeat_ngram": 0,
     "top_k": 0,
 }
+HIGHEST = {"beam_width": 1000, "max_length": 100_000, "length_penalty": 5, "coverage_penalty": 1000}
 NORMALIZATIONS = ("length", "gnmt")
 DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # read by sampling only
 
@@ -41,7 +42,7 @@ class SearchOptions:
         num_hypotheses: the number of hypotheses to return, at most W.
         max_length: the most tokens of a hypothesis, `</s>` included.
         min_length: the fewest tokens before `</s>`.
-        length_penalty: the exponent, 0 to about 2: higher values prefer longer hypotheses.
+        length_penalty: the exponent, 0 to about 2, at most 5: higher values prefer longer hypotheses.
         normalization: `"length"` or `"gnmt"`.
         coverage_penalty: beta; higher values penalise source words with little attention.
         no_repeat_ngram: n-grams of this size occur at most once in a hypothesis; 0 allows all.
@@ -75,7 +76,7 @@ class SearchOptions:
             value, (types, kind) = getattr(self, field.name), KINDS[type(field.default)]
             if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
                 raise KerasZooError(f"{field.name} must be {kind}. Received: {value!r}")
-        highest = {"num_hypotheses": self.beam_width, "min_length": self.max_length - 1}
+        highest = {**HIGHEST, "num_hypotheses": self.beam_width, "min_length": self.max_length - 1}
         for name, low in LEAST.items():
             value, high = getattr(self, name), highest.get(name)
             wanted = f"at least {low}" if high is None else f"from {low} to {high}"

@@ -1,5 +1,7 @@
 """Selects and moves hypotheses in a model's state; `TranslationModel` documents the state."""
 
+from functools import partial
+
 import keras
 from keras import ops
 
@@ -100,5 +102,10 @@ def lengthen(state, extra):
 
 
 def take(part, index):
-    """Rows `index` of every tensor of a nested structure."""
-    return keras.tree.map_structure(lambda x: ops.take(x, index, axis=0), part)
+    """Rows `index` of every tensor of a nested structure; indices are not negative."""
+    gather = partial(ops.take, axis=0)
+    if keras.backend.backend() == "tensorflow":  # `ops.take` has nine more operations, for negative indices
+        import tensorflow as tf
+
+        gather = tf.gather
+    return keras.tree.map_structure(lambda x: gather(x, indices=index), part)

@@ -36,6 +36,11 @@ def tags_alone(model, features):
     return [ops.cast(model.best_tags(features, scores), "int32")]
 
 
+def tag_probabilities(model, features):
+    """Probabilities of all tags of a batch, a list of one float32 `(B, T, K)`."""
+    return [ops.cast(model.tag(features)[1], "float32")]
+
+
 def feature_specs(vocabulary, names):
     """The `tf.TensorSpec` of each feature, a dict; all lengths may vary."""
     import tensorflow as tf
@@ -54,7 +59,7 @@ class CompiledTagger:
     Args:
         model: a `TaggingModel`.
         vocabulary: the `TaggingVocabulary` that makes its features.
-        function: `tag_features`, or `tags_alone` if only the tags are needed.
+        function: `tag_features`, `tags_alone` if only the tags are needed, or `tag_probabilities`.
     """
 
     def __init__(self, model, vocabulary, function=tag_features):

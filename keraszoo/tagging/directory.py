@@ -6,12 +6,35 @@ The word vectors are part of the weights. The transitions that the tag scheme pe
 are not stored.
 """
 
+from typing import Annotated
+
+from pydantic import Field
+
 from keraszoo.errors import PresetError
+from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagging_features import TaggingVocabulary
 
 WORDS = "words.txt"
+
+
+class _Vocabulary(Entries):
+    characters: str
+    labels: list[str]
+    scheme: str
+    backoff: list[str]
+    word_length: Annotated[int, Field(ge=1, le=10_000)]
+    token_rules: str
+
+
+class _Model(Entries, extra="ignore"):
+    constrained: bool
+
+
+class _Config(Entries, extra="ignore"):
+    vocabulary: _Vocabulary
+    model: _Model
 
 
 def contents(tagger):
@@ -36,9 +59,9 @@ def contents(tagger):
 
 def read(cls, directory):
     """Makes a tagger of class `cls` from a checked directory, without the weights."""
-    config = directory.config
+    config = checked(_Config, directory.config, f"{directory.path}: config.json")
     kinds = {kind.__name__: kind for kind in model_classes("tagging").values()}
     words = directory.read_text(WORDS).split("\n")[:-1]
-    vocabulary = TaggingVocabulary.from_dict({**config["vocabulary"], "words": words})
-    extra = {"allowed": vocabulary.transitions() if config["model"]["constrained"] else None}
+    vocabulary = TaggingVocabulary.from_dict({**config.vocabulary.model_dump(), "words": words})
+    extra = {"allowed": vocabulary.transitions() if config.model.constrained else None}
     return cls(make_model(directory, kinds, extra=extra), vocabulary)

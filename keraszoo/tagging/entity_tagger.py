@@ -5,12 +5,17 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
-from keraszoo.tagging.compiled_tagger import CompiledTagger, length_batches, tags_alone
+from keraszoo.tagging.compiled_tagger import (
+    CompiledTagger,
+    length_batches,
+    tag_probabilities,
+    tags_alone,
+)
 from keraszoo.tagging.results import TaggedTokens, tagged_text
 from keraszoo.tagging.training import make_data, sentences_of
 from keraszoo.tasks.task import Task
 from keraszoo.text.tag_schemes import convert
-from keraszoo.text.tokens import Token, split_sentences, tokenize
+from keraszoo.text.tokens import sentence_tokens
 
 BATCH_TOKENS = 8192
 
@@ -19,7 +24,8 @@ class EntityTagger(Task):
     """Finds named entities with a `TaggingVocabulary` and a `TaggingModel`.
 
     `keraszoo.text.tokens` splits text into sentences and words; entities refer to characters of the text.
-    `tag_tokens` tags text that is already split. A sentence may have any length.
+    A sentence of more than 512 words is tagged in pieces of 512, so time grows linearly with the length of a
+    text, and memory does not grow. `tag_tokens` tags text that is already split; it does not cut a sentence.
 
     Args:
         model: a `TaggingModel`.
@@ -52,16 +58,18 @@ class EntityTagger(Task):
             model.build()
         self.compiled_tagger = CompiledTagger(model, vocabulary)
         self.compiled_tags = CompiledTagger(model, vocabulary, tags_alone)
+        self.compiled_probabilities = CompiledTagger(model, vocabulary, tag_probabilities)
 
     # --- text in, entities out
 
-    def tag(self, texts, batch_tokens=BATCH_TOKENS):
+    def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0):
         """Finds the entities of a text, or of several.
 
         Args:
             texts: str, or list of str; a text without a word has no entities.
             batch_tokens: tokens tagged at a time, with padding, of sentences grouped by length; the result
                 does not depend on it.
+            threshold: leave out entities whose probability is smaller, in [0, 1].
 
         Returns:
             List of `Entity`; or a list of such lists, one for each text.
@@ -70,8 +78,8 @@ class EntityTagger(Task):
             KerasZooError: `texts` is neither.
         """
         if isinstance(texts, str):
-            return self.tag([texts], batch_tokens)[0]
-        return [tagged.entities for tagged in self.tag_details(texts, batch_tokens)]
+            return self.tag([texts], batch_tokens, threshold)[0]
+        return [tagged.above(threshold).entities for tagged in self.tag_details(texts, batch_tokens)]
 
     def tag_details(self, texts, batch_tokens=BATCH_TOKENS):
         """Finds the entities of texts, with the tag, probability and attention of every word.
@@ -125,6 +133,19 @@ class EntityTagger(Task):
             results[i] = TaggedTokens(
                 list(sentences[i]), tags, probabilities, weights[0] if weights else None
             )
+        return results
+
+    def tag_probabilities(self, sentences, batch_tokens=BATCH_TOKENS):
+        """The probabilities of all tags at each word; with a CRF, its marginals.
+
+        Args: as for `tag_tokens`.
+
+        Returns:
+            List of float32 `(T, K)`, one for each sentence; column k is the tag `vocabulary.tags[k]`.
+        """
+        results = [np.zeros((0, len(self.vocabulary.tags)), "float32") for _ in sentences]
+        for i, probabilities in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
+            results[i] = probabilities
         return results
 
     def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS):
@@ -207,29 +228,18 @@ class EntityTagger(Task):
 
     def _tagged(self, sentences, batch_tokens, compiled):
         """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""
-        _check_sentences(sentences)
         names = self.vocabulary.tags
+        for i, tags, *others in self._outputs(sentences, batch_tokens, compiled):
+            yield i, [names[tag] for tag in tags.tolist()], *others
+
+    def _outputs(self, sentences, batch_tokens, compiled):
+        """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
+        _check_sentences(sentences)
         for indices in length_batches(list(map(len, sentences)), batch_tokens):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
             outputs = compiled({name: encoded[name] for name in self.model.features})
             for row, i in enumerate(indices):
-                tags, *others = (part[row, : len(sentences[i])] for part in outputs)
-                yield i, [names[tag] for tag in tags.tolist()], *others
-
-
-def sentence_tokens(text, rules="words"):
-    """Splits a text into sentences of `Token`s, with their places in the whole text.
-
-    Example:
-
-    >>> sentence_tokens("A cat. A dog.")[1]
-    [Token(text='A', start=7, end=8), Token(text='dog', start=9, end=12), Token(text='.', start=12, end=13)]
-    """
-    return [
-        [Token(token.text, token.start + sentence.start, token.end + sentence.start) for token in tokens]
-        for sentence in split_sentences(text)
-        if (tokens := tokenize(sentence.text, rules))
-    ]
+                yield i, *(part[row, : len(sentences[i])] for part in outputs)
 
 
 def _check_texts(texts):

@@ -19,7 +19,8 @@ The SavedModel in `ids/` is for servers without text operations, which make the 
 
 Texts, tokens, labels and tags are strings, the tags of words in IOB2; places are counted in characters, the
 end exclusive, `sentence` from 0 on in each text. Ids, places and counts are int32, the rest float32. B may be
-0. `keraszoo.json` in the same directory lists the K tags in the order of their ids.
+0. A sentence of more than 512 words is cut, and 8192 words are tagged at a time, so that memory does not grow
+with the length of a text. `keraszoo.json` in the same directory lists the K tags in the order of their ids.
 """
 
 from functools import partial
@@ -28,7 +29,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
-from keraszoo.tagging.graph_ops import GraphFeatures, GraphTags, entities, iob2, tokenize
+from keraszoo.tagging.graph_ops import GraphFeatures, GraphTags, entities, in_batches, iob2, tokenize
 from keraszoo.tasks.export import ask, module_of, write_modules
 
 
@@ -57,7 +58,11 @@ def _texts_module(tagger):
         """The outputs for each word, its label, whether an entity begins there, and the words by text."""
         tokens = tokenize(text, tagger.vocabulary.token_rules)
         words = tokens.text.values  # (N, T), N sentences of all texts
-        ids, probability, *attention = _tag_words(tagger.model, module.features.encode(words, names), words)
+        ids, probability, *attention = in_batches(
+            lambda rows: _tag_words(tagger.model, module.features.encode(rows, names), rows),
+            words,
+            [tf.int32, tf.float32] + [tf.float32] * tagger.model.attends,
+        )
         first = tf.scatter_nd(
             words.row_starts()[:, None], tf.ones_like(words.row_starts(), tf.bool), [tf.size(ids)]
         )

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from keraszoo.text.tag_schemes import BEGINS, ENDS, split_tag
 from keraszoo.text.tagging_features import CASINGS, UNKNOWN
-from keraszoo.text.tokens import BLANKS, KEEP, SENTENCE, TOKEN_RULES
+from keraszoo.text.tokens import BLANKS, KEEP, LONGEST_SENTENCE, SENTENCE, TOKEN_RULES
+
+BATCH_TOKENS = 8192  # words tagged at a time, with padding
 
 
 class GraphTokens(NamedTuple):
@@ -26,7 +28,7 @@ class GraphTokens(NamedTuple):
 
 
 def tokenize(texts, rules):
-    """Splits texts into sentences and words, as `split_sentences` and `tokenize` do.
+    """Splits texts into sentences and words, as `sentence_tokens` does.
 
     Args:
         texts: strings `(B,)` in UTF-8; invalid bytes are read as U+FFFD.
@@ -55,8 +57,27 @@ def tokenize(texts, rules):
     end = start.flat_values + tf.cast(tf.strings.length(tokens.flat_values), tf.int64)
     rows = tf.repeat(sentences.value_rowids(), tokens.row_lengths())  # which text a word is from
     place = _character_places(texts)
-    places = [tokens.with_flat_values(place(rows, byte)) for byte in (start.flat_values, end)]
-    return GraphTokens(*(sentences.with_flat_values(part) for part in (tokens, *places)))
+    rows_of = _pieces(tokens.row_lengths(), sentences.value_rowids(), sentences.nrows())
+    places = [place(rows, byte) for byte in (start.flat_values, end)]
+    return GraphTokens(*map(rows_of, (tokens.flat_values, *places)))
+
+
+def _pieces(lengths, texts, count):
+    """Cuts N sentences of these lengths, from these texts; returns a function from `(W,)` to `(B, S, T)`."""
+    import tensorflow as tf
+
+    pieces = -(-lengths // LONGEST_SENTENCE)  # (N,)
+    sentence = tf.repeat(tf.range(tf.size(pieces)), pieces)  # (P,), the sentence of a piece
+    number = tf.range(tf.size(sentence), dtype=tf.int64) - tf.gather(
+        tf.cumsum(pieces, exclusive=True), sentence
+    )
+    of_pieces = tf.minimum(tf.gather(lengths, sentence) - number * LONGEST_SENTENCE, LONGEST_SENTENCE)
+
+    def rows_of(values):
+        rows = tf.RaggedTensor.from_row_lengths(values, of_pieces)
+        return tf.RaggedTensor.from_value_rowids(rows, tf.gather(texts, sentence), count)
+
+    return rows_of
 
 
 def _character_places(texts):
@@ -227,3 +248,34 @@ def entities(labels, begins, values):
     }
     reduced = {name: reductions[how](value) for name, (value, how) in values.items()}
     return {"label": tf.gather(labels, start), "word": start, **reduced}
+
+
+def in_batches(function, rows, dtypes):
+    """Applies a function to a few rows at a time, so that memory does not grow with their number.
+
+    Args:
+        function: from ragged `(n, T)` to a list of tensors `(W,)`, one value for each of the W words.
+        rows: ragged `(N, T)`.
+        dtypes: of the tensors.
+
+    Returns:
+        A list of `(W,)`, for the words of all rows.
+    """
+    import tensorflow as tf
+
+    longest = tf.reduce_max(tf.pad(rows.row_lengths(), [[0, 1]], constant_values=1))
+    size = tf.maximum(BATCH_TOKENS // longest, 1)
+    count = tf.maximum(-(-rows.nrows() // size), 1)  # no rows are one batch: the function gives the shapes
+
+    def body(i, results):
+        parts = function(rows[i * size : (i + 1) * size])
+        written = zip(results, parts, strict=True)
+        return i + 1, [result.write(tf.cast(i, tf.int32), part) for result, part in written]
+
+    results = [
+        tf.TensorArray(dtype, tf.cast(count, tf.int32), element_shape=[None], infer_shape=False)
+        for dtype in dtypes
+    ]
+    start = tf.constant(0, tf.int64)
+    _, results = tf.while_loop(lambda i, _: i < count, body, (start, results), parallel_iterations=1)
+    return [result.concat() for result in results]

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from keraszoo.errors import KerasZooError
 from keraszoo.text.tag_schemes import spans
 
 
@@ -55,7 +56,7 @@ class TaggedTokens:
 
 @dataclasses.dataclass(frozen=True)
 class TaggedText:
-    """A text, its words and the entities in it.
+    """A text, its words and the entities in it. A notebook displays it with its entities highlighted.
 
     Attributes:
         text: the given text.
@@ -74,6 +75,40 @@ class TaggedText:
     probabilities: np.ndarray
     attention_weights: np.ndarray | None
     sentences: list
+
+    def plot(self, path=None, title=None):
+        """Draws the attention over the words of a text of one sentence, with its entities.
+
+        Args:
+            path, title: as for `keraszoo.plots.attention_strip`.
+
+        Returns:
+            The `matplotlib.figure.Figure`.
+
+        Raises:
+            KerasZooError: the model does not use attention, the text has several sentences, or as for
+                `attention_strip`.
+        """
+        from keraszoo.plots import attention_strip
+
+        if self.attention_weights is None:
+            raise KerasZooError("there is no attention to draw: the model does not use attention")
+        if len(self.sentences) > 1:
+            count = len(self.sentences)
+            raise KerasZooError(f"a picture shows one sentence, got {count}; a .html file shows any number")
+        words = [token.text for token in self.tokens]
+        return attention_strip(words, self.attention_weights, self.tags, path, title)
+
+    def _repr_html_(self):
+        from keraszoo.plots import attention_html, entities_html
+
+        attends = self.attention_weights is not None
+        return entities_html(self) + (attention_html(self) if attends else "")
+
+    def above(self, threshold):
+        """Returns the same text without the entities whose probability is below `threshold`; tags stay."""
+        sure = [entity for entity in self.entities if entity.probability >= threshold]
+        return dataclasses.replace(self, entities=sure)
 
 
 def tagged_text(text, sentences, tagged, attends):

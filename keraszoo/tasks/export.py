@@ -1,12 +1,11 @@
-"""SavedModels of any task: writing them, and running them in a separate process."""
+"""Exports of any task: writing their directories, and running SavedModels in a separate process."""
 
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-import keras
 
 from keraszoo.errors import KerasZooError
 from keraszoo.saving import atomic
@@ -23,39 +22,56 @@ def module_of(model):
     return module
 
 
-def write_modules(directory, parts, about):
-    """Writes SavedModels into one directory, all of them or none.
+def check_export(directory):
+    """Raises KerasZooError if an existing directory is neither empty nor an earlier export."""
+    directory = Path(directory)
+    if directory.exists() and any(directory.iterdir()) and not (directory / MARK).exists():
+        raise KerasZooError(f"{directory}: expected a new directory or an earlier export, got something else")
+
+
+@contextlib.contextmanager
+def replace_export(directory):
+    """Yields the `Path` of a temporary directory that replaces an export when the block ends.
 
     Args:
         directory: a new one, or an earlier export, which is replaced.
-        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
-        about: dict, further contents of `keraszoo.json`, in addition to the names of the signatures.
 
     Raises:
-        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
-            written.
+        KerasZooError: the directory holds something else, or it cannot be written.
     """
+    try:  # `check_export` is also called before the block
+        with atomic.replace_directory(directory, check=lambda: check_export(directory)) as place:
+            yield place
+    except OSError as error:
+        raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
+
+
+def write_modules(directory, parts, about, finish=lambda place: None):
+    """Writes SavedModels into one directory, all of them or none.
+
+    Args:
+        directory: as for `replace_export`.
+        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
+        about: dict, further contents of `keraszoo.json`, in addition to the names of the signatures.
+        finish: function of the folder of the SavedModels that adds files to it.
+
+    Raises:
+        KerasZooError: the backend is not TensorFlow, or as for `replace_export`.
+    """
+    import keras
+
     if keras.backend.backend() != "tensorflow":
         raise KerasZooError(f"a SavedModel needs TensorFlow, the backend is {keras.backend.backend()}")
     import tensorflow as tf
 
-    directory = Path(directory)
-
-    def check():
-        if directory.exists() and any(directory.iterdir()) and not (directory / MARK).exists():
-            raise KerasZooError(
-                f"{directory}: expected a new directory or an earlier export, got something else"
-            )
-
     try:
-        with atomic.replace_directory(directory, check=check) as place:  # checks before the graphs are traced
+        with replace_export(directory) as place:
             made = {name: make() for name, make in parts.items()}
             for name, (module, signatures) in made.items():
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
+            finish(place)
             signatures = {name: sorted(signatures) for name, (_, signatures) in made.items()}
             (place / MARK).write_text(json.dumps({**about, "signatures": signatures}, indent=2) + "\n")
-    except OSError as error:
-        raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
     except tf.errors.OpError as error:  # the last part of its message comes from the system
         reason = error.message.splitlines()[0].rsplit("; ")[-1]
         raise KerasZooError(f"{directory}: cannot be written: {reason}") from error

@@ -1,42 +1,15 @@
-"""Reads recipe files: YAML 1.2, overrides from the command line, relative paths, and one-line errors."""
+"""Reads recipe files: YAML, overrides from the command line, relative paths, and one-line errors."""
 
 import os
 import re
-import reprlib
 from typing import Annotated
 
 import yaml
 from pydantic import AfterValidator, BaseModel, PlainSerializer, ValidationInfo
 
 from keraszoo.errors import RecipeError
-from keraszoo.messages import suggestion
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML with the types of YAML 1.2 only: `1e-9` is a number, `no` is text, and so is `2024-02-31`."""
-
-    yaml_implicit_resolvers = {}
-    yaml_constructors = {
-        tag: constructor
-        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
-        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
-    }
-
-
-def _integer(loader, node):
-    text = loader.construct_scalar(node)
-    return int(text, 0 if text[:2] in ("0o", "0x") else 10)
-
-
-for _type, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
-    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.")),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"^(?:{_pattern})$"), _first)
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+from keraszoo.messages import one_line, shown, suggestion
+from keraszoo.saving import yaml_text
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
@@ -121,16 +94,8 @@ def read_yaml(path):
     Raises:
         RecipeError: the file cannot be read, is not a YAML mapping, or has a key twice.
     """
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: expected UTF-8 text, got {error.reason} at byte {error.start}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecipeError(f"{path}: cannot read the recipe: {reason}") from None
     lines = {}
-    values = _parse(text, path, lines)
+    values = _parse(yaml_text.read_text(path, RecipeError), path, lines)
     if not isinstance(values, dict):
         came = "nothing" if values is None else type(values).__name__
         raise RecipeError(f"{path}: expected the sections of a recipe (data, output, ...), got {came}")
@@ -158,15 +123,17 @@ def set_value(values, override, lines):
     dotted, equals, text = override.partition("=")
     keys = tuple(dotted.strip().split("."))
     if not equals or not all(keys):
-        raise RecipeError(f"--set {override}: expected key=value such as training.seed=3")
+        raise RecipeError(f"--set {one_line(override):.100}: expected key=value such as training.seed=3")
     section = values
     for depth, key in enumerate(keys[:-1], start=1):
         if section.get(key) is None:
             section[key] = {}
         section = section[key]
         if not isinstance(section, dict):
-            raise RecipeError(f"--set {override}: {'.'.join(keys[:depth])} is a value, not a section")
-    section[keys[-1]] = _parse(text, f"--set {dotted.strip()}", {})
+            raise RecipeError(
+                f"--set {one_line(override):.100}: {'.'.join(keys[:depth])} is a value, not a section"
+            )
+    section[keys[-1]] = _parse(text, f"--set {one_line(dotted.strip()):.100}", {})
     for place in [place for place in lines if place[: len(keys)] == keys]:
         del lines[place]
     lines[keys] = "--set"
@@ -174,37 +141,14 @@ def set_value(values, override, lines):
 
 def _parse(text, where, lines):
     """Parses a YAML text; `lines` receives the place of each key."""
-    try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _note_lines(node, (), where, lines, seen=set())
-        return loader.construct_document(node)
-    except RecipeError:
-        raise
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = where if mark is None else f"{where}:{mark.line + 1}"
-        raise RecipeError(f"{place}: not YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise RecipeError(f"{where}: not a recipe: nested too deeply") from None
-    except (KeyError, ValueError) as error:  # such as `!!bool foo`
-        raise RecipeError(f"{where}: not YAML: {error}") from None
+    return yaml_text.parse(text, where, RecipeError, lambda node: _note_lines(node, (), where, lines))
 
 
-def _note_lines(node, keys, where, lines, seen):
-    """Records the place of each key; a repeated key or an alias is an error."""
-    if id(node) in seen:
-        # A few lines of aliases of aliases can expand beyond any memory; a recipe needs none.
-        line = node.start_mark.line + 1
-        raise RecipeError(f"{where}:{line}: an alias of an anchor (&name) is not allowed, write it out")
-    seen.add(id(node))
+def _note_lines(node, keys, where, lines):
+    """Records the place of each key; a repeated key is an error."""
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
-            _note_lines(element, (*keys, "[]"), where, lines, seen)
+            _note_lines(element, (*keys, "[]"), where, lines)
     if not isinstance(node, yaml.MappingNode):
         return
     first = {}
@@ -213,11 +157,13 @@ def _note_lines(node, keys, where, lines, seen):
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else f"[{line}]"
         if key in first:
             dotted = ".".join((*keys, key))
-            raise RecipeError(f"{where}:{line}: {dotted}: repeated, first in line {first[key]}")
+            raise RecipeError(
+                f"{where}:{line}: {one_line(dotted):.100}: repeated, first in line {first[key]}"
+            )
         first[key] = line
         lines[(*keys, key)] = f"{where}:{line}"
-        _note_lines(key_node, (*keys, "?"), where, lines, seen)
-        _note_lines(value_node, (*keys, key), where, lines, seen)
+        _note_lines(key_node, (*keys, "?"), where, lines)
+        _note_lines(value_node, (*keys, key), where, lines)
 
 
 def recipe_error(problems, model, where, lines):
@@ -233,17 +179,17 @@ def recipe_error(problems, model, where, lines):
         A RecipeError; semicolons join several problems.
     """
     said = [_sentence(problem, model, where, lines) for problem in problems]
-    return RecipeError("; ".join(dict.fromkeys(said)))
+    return RecipeError(one_line("; ".join(dict.fromkeys(said))))
 
 
 def _sentence(problem, model, where, lines):
     keys = tuple(str(key) for key in problem["loc"])
     place = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), where)
-    return ": ".join([place, *([".".join(keys)] if keys else []), _what(problem, model, keys)])
+    return ": ".join([place, *([f"{'.'.join(keys):.100}"] if keys else []), _what(problem, model, keys)])
 
 
 def _what(problem, model, keys):
-    kind, came = problem["type"], _shown(problem["input"])
+    kind, came = problem["type"], shown(problem["input"])
     if kind == "extra_forbidden":
         return f"unknown key{_key_suggestion(model, keys)}"
     if kind == "missing":
@@ -251,7 +197,7 @@ def _what(problem, model, keys):
     if kind == "value_error":  # raised by one of our sections
         return str(problem["ctx"]["error"])
     if kind in ("model_type", "model_attributes_type"):
-        section = _section(model, keys)
+        section = _sections(model).get(keys)
         known = f" with some of {', '.join(section.model_fields)}" if section else ""
         return f"expected a section{known}, got {came}"
     expected = problem["msg"].replace("Input should be", "expected").replace("a valid string", "text")
@@ -259,40 +205,19 @@ def _what(problem, model, keys):
 
 
 def _key_suggestion(model, keys):
-    section = _section(model, keys[:-1])
-    elsewhere = sorted(".".join(place) for place in _all_keys(model) if place[-1] == keys[-1])
+    sections = _sections(model)
+    known = [(*above, name) for above, section in sections.items() for name in section.model_fields]
+    elsewhere = sorted(".".join(place) for place in known if place[-1] == keys[-1])
     if elsewhere:
         return f", did you mean {' or '.join(elsewhere)}?"
-    return suggestion(keys[-1], list(section.model_fields) if section else [])
+    return suggestion(keys[-1], list(sections[keys[:-1]].model_fields) if keys[:-1] in sections else [])
 
 
-def _section(model, keys):
-    """The pydantic model that the keys lead to, or None."""
-    for key in keys:
-        field = model.model_fields.get(key)
-        model = _model_in(field.annotation) if field else None
-        if model is None:
-            return None
-    return model
-
-
-def _model_in(annotation):
-    """The section in `Section` or `Section | None`, or None for other types."""
-    choices = getattr(annotation, "__args__", (annotation,))
-    return next((c for c in choices if isinstance(c, type) and issubclass(c, BaseModel)), None)
-
-
-def _all_keys(model, above=()):
+def _sections(model, above=()):
+    """All sections of a recipe, itself included: dict of keys -> pydantic model."""
+    sections = {above: model}
     for name, field in model.model_fields.items():
-        yield (*above, name)
-        section = _model_in(field.annotation)
-        if section:
-            yield from _all_keys(section, (*above, name))
-
-
-_bounded = reprlib.Repr()  # at most a few lines for any value
-
-
-def _shown(value):
-    text = _bounded.repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        for kind in getattr(field.annotation, "__args__", (field.annotation,)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                sections |= _sections(kind, (*above, name))
+    return sections

@@ -274,7 +274,7 @@ class Task:
     # --- export
 
     def export(self, directory, **options):
-        """Writes a SavedModel from strings to strings that needs neither Keras nor keraszoo.
+        """Writes a SavedModel, or another format, from strings to strings; it needs no keraszoo.
 
         Args:
             directory: a new one, or an earlier export, which is replaced.
@@ -289,14 +289,14 @@ class Task:
         export(self, directory, **options)
 
     def verify_export(self, directory, texts):
-        """Compares an exported SavedModel, run in its own process, with this object.
+        """Compares an export with this object; a SavedModel runs in its own process.
 
         Args:
             directory: what `export` wrote.
             texts: list of str.
 
         Returns:
-            The number of texts compared; all results are equal.
+            The number of texts with equal results: all, unless weights were quantized.
 
         Raises:
             KerasZooError: for the first difference.

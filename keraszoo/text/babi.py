@@ -2,13 +2,11 @@
 
 import dataclasses
 import re
-from pathlib import Path
 
 from keraszoo.errors import DataError
 from keraszoo.text.lines import located, read_lines
 
 WORD = re.compile(r"[\w'-]+")
-FILE = re.compile(r"qa(\d+)_(.+)_(train|test)\.txt(?:\.gz)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +57,8 @@ def read_questions(path):
 
     Example:
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "qa.txt")
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "qa.txt")
     >>> _ = file.write_text("1 Mary went home.\n2 Where is Mary? \thome\t1\n")
     >>> read_questions(file)
     [Question(story=('Mary went home.',), text='Where is Mary?', answer='home', supporting=(0,))]
@@ -85,44 +83,14 @@ def read_questions(path):
     return questions
 
 
-def find_tasks(directory):
-    """Finds the bAbI files of a directory, named `qa<number>_<name>_<train or test>.txt`, plain or `.gz`.
-
-    Args:
-        directory: the directory.
-
-    Returns:
-        Dict of number -> `(name, train, test)`, sorted by number: a name such as "single supporting fact",
-        and two paths.
-
-    Raises:
-        DataError: there is no such directory, no such file, or one file of a task is missing.
-    """
-    directory = Path(directory)
-    if not directory.is_dir():
-        raise DataError("no such directory", directory)
-    tasks = {}
-    for path in sorted(directory.iterdir()):
-        if match := FILE.fullmatch(path.name):
-            task = tasks.setdefault(int(match[1]), {"name": match[2].replace("-", " ")})
-            task[match[3]] = path
-    if not tasks:
-        raise DataError("expected files such as qa1_single-supporting-fact_train.txt, got none", directory)
-    for number, task in tasks.items():
-        for part in ("test", "train"):
-            if part not in task:
-                raise DataError(f"task {number} has no {part} file", directory)
-    return {number: (task["name"], task["train"], task["test"]) for number, task in sorted(tasks.items())}
-
-
 def _parse(line):
     """Returns the number and the text of a line, and for a question its answer and supporting facts."""
     number, _, rest = line.strip().partition(" ")
-    if not number.isdecimal():
+    if not number.isdecimal() or len(number) > 9:
         raise DataError(f"expected a number and a sentence, got {line[:40]!r}")
     text, *answer = (part.strip() for part in rest.split("\t"))
     if not split_words(text):
-        raise DataError(f"expected a sentence after the number, got {text!r}")
+        raise DataError(f"expected a sentence after the number, got {text!r:.60}")
     if answer and not answer[0]:
         raise DataError("expected an answer after the first tab, got none")
     return int(number), text, *answer
@@ -134,6 +102,6 @@ def _question(text, answer, story):
     facts = " ".join(answer[1:]).split()
     for fact in facts:
         if fact not in places:
-            raise DataError(f"expected supporting facts to be numbers of earlier sentences, got {fact!r}")
+            raise DataError(f"expected supporting facts to be numbers of earlier sentences, got {fact!r:.60}")
     supporting = tuple(places[fact] for fact in facts)
     return Question(tuple(story.values()), text, answer[0].lower(), supporting)

@@ -197,6 +197,18 @@ class Subwords:
         """
         return [self._processor.id_to_piece(id_) for id_ in self._checked(ids)]
 
+    def ids(self, pieces):
+        """Returns the ids of subwords: the inverse of `pieces`.
+
+        Raises:
+            DataError: a piece that is not in the vocabulary.
+        """
+        ids = [self._processor.piece_to_id(str(piece)) for piece in pieces]
+        for piece, id_ in zip(pieces, ids, strict=True):
+            if self._processor.id_to_piece(id_) != piece:
+                raise DataError(f"{piece!r} is not a piece of the vocabulary of {self.vocabulary_size}")
+        return ids
+
     def _checked(self, ids):
         ids = [int(id_) for id_ in ids]
         if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:

@@ -56,7 +56,7 @@ def split_tag(tag, scheme=None):
         return "O", ""
     if len(tag) < 3 or tag[1] != "-" or tag[0] not in letters:
         wanted = "such as O, B-PER or I-PER" if scheme is None else f"of {scheme}, with a letter of {letters}"
-        raise DataError(f"expected a tag {wanted}, got {tag!r}")
+        raise DataError(f"expected a tag {wanted}, got {tag!r:.60}")
     return tag[0], tag[2:]
 
 

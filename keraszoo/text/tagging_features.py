@@ -1,5 +1,6 @@
 """Turns tokens into the numbers a tagger reads, and tags into numbers and back."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -24,6 +25,7 @@ CASINGS = {
 }
 
 
+@dataclasses.dataclass(repr=False)
 class TaggingVocabulary:
     """The words, characters, casings and tags that a tagger knows, as numbers.
 
@@ -69,26 +71,23 @@ class TaggingVocabulary:
         Reimers and Gurevych 2017, https://arxiv.org/abs/1707.06799
     """
 
-    def __init__(
-        self,
-        words,
-        characters,
-        labels,
-        scheme="IOB2",
-        backoff=DEFAULT_BACKOFF,
-        word_length=30,
-        token_rules="words",
-    ):
-        self.words = _distinct(words, "words")
-        self.characters = _distinct(characters, "characters", longest=1)
-        self.labels = tuple(sorted(_distinct(labels, "labels")))
-        self.scheme = scheme
-        self.backoff = check_backoff(backoff)
-        self.word_length = word_length
-        self.token_rules = check_rules(token_rules)
-        if word_length < 1:
-            raise KerasZooError(f"word_length: expected 1 or more, got {word_length}")
-        self.tags = tag_names(self.labels, scheme)
+    words: tuple
+    characters: tuple
+    labels: tuple
+    scheme: str = "IOB2"
+    backoff: tuple = DEFAULT_BACKOFF
+    word_length: int = 30
+    token_rules: str = "words"
+
+    def __post_init__(self):
+        self.words = _distinct(self.words, "words")
+        self.characters = _distinct(self.characters, "characters", longest=1)
+        self.labels = tuple(sorted(_distinct(self.labels, "labels")))
+        self.backoff = check_backoff(self.backoff)
+        check_rules(self.token_rules)
+        if self.word_length < 1:
+            raise KerasZooError(f"word_length: expected 1 or more, got {self.word_length}")
+        self.tags = tag_names(self.labels, self.scheme)
         self._word_ids = {word: i for i, word in enumerate(self.words, start=UNKNOWN + 1)}
         self._character_ids = {char: i for i, char in enumerate(self.characters, start=UNKNOWN + 1)}
         self._tag_ids = {tag: i for i, tag in enumerate(self.tags)}
@@ -186,15 +185,9 @@ class TaggingVocabulary:
 
     def as_dict(self):
         """Returns the arguments of the constructor as JSON values; `from_dict` reads them."""
-        return {
-            "words": list(self.words),
-            "characters": "".join(self.characters),
-            "labels": list(self.labels),
-            "scheme": self.scheme,
-            "backoff": list(self.backoff),
-            "word_length": self.word_length,
-            "token_rules": self.token_rules,
-        }
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+        return {**fields, **lists, "characters": "".join(self.characters)}
 
     @classmethod
     def from_dict(cls, values):
@@ -208,9 +201,6 @@ class TaggingVocabulary:
             return cls(**values)
         except TypeError as error:
             raise DataError(f"not the parts of a tagging vocabulary: {error}") from None
-
-    def __eq__(self, other):
-        return isinstance(other, TaggingVocabulary) and self.as_dict() == other.as_dict()
 
     def __hash__(self):
         return hash((self.tags, len(self.words), self.characters))

@@ -2,21 +2,16 @@
 
 import numpy as np
 
-from keraszoo.errors import DataError
-
 
 class TokenRows:
     """Many sentences of token ids as one flat array and the offsets of the sentences in it.
 
     Row i is `ids[offsets[i]:offsets[i + 1]]`. Ten million sentences are two arrays instead of ten million
-    lists. Both arrays may be memory maps.
+    lists.
 
     Args:
         ids: integer array (tokens,), of any integer type.
-        offsets: int64 array (rows + 1,), ascending from 0 to the number of tokens.
-
-    Raises:
-        DataError: offsets that are not as above.
+        lengths: integers (rows,), whose sum is the number of tokens.
 
     Example:
 
@@ -28,18 +23,16 @@ class TokenRows:
     ([8, 5, 6, 7], [1, 3])
     """
 
-    def __init__(self, ids, offsets):
-        ends = (offsets[0], offsets[-1]) if len(offsets) else None
-        if ends != (0, len(ids)) or np.any(offsets[1:] < offsets[:-1]):
-            raise DataError(f"damaged offsets: expected them to ascend from 0 to {len(ids)} tokens")
+    def __init__(self, ids, lengths):
         self.ids = ids
-        self.offsets = offsets
-        self.lengths = np.diff(offsets).astype("int32")
+        self.lengths = np.asarray(lengths, "int32")
+        self.offsets = np.concatenate([[0], np.cumsum(self.lengths, dtype="int64")])
 
     @classmethod
     def from_lists(cls, rows, dtype="int32"):
         """Makes rows of a list of lists (or arrays) of ids."""
-        return cls(*flattened(rows, dtype))
+        ids = np.fromiter((id_ for row in rows for id_ in row), dtype="int64")
+        return cls(ids.astype(dtype), [len(row) for row in rows])
 
     def gather(self, indices):
         """Returns the rows at `indices`, concatenated.
@@ -65,15 +58,3 @@ class TokenRows:
             raise IndexError(f"row {index} of {len(self)}")
         index %= len(self)
         return np.asarray(self.ids[self.offsets[index] : self.offsets[index + 1]], dtype="int32")
-
-
-def flattened(rows, dtype="int32"):
-    """Flattens a list of lists of ids.
-
-    Returns:
-        (ids, offsets): array of type `dtype` (tokens,), int64 (rows + 1,).
-    """
-    lengths = np.fromiter((len(row) for row in rows), dtype="int64", count=len(rows))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.fromiter((id_ for row in rows for id_ in row), dtype="int64", count=int(offsets[-1]))
-    return ids.astype(dtype), offsets

@@ -54,6 +54,9 @@ BLANKS = f"[{_BLANK}]+"
 KEEP = f"(?s)[^{_BLANK}].*"
 
 
+LONGEST_SENTENCE = 512  # tokens; `sentence_tokens` cuts longer ones
+
+
 class TokenRules(NamedTuple):
     """Expressions of a tokenizer: `match` finds tokens; `part`, if not empty, splits them further."""
 
@@ -188,6 +191,30 @@ def split_sentences(text):
     return [Sentence(match[0], *match.span()) for match in matches]
 
 
+def sentence_tokens(text, rules="words"):
+    """Splits a text into sentences of `Token`s, with their places in the whole text.
+
+    A sentence of more than `LONGEST_SENTENCE` tokens is cut, so that time and memory grow linearly with the
+    length of any text.
+
+    Args:
+        text, rules: as for `tokenize`.
+
+    Returns:
+        List of lists of `Token`.
+
+    Example:
+
+    >>> sentence_tokens("A cat. A dog.")[1]
+    [Token(text='A', start=7, end=8), Token(text='dog', start=9, end=12), Token(text='.', start=12, end=13)]
+    """
+    return [
+        [Token(token, start + sentence.start, end + sentence.start) for token, start, end in piece]
+        for sentence in split_sentences(text)
+        for piece in _pieces(tokenize(sentence.text, rules))
+    ]
+
+
 def fitting_rules(sentences):
     """Finds the rules that split raw text as a corpus is split.
 
@@ -238,6 +265,10 @@ def _cut(chunk, rules):
         tokens = [piece for token in tokens for piece in split(token) if piece]
     end = 0
     return [(token, end, end := end + len(token)) for token in tokens]
+
+
+def _pieces(tokens):
+    return [tokens[i : i + LONGEST_SENTENCE] for i in range(0, len(tokens), LONGEST_SENTENCE)]
 
 
 def _checked(text):

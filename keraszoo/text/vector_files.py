@@ -37,7 +37,7 @@ OTHER_KINDS = {
 }
 
 
-def read_vectors(path, format="auto", wanted=None, damaged="error"):
+def read_vectors(path, format="auto", wanted=None):
     r"""Reads a file of word vectors, row by row; unwanted rows take no memory.
 
     The first row of a word counts; later ones are dropped with a warning. The numbers of unwanted rows are
@@ -48,18 +48,15 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
         format: `"auto"`; `"word2vec"` (text with a header), `"binary"` (word2vec's), `"glove"` (text, with
             or without a header), `"fasttext"` (its `.vec`).
         wanted: the words to keep, any container; all by default.
-        damaged: `"error"`: a damaged row is an error. `"skip"`: damaged rows are left out, and a warning
-            gives their number and the first one. A row is damaged if it has another number of numbers than
-            the header or the first row, NaN, infinity, or no word, or if it is cut or not UTF-8. A wrong
-            number of rows in the header counts as well.
 
     Returns:
         (words, matrix): list of N distinct str, in the order of the file; finite float32 (N, D).
 
     Raises:
-        DataError: with the file and the line (in a binary file: the row): damage, as above; no such file, no
-            vectors, damaged gzip, a file of another kind.
-        KerasZooError: another `format` or `damaged`.
+        DataError: with the file and the line (in a binary file: the row): a row with another number of
+            numbers than the header or the first row, with NaN, infinity or no word, cut or not UTF-8; a wrong
+            number of rows in the header; no such file, no vectors, damaged gzip, a file of another kind.
+        KerasZooError: another `format`.
 
     Example:
 
@@ -75,18 +72,7 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
         https://aclanthology.org/D14-1162; Bojanowski et al. 2017 (fastText),
         https://aclanthology.org/Q17-1010.
     """
-    if damaged not in ("error", "skip"):
-        raise KerasZooError(f'damaged: expected "error" or "skip", got {damaged!r}')
     binary, promised, width = _layout(path, format)
-    faults = []
-
-    def report(problem, number=None):
-        if binary and number is not None:  # a binary file has rows but no lines
-            number, problem = None, f"row {number}: {problem}"
-        faults.append(DataError(problem, path, number))
-        if damaged == "error":
-            raise faults[0]
-
     split = _split_binary if binary else _split_text
     parse = functools.partial(np.frombuffer, dtype="<f4") if binary else _parse_text
     places, numbers = {}, bytearray()  # grows with the rows, not with what the header claims
@@ -113,15 +99,15 @@ def read_vectors(path, format="auto", wanted=None, damaged="error"):
                     raise ValueError(f"number {wrong + 1} is {values[wrong]}")
                 numbers += values.tobytes()
                 places[word] = len(places)
-            except UnicodeDecodeError as error:
-                report(f"not UTF-8: byte 0x{error.object[error.start]:02x} in the word", number)
             except ValueError as error:
-                report(str(error), number)
-    left_out = len(faults)
+                problem = str(error)
+                if isinstance(error, UnicodeDecodeError):
+                    problem = f"not UTF-8: byte 0x{error.object[error.start]:02x} in the word"
+                if binary:  # it has rows but no lines
+                    raise DataError(f"row {number}: {problem}", path) from None
+                raise DataError(problem, path, number) from None
     if promised not in (None, rows):
-        report(f"the header says {promised:,} rows, the file has {rows:,}")
-    if faults:
-        warnings.warn(f"{faults[0]}; {left_out:,} of {rows:,} rows left out", stacklevel=2)
+        raise DataError(f"the header says {promised:,} rows, the file has {rows:,}", path)
     if duplicates:
         warnings.warn(f"{path}: {duplicates:,} rows left out because their word came before", stacklevel=2)
     return list(places), np.frombuffer(numbers, "<f4").reshape(-1, width)

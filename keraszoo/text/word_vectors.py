@@ -176,7 +176,7 @@ class WordVectors:
         return measure_coverage(self, sentences, check_backoff(backoff))
 
     @classmethod
-    def read(cls, path, format="auto", words=None, backoff=DEFAULT_BACKOFF, damaged="error"):
+    def read(cls, path, format="auto", words=None, backoff=DEFAULT_BACKOFF):
         """Reads vectors: a directory written by `save`, or a file of word2vec, GloVe or fastText.
 
         Args:
@@ -185,7 +185,6 @@ class WordVectors:
             words: iterable of the words that will be looked up. Rows that none of them uses under `backoff`
                 are dropped while reading, which saves memory. All rows by default.
             backoff: the chain of their lookup.
-            damaged: `"error"` or `"skip"` for damaged rows of a file, see `read_vectors`.
 
         Raises:
             DataError: with the line: a file that is damaged or holds no vectors.
@@ -197,7 +196,7 @@ class WordVectors:
         backoff = check_backoff(backoff)
         if Path(path).is_file():
             forms = (form for word in words or () for form in backoff_forms(word, backoff))
-            vectors = cls(*read_vectors(path, format, None if words is None else set(forms), damaged))
+            vectors = cls(*read_vectors(path, format, None if words is None else set(forms)))
         else:
             with located(path):
                 vectors = cls(*_read_directory(path))

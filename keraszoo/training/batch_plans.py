@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keraszoo.errors import DataError
+from keraszoo.training.addressed_batches import check_at_least
+
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
 
@@ -47,17 +50,27 @@ class BudgetGrouping:
     batches of each shape never changes.
 
     Args:
-        lengths: two int arrays (n,): how many positions each row takes on either side; none more than
-            `tokens // replicas`.
+        lengths: two int arrays (n,): how many positions each row takes on either side.
         tokens: the most padded tokens of one side of a batch.
         replicas: the number of rows of a full batch is a multiple of it.
         shapes: the number of shapes at most; `None`: each batch is as long as its own longest rows.
+
+    Raises:
+        DataError: a row that takes more than `tokens // replicas`.
+        KerasZooError: a value out of range.
     """
 
     def __init__(self, lengths, tokens, replicas=1, shapes=16):
+        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
         first, second = self.lengths = lengths
+        longest, limit = np.maximum(first, second), tokens // replicas
+        if longest.max() > limit:
+            raise DataError(
+                f"item {longest.argmax()} takes {longest.max()} positions; a budget of {tokens} tokens for "
+                f"at least {replicas} row(s) allows {limit}: raise it, or leave out long sentences"
+            )
         self.exact = shapes is None
-        self.ladder = ShapeLadder(first, second, shapes or LADDER_OF_EXACT, tokens // replicas)
+        self.ladder = ShapeLadder(first, second, shapes or LADDER_OF_EXACT, limit)
         shape = self.ladder.first_holding(first, second)
         self.members = np.argsort(shape, kind="stable").astype("int32")  # stable is radix sort on 16 bits
         self.ends = np.cumsum(np.bincount(shape, minlength=len(self.ladder)))

@@ -57,12 +57,20 @@ def make_strategy(name, replicas=None):
 
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
-        return tf.distribute.MirroredStrategy(_split_cpu(replicas or 2))
+        return _mirrored(tuple(_split_cpu(replicas or 2)))
     if replicas is not None and replicas > len(gpus):
         raise KerasZooError(
             f"training.replicas: expected at most {len(gpus)}, the number of GPUs: {replicas}"
         )
-    return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(replicas or len(gpus))])
+    return _mirrored(tuple(f"GPU:{i}" for i in range(replicas or len(gpus))))
+
+
+@functools.cache
+def _mirrored(devices):
+    """One strategy for the same devices: the collective operations of two would get the same keys."""
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def writes(strategy):

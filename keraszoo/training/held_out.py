@@ -1,12 +1,11 @@
 """Callbacks that evaluate held-out pairs or tagged sentences after every epoch."""
 
 import functools
+import math
 
 import keras
 import numpy as np
 from keras import ops
-
-from keraszoo.training.metrics import Perplexity, TokenAccuracy
 
 
 class HeldOut(keras.callbacks.Callback):
@@ -59,13 +58,14 @@ class HeldOutPairs(HeldOut):
 
 def token_figures(model, batches):
     """Returns perplexity and share of correct tokens of a model over all batches, by teacher forcing."""
-    metrics = Perplexity(), TokenAccuracy()
+    loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
+    accuracy = keras.metrics.SparseCategoricalAccuracy()
     for i in range(len(batches)):
         inputs, target_out, weight = batches.batch(0, i)
-        logits = _forward(model)(*inputs)
-        for metric in metrics:
-            metric.update_state(target_out, logits, weight)
-    return tuple(float(metric.result()) for metric in metrics)
+        logits = ops.cast(_forward(model)(*inputs), "float32")
+        for metric in (loss, accuracy):
+            metric.update_state(target_out, logits, (weight > 0).astype("float32"))
+    return math.exp(loss.result()), float(accuracy.result())
 
 
 @functools.lru_cache(maxsize=2)

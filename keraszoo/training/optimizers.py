@@ -52,9 +52,8 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         return {"peak": self.peak, "warmup_steps": self.warmup_steps}
 
 
-@keras.saving.register_keras_serializable(package="keraszoo")
-class TransformerSchedule(InverseSquareRoot):
-    """The learning rate of the Transformer.
+def transformer_schedule(d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
+    """Returns the learning rate of the Transformer, an `InverseSquareRoot`.
 
         lrate = d_model^-0.5 * min(step_num^-0.5, step_num * warmup_steps^-1.5)          (3)
 
@@ -67,33 +66,17 @@ class TransformerSchedule(InverseSquareRoot):
         warmup_steps: the number of the update with the highest rate, at least 1.
         factor: multiplies the rate; the paper uses 1, small models often 2.
 
-    Returns:
-        Called with a step: the learning rate, a float32 scalar.
-
-    Raises:
-        KerasZooError: if an argument is out of range.
-
     Example:
 
-    >>> schedule = TransformerSchedule(d_model=512, warmup_steps=4000)
+    >>> schedule = transformer_schedule(d_model=512, warmup_steps=4000)
     >>> f"{float(schedule(3999)):.2e}"
     '6.99e-04'
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, section 5.3, https://arxiv.org/abs/1706.03762.
     """
-
-    def __init__(self, d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
-        for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps)):
-            if not value >= 1:
-                raise KerasZooError(f"{name}: expected at least 1, got {value}")
-        if not factor > 0:
-            raise KerasZooError(f"factor: expected a number above 0, got {factor}")
-        super().__init__(factor / (d_model * warmup_steps) ** 0.5, warmup_steps)
-        self.d_model = d_model
-        self.factor = factor
-
-    def get_config(self):
-        return {"d_model": self.d_model, "warmup_steps": self.warmup_steps, "factor": self.factor}
+    if min(d_model, warmup_steps) < 1:
+        raise KerasZooError(f"d_model, warmup_steps: expected at least 1, got {d_model}, {warmup_steps}")
+    return InverseSquareRoot(factor / (d_model * warmup_steps) ** 0.5, warmup_steps)
 
 
 def default_warmup(steps):
@@ -127,10 +110,9 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         rate = options.learning_rate
     elif options.schedule == "inverse_sqrt":
         rate = InverseSquareRoot(options.learning_rate, warmup)
-    elif options.warmup_steps is None:
-        rate = InverseSquareRoot(options.factor / (d_model * WARMUP_STEPS) ** 0.5, warmup)
     else:
-        rate = TransformerSchedule(d_model, warmup, options.factor)
+        peak = transformer_schedule(d_model, options.warmup_steps or WARMUP_STEPS, options.factor).peak
+        rate = InverseSquareRoot(peak, warmup)
     return Adam(
         rate,
         options.beta_1,

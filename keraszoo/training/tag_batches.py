@@ -4,7 +4,7 @@ import numpy as np
 
 from keraszoo.errors import DataError
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.addressed_batches import AddressedBatches, check_at_least
+from keraszoo.training.addressed_batches import AddressedBatches
 from keraszoo.training.batch_plans import BudgetGrouping
 
 
@@ -50,15 +50,7 @@ class TagBatches(AddressedBatches):
     """
 
     def __init__(self, rows, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
-        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
         super().__init__(seed, replicas, shuffle)
-        limit = tokens // replicas
-        if rows.lengths.max() > limit:
-            worst = int(rows.lengths.argmax())
-            raise DataError(
-                f"sentence {worst} has {rows.lengths[worst]} tokens; a budget of {tokens} tokens for at "
-                f"least {replicas} row(s) allows {limit}: raise it, or split the sentence"
-            )
         self.shapes = shapes
         self.rows = rows
         # A sentence has one length and a pair two: here, the second is 1 for all.

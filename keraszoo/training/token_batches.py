@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from keraszoo.errors import DataError
-from keraszoo.training.addressed_batches import AddressedBatches, check_at_least
+from keraszoo.training.addressed_batches import AddressedBatches
 from keraszoo.training.batch_plans import BudgetGrouping
 
 
@@ -57,12 +56,10 @@ class TokenBatches(AddressedBatches):
     """
 
     def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
-        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
         super().__init__(seed, replicas, shuffle)
         self.shapes = shapes
         self.corpus = corpus
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-        _check_budget(lengths, tokens, replicas)
         self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
 
     def batch(self, epoch, i):
@@ -93,19 +90,6 @@ class TokenBatches(AddressedBatches):
 
     def _new_plan(self, generator):
         return self._grouping.plan(generator)
-
-
-def _check_budget(lengths, tokens, replicas):
-    """Raises DataError if a single pair exceeds what a batch may hold."""
-    source, target = lengths
-    longest, limit = np.maximum(source, target), tokens // replicas
-    if longest.max() > limit:
-        worst = int(longest.argmax())
-        raise DataError(
-            f"pair {worst} has {source[worst]} source and {target[worst]} target tokens with </s>; a "
-            f"budget of {tokens} tokens for at least {replicas} row(s) allows {limit}: raise it, or drop "
-            "long pairs by max_length"
-        )
 
 
 def teacher_forced(sources, targets, source_special, target_special, shape):

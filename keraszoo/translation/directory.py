@@ -1,12 +1,20 @@
 """The directory of a translator: the entries of `config.json`, and how a translator is made of them."""
 
-from keraszoo.errors import PresetError
+from typing import Annotated
+
+from pydantic import Field
+
+from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.subwords import Subwords
 
-LARGEST = {"beam_width": 1000, "max_length": 100_000}  # limits for files that do not come from us
+
+class _Config(Entries, extra="ignore"):
+    search: dict
+    max_source_tokens: Annotated[int, Field(ge=1, le=100_000)]
+    subwords: Annotated[list[str], Field(min_length=1, max_length=2)]
 
 
 def contents(translator):
@@ -33,12 +41,8 @@ def contents(translator):
 
 def read(cls, directory):
     """Makes a translator of class `cls` from a checked directory, without the weights."""
-    config = directory.config
+    config = checked(_Config, directory.config, f"{directory.path}: config.json")
     kinds = {kind.__name__: kind for kind in model_classes("translation").values()}
     model = make_model(directory, kinds)
-    sides = [Subwords(directory.read_bytes(file)) for file in config["subwords"][:2]]
-    search = SearchOptions(**config["search"])
-    for option, most in LARGEST.items():
-        if getattr(search, option) > most:
-            raise PresetError(f"{directory.path}: config.json: {option} is above {most:,}")
-    return cls(model, sides[0], sides[-1], search, config["max_source_tokens"])
+    sides = [Subwords(directory.read_bytes(file)) for file in config.subwords]
+    return cls(model, sides[0], sides[-1], SearchOptions(**config.search), config.max_source_tokens)

@@ -1,6 +1,7 @@
 """A translator as a SavedModel: strings in, strings out, with only TensorFlow and tensorflow_text.
 
-The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
+`export_translator` also writes the other formats. The directory holds two SavedModels. The one at its root
+needs `import tensorflow_text` before it is loaded:
 
     signature                    inputs               outputs
     translate (the default)      text (B,)            translation (B,), log_prob (B,)
@@ -16,6 +17,9 @@ operations:
 Texts and tokens are strings, ids and lengths int32, the rest float32. B may be 0. K is the beam width. A
 blank text gives an empty translation of log-probability 0. Each row of `source_ids` ends with `</s>` and is
 padded. Log-probabilities are natural logarithms, `</s>` included.
+
+TensorFlow Serving reads `assets.extra/tf_serving_warmup_requests` and has XLA compile the programs of the
+signature `translate` before it serves.
 """
 
 import hashlib
@@ -25,10 +29,36 @@ import keras
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tasks.export import ask, module_of, write_modules
+from keraszoo.translation.ctranslate2_translator import is_export
+from keraszoo.translation.warm_up import warm_up_batches, write_requests
 
 
-def export_translator(translator, directory, jit_compile="single"):
+def export_translator(translator, directory, format="savedmodel", **options):
+    """Writes a translator in the format `"savedmodel"` or `"ctranslate2"`.
+
+    Args:
+        translator, directory: as for `export_saved_model`.
+        **options: see `export_saved_model` and `keraszoo.translation.ctranslate2_export.export_ctranslate2`.
+
+    Raises:
+        KerasZooError: an unknown format, or as for these functions.
+    """
+    if format == "savedmodel":
+        return export_saved_model(translator, directory, **options)
+    if format == "ctranslate2":
+        from keraszoo.translation.ctranslate2_export import export_ctranslate2
+
+        return export_ctranslate2(translator, directory, **options)
+    raise KerasZooError(f"format: expected savedmodel or ctranslate2, got {format!r}")
+
+
+def export_saved_model(translator, directory, jit_compile=True):
     """Writes the SavedModels of the table above.
+
+    Args:
+        translator: a `Translator`.
+        directory: a new one, or an earlier export, which is replaced.
+        jit_compile: whether XLA compiles programs for small batches, see `CompiledSearch.graph`.
 
     Raises:
         KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
@@ -43,7 +73,14 @@ def export_translator(translator, directory, jit_compile="single"):
         "": partial(_texts_module, translator, best, attending),
         "ids": partial(_ids_module, translator, best),
     }
-    write_modules(directory, parts, {"task": "translation"})
+
+    def add_warm_up(place):
+        texts = warm_up_batches(translator) if jit_compile else []
+        ids = [translator.compiled_search.pad(translator.source_subwords.encode(some)) for some in texts]
+        write_requests(place, [{"text": some} for some in texts])
+        write_requests(place / "ids", [{"source_ids": some} for some in ids])
+
+    write_modules(directory, parts, {"task": "translation"}, add_warm_up)
 
 
 def _ids_module(translator, best):
@@ -133,8 +170,12 @@ def _tokenizer(subwords):
 
 
 def verify_export(translator, directory, texts):
-    """Translates with the SavedModel in a separate process and compares; see `Translator.verify_export`."""
+    """Translates with an export and compares; a SavedModel runs in a separate process. See `Task`."""
     texts = list(texts)
+    if is_export(directory):
+        from keraszoo.translation.ctranslate2_export import verify_ctranslate2
+
+        return verify_ctranslate2(translator, directory, texts)
     pairs = zip(texts, translator.translate(texts), ask(directory, "translate", texts), strict=True)
     for number, (text, ours, answer) in enumerate(pairs, start=1):
         if ours != answer["translation"]:

@@ -1,4 +1,4 @@
-"""Forced decoding: log-probabilities and attention weights of given translations."""
+"""Forced decoding: log-probabilities, attention weights and next tokens of given translations."""
 
 import keras
 import numpy as np
@@ -22,6 +22,8 @@ class ForcedDecoding:
         self.specials = source_special, special
         self._scores = _compiled(self._token_scores)
         self._weights = _compiled(self._attention_weights)
+        self._heads = _compiled(lambda *inputs: self.model.attention_heads(inputs))
+        self._next = _compiled(self._next_tokens)
 
     def log_probabilities(self, sources, targets, batch_size=64):
         """Natural log-probability of each target given its source: the sum over its tokens and `</s>`.
@@ -40,19 +42,37 @@ class ForcedDecoding:
                 results[i] = value
         return results
 
-    def attention_weights(self, sources, targets, batch_size=64):
+    def attention_weights(self, sources, targets, batch_size=64, heads=False):
         """Attention weights of each pair, float32 `(T, S)`; T and S count `</s>`.
 
-        Args: as for `log_probabilities`.
+        Args: as for `log_probabilities`, and
+            heads: return the weights of every layer and head, `(L, H, T, S)`.
 
         Returns:
             List of arrays.
         """
         results = [None] * len(sources)
         for indices, inputs, *_ in self._batches(sources, targets, batch_size):
-            weights = ops.convert_to_numpy(self._weights(*inputs))
+            weights = ops.convert_to_numpy((self._heads if heads else self._weights)(*inputs))
             for i, rows in zip(indices, weights, strict=True):
-                results[i] = rows[: len(targets[i]) + 1, : len(sources[i]) + 1].astype("float32")
+                results[i] = rows[..., : len(targets[i]) + 1, : len(sources[i]) + 1].astype("float32")
+        return results
+
+    def next_tokens(self, sources, targets, count, batch_size=64):
+        """The likeliest next tokens at each position of each target.
+
+        Args: as for `log_probabilities`, and
+            count: how many tokens, K.
+
+        Returns:
+            List of lists of T `(ids, probabilities)`, two lists of K numbers, the likeliest token first; T
+            counts `</s>`.
+        """
+        results = [None] * len(sources)
+        for indices, inputs, *_ in self._batches(sources, targets, batch_size):
+            parts = [ops.convert_to_numpy(part).tolist() for part in self._next(*inputs, count)]
+            for i, *rows in zip(indices, *parts, strict=True):
+                results[i] = list(zip(*rows, strict=True))[: len(targets[i]) + 1]
         return results
 
     def _batches(self, sources, targets, batch_size):
@@ -75,6 +95,11 @@ class ForcedDecoding:
     def _attention_weights(self, source, target_in):
         _, weights = self.model((source, target_in), return_attention_weights=True)
         return weights  # (B, T, S)
+
+    def _next_tokens(self, source, target_in, count):
+        logits = ops.cast(self.model((source, target_in)), "float32")  # (B, T, V)
+        probabilities, ids = ops.top_k(ops.softmax(logits), min(count, logits.shape[-1]))  # (B, T, K)
+        return ops.cast(ids, "int32"), probabilities
 
 
 def _compiled(function):

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from keraszoo.search.options import DRAWS, LEAST, NORMALIZATIONS, SearchOptions
+from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath
@@ -116,7 +116,7 @@ class _SearchSection(Section):
 def _search_field(field):
     kind = field.type
     if field.name in LEAST:
-        kind = Annotated[kind, Field(ge=LEAST[field.name])]
+        kind = Annotated[kind, Field(ge=LEAST[field.name], le=HIGHEST.get(field.name))]
     elif field.name == "normalization":
         kind = Literal[*NORMALIZATIONS]
     return kind, field.default

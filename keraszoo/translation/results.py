@@ -1,8 +1,12 @@
 """What a translator returns: hypotheses, and translations with their details."""
 
 import dataclasses
+import html
 
 import numpy as np
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.subwords import merge_subwords
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +20,7 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """The translation of one sentence, with its details.
+    """The translation of one sentence, with its details. A notebook displays it with its attention.
 
     Attributes:
         text: the best translation.
@@ -35,3 +39,33 @@ class Translation:
     attention_weights: np.ndarray | None
     hypotheses: list
     truncated: bool = False
+
+    def plot(self, path=None, subwords=False, title=None):
+        """Draws the attention weights between words, or between subwords.
+
+        Args:
+            path, title: as for `keraszoo.plots.attention_heatmap`.
+            subwords: label the axes with subwords.
+
+        Returns:
+            The `matplotlib.figure.Figure`.
+
+        Raises:
+            KerasZooError: the model does not use attention, or as for `attention_heatmap`.
+        """
+        from keraszoo.plots import attention_heatmap
+
+        if self.attention_weights is None:
+            raise KerasZooError("there is no attention to draw: the model does not use attention")
+        parts = self.source_tokens, self.tokens, self.attention_weights
+        return attention_heatmap(*(parts if subwords else merge_subwords(*parts)), path=path, title=title)
+
+    def _repr_html_(self):
+        from keraszoo.plots import attention_table
+
+        text = f"<p>{html.escape(self.text)}</p>"
+        if self.attention_weights is None or not self.tokens:
+            return text
+        return text + attention_table(
+            *merge_subwords(self.source_tokens, self.tokens, self.attention_weights)
+        )

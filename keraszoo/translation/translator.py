@@ -1,8 +1,6 @@
-"""Text in, text out: a translation model with its vocabularies and its search."""
+"""A translation model with its vocabularies and its search."""
 
-import warnings
-
-import numpy as np
+import keras
 
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
@@ -13,12 +11,13 @@ from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
-from keraszoo.translation.results import Hypothesis, Translation
+from keraszoo.translation.text_translator import TextTranslator, check_texts, rows_of
+from keraszoo.translation.warm_up import warm_up_batches
 
 MAX_SOURCE_TOKENS = 512
 
 
-class Translator(Task):
+class Translator(TextTranslator, Task):
     """Translates sentences with subword vocabularies, a `TranslationModel` and a search.
 
     Args:
@@ -77,76 +76,47 @@ class Translator(Task):
         self.compiled_search = CompiledSearch(model, *specials)
         self.forced_decoding = ForcedDecoding(model, *specials)
 
-    # --- text in, text out
-
-    def translate(self, texts, batch_size=64, prefix=None, **search):
-        """Translates sentences.
+    @classmethod
+    def from_preset(cls, name, engine="keras"):
+        """Reads a directory that `save_to_preset` wrote.
 
         Args:
-            texts: list of str; a blank one gives an empty translation.
-            batch_size: sentences searched at a time, those of similar length together; the result does not
-                depend on it.
-            prefix: str, or list of str, one per text: how each translation begins. A prefix is split into
-                subwords, and the translation continues after the last of them. It may therefore complete the
-                last word: the prefix "Hund" allows "Hunde". An empty prefix leaves the translation free.
-            **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
+            name: path of the directory, or the name of a shipped model.
+            engine: `"keras"`, or `"ctranslate2"`, which also reads what
+                `export(directory, format="ctranslate2")` wrote. It is fast, and needs a `Transformer`.
 
         Returns:
-            List of str, one for each text.
+            A `Translator`, or a `CTranslate2Translator`.
 
         Raises:
-            KerasZooError: if `texts` is not a list of str, a search option is out of range, or a prefix has
-                `max_length` or more subwords.
+            PresetError: no such directory, a damaged one, or one of another task.
+            KerasZooError: an unknown engine, or one that does not support the model.
         """
-        return [
-            hypotheses[0].text if hypotheses else ""
-            for hypotheses in self.n_best(texts, batch_size, prefix, **search)
-        ]
+        if engine == "ctranslate2":
+            from keraszoo.translation.ctranslate2_translator import load
 
-    def n_best(self, texts, batch_size=64, prefix=None, **search):
-        """The `num_hypotheses` best translations of each sentence, the best first.
+            return load(name)
+        if engine != "keras":
+            raise KerasZooError(f"engine: expected keras or ctranslate2, got {engine!r}")
+        return super().from_preset(name)
 
-        Args: as for `translate`.
+    @property
+    def attends(self):
+        return self.model.attends
 
-        Returns:
-            List of lists of `Hypothesis`; the list of a blank text is empty.
+    def warm_up(self, **search):
+        """Compiles the programs of a search, which takes a second or two each, before the first sentence.
+
+        Without it, the first 200 calls of `translate` take a plain graph: they do not wait, but a sentence
+        alone takes twice as long. On other backends than TensorFlow, nothing is compiled in advance.
+
+        Args:
+            **search: as for `translate`.
         """
-        options = self._options(search)
-        prefixes = self._prefixes(prefix, texts, options)
-        results = [[] for _ in texts]
-        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
-            for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
-                results[i] = hypotheses
-        return results
-
-    def translate_details(self, texts, batch_size=64, prefix=None, **search):
-        """Translates sentences; returns log-probabilities, tokens and attention weights as well.
-
-        Args: as for `translate`.
-
-        Returns:
-            List of `Translation`; their `attention_weights` are `None` if the model has no
-                attention.
-        """
-        options, attends = self._options(search), self.model.attends
-        prefixes = self._prefixes(prefix, texts, options)
-        nothing = np.zeros((0, 0), "float32") if attends else None
-        results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
-        for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
-            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
-                length = best.lengths[k, 0]
-                results[i] = Translation(
-                    text=hypotheses[0].text,
-                    log_prob=hypotheses[0].log_prob,
-                    tokens=self.target_subwords.pieces(best.tokens[k, 0, :length].tolist()),
-                    source_tokens=[*self.source_subwords.pieces(rows[k]), "</s>"],
-                    attention_weights=(
-                        best.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
-                    ),
-                    hypotheses=hypotheses,
-                    truncated=cut[k],
-                )
-        return results
+        if keras.backend.backend() == "tensorflow":
+            self.compiled_search.compile_now(self._options(search))
+            for texts in warm_up_batches(self):
+                self.translate(texts, **search)
 
     def score(self, sources, targets, batch_size=64):
         """Returns the natural log-probabilities of given translations, `</s>` included.
@@ -164,41 +134,40 @@ class Translator(Task):
         """
         return self.forced_decoding.log_probabilities(*self._pair_rows(sources, targets), batch_size)
 
-    def align(self, sources, targets, batch_size=64):
+    def align(self, sources, targets, batch_size=64, heads=False):
         """Attention weights of given translations: which source subwords each target subword attends to.
 
-        The model reads each target with teacher forcing. `translate_details` returns the same weights for the
-        model's own translations. `keraszoo.translation.lines.word_alignment` turns a matrix into word pairs.
+        `translate_details` returns the same weights for the model's own translations;
+        `keraszoo.translation.lines.word_alignment` turns a matrix into word pairs.
 
         Args:
             sources: list of str.
-            targets: list of str, as many.
+            targets: list of str, as many; or of lists of subwords, such as `Translation.tokens`.
             batch_size: pairs per batch.
+            heads: return the weights of each of the L layers and H heads; L = H = 1 for recurrent models.
 
         Returns:
             List of float32 `(T, S)`: T subwords of the target and S of the source, `</s>` the last of each.
+                With `heads`, `(L, H, T, S)`; else a `Transformer` gives its last layer's mean over heads.
 
         Raises:
-            KerasZooError: if either is not a list of str, they differ in length, or the model attends to
-                nothing.
+            KerasZooError: for other types or lengths, or if the model attends to nothing.
         """
         self.require_attention()
-        return self.forced_decoding.attention_weights(*self._pair_rows(sources, targets), batch_size)
+        return self.forced_decoding.attention_weights(*self._pair_rows(sources, targets), batch_size, heads)
 
-    def evaluate(self, sources, references, batch_size=64, **search):
-        """Translates and scores against references.
+    def next_tokens(self, sources, targets, count=10, batch_size=64):
+        """The likeliest next subwords at each position of given translations, by teacher forcing.
 
-        Args:
-            sources: list of str.
-            references: list of str, or a list of such lists if there are several of each.
-            batch_size, **search: as for `translate`.
+        Args: as for `align`, and
+            count: how many subwords per position.
 
         Returns:
-            `TranslationScores`: BLEU, chrF, TER and their signatures.
+            For each pair a list of T lists of `(subword, probability)`, the likeliest first; T counts `</s>`.
         """
-        from keraszoo.evaluation.translation import score_translations
-
-        return score_translations(self.translate(sources, batch_size, **search), references)
+        found = self.forced_decoding.next_tokens(*self._pair_rows(sources, targets), count, batch_size)
+        pieces = self.target_subwords.pieces
+        return [[list(zip(pieces(ids), p, strict=True)) for ids, p in positions] for positions in found]
 
     # --- what the base class asks for
 
@@ -242,86 +211,14 @@ class Translator(Task):
                 f"make one joint vocabulary of both, or the model with `overrides: {{{other}}}`"
             )
 
-    def _checked(self, options):
-        if options.coverage_penalty:
-            self.require_attention("coverage penalty")
-        return options
-
-    def _options(self, search):
-        """The options of a call; `num_hypotheses` above the beam width widens the beam."""
-        options = self._checked(self.search.replace(**{**search, "num_hypotheses": None}))
-        count = search.get("num_hypotheses")
-        if isinstance(count, int) and search.get("beam_width") is None:
-            return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
-        return options.replace(num_hypotheses=count)
-
-    def _prefixes(self, prefix, texts, options):
-        """The ids that each translation begins with: a list of lists, or `None`."""
-        if prefix is None:
-            return None
-        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
-        _check_texts(prefixes, "prefix")
-        if len(prefixes) != len(texts):
-            raise KerasZooError(f"prefix: expected a str, or {len(texts)} of them, got {len(prefixes)}")
-        rows = self.target_subwords.encode(prefixes)
-        for i, row in enumerate(rows, start=1):
-            if len(row) >= options.max_length:
-                raise KerasZooError(f"prefix {i} has {len(row)} subwords, max_length is {options.max_length}")
-        return rows
-
-    def _source_rows(self, texts):
-        """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
-        _check_texts(texts)
-        limit, encoded = self.max_source_tokens, self.source_subwords.encode(list(texts))
-        cut = [len(row) > limit for row in encoded]
-        if any(cut):
-            first = cut.index(True)
-            warnings.warn(
-                f"{sum(cut)} of {len(texts)} sentences are cut to {limit} subwords; "
-                f"the first is number {first + 1} with {len(encoded[first])}",
-                stacklevel=4,
-            )
-        return [row[:limit] for row in encoded], cut
-
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""
-        _check_texts(sources, "sources")
-        _check_texts(targets, "targets")
+        check_texts(sources, "sources")
+        rows, end_id = rows_of(targets, self.target_subwords, "targets"), self.target_subwords.end_id
         if len(sources) != len(targets):
             raise KerasZooError(f"{len(sources)} sources, but {len(targets)} targets")
-        return self._source_rows(sources)[0], self.target_subwords.encode(list(targets))
+        return self._source_rows(sources)[0], [row[:-1] if row[-1:] == [end_id] else row for row in rows]
 
-    def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
-        """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
-        rows, cut = self._source_rows(texts)
-        order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
-        for first in range(0, len(order), batch_size):
-            indices = order[first : first + batch_size]
-            some = [rows[i] for i in indices]
-            prefix = prefixes and self.compiled_search.pad_prefixes([prefixes[i] for i in indices])
-            best = self.compiled_search(self.compiled_search.pad(some), options, attention, prefix)
-            yield indices, best, some, [cut[i] for i in indices]
-
-    def _hypotheses(self, best):
-        """A list of lists of `Hypothesis`, one for each sentence of a batch."""
-        end_id, width = self.compiled_search.special.end_id, best.tokens.shape[1]
-        rows = best.tokens.reshape(-1, best.tokens.shape[2])
-        ids = [
-            [token for token in row[:length].tolist() if token != end_id]
-            for row, length in zip(rows, best.lengths.reshape(-1), strict=True)
-        ]
-        texts = self.target_subwords.decode(ids)
-        return [
-            [
-                Hypothesis(texts[i * width + k], float(best.log_prob[i, k]), float(best.score[i, k]))
-                for k in range(width)
-                if best.lengths[i, k]
-            ]
-            for i in range(len(best.tokens))
-        ]
-
-
-def _check_texts(texts, name="texts"):
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        received = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
-        raise KerasZooError(f"{name}: expected a list of str, got {received}")
+    def _search(self, rows, options, attention, prefixes):
+        search = self.compiled_search
+        return search(search.pad(rows), options, attention, prefixes and search.pad_prefixes(prefixes))

@@ -192,7 +192,7 @@ def test_the_files(saved):
 
 
 def changed(saved, words=None, change=None):
-    """Another directory, whole and with its manifest, of which something was changed."""
+    """Another directory, whole and with its manifest, with one part changed."""
     files = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "manifest.json"}
     config = json.loads(files["config.json"])
     if change:
@@ -211,7 +211,7 @@ def changed(saved, words=None, change=None):
         ),
         (lambda c: c["model"].update({"class": "Transformer"}), "there is no model 'Transformer'"),
         (lambda c: c.pop("model"), "there is no model None"),
-        (lambda c: c["model"]["config"].update(colour="red"), "has no argument .colour."),
+        (lambda c: c["model"]["config"].update(colour="red"), "there is no .colour."),
         (lambda c: c["model"]["config"].update(hops=0), "not one of a model: hops"),
         (lambda c: c["model"]["config"].update(width=13), "model.weights.h5"),
         (lambda c: c["model"]["config"].update(vocabulary_size=99), "model.weights.h5 holds"),

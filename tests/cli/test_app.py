@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import keraszoo
 from keraszoo.cli import app, console
 from keraszoo.cli import translator as commands
 from keraszoo.errors import KerasZooError
+from keraszoo.translation.results import Hypothesis, Translation
 
 FOLDER = Path(keraszoo.__file__).parents[1]
 STANDS_IN = """
@@ -23,7 +23,7 @@ from keraszoo.cli import app, translator
 class Echo:
     def translate(self, sources, **options):
         return sources
-translator.load = lambda model: Echo()
+translator.load = lambda *_: Echo()
 """
 
 
@@ -40,13 +40,13 @@ class Upper:
 
     def translate_details(self, sources, **options):
         return [
-            SimpleNamespace(
+            Translation(
                 text=text,
                 log_prob=-1.0,
                 tokens=[f"\u2581{word}" for word in text.split()],
                 source_tokens=[f"\u2581{word}" for word in source.split()],
                 attention_weights=np.eye(len(text.split())),
-                hypotheses=[SimpleNamespace(text=text, log_prob=-1.0)],
+                hypotheses=[Hypothesis(text, -1.0, -1.0)],
             )
             for source, text in zip(sources, self.translate(sources, **options), strict=True)
         ]
@@ -66,7 +66,7 @@ class Upper:
 @pytest.fixture
 def translator(monkeypatch):
     translator = Upper()
-    monkeypatch.setattr(commands, "load", lambda model: translator)
+    monkeypatch.setattr(commands, "load", lambda *_: translator)
     monkeypatch.setattr(app, "task", lambda model: "translation")
     return translator
 
@@ -115,6 +115,35 @@ def test_translate_files_in_their_order_with_options(run, translator, tmp_path):
     options = ["--beam-width", "3", "--length-penalty", "0.5", "--max-length", "9", "--batch-size", "2"]
     assert run("translate", "m", *files, *options)[:2] == (0, "ONE\nTWO\nTHREE\n")
     assert translator.options == {"beam_width": 3, "length_penalty": 0.5, "max_length": 9, "batch_size": 2}
+
+
+OUTPUTS = {
+    "export": (["export", "tatoeba_en_de_transformer", "{}"], "directory"),
+    "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
+    "train": (["train", "{recipe}", "--output", "{}"], "directory"),
+    "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
+    "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
+    "vectors convert": (["vectors", "convert", "{recipe}", "--output", "{}"], "directory"),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(console, "import_tensorflow", None)
+    arguments, kind = OUTPUTS[name]
+    recipe = tmp_path / "recipe"
+    recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\n")
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words/a.txt").write_text("a")
+    wrong = {"words": "is a directory, expected a file"} if kind == "file" else {"recipe": "is a file"}
+    wrong |= {"recipe/below": "there is no folder"} | ({"words": ""} if kind == "directory" else {})
+    for place, said in wrong.items():
+        command = [argument.format(tmp_path / place, recipe=recipe) for argument in arguments]
+        code, out, err = run(*command)
+        assert (
+            (code, out, len(err.splitlines())) == (2, "", 1) and said in err and str(tmp_path / place) in err
+        )
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "recipe", "words"]
 
 
 @pytest.mark.parametrize("option", [["--json"], ["--n-best", "2"], ["--attention"]])
@@ -168,7 +197,7 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
     ("arguments", "said"),
     [
         (["train"], "Missing argument 'RECIPE'"),
-        (["train", "no\nsuch\x1b[31m.yaml"], r"no\nsuch\x1b[31m.yaml: cannot read the recipe: No such file"),
+        (["train", "no\nsuch\x1b[31m.yaml"], r"no\nsuch\x1b[31m.yaml: cannot be read: No such file"),
         (["trian"], "No such command 'trian'"),
         (["translate", "m", "--beam"], "No such option: --beam"),
         (["translate", "m", "--beam-width", "0"], "Invalid value for '--beam-width'"),
@@ -203,7 +232,25 @@ def test_a_full_disk_is_one_line():
         process = program("translate", "m", code=STANDS_IN + "app.main()", stdout=full)
         _, err = process.communicate(b"a dog\n", timeout=60)
     assert process.returncode == 2
-    assert err == b"keraszoo: error: [Errno 28] No space left on device\n"
+    assert err == b"keraszoo: error: <stdout>: cannot write: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "command, status, said",
+    [
+        ("list >&-", 2, "keraszoo: error: <stdout>: cannot write: Bad file descriptor"),
+        ("list >&- 2>&-", 2, ""),
+        ("--help >&-", 2, "keraszoo: error: [Errno 9] Bad file descriptor"),
+        ("subwords train - --vocabulary-size 50 --output x <&-", 2, "<stdin>: cannot read: Bad file"),
+        ("list <&- >/dev/null", 0, ""),
+    ],
+)
+def test_closed_streams(command, status, said):
+    run = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m keraszoo {command}"], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout) == (status, "")
+    assert said in run.stderr and run.stderr.count("\n") == bool(said)
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
@@ -237,7 +284,7 @@ def test_python_m_keraszoo_is_the_command():
     process = program("train", "none.yaml")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
-    assert err == b"keraszoo: error: none.yaml: cannot read the recipe: No such file or directory\n"
+    assert err == b"keraszoo: error: none.yaml: cannot be read: No such file or directory\n"
 
 
 QUIET = "from keraszoo.cli import console; console.import_tensorflow(); "

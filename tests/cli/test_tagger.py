@@ -1,5 +1,6 @@
 """The commands with a trained tagger: their output, and one-line errors."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 from keraszoo.cli import app
 from keraszoo.cli import tagger as commands
+from keraszoo.tagging.results import TaggedText
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 
@@ -42,8 +44,8 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     text = "In [LOC Paris], [PER Kurt Gödel] met [PER Hedy Lamarr].\n"
     assert run("tag", "m", tmp_path / "a.txt", "--to", "text")[:2] == (0, text)
     code, out, _ = run("tag", "m", tmp_path / "a.jsonl", "--from", "json", "--attention")
-    found = json.loads(out)
-    assert code == 0 and found["id"] == 1 and len(found["attention_weights"]) == len(found["tokens"])
+    answer = json.loads(out)
+    assert code == 0 and answer["id"] == 1 and len(answer["attention_weights"]) == len(answer["tokens"])
     out = run("tag", "m", tmp_path / "a.tsv", "--from", "columns")[1]
     assert [line.split()[-1:] for line in out.splitlines()[:3]] == [["O"], ["B-LOC"], []]
     assert [line.split()[:1] for line in out.splitlines()] == [["In"], ["Paris"], [], ["Oslo"]]
@@ -51,6 +53,16 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     assert code == 0 and out.startswith("<!DOCTYPE html>") and "<mark" in out and "Oslo" in out
     out = run("tag", "m", "--to", "columns", stdin=b"Paris\n")[1]
     assert out == "Paris\tB-LOC\n\n"
+
+
+def test_a_threshold_leaves_out_entities(run, tagger, monkeypatch):
+    def first(text, threshold):
+        assert threshold == 0.75
+        return dataclasses.replace(text, entities=text.entities[:1])
+
+    monkeypatch.setattr(TaggedText, "above", first)
+    answer = "In [LOC Paris], Kurt Gödel met Hedy Lamarr.\n"
+    assert run("tag", "m", "--to", "text", "--threshold", "0.75", stdin=TEXT.encode())[:2] == (0, answer)
 
 
 def test_evaluate(run, tagger, other_sentences, tmp_path):
@@ -82,7 +94,7 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
     assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts have the same tags\n")
     for *arguments, option in (
-        ("export", "m", "x", "--jit-compile=all"),
+        ("export", "m", "x", "--jit-compile"),
         ("plot", "m", "In Paris", "a.png", "--subwords"),
     ):
         code, _, err = run(*arguments, option)
@@ -101,6 +113,7 @@ def test_the_task_of_a_model(tagger_directory):
         (["tag", "m", "--from", "xml"], "'xml' is not one of 'text', 'columns', 'json'"),
         (["tag", "m", "--to", "pdf"], "'pdf' is not one of 'text', 'columns', 'json', 'html'"),
         (["tag", "m", "--to", "text", "--attention"], "--attention: expected --to json or html, got text"),
+        (["tag", "m", "--from", "columns", "--threshold", "0.5"], "--threshold: expected --to text, json"),
         (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect with --data"),
         (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
         (

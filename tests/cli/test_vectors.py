@@ -51,8 +51,8 @@ def test_train_coverage_and_neighbours(vectors, text, tmp_path):
         code == 0 and out.startswith(f"{corpus}\n") and "most missed: Rome 1" in out and f"\n{text}\n" in out
     )
     code, out, _ = vectors("coverage", tmp_path / "v.bin", corpus, "--backoff", "exact", "--json")
-    found = json.loads(out)
-    assert code == 0 and found["covered"] == {"tokens": 1 / 3, "types": 1 / 3, "entity_tokens": 0.0}
+    coverage = json.loads(out)
+    assert code == 0 and coverage["covered"] == {"tokens": 1 / 3, "types": 1 / 3, "entity_tokens": 0.0}
 
 
 @pytest.mark.parametrize("output", ["v.npz", "none/v.bin", "text.txt/v.bin", ".", "v.gz"])
@@ -67,10 +67,6 @@ def test_damaged_vectors(vectors, text, tmp_path):
     bad.write_text("dog 1 2\ncat 1\nhome 2 1\n")
     code, out, err = vectors("neighbours", bad, "dog")
     assert (code, out) == (2, "") and err == f"keraszoo: error: {bad}:2: expected 2 numbers, got 1\n"
-    code, out, err = vectors("neighbours", bad, "dog", "--skip-damaged")
-    assert (code, out) == (0, "dog\thome\t0.8000\n")
-    assert err == f"keraszoo: warning: {bad}:2: expected 2 numbers, got 1; 1 of 3 rows left out\n"
-    assert vectors("neighbours", bad, "zebra", "--skip-damaged")[0] == 2
     assert vectors("coverage", bad, tmp_path / "none.txt")[0] == 2
 
 

@@ -15,7 +15,7 @@ def texts(lengths, seed=0):
 
 
 def shapes(lengths, **options):
-    return [(first, last, len(found)) for first, last, found in length_buckets(texts(lengths), **options)]
+    return [(first, last, len(part)) for first, last, part in length_buckets(texts(lengths), **options)]
 
 
 def test_ranges_begin_after_a_multiple_of_the_width():
@@ -43,11 +43,11 @@ def test_the_figure_of_a_range_is_the_bleu_of_its_sentences():
     hypotheses = [" ".join(word for word in text.split() if rng.random() < 0.9) for text in references]
     short, long = bleu_by_length(sources, hypotheses, references, fewest=5)
     assert (short.label, long.label, short.sentences) == ("1–10", "11–20", 20)
-    for found, part in ((short, slice(0, 20)), (long, slice(20, 40))):
+    for bucket, part in ((short, slice(0, 20)), (long, slice(20, 40))):
         alone = score_translations(hypotheses[part], references[part]).bleu
-        assert (found.bleu.score, found.bleu.details) == (alone.score, alone.details)
-        assert found.bleu.signature == alone.signature.replace("|case", "|bs:1000|seed:12345|case")
-        assert 1 < found.margin < 30
+        assert (bucket.bleu.score, bucket.bleu.details) == (alone.score, alone.details)
+        assert bucket.bleu.signature == alone.signature.replace("|case", "|bs:1000|seed:12345|case")
+        assert 1 < bucket.margin < 30
     assert bleu_by_length(sources, hypotheses, [references], fewest=5) == [short, long]
 
 
@@ -62,9 +62,9 @@ def test_the_margin_shrinks_as_the_root_of_the_sentences():
 
 
 def test_one_sentence_has_no_margin():
-    (found,) = bleu_by_length(["a b c d"], ["a b c d"], ["a b c d"])
-    assert (found.margin, found.sentences) == (0.0, 1) and found.bleu.score == pytest.approx(100)
-    assert str(found) == "1–10 words: 100.0 ± 0.0 (1 sentences)"
+    (bucket,) = bleu_by_length(["a b c d"], ["a b c d"], ["a b c d"])
+    assert (bucket.margin, bucket.sentences) == (0.0, 1) and bucket.bleu.score == pytest.approx(100)
+    assert str(bucket) == "1–10 words: 100.0 ± 0.0 (1 sentences)"
 
 
 @pytest.mark.parametrize(

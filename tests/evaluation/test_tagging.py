@@ -42,16 +42,16 @@ def test_against_counts_by_a_loop():
     tags = ["O", "O", "B-A", "I-A", "B-B", "I-B"]
     predicted = [[draw.choice(tags) for _ in range(draw.randint(1, 9))] for _ in range(60)]
     gold = [list(convert([draw.choice(tags) for _ in p], "IOB2", "IOB2")) for p in predicted]
-    right = found = there = 0
+    right = spotted = there = 0
     for g, p in zip(gold, predicted, strict=True):
         wanted = set(spans(g, "IOB2"))
         got = {span for span in spans(p, "IOB2") if p[span.start].startswith("B")}
-        right, found, there = right + len(wanted & got), found + len(got), there + len(wanted)
+        right, spotted, there = right + len(wanted & got), spotted + len(got), there + len(wanted)
     scores = score_tags(gold, predicted)
-    assert (scores.f1.gold, scores.f1.found) == (there, found)
-    assert scores.f1.precision == pytest.approx(100 * right / found)
+    assert (scores.f1.gold, scores.f1.found) == (there, spotted)
+    assert scores.f1.precision == pytest.approx(100 * right / spotted)
     assert scores.f1.recall == pytest.approx(100 * right / there)
-    assert scores.f1.score == pytest.approx(200 * right / (found + there))
+    assert scores.f1.score == pytest.approx(200 * right / (spotted + there))
     assert sum(score.gold for score in scores.labels) == there
     confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label != "-")
     assert confused == there
@@ -93,8 +93,8 @@ def test_none_seen_or_none_unseen_is_no_figure_of_0(train, name, row):
     shown = [" ".join(line.split()) for line in str(scores).splitlines()]
     assert row in shown and sum("100.00 100.00 100.00 1 1" in line for line in shown) == 4
     assert json.loads(json.dumps(scores.as_dict()))[name]["score"] is None
-    found = score_tags([["B-P", "O"]], [["B-P", "B-P"]], [["Ed", "sat"]], {(("Ed",), "P")}).f1_unseen
-    assert (found.precision, found.recall, found.score) == (0.0, None, None)
+    unseen = score_tags([["B-P", "O"]], [["B-P", "B-P"]], [["Ed", "sat"]], {(("Ed",), "P")}).f1_unseen
+    assert (unseen.precision, unseen.recall, unseen.score) == (0.0, None, None)
 
 
 def test_tags_of_another_scheme():

@@ -34,7 +34,28 @@ def data(tmp_path):
     lines = "".join(f"Wiki-{i} I-PER\nspeaks O\n\n-DOCSTART- O\n\n" for i in range(60))
     (tmp_path / "wikigold").mkdir()
     (tmp_path / "wikigold" / "wikigold.conll").write_text(lines)
+    (tmp_path / "ner_gmb").mkdir()
+    (tmp_path / "ner_gmb" / "gmb.tsv").write_text("".join(map(meaning_bank_sentence, range(40))))
+    for part in ("ewt-ud-dev", "ewt-ud-test", "pud-ud-test"):
+        write(tmp_path / "ner_uner" / f"en_{part}.iob2.gz", [f"uner-{part}"], "ORG")
+    write(tmp_path / "ner_sec" / "fin5.train.tsv.gz", ["Borrower"])
+    (tmp_path / "ner_worldwide").mkdir()
+    text = "# doc = a\nKato\tB-Person\nspeaks\tO\n\nUgandan\tB-NORP\nspeaks\tO\n"
+    (tmp_path / "ner_worldwide" / "worldwide.iob2.gz").write_bytes(gzip.compress(text.encode()))
     return tmp_path
+
+
+def meaning_bank_sentence(number):
+    """A sentence with a title, a person that is labelled as an organisation, a country and a nationality."""
+    rows = [
+        ("Mr.", "B-per"),
+        (f"Al-{number}", "B-org"),
+        ("met", "O"),
+        ("President", "B-per"),
+        ("Rice", "I-per"),
+    ]
+    rows += [("in", "O"), ("Nepal", "B-geo" if number % 2 else "B-gpe"), ("with", "O"), ("Iraqi", "B-gpe")]
+    return "".join(f"{token}\t{tag}\tX\n" for token, tag in rows) + "\n"
 
 
 def names_in(path):
@@ -64,9 +85,19 @@ def test_the_general_corpora_as_one(data, tmp_path):
     entities.prepare(data, tmp_path / "out")
     folder = tmp_path / "out" / "english"
     assert read_columns(folder / "test_wnut17.tsv").sentences[0].tags == ("B-MISC", "O")
+    (worldwide, other) = read_columns(folder / "test_worldwide.tsv").sentences
+    assert (worldwide.tags, other.tags) == (("B-PER", "O"), ("O", "O"))
     tests = [names_in(folder / f"test_{name}.tsv") for name in ("wnut17", "btc", "wikigold")]
     assert names_in(folder / "test.tsv") == set.union(*tests)
     assert not names_in(folder / "train.tsv") & names_in(folder / "test.tsv")
+    train = {sentence.tokens: sentence.tags for sentence in read_columns(folder / "train.tsv").sentences}
+    assert train["Borrower", "speaks"] == ("O", "O")
+    place, nation = ("in", "O"), ("with", "O")
+    pairs = [("Mr.", "O"), ("Al-2", "B-PER"), ("met", "O"), ("President", "O"), ("Rice", "B-PER"), place]
+    tokens, tags = zip(*pairs, ("Nepal", "B-LOC"), nation, ("Iraqi", "B-MISC"), strict=True)
+    assert train[tokens] == tags
+    split = next(tokens for tokens in train if tokens[2:5] == ("Al", "-", "3"))
+    assert split[:2] == ("Mr", ".") and train[split][:5] == ("O", "O", "B-PER", "I-PER", "I-PER")
 
 
 def test_the_table_has_means_over_whole_seeds(tmp_path, capsys):

@@ -92,7 +92,7 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
     said = capsys.readouterr().out
     assert "| cho (Cho 2014) | 4.93 M | 60.0 M | 3 | " in said and "| other | 4.93 M | 60.0 M | 1 | " in said
     assert (tmp_path / "out" / "by_length.png").stat().st_size > 1000
-    (tmp_path / "manifest.json").write_text("another")  # trained anew: translated anew
+    (tmp_path / "manifest.json").write_text("another")  # trained again: translated again
     lineage.compare(SimpleNamespace(**options, others=[]))
     assert len(list(folder.iterdir())) == 4 + 1 + 4
 
@@ -109,8 +109,8 @@ def test_all_seeds_are_compared_in_their_order(tmp_path):
         "cho_seed-ab",
     ):
         (folder / f"{name}.txt").touch()
-    found = lineage.trained("cho", SimpleNamespace(output=tmp_path))
-    assert [place.name for place in found] == ["cho_seed1", "cho_seed2", "cho_seed10"]
+    folders = lineage.trained("cho", SimpleNamespace(output=tmp_path))
+    assert [place.name for place in folders] == ["cho_seed1", "cho_seed2", "cho_seed10"]
 
 
 class RNNSearch:

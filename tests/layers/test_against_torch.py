@@ -223,10 +223,10 @@ def test_recurrent_stack(agree, cell):
         take_recurrent(ours, theirs, f"_l{i}")
     first = tuple(tensors(*state)) if cell == "lstm" else torch.tensor(state[0])
     expected, last = theirs(torch.tensor(inputs), first)
-    outputs, found = stack(inputs, layers)
+    outputs, states = stack(inputs, layers)
     last = torch.stack(last) if cell == "lstm" else last[None]  # s and c, by layer
     agree(
-        [outputs, np.array([[numbers(part) for part in layer] for layer in found])],
+        [outputs, np.array([[numbers(part) for part in layer] for layer in states])],
         [expected, last.swapaxes(0, 1)],
     )
 

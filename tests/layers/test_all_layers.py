@@ -162,7 +162,7 @@ def functional(layer, inputs):
     """A model of this layer alone, for sentences of any length."""
 
     def symbol(x):
-        is_state = x.ndim == 2 and x.dtype == "float32"  # (B, U), beside (B, T) ids and (B, T, D)
+        is_state = x.ndim == 2 and x.dtype == "float32"  # (B, U), next to (B, T) ids and (B, T, D)
         return keras.Input(x.shape[1:] if is_state else (None, *x.shape[2:]), dtype=str(x.dtype))
 
     symbols = [symbol(x) for x in inputs]

@@ -43,7 +43,7 @@ def numbers(pair):
 
 
 class Uniform(Attention):
-    """The least a subclass can be: all scores alike."""
+    """The smallest possible subclass: all scores are equal."""
 
     def scores(self, query, keys):
         return ops.zeros((ops.shape(query)[0], ops.shape(query)[1], ops.shape(keys)[1]))

@@ -172,5 +172,5 @@ def test_the_position_reaches_an_attention_with_a_window(data, window):
 
 
 def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \['gru', .*Received: cell='gro'"):
+    with pytest.raises(ValueError, match=r"cell must be one of \('gru', .*Received: cell='gro'"):
         AttentionDecoder(BahdanauAttention(2), 3, cell="gro")

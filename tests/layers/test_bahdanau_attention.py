@@ -51,7 +51,7 @@ def test_equals_loops_at_prime_sizes(use_bias):
 
 def test_two_by_two_by_eye():
     # The first query is 0: the scores are v tanh(1) = ln 3 and v tanh(0) = 0, so the weights are 3 to 1.
-    # The second is 100: tanh is 1 whatever the key is, so the weights are even.
+    # The second is 100: tanh is 1 for every key, so the weights are even.
     layer = BahdanauAttention(units=1)
     query, value = np.array([[[0.0], [100.0]]], "float32"), np.array([[[1.0], [0.0]]], "float32")
     layer(query, value)

@@ -177,7 +177,7 @@ def test_the_mask_of_an_embedding_counts():
         ),
         (
             {"num_tags": 2, "allowed": ([[True] * 2] * 2, [True] * 3, [True] * 2)},
-            r"allowed start must be \(2,\). Received: shape \(3,\)",
+            r"allowed start must be \(2,\). Received: start.shape=\(3,\)",
         ),
     ],
 )
@@ -187,5 +187,5 @@ def test_wrong_arguments_are_errors(arguments, said):
 
 
 def test_emissions_of_another_size_are_an_error():
-    with pytest.raises(ValueError, match=r"emissions must be \(B, T, 5\). Received: shape \(1, 3, 4\)"):
+    with pytest.raises(ValueError, match=r"must be \(B, T, 5\). Received: emissions.shape=\(1, 3, 4\)"):
         CRF(5).decode(np.zeros((1, 3, 4)))

@@ -76,13 +76,13 @@ def test_symbolic_shapes_are_those_of_numbers(layer):
         symbols = keras.Input(query_shape), keras.Input((None, D))
         outputs = layer(*symbols)
         query, value = draw((B, *query_shape), (B, S, D))
-        found = layer(query, value)
+        eager = layer(query, value)
         model = keras.Model(symbols, outputs)
         declared = layer.compute_output_shape((B, *query_shape), (B, S, D))
-        assert [tuple(x.shape) for x in found] == list(declared)
-        for symbol, array in zip(outputs, found, strict=True):
+        assert [tuple(x.shape) for x in eager] == list(declared)
+        for symbol, array in zip(outputs, eager, strict=True):
             assert [known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True)]
-        agree(model((query, value)), found)
+        agree(model((query, value)), eager)
 
 
 def test_one_step_at_a_time_equals_all_steps():
@@ -193,19 +193,22 @@ def test_multi_head_attention_masks_as_that_of_keras(masks):
     theirs, ours = keras.layers.MultiHeadAttention(H, 4, **options), MultiHeadAttention(H, 4, **options)
     for layer in (theirs, ours):
         layer.build(query.shape, value.shape, key.shape)
-    ours.set_keras_weights(theirs)
-    found = numbers(ours(query, value, key, **MASKS[masks]))
+    names = "query", "key", "value", *(["gate"] if options["use_gate"] else []), "output"
+    weights = [weight for name in names for weight in getattr(theirs, f"_{name}_dense").weights]
+    pairs = zip(ours.weights, weights, strict=True)
+    ours.set_weights([np.reshape(ops.convert_to_numpy(b), a.shape) for a, b in pairs])
+    actual = numbers(ours(query, value, key, **MASKS[masks]))
     given = dict(MASKS[masks])
     if masks == "all":  # Keras does not combine masks per head with others
         others = (given.pop("key_mask") & given.pop("value_mask"))[:, None, None]
         given["attention_mask"] = given["attention_mask"] & others & np.tri(T, S, dtype=bool)
         given["use_causal_mask"] = False
     expected = numbers(theirs(query, value, key, return_attention_scores=True, **given))
-    seen = found[1].sum(-1, keepdims=True) > 0  # where nothing is seen, Keras is uniform over padding
-    np.testing.assert_allclose(found[1], expected[1] * seen, atol=1e-5)
+    seen = actual[1].sum(-1, keepdims=True) > 0  # where nothing is seen, Keras is uniform over padding
+    np.testing.assert_allclose(actual[1], expected[1] * seen, atol=1e-5)
     rows = seen.all(axis=(1, 3))
     assert rows.any()
-    np.testing.assert_allclose(found[0][rows], expected[0][rows], atol=1e-5)
+    np.testing.assert_allclose(actual[0][rows], expected[0][rows], atol=1e-5)
 
 
 # --- arguments

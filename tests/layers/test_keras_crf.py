@@ -122,9 +122,9 @@ def test_a_scheme_holds_where_the_layer_says():
 
 def test_misuse_is_named():
     crf, chain = CRF(K), CRF(K)(np.zeros((B, T, K)))
-    with pytest.raises(ValueError, match=r"tags must be \(B, T\).* 3 words. Received: shape \(4, 1\)"):
+    with pytest.raises(ValueError, match=r"tags must be \(B, T\).* 3 words. Received: tags.shape=\(4, 1\)"):
         CRFLoss()(TAGS[:, :1], chain)
-    with pytest.raises(ValueError, match=r"Received: shape \(4, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"Received: tags.shape=\(4, 3, 3\)"):
         CRFLoss()(np.eye(K)[np.zeros((B, T), int)], chain)
     with pytest.raises(ValueError, match="A chain holds the mask of its sentences"):
         crf.decode(chain, MASK)

@@ -95,14 +95,14 @@ def test_an_empty_batch_is_an_empty_estimate():
 
 
 def test_a_learned_bandwidth_is_not_rounded():
-    found = []
+    learned = []
     for dtype in ("float32", "mixed_bfloat16"):
         layer = KernelAttention(0.3, learn_bandwidth=True, dtype=dtype)
         zeros = np.zeros((1, 1, 1), "float32")
         layer(zeros, zeros)
         with keras.src.backend.AutocastScope(layer.compute_dtype):
-            found.append(float(ops.cast(layer.log_bandwidth, "float32")))
-    assert found[0] == found[1] == pytest.approx(math.log(0.3), rel=1e-6)
+            learned.append(float(ops.cast(layer.log_bandwidth, "float32")))
+    assert learned[0] == learned[1] == pytest.approx(math.log(0.3), rel=1e-6)
 
 
 def test_a_bandwidth_learns_though_the_nearest_is_masked():

@@ -1,4 +1,7 @@
-"""The shared linear map: its numbers, and its gradients beside those of Keras' own layer."""
+"""The shared linear map: its numbers, and its gradients next to those of Keras' own layer."""
+
+import gc
+import weakref
 
 import keras
 import numpy as np
@@ -6,6 +9,7 @@ import pytest
 from keras import ops
 
 from keraszoo.layers.linear import linear, maxout
+from keraszoo.layers.linear_chain import log_partition
 
 to_numpy = ops.convert_to_numpy
 
@@ -28,8 +32,8 @@ def test_equals_a_loop(shape, biased):
     for place in np.ndindex(*shape[:-1]):
         for e in range(7):
             expected[(*place, e)] = sum(x[place][d] * kernel[d, e] for d in range(5)) + biased * bias[e]
-    found = linear(ops.convert_to_tensor(x), kernel, bias if biased else None)
-    np.testing.assert_allclose(to_numpy(found), expected, atol=1e-5)
+    actual = linear(ops.convert_to_tensor(x), kernel, bias if biased else None)
+    np.testing.assert_allclose(to_numpy(actual), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (3, 2, 5)])
@@ -67,3 +71,24 @@ def test_maxout_equals_a_loop(shape):
 def test_an_odd_width_has_no_pairs(width):
     with pytest.raises(ValueError, match=rf"the width must be even. Received: x.shape=\(2, {width}\)"):
         maxout(ops.ones((2, width)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow registers gradients")
+@pytest.mark.parametrize(
+    ("function", "shapes"), [(linear, [(2, 5), (5, 7), (7,)]), (log_partition, [(2, 3, 4), (4, 4)])]
+)
+def test_a_traced_gradient_is_freed(function, shapes):
+    """TensorFlow would keep the graph of a custom gradient, with the whole model, until the process ends."""
+    import tensorflow as tf
+
+    def gradients(*arguments):
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            total = tf.reduce_sum(function(*arguments))
+        return tape.gradient(total, arguments)
+
+    traced = tf.function(gradients, autograph=False).get_concrete_function(*map(tf.zeros, shapes))
+    graph = weakref.ref(traced.graph)
+    del traced
+    gc.collect()
+    assert graph() is None

@@ -64,8 +64,8 @@ def random_layer(score, window, half_width=2):
 @pytest.mark.parametrize("score", SCORES)
 def test_equals_loops_at_prime_sizes(score, window):
     layer, query, value = random_layer(score, window)
-    found = layer(query, value, value_mask=MASK)
-    for a, b in zip(found, loop(layer, query, value)[:2], strict=True):
+    actual = layer(query, value, value_mask=MASK)
+    for a, b in zip(actual, loop(layer, query, value)[:2], strict=True):
         np.testing.assert_allclose(to_numpy(a), b, atol=1e-5)
 
 
@@ -128,10 +128,10 @@ def test_a_step_at_its_position_is_the_row_of_the_whole(window):
 def test_given_positions_move_the_window():
     layer, query, value = random_layer("general", "monotonic")
     positions = [7, 0, 3, 3, 10]
-    found = layer(query, value, value_mask=MASK, positions=np.array(positions))
+    actual = layer(query, value, value_mask=MASK, positions=np.array(positions))
     expected = loop(layer, query, value, positions)
-    np.testing.assert_allclose(to_numpy(found[1]), expected[1], atol=1e-5)
-    assert (to_numpy(found[0])[1, 4] == 0).all()  # position 10, six words, two places
+    np.testing.assert_allclose(to_numpy(actual[1]), expected[1], atol=1e-5)
+    assert (to_numpy(actual[0])[1, 4] == 0).all()  # position 10, six words, two places
 
 
 def test_the_place_is_learned_through_the_gaussian():
@@ -141,7 +141,7 @@ def test_the_place_is_learned_through_the_gaussian():
     value[0, 6] = 1
     inputs = keras.Input((1, 3)), keras.Input((9, 3))
     model = keras.Model(inputs, layer(*inputs)[0])
-    model.compile(keras.optimizers.Adam(0.1), loss=lambda y, found: -ops.sum(found))
+    model.compile(keras.optimizers.Adam(0.1), loss=lambda y, y_pred: -ops.sum(y_pred))
 
     def place():
         return float(to_numpy(layer.centers(ops.convert_to_tensor(query), None, None, 9))[0, 0])
@@ -175,7 +175,7 @@ def test_windows_by_the_names_of_the_paper(name, window):
     rng = np.random.default_rng(0)
     query, value = (rng.normal(size=(2, n, 4)).astype("float32") for n in (3, 7))
     ours, theirs = LuongAttention("dot", window, 1), LuongAttention("dot", name, 1)
-    assert theirs.get_config() == {**ours.get_config(), "name": theirs.name}
+    assert theirs.window == ours.window == window
     ours(query, value), theirs(query, value)
     theirs.set_weights(ours.get_weights())
     for a, b in zip(ours(query, value), theirs(query, value), strict=True):

@@ -133,7 +133,7 @@ def test_the_number_of_weights(kind, count):
 
 
 def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \['gru', 'gru_reset_after', 'lstm', 'rnn'\]"):
+    with pytest.raises(ValueError, match=r"cell must be one of \('gru', 'gru_reset_after', 'lstm', 'rnn'\)"):
         RecurrentCell(3, "peephole")
 
 

@@ -95,5 +95,5 @@ def test_dropout_stands_between_layers_in_training_alone():
 
 
 def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \['gru', .*Received: cell='gro'"):
+    with pytest.raises(ValueError, match=r"cell must be one of \('gru', .*Received: cell='gro'"):
         BidirectionalEncoder(3, cell="gro")

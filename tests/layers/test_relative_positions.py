@@ -45,7 +45,7 @@ def test_equals_loops_at_prime_sizes(layer_and_words):
 
 
 def test_words_know_which_side_and_how_far_up_to_the_largest_distance():
-    # Words that are all alike: what differs between weights is the distance alone.
+    # All words are equal, so weights differ by distance alone.
     layer = MultiHeadAttention(1, D_K, relative=K)
     x = np.ones((1, T, D), "float32")
     layer(x, x)
@@ -72,14 +72,14 @@ def test_a_query_over_a_cache_whose_keys_stand_in_any_order(layer_and_words):
     for t in range(T):
         place = ops.convert_to_tensor([t], dtype="int32")
         for rows in (1, 3):  # one query, or several at one place
-            found, where = layer.attend(
+            attended, where = layer.attend(
                 np.repeat(x[:, t : t + 1], rows, axis=1),
                 keys,
                 values,
                 positions=place,
                 key_positions=ops.convert_to_tensor(order),
             )
-            np.testing.assert_allclose(to_numpy(found)[:, rows - 1], context[:, t], atol=1e-5)
+            np.testing.assert_allclose(to_numpy(attended)[:, rows - 1], context[:, t], atol=1e-5)
             np.testing.assert_allclose(to_numpy(where)[:, :, 0], weights[:, :, t][..., order], atol=1e-5)
 
 

@@ -15,11 +15,11 @@ T, D = 7, 10
 
 def test_equals_a_multiplication_of_complex_numbers():
     x = np.random.default_rng(0).normal(size=(3, 2, T, D)).astype("float32")
-    found = to_numpy(rotate(ops.convert_to_tensor(x), ops.arange(T), max_wavelength=100))
+    rotated = to_numpy(rotate(ops.convert_to_tensor(x), ops.arange(T), max_wavelength=100))
     for b, h, t, i in np.ndindex(3, 2, T, D // 2):
         turned = complex(x[b, h, t, i], x[b, h, t, i + D // 2]) * cmath.exp(1j * t / 100 ** (2 * i / D))
-        assert found[b, h, t, i] == pytest.approx(turned.real, abs=1e-5)
-        assert found[b, h, t, i + D // 2] == pytest.approx(turned.imag, abs=1e-5)
+        assert rotated[b, h, t, i] == pytest.approx(turned.real, abs=1e-5)
+        assert rotated[b, h, t, i + D // 2] == pytest.approx(turned.imag, abs=1e-5)
 
 
 def test_the_product_of_two_depends_on_their_distance_alone():
@@ -36,8 +36,8 @@ def test_the_product_of_two_depends_on_their_distance_alone():
 
 def test_one_place_for_all_is_each_row_at_that_place():
     x = ops.convert_to_tensor(np.random.default_rng(0).normal(size=(2, 3, D)).astype("float32"))
-    found = rotate(x, ops.array([4]))
-    np.testing.assert_allclose(to_numpy(found), to_numpy(rotate(x, ops.array([4, 4, 4]))), atol=1e-6)
+    rotated = rotate(x, ops.array([4]))
+    np.testing.assert_allclose(to_numpy(rotated), to_numpy(rotate(x, ops.array([4, 4, 4]))), atol=1e-6)
 
 
 def layer_and_words(**options):

@@ -204,5 +204,5 @@ def test_inputs_that_do_not_fit_are_errors():
 @pytest.mark.parametrize("layer", [TransformerEncoderLayer, TransformerDecoderLayer])
 def test_heads_must_divide_the_width(layer):
     x = np.ones((1, 2, 5), "float32")
-    with pytest.raises(ValueError, match="multiple of num_heads. Received: width 5, num_heads=2"):
+    with pytest.raises(ValueError, match="multiple of num_heads. Received: width=5, num_heads=2"):
         layer(2, 3)(*([x] if layer is TransformerEncoderLayer else [x, x]))

@@ -304,7 +304,7 @@ def test_a_size_of_nothing_is_an_error_where_it_is_given(cls):
 @pytest.mark.parametrize("cls", [LuongNMT, RNNEncDec, RNNSearch])
 def test_a_tied_output_wants_a_readout_as_wide_as_the_embeddings(cls):
     sizes = {"embedding_dim": 6, "units": 8, "tie_output": True}
-    with pytest.raises(ValueError, match="Received: a readout of 5, embedding_dim=6"):
+    with pytest.raises(ValueError, match="Received: readout_dim=5, embedding_dim=6"):
         cls(V, readout_dim=5, **sizes)
     for given in (None, 6):
         assert cls(V, readout_dim=given, **sizes).output_kernel is None

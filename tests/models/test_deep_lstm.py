@@ -89,6 +89,6 @@ def test_the_configuration_paper_has_the_parameters_of_the_paper():
 
 def test_a_tied_output_wants_one_width():
     with pytest.raises(
-        ValueError, match="as wide as the embeddings. Received: a readout of 7, embedding_dim=5"
+        ValueError, match="as wide as the embeddings. Received: readout_dim=7, embedding_dim=5"
     ):
         DeepLSTM(V, embedding_dim=5, units=7, tie_output=True)

@@ -201,8 +201,8 @@ def test_saved_and_loaded(tmp_path):
         ({"hops": 0}, "hops must be a positive integer. Received: hops=0"),
         ({"width": 2.5}, "width must be a positive integer"),
         ({"memory_size": None}, "memory_size must be a positive integer"),
-        ({"tying": "none"}, 'tying must be "adjacent" or "layer_wise". Received: tying=\'none\''),
-        ({"encoding": "tree"}, 'encoding must be "position" or "bag"'),
+        ({"tying": "none"}, "tying must be one of .*Received: tying='none'"),
+        ({"encoding": "tree"}, "encoding must be one of"),
         ({"noise": 1.0}, r"noise must be in \[0, 1\). Received: noise=1.0"),
     ],
 )

@@ -39,9 +39,9 @@ def encoder_step(cell, x, h):
 def decoder_step(cell, C, y, h, c):
     """A.1.2: the reset gate around U h + C c."""
     W, U_, b, b_after = (to_numpy(w) for w in (cell.W, cell.U, cell.b, cell.b_after))
-    beside = h @ U_ + b_after + c @ C
-    z, r = sigma((y @ W + b + beside)[: 2 * U]).reshape(2, U)
-    candidate = np.tanh((y @ W + b)[2 * U :] + r * beside[2 * U :])
+    from_state = h @ U_ + b_after + c @ C
+    z, r = sigma((y @ W + b + from_state)[: 2 * U]).reshape(2, U)
+    candidate = np.tanh((y @ W + b)[2 * U :] + r * from_state[2 * U :])
     return z * h + (1 - z) * candidate
 
 

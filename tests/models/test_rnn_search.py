@@ -92,7 +92,7 @@ def test_tied_weights_are_one_variable(share, tie, tables):
 def test_two_vocabularies():
     model = RNNSearch(11, 23, embedding_dim=5, units=6)
     assert tuple(model((np.array([[10, 3]]), np.array([[1, 22, 5]]))).shape) == (1, 3, 23)
-    with pytest.raises(ValueError, match="one joint vocabulary. Received: 11 source and 23 target"):
+    with pytest.raises(ValueError, match="one joint vocabulary. Received: source_vocabulary_size=11, target"):
         RNNSearch(11, 23, share_embeddings=True)
 
 

@@ -1,6 +1,7 @@
 """The simplified search against its equations, word by word."""
 
 import numpy as np
+import pytest
 from keras import ops
 
 from keraszoo.models import SimplifiedRNNSearch
@@ -65,3 +66,10 @@ def test_there_is_nothing_but_the_matrices_of_the_equations():
     of_h, of_s = E * U + U * U + U, E * U + U * U + U * U + U
     of_a, of_y = U * A + U * A + A, (E + 2 * U) * V + V
     assert random_model().count_params() == 2 * V * E + of_h + of_s + of_a + of_y
+
+
+def test_its_output_cannot_be_tied():
+    model = random_model()
+    assert "tie_output" not in model.get_config()
+    with pytest.raises(ValueError, match="tie_output needs a readout as wide as the embeddings"):
+        SimplifiedRNNSearch(V, tie_output=True)

@@ -86,7 +86,10 @@ def test_a_feature_that_is_missing_is_named():
         ({"characters": "cnn"}, "character_vocabulary_size must be given where it is used"),
         ({"casing_dim": 3}, "casing_size must be given where it is used"),
         ({"word_dropout": 1.0}, r"word_dropout must be in \[0, 1\). Received: word_dropout=1.0"),
-        ({"attention_heads": 3}, "must be a multiple of attention_heads. Received: 8, attention_heads=3"),
+        (
+            {"attention_heads": 3},
+            "a multiple of attention_heads. Received: width=8, attention_heads=3",
+        ),
         ({"cls": AttentionTagger, "context": "sum"}, "context must be one of .* Received: context='sum'"),
     ],
 )
@@ -162,7 +165,7 @@ def test_the_attention_tagger_is_its_equations(context):
 
 
 def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
-    """How far scores get from the bias, for 5 and for 80 words, all of them alike to the attention."""
+    """How far scores get from the bias, for 5 and for 80 words that all have equal attention weights."""
     words = np.random.default_rng(5).integers(2, V, (8, 80))
     sizes = {}
     for context in ("weighted", "scaled"):

@@ -21,12 +21,12 @@ def test_points_bars_and_counts(tmp_path):
     figure.draw_without_rendering()
     (axes,) = figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1–10\n300", "11–20\n200", "21–30\n50"]
-    for container, found in zip(axes.containers, results.values(), strict=True):
+    for container, parts in zip(axes.containers, results.values(), strict=True):
         line, _, (bars,) = container
-        assert list(line.get_ydata()) == [bucket.bleu.score for bucket in found]
+        assert list(line.get_ydata()) == [bucket.bleu.score for bucket in parts]
         assert [round(x) for x in line.get_xdata()] == [0, 1, 2]
         assert [tuple(bar[:, 1]) for bar in bars.get_segments()] == [
-            (bucket.bleu.score - 2, bucket.bleu.score + 2) for bucket in found
+            (bucket.bleu.score - 2, bucket.bleu.score + 2) for bucket in parts
         ]
     first, second = (container[0].get_xdata() for container in axes.containers)
     assert all(a < b for a, b in zip(first, second, strict=True))

@@ -14,7 +14,7 @@ TEXT = '<b>Ada</b> & "Oslo"\nend'
 
 
 @pytest.fixture
-def found():
+def details():
     places = [(0, 3), (3, 6), (6, 10), (11, 12), (13, 14), (14, 18), (18, 19), (20, 23)]
     return TaggedText(
         text=TEXT,
@@ -32,21 +32,21 @@ def shown(fragment):
     return html.unescape(re.sub("<[^>]*>", "", re.sub("<small>.*?</small>", "", fragment)))
 
 
-def test_the_whole_text_is_there_and_escaped(found):
-    for fragment in (entities_html(found), attention_html(found)):
+def test_the_whole_text_is_there_and_escaped(details):
+    for fragment in (entities_html(details), attention_html(details)):
         assert shown(fragment) == TEXT
         assert "<b>" not in fragment and "&amp;" in fragment
 
 
-def test_labels_have_colours_of_their_own(found):
-    fragment = entities_html(found)
+def test_labels_have_colours_of_their_own(details):
+    fragment = entities_html(details)
     assert f'background: {COLOURS[0]}" title="0.700">Oslo<small>LOC' in fragment
     assert f'background: {COLOURS[1]}" title="0.910">Ada<small>PER' in fragment
-    assert f"background: {COLOURS[0]}" in entities_html(found, ["PER", "LOC"]).split("Ada")[0]
+    assert f"background: {COLOURS[0]}" in entities_html(details, ["PER", "LOC"]).split("Ada")[0]
 
 
-def test_the_greatest_weight_of_a_sentence_is_the_darkest(found):
-    depths = re.findall(r", ([0-9.]+)\)\" title=\"([0-9.]+)\"", attention_html(found))
+def test_the_greatest_weight_of_a_sentence_is_the_darkest(details):
+    depths = re.findall(r", ([0-9.]+)\)\" title=\"([0-9.]+)\"", attention_html(details))
     assert depths == [
         ("0.20", "0.1000"),
         ("1.00", "0.5000"),
@@ -59,8 +59,8 @@ def test_the_greatest_weight_of_a_sentence_is_the_darkest(found):
     ]
 
 
-def test_a_page(found, tmp_path):
-    page = html_page([found, found], attention=True, title="<x>")
+def test_a_page(details, tmp_path):
+    page = html_page([details, details], attention=True, title="<x>")
     assert page.count("<p>") == page.count('<p class="attention">') == 2 and "<title>&lt;x&gt;" in page
     save_html(page, tmp_path / "new" / "page.html")
     assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page

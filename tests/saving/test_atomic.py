@@ -66,7 +66,7 @@ for k in range(500):
 """
 
 
-def beside(place):
+def leftovers(place):
     return sorted(item.name for item in place.parent.iterdir() if item.name not in (place.name, "log"))
 
 
@@ -75,20 +75,20 @@ def beside(place):
 def test_a_writer_killed_at_any_instant_leaves_the_old_or_the_new_directory(tmp_path, atomically):
     command = [sys.executable, "-c", KILLER, tmp_path, str(atomically), repr(OLD), repr(NEW)]
     subprocess.run(command, check=True, timeout=120, cwd=Path(__file__).parents[2])
-    found, killed, empty = [], [], 0
+    contents, killed, empty = [], [], 0
     for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
         place, log = folder / "model", folder / "log"
         empty += not place.exists()
         directory = read_directory(place)
         content = directory.config["model"]
-        found.append(content)
+        contents.append(content)
         assert directory.names == sorted({"old": OLD, "new": NEW}[content])
         if log.exists():
             killed.append(log.read_text())
         write_directory(place, NEW)  # the next writer finds nothing in its way and clears up
-        assert read_directory(place).config == {"model": "new"} and beside(place) == []
-    assert killed[0] == "before mkdir" and found[-1] == "new" and len(found) == len(killed) + 1 > 30
-    assert found == sorted(found, reverse=True)  # old up to one instant, new from then on
+        assert read_directory(place).config == {"model": "new"} and leftovers(place) == []
+    assert killed[0] == "before mkdir" and contents[-1] == "new" and len(contents) == len(killed) + 1 > 30
+    assert contents == sorted(contents, reverse=True)  # old up to one instant, new from then on
     moves = {"before exchange", "after exchange"} if atomically else {"before rename", "after rename"}
     assert moves | {"half write_bytes", "after fsync", "before unlink"} <= set(killed)
     assert (empty > 0) == (not atomically)  # without an exchange there is an empty instant: reading closes it
@@ -127,7 +127,7 @@ def test_readers_and_two_writers_at_once_never_see_a_mix(tmp_path, monkeypatch, 
     assert errors == [] and seen and seen <= {"a", "b"}
     directory = read_directory(place)
     assert directory.read_bytes("words.txt") == directory.config["name"].encode() * 1000
-    assert beside(place) == []
+    assert leftovers(place) == []
 
 
 def test_a_second_writer_waits_for_the_first(tmp_path):
@@ -145,7 +145,7 @@ def test_a_second_writer_waits_for_the_first(tmp_path):
         (directory / "a").touch()
         order.append("first")
     thread.join()
-    assert order == ["first", "second"] and os.listdir(place) == ["b"] and beside(place) == []
+    assert order == ["first", "second"] and os.listdir(place) == ["b"] and leftovers(place) == []
 
 
 @pytest.mark.parametrize("atomically", [True, False])

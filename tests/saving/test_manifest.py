@@ -32,7 +32,7 @@ def forge(place, **changes):
 
 
 def listed(place, name):
-    """Adds a file to the manifest, whatever it is."""
+    """Adds any file to the manifest."""
     files = json.loads((place / "manifest.json").read_text())["files"]
     forge(place, files={**files, name: {"size": 3, "sha256": "0" * 64}})
 

@@ -10,6 +10,8 @@ from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
 from keraszoo.models import MemoryNetwork
 from keraszoo.saving import model_directory
+from keraszoo.saving.entries import argument_entries, checked
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.vocabulary import Vocabulary
 
 
@@ -42,20 +44,32 @@ ATTACKS = {
     "a class that is a dict": (lambda c: c["model"].update({"class": LAMBDA}), "there is no model"),
     "no model": (lambda c: c.pop("model"), "there is no model None"),
     "a model that is text": (lambda c: c.update(model="x" * 10**5), "there is no model"),
-    "no arguments": (lambda c: c["model"].update(config=[1]), "expected the arguments of MemoryNetwork"),
-    "a layer as an argument": (set_(encoding=LAMBDA), "encoding must be a number, a word or null"),
-    "a policy that is looked up": (set_(dtype=LAMBDA), "has no argument 'dtype'"),
-    "a name with a path": (set_(name="../../x"), "has no argument 'name'"),
-    "an unknown argument": (set_(colour="red"), "has no argument 'colour'"),
+    "no arguments": (
+        lambda c: c["model"].update(config=[1]),
+        "MemoryNetwork: the entries: expected a valid dictionary",
+    ),
+    "a layer as an argument": (
+        set_(encoding=LAMBDA),
+        "MemoryNetwork: encoding: expected a valid string, got {",
+    ),
+    "a policy that is looked up": (set_(dtype=LAMBDA), "MemoryNetwork: there is no 'dtype'"),
+    "a name with a path": (set_(name="../../x"), "MemoryNetwork: there is no 'name'"),
+    "an unknown argument": (set_(colour="red"), "MemoryNetwork: there is no 'colour'"),
     "a huge vocabulary": (set_(vocabulary_size=2_000_000_000), r"model.weights.h5 holds"),
     "a huge width": (set_(width=2_000_000_000), r"makes a model of .*, model.weights.h5 holds|not one of"),
     "a huge memory": (set_(memory_size=2_000_000_000), r"makes a model of .* holds|not one of"),
     "a million layers": (set_(hops=1_000_000), "hops is 1000000, but the weight file has"),
-    "a number of many digits": (set_(width=10**4000), "width is a number of many digits, which no model has"),
-    "a size below zero": (set_(vocabulary_size=-5), "not one of a model|holds"),
-    "a fraction": (set_(vocabulary_size=5.5), "not one of a model"),
+    "a number of many digits": (
+        set_(width=10**4000),
+        "width: expected less than or equal to 2147483648, got 1000000000",
+    ),
+    "a size below zero": (
+        set_(vocabulary_size=-5),
+        "vocabulary_size: expected greater than or equal to 0, got -5",
+    ),
+    "a fraction": (set_(vocabulary_size=5.5), "vocabulary_size: expected a valid integer, got 5.5"),
     "another size": (set_(width=5), r"makes a model of 9 weights, .*, model.weights.h5 holds 9 weights"),
-    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: Input should be a"),
+    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: expected a"),
 }
 
 
@@ -79,3 +93,50 @@ def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
     with keras.StatelessScope():
         pass
     assert read(saved, tmp_path, set_(noise=0.2)).model.noise == 0.2
+
+
+RATES = {"dropout", "attention_dropout", "hidden_dropout", "word_dropout", "noise"}
+WORDS = {
+    "window",
+    "cell",
+    "score",
+    "tie_embeddings",
+    "positions",
+    "characters",
+    "constrain",
+    "context",
+    "tying",
+    "encoding",
+}
+FLAGS = {
+    "scale_embeddings",
+    "share_embeddings",
+    "tie_output",
+    "reverse_source",
+    "input_feeding",
+    "pre_norm",
+    "use_bias",
+}
+FLAGS |= {"train_vectors", "crf", "bidirectional"}
+MODELS = [*model_classes("translation").values(), *model_classes("tagging").values(), MemoryNetwork]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_argument_of_every_model_has_one_type_and_range(kind):
+    parameters = kind.constructor_parameters()
+    parameters.pop("allowed", None)
+    entries = argument_entries(parameters)
+    sizes = {name: 7 for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    for values in ({}, *kind.configurations.values()):
+        checked(entries, {**sizes, **values}, "config.json")
+    for name in parameters:
+        wrong = [1 << 40, -1, 1.5, "3", True]  # a size
+        if name in RATES:
+            wrong = [1, 1.5, -0.1, float("nan"), "0.1", True]
+        elif name in WORDS:
+            wrong = [1, 0.5, True, ["x"]]
+        elif name in FLAGS:
+            wrong = [1, 1.0, "../../etc/passwd", None]
+        for value in wrong:
+            with pytest.raises(PresetError, match=f"^config.json: {name}: .*, got "):
+                checked(entries, {**sizes, name: value}, "config.json")

@@ -52,7 +52,7 @@ def test_no_end_before_the_minimum_length(position, barred):
     ],
 )
 def test_no_ngram_twice_by_eye(n, words, barred):
-    # what stands behind the position is not looked at, whatever it is
+    # what follows the position has no effect
     for rest in (END, 4, 2):
         assert forbidden([words + [rest] * (9 - len(words))], len(words), no_repeat_ngram=n) == [barred]
 

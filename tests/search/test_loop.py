@@ -4,7 +4,6 @@ Real models, since these have a cache that grows.
 """
 
 import dataclasses
-from functools import partial
 
 import keras
 import numpy as np
@@ -14,6 +13,7 @@ from keras import ops
 from keraszoo.models import LuongNMT, RNNSearch, Transformer
 from keraszoo.search import SearchOptions, cache_lengths, search
 from keraszoo.search.loop import run
+from keraszoo.translation import graph_loop
 
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 7, 12
@@ -152,7 +152,7 @@ def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, 
 
     @tf.function(autograph=False, jit_compile=jit, input_signature=None if jit else [any_size, any_size])
     def graph(source, prefix):
-        out = find(model, source, options, lengths, prefix=prefix, loop=partial(run, compact=not jit))
+        out = find(model, source, options, lengths, prefix=prefix, loop=run if jit else graph_loop.run)
         return {name: part for name, part in vars(out).items() if part is not None}
 
     out = graph(tf.constant(source), tf.constant(prefix))
@@ -167,7 +167,7 @@ def test_a_graph_takes_an_empty_batch(model):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, None), "int32")])
     def graph(source):
-        return find(model, source, options_of(2), (3, 12), loop=partial(run, compact=True)).tokens
+        return find(model, source, options_of(2), (3, 12), loop=graph_loop.run).tokens
 
     assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
 

@@ -8,19 +8,19 @@ from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
 
 BAD = [
-    ({"beam_width": 0}, "beam_width must be at least 1. Received: 0"),
+    ({"beam_width": 0}, "beam_width must be from 1 to 1000. Received: 0"),
     ({"beam_width": 2.0}, "beam_width must be a whole number. Received: 2.0"),
     ({"beam_width": True}, "beam_width must be a whole number"),
     ({"beam_width": "5"}, "beam_width must be a whole number.*Received: '5'"),
     ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5. Received: 0"),
     ({"num_hypotheses": 6}, "num_hypotheses must be from 1 to 5. Received: 6"),
-    ({"max_length": 0}, "max_length must be at least 1"),
+    ({"max_length": 0}, "max_length must be from 1 to 100000"),
     ({"min_length": -1}, "min_length must be from 0 to 99"),
     ({"min_length": 100}, "min_length must be from 0 to 99"),
-    ({"length_penalty": -0.1}, "length_penalty must be at least 0. Received: -0.1"),
-    ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
+    ({"length_penalty": -0.1}, "length_penalty must be from 0 to 5. Received: -0.1"),
+    ({"length_penalty": float("nan")}, "length_penalty must be from 0 to 5"),
     ({"length_penalty": "high"}, "length_penalty must be a number.*Received: 'high'"),
-    ({"coverage_penalty": -1}, "coverage_penalty must be at least 0"),
+    ({"coverage_penalty": -1}, "coverage_penalty must be from 0 to 1000"),
     ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
     ({"normalization": "none"}, 'normalization must be "length" or "gnmt". Received: \'none\''),
     ({"temperature": 0}, "temperature must be above 0. Received: 0"),
@@ -67,7 +67,7 @@ def test_replace_by_a_narrower_beam_asks_for_fewer():
     [
         ({"beam_size": 3}, "There is no search option 'beam_size', did you mean beam_width?"),
         ({"num_hypotheses": 9}, "num_hypotheses must be from 1 to 5"),
-        ({"beam_width": 0}, "beam_width must be at least 1. Received: 0"),
+        ({"beam_width": 0}, "beam_width must be from 1 to 1000. Received: 0"),
         ({"beam_width": "3"}, "beam_width must be a whole number"),
         ({"sampling": True, "beam_width": 3}, "Sampling keeps one hypothesis"),
         ({"max_length": 5, "min_length": 5}, "min_length must be from 0 to 4"),

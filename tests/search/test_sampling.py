@@ -126,7 +126,7 @@ def test_a_search_that_samples_keeps_its_contract(tables, listed, same, pick):
 
 
 def test_frequencies_of_whole_hypotheses(tables, listed):
-    # 3,000 sentences alike, two words at most: 17 hypotheses, each as often as its probability says
+    # 3,000 equal sentences, two words at most: 17 hypotheses, each as often as its probability says
     one = tables(sentences=1, length=2, sharpness=0.7)
     many = one.some([0] * 3000)
     options = sampling(max_length=2)

@@ -261,7 +261,7 @@ def test_no_host_is_built_in():
 
 
 def test_an_installed_package_lists_fetches_and_finds(tmp_path):
-    """A copy of the package with nothing beside it, as pip leaves it: no clone, no weights, an index."""
+    """A copy of the package alone, as pip installs it: no clone, no weights, an index."""
     package = Path(keraszoo.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(package, tmp_path / "site" / "keraszoo", ignore=ignored)

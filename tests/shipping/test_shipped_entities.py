@@ -78,7 +78,14 @@ def test_they_find_the_same_on_another_backend(name, backend):
     assert [[tuple(entity) for entity in entities] for entities in answers] == [it for _, it in GOLDEN[name]]
 
 
-def test_word_vectors_have_the_neighbours_that_they_had():
-    vectors = WordVectors.read("english_words")
-    assert (len(vectors), vectors.width) == (40_000, 200)
-    assert [word for word, _ in vectors.neighbours("river", 3)] == ["lake", "stream", "brook"]
+@pytest.mark.parametrize(
+    "name, word, nearest",
+    [
+        ("english_words", "river", ["valley", "lake", "River"]),
+        ("biomedical_words", "hypertension", ["renovascular", "arteriosclerosis", "congestive"]),
+    ],
+)
+def test_word_vectors_have_the_neighbours_that_they_had(name, word, nearest):
+    vectors = WordVectors.read(name)
+    assert (len(vectors), vectors.width) == (55_000, 200)
+    assert [other for other, _ in vectors.neighbours(word, 3)] == nearest

@@ -24,6 +24,7 @@ GOLDEN = {
 OTHERS = {
     "babi_memory_network",
     "biomedical_entities",
+    "biomedical_words",
     "english_entities",
     "english_words",
 }  # tested elsewhere

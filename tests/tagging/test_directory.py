@@ -50,11 +50,14 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
     ("section", "key", "value", "said"),
     [
         ("model", "class", "RNNSearch", "there is no model 'RNNSearch'"),
-        ("model", "config", {"units": "many"}, "not one of a model"),
+        ("model", "config", {"units": "many"}, "units: expected a valid integer|num_tags: Field required"),
         ("vocabulary", "scheme", "BIOU", "BIOU"),
         ("vocabulary", "labels", ["PER"], "allowed transitions must be"),
-        ("vocabulary", "colour", "red", "not a valid directory for tagging"),
-        ("vocabulary", None, None, "not a valid directory for tagging"),
+        ("vocabulary", "colour", "red", "vocabulary.colour: Extra inputs are not permitted, got 'red'"),
+        ("vocabulary", "word_length", 1.5, "vocabulary.word_length: expected a valid integer"),
+        ("vocabulary", "labels", "PER", "vocabulary.labels: expected a valid list, got 'PER'"),
+        ("vocabulary", None, None, "vocabulary: expected a valid dictionary"),
+        ("model", "constrained", 1, "model.constrained: expected a valid boolean, got 1"),
     ],
 )
 def test_a_config_of_something_else(tagger_directory, tmp_path, section, key, value, said):

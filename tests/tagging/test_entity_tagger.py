@@ -1,5 +1,7 @@
 """Text in, entities out."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -7,8 +9,8 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
 from keraszoo.models import RecurrentTagger
-from keraszoo.tagging.entity_tagger import sentence_tokens
 from keraszoo.text.tag_schemes import repair
+from keraszoo.text.tokens import sentence_tokens
 
 TEXT = (
     "Ada\u00a0Lovelace flew from Paris to New York. In Buenos Aires, 👩‍🚀 Kurt Gödel met Hedy Lamarr!"
@@ -23,8 +25,8 @@ def test_it_learnt_to_find_names(trained_tagger, other_sentences, tagged_sentenc
 
 
 def test_entities_have_their_places(trained_tagger):
-    found = trained_tagger.tag(TEXT)
-    assert [(entity.text, entity.label) for entity in found] == [
+    entities = trained_tagger.tag(TEXT)
+    assert [(entity.text, entity.label) for entity in entities] == [
         ("Ada\u00a0Lovelace", "PER"),
         ("Paris", "LOC"),
         ("New York", "LOC"),
@@ -32,24 +34,52 @@ def test_entities_have_their_places(trained_tagger):
         ("Kurt Gödel", "PER"),
         ("Hedy Lamarr", "PER"),
     ]
-    for entity in found:
+    for entity in entities:
         assert TEXT[entity.start : entity.end] == entity.text
         assert 0.5 < entity.probability <= 1 and 0 <= entity.attention <= 1
-    assert set(found[0].as_dict()) == {"text", "label", "start", "end", "probability", "attention"}
+    assert set(entities[0].as_dict()) == {"text", "label", "start", "end", "probability", "attention"}
 
 
 def test_details_fit_each_other(trained_tagger):
-    (found,) = trained_tagger.tag_details([TEXT])
-    assert found.entities == trained_tagger.tag(TEXT) and found.text == TEXT
-    assert len(found.tokens) == len(found.tags) == len(found.probabilities) == len(found.attention_weights)
-    assert [TEXT[token.start : token.end] for token in found.tokens] == [token.text for token in found.tokens]
-    assert "".join(token.text for token in found.tokens) == "".join(TEXT.split())
-    assert len(found.sentences) == 3 and repair(found.tags, "IOB2")[1] == 0
-    for first, last in found.sentences:
-        np.testing.assert_allclose(found.attention_weights[first:last].sum(), 1, atol=1e-5)
-    best = max(found.entities, key=lambda entity: entity.probability)
-    inside = [i for i, token in enumerate(found.tokens) if best.start <= token.start < best.end]
-    assert best.probability == pytest.approx(min(found.probabilities[inside]))
+    (result,) = trained_tagger.tag_details([TEXT])
+    assert result.entities == trained_tagger.tag(TEXT) and result.text == TEXT
+    assert (
+        len(result.tokens) == len(result.tags) == len(result.probabilities) == len(result.attention_weights)
+    )
+    assert [TEXT[token.start : token.end] for token in result.tokens] == [
+        token.text for token in result.tokens
+    ]
+    assert "".join(token.text for token in result.tokens) == "".join(TEXT.split())
+    assert len(result.sentences) == 3 and repair(result.tags, "IOB2")[1] == 0
+    for first, last in result.sentences:
+        np.testing.assert_allclose(result.attention_weights[first:last].sum(), 1, atol=1e-5)
+    best = max(result.entities, key=lambda entity: entity.probability)
+    inside = [i for i, token in enumerate(result.tokens) if best.start <= token.start < best.end]
+    assert best.probability == pytest.approx(min(result.probabilities[inside]))
+
+
+def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
+    text = "In Paris, Kurt Gödel met Hedy Lamarr."
+    entities = trained_tagger.tag(text)
+    bound = sorted(entity.probability for entity in entities)[1]
+    assert trained_tagger.tag(text, threshold=bound) == [e for e in entities if e.probability >= bound]
+    assert trained_tagger.tag([text], threshold=1.1) == [[]]
+
+
+def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
+    tagger = new_tagger(constrain="none", crf=True)
+    sentences = [["Ada", "flew", "from"], ["Paris"], []]
+    per_sentence, names = tagger.tag_probabilities(sentences), tagger.vocabulary.tags
+    for tokens, probabilities in zip(sentences, per_sentence, strict=True):
+        assert probabilities.shape == (len(tokens), len(names))
+        if not tokens:
+            continue
+        tags = np.array(list(itertools.product(range(len(names)), repeat=len(tokens))))
+        scores, _ = tagger.model.read(tagger.model.check_features(tagger.vocabulary.encode([tokens])))
+        scores = np.repeat(np.asarray(scores), len(tags), axis=0)
+        chances = np.exp(tagger.model.chain.log_likelihood(scores, tags, np.ones(tags.shape, "bool")))
+        wanted = [[chances[tags[:, t] == k].sum() for k in range(len(names))] for t in range(len(tokens))]
+        np.testing.assert_allclose(probabilities, wanted, atol=1e-5)
 
 
 def test_batches_change_nothing(trained_tagger):
@@ -67,28 +97,28 @@ def test_sentences_that_come_alone_are_compiled_in_time_and_change_nothing(train
     sentences = [words[i : i + length] for length in (1, 7, 14) for i in range(2)] * 3
     wanted = tagger.tag_tokens_details(sentences)
     for sentence, want in zip(sentences, wanted, strict=True):
-        (found,) = tagger.tag_tokens_details([sentence])
-        assert (found.tokens, found.tags) == (want.tokens, want.tags)
-        np.testing.assert_allclose(found.probabilities, want.probabilities, atol=1e-5)
-        np.testing.assert_allclose(found.attention_weights, want.attention_weights, atol=1e-5)
+        (alone,) = tagger.tag_tokens_details([sentence])
+        assert (alone.tokens, alone.tags) == (want.tokens, want.tags)
+        np.testing.assert_allclose(alone.probabilities, want.probabilities, atol=1e-5)
+        np.testing.assert_allclose(alone.attention_weights, want.attention_weights, atol=1e-5)
     if keras.backend.backend() == "tensorflow":
         assert len(tagger.compiled_tagger._programs_of_one) == 1  # for all lengths up to 16
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n\t", "\u200b"])
 def test_a_text_without_words(trained_tagger, text):
-    (found,) = trained_tagger.tag_details([text])
-    assert (found.entities, found.tokens, found.tags, found.sentences) == ([], [], [], [])
-    assert found.attention_weights.shape == found.probabilities.shape == (0,)
+    (result,) = trained_tagger.tag_details([text])
+    assert (result.entities, result.tokens, result.tags, result.sentences) == ([], [], [], [])
+    assert result.attention_weights.shape == result.probabilities.shape == (0,)
 
 
 def test_strange_texts_lose_nothing(trained_tagger):
     texts = ["😀😀 👩‍👩‍👧‍👦", "Paris " * 5000, "x" * 20_000, "a\u0301 e\u0301", "\x00\x01", "\ud800 Paris"]
-    for text, found in zip(texts, trained_tagger.tag_details(texts), strict=True):
-        for token in found.tokens:
+    for text, result in zip(texts, trained_tagger.tag_details(texts), strict=True):
+        for token in result.tokens:
             assert text[token.start : token.end] == token.text
-        assert len(found.tags) == len(found.tokens)
-    assert len(found.tokens) == 2
+        assert len(result.tags) == len(result.tokens)
+    assert len(result.tokens) == 2
     assert len(trained_tagger.tag_tokens([["Paris"] * 5000])[0]) == 5000
 
 
@@ -98,7 +128,7 @@ def test_words_that_were_cut_before(trained_tagger):
     assert [len(some) for some in tags] == [5, 0, 2, 1]
     assert tags[0][1:3] == ["B-LOC", "I-LOC"] and tags[2] == ["B-PER", "I-PER"]
     details = trained_tagger.tag_tokens_details(sentences)
-    assert [found.tags for found in details] == tags and details[1].attention_weights.shape == (0,)
+    assert [result.tags for result in details] == tags and details[1].attention_weights.shape == (0,)
     assert trained_tagger.tag_tokens([]) == trained_tagger.tag([]) == []
 
 
@@ -107,6 +137,19 @@ def test_the_scheme_that_is_learnt_is_not_the_one_that_is_given(trained_tagger):
     assert {tag[0] for tags in trained_tagger.tag_tokens([["In", "New", "York"]]) for tag in tags} <= set(
         "OBI"
     )
+
+
+def test_a_sentence_of_any_length_is_tagged_in_pieces_within_the_budget(trained_tagger, monkeypatch):
+    text, batches, compiled = "In Paris " * 600 + "Paris " * 200, [], trained_tagger.compiled_tagger
+
+    def noted(features):
+        batches.append(features["words"].size)
+        return compiled(features)
+
+    monkeypatch.setattr(trained_tagger, "compiled_tagger", noted)
+    details = trained_tagger.tag_details([text], batch_tokens=1024)[0]
+    assert details.sentences == [(0, 512), (512, 1024), (1024, 1400)]
+    assert len(details.tags) == len(text.split()) and max(batches) <= 1024
 
 
 def test_sentences_of_tokens():

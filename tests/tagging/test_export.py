@@ -9,11 +9,10 @@ import pytest
 import tensorflow as tf
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.entity_tagger import sentence_tokens
 from keraszoo.tagging.export import compare
 from keraszoo.tagging.graph_ops import GraphTags, entities, graph_form, iob2, tokenize
 from keraszoo.text.tag_schemes import convert, spans, tag_names
-from keraszoo.text.tokens import TOKEN_RULES
+from keraszoo.text.tokens import TOKEN_RULES, sentence_tokens
 from keraszoo.text.word_vectors import BACKOFFS
 
 STRANGE = [
@@ -23,7 +22,8 @@ STRANGE = [
     "Ada\u00a0Lovelace didn't fly to Buenos Aires... (New York?)",
     "a\u0301bc\u200bParis\ufeff\u2028x",
     "''t 'tis O'Neil's n't ’",
-    "Paris " * 300,
+    "Paris " * 1030,
+    "a. " * 70,
     "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
 ]
 
@@ -41,9 +41,9 @@ def decoded(values):
 
 def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, other_sentences):
     texts = [" ".join(sentence.tokens) for sentence in other_sentences] + STRANGE
-    found = {name: values.to_list() for name, values in loaded.tag(tf.constant(texts)).items()}
+    columns = {name: values.to_list() for name, values in loaded.tag(tf.constant(texts)).items()}
     for i, wanted in enumerate(trained_tagger.tag_details(texts)):
-        row = {name: decoded(values[i]) for name, values in found.items()}
+        row = {name: decoded(values[i]) for name, values in columns.items()}
         assert row["tokens"] == [token.text for token in wanted.tokens]
         assert row["start"] == [token.start for token in wanted.tokens]
         assert row["end"] == [token.end for token in wanted.tokens]
@@ -58,11 +58,11 @@ def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, othe
 
 def test_entities_are_the_same(loaded, trained_tagger):
     texts = [STRANGE[3], "", STRANGE[7]]
-    found = {k: v.numpy() for k, v in loaded.signatures["serving_default"](text=tf.constant(texts)).items()}
+    columns = {k: v.numpy() for k, v in loaded.signatures["serving_default"](text=tf.constant(texts)).items()}
     wanted = trained_tagger.tag(texts)
-    assert found["count"].tolist() == [len(some) for some in wanted]
+    assert columns["count"].tolist() == [len(some) for some in wanted]
     for i, entity in enumerate(entity for some in wanted for entity in some):
-        ours = {name: decoded([found[name][i]])[0] for name in dataclasses.asdict(entity)}
+        ours = {name: decoded([columns[name][i]])[0] for name in dataclasses.asdict(entity)}
         assert ours == pytest.approx(dataclasses.asdict(entity), abs=1e-5)
 
 
@@ -74,22 +74,22 @@ def test_no_text(loaded):
 
 def test_bytes_that_are_not_utf8(loaded, trained_tagger):
     raw = b"Paris \xff\xfe New York"
-    found = loaded.entities(tf.constant([raw]))
+    answer = loaded.entities(tf.constant([raw]))
     text = raw.decode("utf-8", "replace")
-    assert decoded(found["text"].to_list()[0]) == [entity.text for entity in trained_tagger.tag(text)]
-    assert found["start"].to_list()[0] == [entity.start for entity in trained_tagger.tag(text)]
+    assert decoded(answer["text"].to_list()[0]) == [entity.text for entity in trained_tagger.tag(text)]
+    assert answer["start"].to_list()[0] == [entity.start for entity in trained_tagger.tag(text)]
 
 
 def test_ids_alone(exported_tagger, trained_tagger):
     tag = tf.saved_model.load(str(exported_tagger / "ids")).signatures["tag"]
     tokens = [["In", "New", "York"], ["Ada"]]
     features = trained_tagger.vocabulary.encode(tokens)
-    found = tag(**{name: tf.constant(features[name]) for name in trained_tagger.model.features})
+    answer = tag(**{name: tf.constant(features[name]) for name in trained_tagger.model.features})
     names = json.loads((exported_tagger / "keraszoo.json").read_text())["tags"]
     assert tuple(names) == trained_tagger.vocabulary.tags
-    assert found["probabilities"].shape == (2, 3, len(names))
-    given = [trained_tagger.vocabulary.decode_tags(found["tags"].numpy(), [3, 1])]
-    assert given == [[("O", "B-LOC", "E-LOC"), tuple(names[i] for i in found["tags"].numpy()[1, :1])]]
+    assert answer["probabilities"].shape == (2, 3, len(names))
+    given = [trained_tagger.vocabulary.decode_tags(answer["tags"].numpy(), [3, 1])]
+    assert given == [[("O", "B-LOC", "E-LOC"), tuple(names[i] for i in answer["tags"].numpy()[1, :1])]]
 
 
 @pytest.mark.parametrize("scheme", ["IOB2", "BIOES", "BILOU", "IOB1"])
@@ -102,7 +102,7 @@ def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
     wanted = [tag for tags in sentences for tag in convert(tags, scheme, "IOB2")]
     assert decoded(iob2(labels, begins).numpy()) == wanted
     numbers = tf.range(len(flat))
-    found = entities(labels, begins, {"start": (numbers, "first"), "last": (numbers, "last")})
+    columns = entities(labels, begins, {"start": (numbers, "first"), "last": (numbers, "last")})
     places = iter(range(len(flat)))
     shifted = [[next(places) for _ in tags] for tags in sentences]
     spelt = [
@@ -110,7 +110,7 @@ def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
         for tags, place in zip(sentences, shifted, strict=True)
         for span in spans(tags, scheme)
     ]
-    ours = [decoded(found[name].numpy().tolist()) for name in ("label", "start", "last")]
+    ours = [decoded(columns[name].numpy().tolist()) for name in ("label", "start", "last")]
     assert list(zip(*ours, strict=True)) == spelt
 
 
@@ -119,20 +119,21 @@ def test_any_text_is_cut_alike(rules):
     draw = random.Random(4)
     letters = list("aB1 .,'’-@#&/:\n\t()!?_\u00a0\u00e9\u0301\u200d😀👩🏽🇫日ß€\u2026«»")
     texts = ["".join(draw.choices(letters, k=draw.randint(0, 40))) for _ in range(300)]
+    texts += ["a " * 512, "a b. " + "c " * 1100 + ". d"]
     texts += ["Dr. No's e-mail: a.b@c.org, http://x.y/z? U.S. 1,000.5 isn't N'T. (What?) \u201cSo.\u201d Yes"]
-    found = [part.to_list() for part in tokenize(tf.constant(texts), rules)]
+    parts = [part.to_list() for part in tokenize(tf.constant(texts), rules)]
     for i, text in enumerate(texts):
         wanted = sentence_tokens(text, rules)
-        assert [decoded(sentence) for sentence in found[0][i]] == [[t.text for t in s] for s in wanted], text
-        assert found[1][i] == [[t.start for t in s] for s in wanted], text
-        assert found[2][i] == [[t.end for t in s] for s in wanted], text
+        assert [decoded(sentence) for sentence in parts[0][i]] == [[t.text for t in s] for s in wanted], text
+        assert parts[1][i] == [[t.start for t in s] for s in wanted], text
+        assert parts[2][i] == [[t.end for t in s] for s in wanted], text
 
 
 @pytest.mark.parametrize("name", BACKOFFS)
 def test_forms_of_words_are_the_same(name):
     words = ["B12", "éÉ", "ΣΑΣ", "straße", "ǅ", "iPhone4S", "١٢", "日本", "", "x", "ﬁ", "ΐ"]
-    found = graph_form(tf.constant(words), name).numpy()
-    assert decoded(found) == [BACKOFFS[name](word) for word in words]
+    forms = graph_form(tf.constant(words), name).numpy()
+    assert decoded(forms) == [BACKOFFS[name](word) for word in words]
 
 
 def test_verification_runs_the_saved_model(exported_tagger, trained_tagger):

@@ -27,8 +27,8 @@ def test_one_object_a_line_whatever_the_chunk(trained_tagger):
     alone = list(map(json.loads, flat(tag_lines(trained_tagger, lines, json_line, chunk=1))))
     for line, other in zip(together, alone, strict=True):
         assert (line.keys(), line["text"]) == (other.keys(), other["text"])
-        for found, wanted in zip(line["entities"], other["entities"], strict=True):
-            assert found == pytest.approx(wanted, abs=1e-6)  # another batch, another last digit
+        for entity, wanted in zip(line["entities"], other["entities"], strict=True):
+            assert entity == pytest.approx(wanted, abs=1e-6)  # another batch, another last digit
     assert first["text"] == TEXT and blank == {"text": "", "entities": []}
     assert [TEXT[e["start"] : e["end"]] for e in first["entities"]] == ["Paris", "Kurt Gödel", "Hedy Lamarr"]
     assert last["entities"][0]["label"] == "LOC"
@@ -40,9 +40,9 @@ def test_keys_of_json_lines_are_kept(trained_tagger):
     assert list(json.loads(answer)) == ["id", "entities", "text"]
     assert json.loads(answer)["entities"][0]["text"] == "New York"
     (answer,) = flat(tag_lines(trained_tagger, lines, json_line_with_attention, as_json=True))
-    found = json.loads(answer)
-    assert found["id"] == 7 and sum(found["attention_weights"]) == pytest.approx(1, abs=1e-4)
-    assert found["tags"] == ["B-LOC", "I-LOC"] and found["sentences"] == [[0, 2]]
+    record = json.loads(answer)
+    assert record["id"] == 7 and sum(record["attention_weights"]) == pytest.approx(1, abs=1e-4)
+    assert record["tags"] == ["B-LOC", "I-LOC"] and record["sentences"] == [[0, 2]]
 
 
 def test_text_to_be_read_and_columns(trained_tagger):
@@ -59,9 +59,9 @@ def test_files_of_columns_keep_their_lines(trained_tagger, tmp_path):
     lines = tag_columns(trained_tagger, file)
     tagged = ["In IN x O", "New  NNP y B-LOC", "York NNP\u00a0 z I-LOC", "", "", "Paris NNP w B-LOC"]
     assert lines == ["-DOCSTART- O", "", *tagged]
-    found = [json.loads(line) for line in tag_columns(trained_tagger, file, json_line)]
-    assert [record["text"] for record in found] == ["In New York", "Paris"]
-    assert [(e["start"], e["end"]) for e in found[0]["entities"]] == [(3, 11)]
+    records = [json.loads(line) for line in tag_columns(trained_tagger, file, json_line)]
+    assert [record["text"] for record in records] == ["In New York", "Paris"]
+    assert [(e["start"], e["end"]) for e in records[0]["entities"]] == [(3, 11)]
 
 
 @pytest.mark.parametrize("line", ["no JSON", "[1]", '{"text": 3}', "{}", ""])

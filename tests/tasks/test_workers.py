@@ -1,4 +1,4 @@
-"""Two workers of one training, of which one is killed or told to stop: both end in order, and go on."""
+"""Two workers of one training: if one is killed or told to stop, both stop cleanly and can resume."""
 
 import json
 import os
@@ -84,11 +84,11 @@ def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
     killed = time.monotonic()
     status, said = end(survivor)
     assert status == 2 and time.monotonic() - killed < 120
-    assert "keraszoo: worker 0 waits until all of worker:127.0.0.1:" in said
+    assert "keraszoo: worker 0 waits for all of worker:127.0.0.1:" in said
     assert "Traceback" not in said
     last = said.strip().splitlines()[-1]
     assert last.startswith("keraszoo: error: another worker is gone (")
-    assert last.endswith("); start all of them again, and the run goes on")
+    assert last.endswith("); start all of them again to resume the run")
 
     _, told = workers = start("broken")
     wait_for(tmp_path / "broken.checkpoints" / "step-00000030", told)

@@ -1,13 +1,11 @@
 """bAbI files: what is read, and what is said of files that are wrong."""
 
 import gzip
-import os
-from pathlib import Path
 
 import pytest
 
 from keraszoo.errors import DataError
-from keraszoo.text.babi import Question, find_tasks, read_questions, split_words
+from keraszoo.text.babi import Question, read_questions, split_words
 
 TWO_STORIES = """\
 1 Mary moved to the bathroom.
@@ -73,36 +71,3 @@ def test_a_file_without_questions(tmp_path, text):
 def test_words():
     assert split_words("  What's John's top-hat (no. 2)? ") == ["what's", "john's", "top-hat", "no", "2"]
     assert split_words("?!") == []
-
-
-def test_finding_tasks(tmp_path):
-    for name in ("qa10_so-so_test.txt", "qa10_so-so_train.txt.gz", "qa2_two-facts_train.txt"):
-        write(tmp_path, TWO_STORIES, name)
-    with pytest.raises(DataError, match="task 2 has no test file"):
-        find_tasks(tmp_path)
-    write(tmp_path, TWO_STORIES, "qa2_two-facts_test.txt")
-    write(tmp_path, "", "README.txt")
-    found = find_tasks(tmp_path)
-    assert list(found) == [2, 10]
-    assert found[10] == ("so so", tmp_path / "qa10_so-so_train.txt.gz", tmp_path / "qa10_so-so_test.txt")
-
-
-def test_no_tasks(tmp_path):
-    with pytest.raises(DataError, match="expected files such as qa1_single-supporting-fact_train.txt"):
-        find_tasks(tmp_path)
-    with pytest.raises(DataError, match="no such directory"):
-        find_tasks(tmp_path / "nowhere")
-
-
-@pytest.mark.slow
-def test_the_real_files():
-    data = os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")
-    if not (Path(data) / "babi_en").is_dir():
-        pytest.skip("the bAbI tasks are not here")
-    tasks = find_tasks(Path(data) / "babi_en")
-    assert list(tasks) == list(range(1, 21)) and tasks[1][0] == "single supporting fact"
-    for _, *files in tasks.values():
-        for file in files:
-            questions = read_questions(file)
-            assert len(questions) == 1000
-            assert all(q.supporting and max(q.supporting) < len(q.story) for q in questions)

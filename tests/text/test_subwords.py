@@ -91,6 +91,14 @@ def test_special_ids_decode_to_nothing_and_unknown_to_its_sign(subwords):
     assert subwords.decode([row]) == [" ⁇ "]
 
 
+def test_pieces_become_ids_again(subwords):
+    ids = [*subwords.encode(["lower newest"])[0], subwords.end_id]
+    assert subwords.ids(subwords.pieces(ids)) == ids and subwords.ids([]) == []
+    for wrong in ("low lower", 3):
+        with pytest.raises(DataError, match=f"{wrong!r} is not a piece of the vocabulary"):
+            subwords.ids([wrong])
+
+
 def test_bytes_are_the_whole_state(subwords, tmp_path):
     subwords.save(tmp_path / "vocabulary.model")
     assert [path.name for path in tmp_path.iterdir()] == ["vocabulary.model"]

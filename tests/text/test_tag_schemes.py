@@ -32,18 +32,16 @@ def all_span_sets(length):
     """Every way to put labelled spans that do not overlap over `length` tokens."""
     if length <= 0:
         return [[]] if length == 0 else []
-    found = list(all_span_sets(length - 1))
+    sets = list(all_span_sets(length - 1))
     for size in range(1, length + 1):
         for before in all_span_sets(length - size):
-            found += [[*before, Span(label, length - size, length)] for label in LABELS]
-    return found
+            sets += [[*before, Span(label, length - size, length)] for label in LABELS]
+    return sets
 
 
-def touching(found):
+def touching(some):
     """Whether two spans of one label stand side by side."""
-    return any(
-        one.end == other.start and one.label == other.label for one, other in itertools.pairwise(found)
-    )
+    return any(one.end == other.start and one.label == other.label for one, other in itertools.pairwise(some))
 
 
 @pytest.mark.parametrize("scheme", ALL)
@@ -66,8 +64,8 @@ def test_spans_are_those_of_seqeval(scheme):
     get_entities = pytest.importorskip("seqeval.metrics.sequence_labeling").get_entities
     letters = str.maketrans("LU", "ES")  # get_entities does not know BILOU's
     for sequence in all_sequences(scheme):
-        found = get_entities([tag.translate(letters) for tag in sequence])
-        assert spans(sequence, scheme) == [Span(label, start, end + 1) for label, start, end in found]
+        theirs = get_entities([tag.translate(letters) for tag in sequence])
+        assert spans(sequence, scheme) == [Span(label, start, end + 1) for label, start, end in theirs]
 
 
 @pytest.mark.parametrize(("scheme", "name"), [("IOB2", "IOB2"), ("BIOES", "IOBES"), ("BILOU", "BILOU")])
@@ -84,18 +82,18 @@ def test_mended_tags_are_what_strict_seqeval_reads(scheme, name):
 def test_spans_there_and_back_in_every_scheme(length):
     sets = all_span_sets(length)
     assert len(sets) == {0: 1, 1: 3, 5: 571}[length]
-    for found in sets:
+    for wanted in sets:
         for source, target in itertools.product(ALL, repeat=2):
-            if touching(found) and "IO" in (source, target):
+            if touching(wanted) and "IO" in (source, target):
                 continue
-            tags = tags_of(found, length, source)
+            tags = tags_of(wanted, length, source)
             assert repair(tags, source) == (tags, 0)
-            assert spans(tags, source) == found
-            assert convert(tags, source, target) == tags_of(found[::-1], length, target)
+            assert spans(tags, source) == wanted
+            assert convert(tags, source, target) == tags_of(wanted[::-1], length, target)
 
 
 def test_the_table_of_the_file():
-    found = [Span("L", 0, 2), Span("P", 3, 5), Span("L", 5, 6), Span("L", 6, 7)]
+    wanted = [Span("L", 0, 2), Span("P", 3, 5), Span("L", 5, 6), Span("L", 6, 7)]
     table = {
         "IO": "I-L I-L O I-P I-P I-L I-L",
         "IOB1": "I-L I-L O I-P I-P I-L B-L",
@@ -104,7 +102,7 @@ def test_the_table_of_the_file():
         "BILOU": "B-L L-L O B-P L-P U-L U-L",
     }
     for scheme, line in table.items():
-        assert tags_of(found, 7, scheme) == tuple(line.split())
+        assert tags_of(wanted, 7, scheme) == tuple(line.split())
         assert detect_scheme([line.split()]) == scheme
 
 
@@ -145,8 +143,8 @@ def test_detection(lines, scheme):
 def test_mixed_schemes_lose_no_span():
     mixed = [["I-a", "I-a"], ["B-a", "I-a"], ["I-b", "B-b"], ["B-b", "O"]]  # IOB1 and IOB2 by turns
     scheme = detect_scheme(mixed)
-    found = [spans(repair(tags, scheme)[0], scheme) for tags in mixed]
-    assert [len(spans_) for spans_ in found] == [1, 1, 2, 1]
+    repaired = [spans(repair(tags, scheme)[0], scheme) for tags in mixed]
+    assert [len(spans_) for spans_ in repaired] == [1, 1, 2, 1]
     with pytest.raises(DataError, match="one scheme, got letters of BIOES and of BILOU: 1 E, 0 S, 1 L, 0 U"):
         detect_scheme([["B-a", "E-a"], ["B-a", "L-a"]])
 

@@ -45,21 +45,18 @@ def test_arrays_equal_a_loop(vocabulary):
     tokens = ["The", "york", "2020", "!", "", "👩\u200d🚀", "unknown", "e\u0301", "BRCA2"]
     sentences = [draw.choices(tokens, k=draw.randint(0, 7)) for _ in range(11)]
     sentences.append(["York"] * 7)
-    found = vocabulary.encode(sentences)
-    assert {array.dtype for array in found.values()} == {np.dtype("int32")}
-    assert found["words"].shape == found["casing"].shape == (12, 7) and found["characters"].shape == (
-        12,
-        7,
-        4,
-    )
+    features = vocabulary.encode(sentences)
+    assert {array.dtype for array in features.values()} == {np.dtype("int32")}
+    assert features["words"].shape == features["casing"].shape == (12, 7)
+    assert features["characters"].shape == (12, 7, 4)
     for i, j in np.ndindex(12, 7):
         token = sentences[i][j] if j < len(sentences[i]) else None
         if token is None:
-            assert not any(array[i, j].any() for array in found.values())
+            assert not any(array[i, j].any() for array in features.values())
             continue
-        assert found["words"][i, j] == vocabulary.word_id(token) > 0
-        assert found["casing"][i, j] == casing_id(token) > 0
-        spelt = [vocabulary.characters[c - 2] if c > 1 else "?" for c in found["characters"][i, j] if c]
+        assert features["words"][i, j] == vocabulary.word_id(token) > 0
+        assert features["casing"][i, j] == casing_id(token) > 0
+        spelt = [vocabulary.characters[c - 2] if c > 1 else "?" for c in features["characters"][i, j] if c]
         assert "".join(spelt) == "".join(c if c in vocabulary.characters else "?" for c in token[:4])
 
 
@@ -87,8 +84,8 @@ def test_tags_there_and_back(scheme):
     vocabulary = TaggingVocabulary.from_sentences(SENTENCES, [], scheme=scheme)
     ids = vocabulary.encode_tags([sentence.tags for sentence in SENTENCES], length=6)
     assert ids.shape == (3, 6) and ids.dtype == "int32" and vocabulary.tags[0] == "O"
-    found = vocabulary.decode_tags(ids, [len(sentence.tags) for sentence in SENTENCES])
-    assert found == [convert(sentence.tags, "IOB2", scheme) for sentence in SENTENCES]
+    tags = vocabulary.decode_tags(ids, [len(sentence.tags) for sentence in SENTENCES])
+    assert tags == [convert(sentence.tags, "IOB2", scheme) for sentence in SENTENCES]
     for ours, theirs in zip(
         vocabulary.transitions(), allowed_transitions(vocabulary.tags, scheme), strict=True
     ):

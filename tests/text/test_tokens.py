@@ -290,7 +290,7 @@ def test_a_graph_knows_the_same_characters():
     ):
         ours = set(module.compile_expression(expression).findall(text))
         theirs = tf.strings.regex_full_match(tf.constant(some), expression).numpy()
-        odd = [c for c, found in zip(some, theirs, strict=True) if found != (c in ours)]
+        odd = [c for c, matched in zip(some, theirs, strict=True) if matched != (c in ours)]
         assert odd == [], expression
 
 

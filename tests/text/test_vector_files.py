@@ -93,35 +93,28 @@ def test_unwanted_rows_cost_no_memory(write):
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "message", "left"),
+    ("data", "line", "message"),
     [
-        (b"3 2\na 1 2\nb 1\nc 5 6\n", 3, "expected 2 numbers, got 1", "ac"),
-        (b"3 2\na 1 2\nb 1 2 3\nc 5 6\n", 3, "expected 2 numbers, got 3", "ac"),
-        (b"a 1 2\nb nan 2\nc 5 6\n", 2, "number 1 is nan", "ac"),
-        (b"a 1 2\nb 1 -1e39\nc 5 6\n", 2, "number 2 is -inf", "ac"),
-        (b"a 1 2\nb 1 2,5\nc 5 6\n", 2, "expected a number, got '2,5'", "ac"),
-        (b"a 1 2\nb 1_0 2\nc 5 6\n", 2, "expected a number, got '1_0'", "ac"),
-        (b"a 1 2\n 1 2\nc 5 6\n", 2, "a row without a word", "ac"),
-        (b"a 1 2\n\xe4 1 2\nc 5 6\n", 2, "not UTF-8: byte 0xe4 in the word", "ac"),
-        (b"a 1 2\nb 1 2\nc 5", 3, "the last line is cut off: expected 2 numbers, got 1", "ab"),
-        (b"4 2\na 1 2\nc 5 6\n", None, "the header says 4 rows, the file has 2", "ac"),
-        (b"1 2\na 1 2\nc 5 6\n", None, "the header says 1 rows, the file has 2", "ac"),
-        (b"0 2\n", None, None, ""),
+        (b"3 2\na 1 2\nb 1\nc 5 6\n", 3, "expected 2 numbers, got 1"),
+        (b"3 2\na 1 2\nb 1 2 3\nc 5 6\n", 3, "expected 2 numbers, got 3"),
+        (b"a 1 2\nb nan 2\nc 5 6\n", 2, "number 1 is nan"),
+        (b"a 1 2\nb 1 -1e39\nc 5 6\n", 2, "number 2 is -inf"),
+        (b"a 1 2\nb 1 2,5\nc 5 6\n", 2, "expected a number, got '2,5'"),
+        (b"a 1 2\nb 1_0 2\nc 5 6\n", 2, "expected a number, got '1_0'"),
+        (b"a 1 2\n 1 2\nc 5 6\n", 2, "a row without a word"),
+        (b"a 1 2\n\xe4 1 2\nc 5 6\n", 2, "not UTF-8: byte 0xe4 in the word"),
+        (b"a 1 2\nb 1 2\nc 5", 3, "the last line is cut off: expected 2 numbers, got 1"),
+        (b"4 2\na 1 2\nc 5 6\n", None, "the header says 4 rows, the file has 2"),
+        (b"1 2\na 1 2\nc 5 6\n", None, "the header says 1 rows, the file has 2"),
+        (b"0 2\n", None, None),
     ],
 )
-def test_damaged_text(write, data, line, message, left):
+def test_damaged_text(write, data, line, message):
     path = write(data)
     if message is None:
         assert read_vectors(path)[1].shape == (0, 2)
         return
     assert error_of(path) == f"{path}{f':{line}' if line else ''}: {message}"
-    with pytest.warns(UserWarning) as caught:
-        words, _ = read_vectors(path, damaged="skip")
-    assert "".join(words) == left
-    said = str(caught[-1].message)
-    assert f"{message}; " in said and said.endswith(
-        f"{1 if line else 0} of {len(left) + bool(line)} rows left out"
-    )
 
 
 def test_a_last_number_that_may_be_cut_is_told(write):
@@ -141,27 +134,24 @@ def binary(*rows, header):
 
 
 @pytest.mark.parametrize(
-    ("data", "message", "left"),
+    ("data", "message"),
     [
-        (binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"3 2\n")[:-1], "row 2: the last row is cut off", "a"),
-        (binary((b"a", [1, 2]), (b"b", [3, np.inf]), header=b"2 2\n"), "row 2: number 2 is inf", "a"),
-        (binary((b"\xff", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: not UTF-8: byte 0xff", "b"),
-        (binary((b"", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: a row without a word", "b"),
-        (binary((b"a", [1, 2]), header=b"999999999999 2\n"), "the header says 999,999,999,999 rows", "a"),
+        (binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"3 2\n")[:-1], "row 2: the last row is cut off"),
+        (binary((b"a", [1, 2]), (b"b", [3, np.inf]), header=b"2 2\n"), "row 2: number 2 is inf"),
+        (binary((b"\xff", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: not UTF-8: byte 0xff"),
+        (binary((b"", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: a row without a word"),
+        (binary((b"a", [1, 2]), header=b"999999999999 2\n"), "the header says 999,999,999,999 rows"),
         (
             binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"1 2\n"),
             "the header says 1 rows, the file has 2",
-            "ab",
         ),
-        (b"2 2\n" + b"\0x" * 70_000, "row 1: a row without a word", ""),
-        (binary((b"a", [1, 2]), header=b"1 30000\n"), "row 1: the last row is cut off", ""),
+        (b"2 2\n" + b"\0x" * 70_000, "row 1: a row without a word"),
+        (binary((b"a", [1, 2]), header=b"1 30000\n"), "row 1: the last row is cut off"),
     ],
 )
-def test_damaged_binary(write, data, message, left):
+def test_damaged_binary(write, data, message):
     path = write(data)
     assert error_of(path, "binary").startswith(f"{path}: {message}")
-    with pytest.warns(UserWarning, match="rows left out"):
-        assert "".join(read_vectors(path, "binary", damaged="skip")[0]) == left
 
 
 @pytest.mark.parametrize(
@@ -184,7 +174,6 @@ def test_damaged_binary(write, data, message, left):
 def test_other_files(write, data, message):
     path = write(data)
     assert error_of(path).startswith(str(path)) and message in error_of(path)
-    assert message in error_of(path, damaged="skip")
 
 
 def test_missing_file_header_and_wrong_options(write, tmp_path):
@@ -194,8 +183,6 @@ def test_missing_file_header_and_wrong_options(write, tmp_path):
         assert "expected a header '<rows> <width>', got 'a 1 2'" in error_of(write(b"a 1 2\n"), format)
     with pytest.raises(KerasZooError, match="got 'w2v'"):
         read_vectors(write(b"a 1 2\n"), "w2v")
-    with pytest.raises(KerasZooError, match="got 'ignore'"):
-        read_vectors(write(b"a 1 2\n"), damaged="ignore")
     with pytest.raises(KerasZooError, match="got 'auto'"):
         write_vectors(tmp_path / "x", ["a"], [[1.0]], "auto")
     with pytest.raises(DataError, match="'a b': a blank ends a word"):
@@ -211,29 +198,24 @@ valid = st.sampled_from(
 
 
 @settings(max_examples=60)
-@given(st.lists(st.one_of(valid, st.binary(max_size=8)), max_size=8).map(b"".join), st.booleans())
-def test_any_bytes_give_rows_or_our_error(tmp_path_factory, data, strict):
+@given(st.lists(st.one_of(valid, st.binary(max_size=8)), max_size=8).map(b"".join))
+def test_any_bytes_give_rows_or_our_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "vectors"
     path.write_bytes(data)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            words, matrix = read_vectors(path, damaged="error" if strict else "skip")
+            words, matrix = read_vectors(path)
         except DataError:
             return
     assert len(words) == len(set(words)) == len(matrix) and np.isfinite(matrix).all()
-    assert not strict or all(
-        "left out because" in str(w.message) or "no line end" in str(w.message) for w in caught
-    )
+    assert all("left out because" in str(w.message) or "no line end" in str(w.message) for w in caught)
 
 
 @pytest.mark.skipif(not GLOVE.is_dir(), reason="no shared data")
 def test_the_real_files_of_glove(tmp_path):
     cut = GLOVE / "glove.6B.100d.top2717.txt.gz"
     assert error_of(cut) == f"{cut}:2718: the last line is cut off: expected 100 numbers, got 1"
-    with pytest.warns(UserWarning, match="1 of 2,718 rows left out"):
-        words, matrix = read_vectors(cut, damaged="skip")
-    assert matrix.shape == (2717, 100) and words[:3] == ["the", ",", "."]
     whole = GLOVE / "glove.6B.50d.top9163.txt.gz"
     words, matrix = read_vectors(whole)
     with_header = tmp_path / "header.gz"

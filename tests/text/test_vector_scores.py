@@ -30,20 +30,20 @@ def test_scores_of_both_kinds(tmp_path):
         right += d == scores.argmax()
         asked.append(f"w{a} w{b} w{c} w{d}\n")
     (tmp_path / "analogies.txt").write_text("".join([": one\n", *asked, "w1 w2 w3 nowhere\n"]))
-    found = score_vectors(WordVectors(words, matrix), tmp_path / "pairs.tsv", tmp_path / "analogies.txt")
+    figures = score_vectors(WordVectors(words, matrix), tmp_path / "pairs.tsv", tmp_path / "analogies.txt")
     cosines = [float(unit[i] @ unit[j]) for i, j, _ in judged]
-    assert found["pairs"] == pytest.approx(spearmanr(cosines, [value for *_, value in judged]).statistic)
-    assert found["pairs_known"] == pytest.approx(100 * 11 / 12)
-    assert 0 < right < 7 and found["analogies"] == pytest.approx(100 * right / 7)
-    assert found["analogies_known"] == pytest.approx(100 * 7 / 8)
+    assert figures["pairs"] == pytest.approx(spearmanr(cosines, [value for *_, value in judged]).statistic)
+    assert figures["pairs_known"] == pytest.approx(100 * 11 / 12)
+    assert 0 < right < 7 and figures["analogies"] == pytest.approx(100 * right / 7)
+    assert figures["analogies_known"] == pytest.approx(100 * 7 / 8)
 
 
 def test_nothing_is_known(tmp_path):
     (tmp_path / "pairs.tsv").write_text("cat\tdog\t5\n")
     (tmp_path / "analogies.txt").write_text(": one\na b c d\n")
     vectors = WordVectors(["nowhere"], np.ones((1, 3), "float32"))
-    found = score_vectors(vectors, tmp_path / "pairs.tsv", tmp_path / "analogies.txt")
-    assert found == {"pairs": None, "pairs_known": 0.0, "analogies": None, "analogies_known": 0.0}
+    scores = score_vectors(vectors, tmp_path / "pairs.tsv", tmp_path / "analogies.txt")
+    assert scores == {"pairs": None, "pairs_known": 0.0, "analogies": None, "analogies_known": 0.0}
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -34,8 +34,8 @@ def test_restricting_changes_no_lookup(vectors):
         small = vectors.restrict(asked, backoff)
         rows, before = small.lookup(asked, backoff), vectors.lookup(asked, backoff)
         assert (rows < 0).tolist() == (before < 0).tolist()
-        found = before >= 0
-        np.testing.assert_array_equal(small.matrix[rows[found]], vectors.matrix[before[found]])
+        kept = before >= 0
+        np.testing.assert_array_equal(small.matrix[rows[kept]], vectors.matrix[before[kept]])
         assert len(small) == len(set(before[before >= 0].tolist()))
 
 

@@ -219,7 +219,7 @@ def test_many_threads_ask_at_once(corpus):
 def test_a_pair_too_long_is_named():
     corpus = corpus_of([3, 40, 5], [3, 4, 5])
     assert len(TokenBatches(corpus, 41)) > 0
-    with pytest.raises(DataError, match=r"pair 1 has 41 source and 5 target tokens .* budget of 40 tokens"):
+    with pytest.raises(DataError, match=r"item 1 takes 41 positions; a budget of 40 tokens"):
         TokenBatches(corpus, 40)
     with pytest.raises(DataError, match=r"at least 2 row\(s\) allows 40"):
         TokenBatches(corpus, 81, replicas=2)

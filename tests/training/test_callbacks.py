@@ -1,4 +1,4 @@
-"""What stands beside the steps: figures of held-out pairs, the best weights, the mean of the last."""
+"""Training callbacks: figures of held-out pairs, the best weights, the mean of the last."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is read is what was saved, whatever happened to the writer or to the files."""
+"""Checkpoints: what is read is what was saved, even if the writer was killed or files were damaged."""
 
 import errno
 import os
@@ -51,10 +51,10 @@ def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
     folder = tmp_path / "a" / "run.checkpoints"
     fill(folder, 2, 9, 10, files={"source.model": b"\0\1"})
     assert names(folder) == ["step-00000009", "step-00000010"]
-    found = newest(folder)
-    assert found.step == 10 and found.files == {"source.model": b"\0\1"} and found.identity == IDENTITY
+    saved = newest(folder)
+    assert saved.step == 10 and saved.files == {"source.model": b"\0\1"} and saved.identity == IDENTITY
     for name, state in parts(10).items():
-        same(found.parts[name], state)
+        same(saved.parts[name], state)
 
 
 def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
@@ -132,7 +132,7 @@ def test_one_process_at_a_time(tmp_path):
 def test_one_process_at_a_time_also_before_anything_is_saved(tmp_path):
     for forget in (False, True):
         with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-            if forget:  # and begin anew
+            if forget:  # and start over
                 checkpoints.save(1, parts(1))
                 checkpoints.forget()
                 assert not (tmp_path / "run").exists()
@@ -231,13 +231,13 @@ def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
     command = [sys.executable, "-c", KILLER, tmp_path]
     where = Path(__file__).parent.parent.parent
     done = subprocess.run(command, check=True, timeout=300, cwd=where, capture_output=True, text=True)
-    killed, found = {tuple(line.split()) for line in done.stdout.splitlines()}, []
+    killed, steps = {tuple(line.split()) for line in done.stdout.splitlines()}, []
     for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
         with Checkpoints(folder, {}, keep=1).open() as checkpoints:
-            found.append(checkpoints.newest.step)
-            assert checkpoints.newest.parts["model"]["variables"][0].tolist() == [found[-1]] * 5
+            steps.append(checkpoints.newest.step)
+            assert checkpoints.newest.parts["model"]["variables"][0].tolist() == [steps[-1]] * 5
             checkpoints.save(4, {"run": {"over": True}})
         assert os.listdir(folder) == ["step-00000004"]  # nothing of the killed writer is left
-    assert found == sorted(found) and set(found) == {1, 2, 3} and len(found) > 12
+    assert steps == sorted(steps) and set(steps) == {1, 2, 3} and len(steps) > 12
     assert {when for when, _ in killed} == {"before", "after"}
     assert {"savez", "write_bytes", "fsync", "rename", "unlink", "rmdir"} <= {name for _, name in killed}

@@ -111,7 +111,7 @@ def test_two_devices_make_the_model_of_one(runs):
 
 
 # On two devices: a gradient that overflows on one of them, the masks of a layer of dropout, and then a run
-# without a break beside one that is stopped and goes on.
+# without a break, compared with one that is stopped and resumed.
 APART = """
 import os, signal, sys
 import keras

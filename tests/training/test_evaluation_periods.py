@@ -1,4 +1,4 @@
-"""Periods: the batches of the corpus' epochs, one after the other, whatever the period."""
+"""Periods: the batches of the corpus' epochs, one after the other, for any length of a period."""
 
 import keras
 import numpy as np

@@ -28,8 +28,8 @@ def batches():
     return TokenBatches(corpus, 32, seed=1, shapes=None)
 
 
-def compile_model(model):
-    optimizer = Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
+def compile_model(model, optimizer=None):
+    optimizer = optimizer or Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
     model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=True, jit_compile=False)
 
 
@@ -41,11 +41,11 @@ def new_model(dtype):
     return model
 
 
-def run(batches, dtype, steps=6, scale=None, checkpoints=None, callbacks=(), **options):
+def run(batches, dtype, steps=6, scale=None, checkpoints=None, callbacks=(), optimizer=None, **options):
     model = new_model(dtype)
 
     def compiled(model):
-        compile_model(model)
+        compile_model(model, optimizer)
         if scale is not None:
             model.optimizer.initial_scale = scale
 
@@ -55,16 +55,17 @@ def run(batches, dtype, steps=6, scale=None, checkpoints=None, callbacks=(), **o
 
 
 def test_it_learns_what_float32_learns(batches):
-    half, history = run(batches, "mixed_float16")
-    full, wanted = run(batches, "float32")
+    """With SGD: Adam divides by a gradient's size, so it makes a step of what is rounded in a small one."""
+    half, history = run(batches, "mixed_float16", optimizer=keras.optimizers.SGD(0.3, global_clipnorm=1.0))
+    full, wanted = run(batches, "float32", optimizer=keras.optimizers.SGD(0.3, global_clipnorm=1.0))
     assert float(half.optimizer.dynamic_scale) == 2**15
     assert int(innermost(half.optimizer).iterations) == 6
-    assert history.history["loss"] == pytest.approx(wanted.history["loss"], rel=5e-3)
-    for weight, other in zip(half.trainable_weights, full.trainable_weights, strict=True):
+    assert history.history["loss"] == pytest.approx(wanted.history["loss"], rel=1e-3)
+    weights = zip(*(model.trainable_weights for model in (half, full, new_model("float32"))), strict=True)
+    for weight, other, before in weights:
         if not weight.path.endswith("/b_k"):  # whose gradient is zero but for rounding
-            # Adam moves a single number by up to 0.01 a step however small its gradient is.
-            difference = np.abs(weight.numpy() - other.numpy())
-            assert difference.mean() < 2e-3 and difference.max() < 0.03
+            moved = np.abs(other.numpy() - before.numpy()).max()
+            assert np.abs(weight.numpy() - other.numpy()).max() < 0.02 * moved, weight.path
 
 
 def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
@@ -84,7 +85,7 @@ def test_no_scale_that_is_small_enough(batches):
 
 
 class Spoil(keras.callbacks.Callback):
-    """Weights so large that the activations overflow, whatever the loss is multiplied by."""
+    """Weights so large that the activations overflow at every scale of the loss."""
 
     def on_train_batch_begin(self, batch, logs=None):
         if batch == 1:

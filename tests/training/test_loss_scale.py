@@ -31,9 +31,9 @@ def test_a_batch_of_which_a_part_overflows_is_left_out_whole(bad):
     for i, part in enumerate(parts):
         given.append(BAD if i in bad else part * scale)
         scale = scale / 2 if i in bad else scale
-    found = moved(optimizer, given)
+    step = moved(optimizer, given)
     whole = [sum(parts[i : i + 2]) / 2 for i in range(0, 8, 2) if i not in bad and i + 1 not in bad]
-    np.testing.assert_allclose(found, moved(Adam(0.1), whole), rtol=1e-6)
+    np.testing.assert_allclose(step, moved(Adam(0.1), whole), rtol=1e-6)
     assert float(optimizer.dynamic_scale) == scale
     assert int(optimizer.iterations) == 8
     assert int(optimizer.inner_optimizer.left_out) == 4 - len(whole)
@@ -61,10 +61,10 @@ def test_the_schedule_counts_updates():
 
 def test_it_takes_the_place_of_keras_own():
     adam = Adam(0.1)
-    found = LossScale.instead_of(keras.optimizers.LossScaleOptimizer(adam, 8.0, 5))
-    assert type(found) is LossScale and found.inner_optimizer is adam and adam.scaled
-    assert (found.initial_scale, found.dynamic_growth_steps) == (8.0, 5)
-    others = found, adam, keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+    scaled = LossScale.instead_of(keras.optimizers.LossScaleOptimizer(adam, 8.0, 5))
+    assert type(scaled) is LossScale and scaled.inner_optimizer is adam and adam.scaled
+    assert (scaled.initial_scale, scaled.dynamic_growth_steps) == (8.0, 5)
+    others = scaled, adam, keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
     assert all(LossScale.instead_of(other) is other for other in others)
-    again = LossScale.from_config(found.get_config())
+    again = LossScale.from_config(scaled.get_config())
     assert again.inner_optimizer.scaled and again.initial_scale == 8.0

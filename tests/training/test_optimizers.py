@@ -9,7 +9,7 @@ import pytest
 from keraszoo.errors import KerasZooError
 from keraszoo.tasks.recipe_base import OptimizerSection
 from keraszoo.training.adam import Adam
-from keraszoo.training.optimizers import InverseSquareRoot, TransformerSchedule, make_optimizer
+from keraszoo.training.optimizers import InverseSquareRoot, make_optimizer, transformer_schedule
 
 STEPS = [1, 2, 3, 99, 100, 101, 3999, 4000, 4001, 100_000, 300_000]
 
@@ -18,7 +18,7 @@ STEPS = [1, 2, 3, 99, 100, 101, 3999, 4000, 4001, 100_000, 300_000]
     ("d_model", "warmup", "factor"), [(512, 4000, 1.0), (1024, 4000, 1.0), (7, 100, 2.5)]
 )
 def test_transformer_schedule_is_equation_3(d_model, warmup, factor):
-    schedule = TransformerSchedule(d_model, warmup, factor)
+    schedule = transformer_schedule(d_model, warmup, factor)
     for step in STEPS:
         paper = factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
         # Keras numbers the update `step` of the paper `step - 1`.
@@ -26,7 +26,7 @@ def test_transformer_schedule_is_equation_3(d_model, warmup, factor):
 
 
 def test_the_base_model_peaks_at_seven_ten_thousandths_at_step_4000():
-    rates = [float(TransformerSchedule(512)(step - 1)) for step in (1, 3999, 4000, 4001, 100_000)]
+    rates = [float(transformer_schedule(512)(step - 1)) for step in (1, 3999, 4000, 4001, 100_000)]
     assert max(rates) == rates[2]
     np.testing.assert_allclose(rates, [1.747e-7, 6.986e-4, 6.988e-4, 6.987e-4, 1.398e-4], rtol=1e-3)
 
@@ -43,7 +43,7 @@ def test_one_step_of_warm_up_has_no_division_by_zero():
     np.testing.assert_allclose(rates, [1, 2**-0.5, 3**-0.5, 0.5], rtol=1e-6)
 
 
-@pytest.mark.parametrize("schedule", [TransformerSchedule(8, 10, 0.5), InverseSquareRoot(0.1, 10)])
+@pytest.mark.parametrize("schedule", [transformer_schedule(8, 10, 0.5), InverseSquareRoot(0.1, 10)])
 def test_a_schedule_survives_json(schedule):
     config = json.loads(json.dumps(keras.optimizers.schedules.serialize(schedule)))
     again = keras.optimizers.schedules.deserialize(config)
@@ -52,7 +52,7 @@ def test_a_schedule_survives_json(schedule):
 
 
 def test_an_optimizer_makes_its_first_update_with_the_rate_of_step_one():
-    schedule = TransformerSchedule(d_model=4, warmup_steps=2)
+    schedule = transformer_schedule(d_model=4, warmup_steps=2)
     weight = keras.Variable([1.0])
     optimizer = keras.optimizers.SGD(schedule)
     optimizer.build([weight])
@@ -66,9 +66,9 @@ def test_an_optimizer_makes_its_first_update_with_the_rate_of_step_one():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: TransformerSchedule(0),
-        lambda: TransformerSchedule(8, warmup_steps=0),
-        lambda: TransformerSchedule(8, factor=0),
+        lambda: transformer_schedule(0),
+        lambda: transformer_schedule(8, warmup_steps=0),
+        lambda: transformer_schedule(8, factor=0),
         lambda: InverseSquareRoot(0, 10),
         lambda: InverseSquareRoot(float("nan"), 10),
         lambda: InverseSquareRoot(1.0, 0),

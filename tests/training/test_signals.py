@@ -19,13 +19,13 @@ def test_the_first_is_noted_and_the_second_ends_what_runs():
 
 
 def test_in_another_thread_nothing_is_touched():
-    before, found = signal.getsignal(signal.SIGTERM), []
+    before, seen = signal.getsignal(signal.SIGTERM), []
 
     def block():
         with Signals() as signals:
-            found.append((signal.getsignal(signal.SIGTERM), signals.received))
+            seen.append((signal.getsignal(signal.SIGTERM), signals.received))
 
     thread = threading.Thread(target=block)
     thread.start()
     thread.join()
-    assert found == [(before, None)]
+    assert seen == [(before, None)]

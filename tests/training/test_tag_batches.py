@@ -97,7 +97,7 @@ def test_only_what_the_model_reads(vocabulary):
 
 def test_what_is_wrong_is_said(vocabulary):
     rows = TaggedRows(sentences_of([3, 7]), vocabulary, FEATURES)
-    with pytest.raises(DataError, match="sentence 1 has 7 tokens; a budget of 6 tokens for at least 1 row"):
+    with pytest.raises(DataError, match="item 1 takes 7 positions; a budget of 6 tokens for at least 1 row"):
         TagBatches(rows, 6)
     with pytest.raises(KerasZooError, match="replicas must be at least 1, got 0"):
         TagBatches(rows, 8, replicas=0)

@@ -1,15 +1,17 @@
 """The compiled search equals the eager one: for one sentence, for a batch, and for no sentences."""
 
+from collections import Counter
+
 import keras
 import numpy as np
 import pytest
 
-from keraszoo.errors import KerasZooError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import Hypotheses, SearchOptions
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.translation import compiled_search
-from keraszoo.translation.compiled_search import COLUMNS, ROWS, CompiledSearch, at_least
+from keraszoo.translation.compiled_search import CompiledSearch
+from keraszoo.translation.graph_loop import COLUMNS, ROWS, at_least
 
 V, PAD, END = 12, 0, 3
 SPECIAL = SpecialIds(pad_id=PAD, start_id=2, end_id=END)
@@ -70,25 +72,36 @@ def test_a_batch_equals_single_sentences(search, source, eager):
         same(hypotheses, wanted, i)
 
 
-def test_single_sentences_are_compiled_after_a_while_with_the_same_result(search, source, eager, monkeypatch):
-    monkeypatch.setattr(search, "_alone", 0)
-    monkeypatch.setattr(compiled_search, "ALONE_AT_FIRST", 1)
+def operations(graph):
+    """The names of the operations of a graph, and how many functions XLA would compile."""
+    functions = graph.get_concrete_function().graph.as_graph_def().library.function
+    jitted = [f for f in functions if "_XlaMustCompile" in f.attr and f.attr["_XlaMustCompile"].b]
+    return [node.op for function in functions for node in function.node_def], len(jitted)
+
+
+@needs_tensorflow
+def test_the_first_answers_come_without_xla_from_one_graph_of_a_step(search, source, eager, monkeypatch):
+    monkeypatch.setattr(search, "_compiled", {})
+    monkeypatch.setattr(search, "_calls", Counter())
+    monkeypatch.setattr(compiled_search, "PLAIN_AT_FIRST", 1)
     for i in (0, 1):
         same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0)
-    if keras.backend.backend() == "tensorflow":
-        assert "single" in {way for *_, way in search._compiled}
+    plain, compiled = search._compiled.values()
+    names, jitted = operations(plain)
+    assert jitted == 0 and names.count("TopKV2") == 4  # the four of one step of beam search
+    assert operations(compiled)[1] == 1
 
 
 @needs_tensorflow
 def test_greedy_search_with_compiled_steps_equals_the_plain_graph(search, source):
-    compiled, plain = (search.graph(GREEDY, jit_compile=way)(source) for way in ("all", "never"))
+    compiled, plain = (search.graph(GREEDY, jit_compile=way)(source) for way in (True, False))
     for ours, theirs in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
 @pytest.mark.slow
 @needs_tensorflow
-@pytest.mark.parametrize("jit_compile", ["never", "all"])
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_every_way_to_compile_equals_single_sentences(search, source, eager, jit_compile):
     options = OPTIONS.replace(max_length=18)  # more than one stage of the cache
     run = search.graph(options, attention=True, jit_compile=jit_compile)
@@ -108,19 +121,13 @@ def test_every_way_to_compile_equals_single_sentences(search, source, eager, jit
 def test_stages_of_a_search_without_a_cache(source, beam_width):
     search = search_of(RNNSearch(V, embedding_dim=7, units=6))
     options = SearchOptions(beam_width=beam_width, max_length=18)
-    compiled, plain = (search.graph(options, jit_compile=way)(source) for way in ("all", "never"))
+    compiled, plain = (search.graph(options, jit_compile=way)(source) for way in (True, False))
     for ours, theirs in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
 @needs_tensorflow
-def test_an_unknown_way_is_refused(search):
-    with pytest.raises(KerasZooError, match="single, all or never, got True"):
-        search.graph(OPTIONS, jit_compile=True)
-
-
-@needs_tensorflow
-@pytest.mark.parametrize("count,rows", [(1, 1), (5, 8), (64, 64), (250, 256), (257, 257)])
+@pytest.mark.parametrize("count,rows", [(1, 1), (3, 4), (16, 16), (17, 17)])
 def test_a_batch_is_filled_up_to_a_few_sizes(count, rows):
     assert int(at_least(ROWS, count)) == rows
 
@@ -153,3 +160,12 @@ def test_longer_than_every_compiled_length(search):
     greedy = SearchOptions(beam_width=1, max_length=4)
     both, alone = search(long, greedy), search(long[:1], greedy)
     assert both.tokens[0, 0].tolist() == both.tokens[1, 0].tolist() == alone.tokens[0, 0].tolist()
+
+
+@needs_tensorflow
+def test_the_oldest_of_many_searches_goes(source, eagerly, monkeypatch):
+    monkeypatch.setattr(compiled_search, "KEPT", 2)
+    search = search_of(RNNSearch(V, embedding_dim=4, units=4))
+    found = [search(source[:1], GREEDY.replace(max_length=n)).tokens.shape[-1] for n in (1, 2, 3, 1)]
+    assert found == [1, 2, 3, 1]
+    assert [options.max_length for options, *_ in search._compiled] == [3, 1]

@@ -77,7 +77,7 @@ def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tm
     again = Translator.from_preset(tmp_path / "model")
     for ours, theirs in zip(again.model.weights, translator.model.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    translator.export(tmp_path / "saved", jit_compile="never")
+    translator.export(tmp_path / "saved", jit_compile=False)
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     assert ("attention" in loaded.signatures) == translator.model.attends
     texts = loaded.signatures["translate"](text=tf.constant(SENTENCES))["translation"]

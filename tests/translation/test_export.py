@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import descriptor_pb2, message_factory
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
@@ -77,12 +78,14 @@ def test_the_same_without_keras_and_keraszoo(exported_translator, sources, detai
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     texts, log_probs = json.loads(ran.stdout)
-    assert texts[0] == [found.text for found in details]
-    np.testing.assert_allclose(log_probs[0], [found.log_prob for found in details], atol=1e-4)
+    assert texts[0] == [detail.text for detail in details]
+    np.testing.assert_allclose(log_probs[0], [detail.log_prob for detail in details], atol=1e-4)
     assert texts[1] == log_probs[1] == []
     assert texts[2] == trained.translate(strange) and texts[2][:2] == ["", ""] and log_probs[2][:2] == [0, 0]
-    assert texts[3:] == [[found.text] for found in details[:3]] + [[""]]
-    np.testing.assert_allclose(np.ravel(log_probs[3:6]), [found.log_prob for found in details[:3]], atol=1e-4)
+    assert texts[3:] == [[detail.text] for detail in details[:3]] + [[""]]
+    np.testing.assert_allclose(
+        np.ravel(log_probs[3:6]), [detail.log_prob for detail in details[:3]], atol=1e-4
+    )
 
 
 def test_signatures(loaded, exported_translator):
@@ -99,27 +102,27 @@ def test_signatures(loaded, exported_translator):
 
 
 def test_n_best(loaded, trained, sources):
-    found = loaded.signatures["n_best"](text=text(*sources[:4], ""))
+    answer = loaded.signatures["n_best"](text=text(*sources[:4], ""))
     wanted = trained.n_best(sources[:4], num_hypotheses=3)
-    assert found["translations"].shape == found["log_prob"].shape == found["score"].shape == (5, 3)
-    assert decoded(found["translations"][:4]) == [h.text for hypotheses in wanted for h in hypotheses]
+    assert answer["translations"].shape == answer["log_prob"].shape == answer["score"].shape == (5, 3)
+    assert decoded(answer["translations"][:4]) == [h.text for hypotheses in wanted for h in hypotheses]
     scores = [[hypothesis.score for hypothesis in hypotheses] for hypotheses in wanted]
-    np.testing.assert_allclose(found["score"][:4], scores, atol=1e-4)
-    assert decoded(found["translations"][4]) == ["", "", ""]
+    np.testing.assert_allclose(answer["score"][:4], scores, atol=1e-4)
+    assert decoded(answer["translations"][4]) == ["", "", ""]
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_attention(loaded, sources, details, count):
-    found = loaded.signatures["attention"](text=text(*sources[:count]))
-    weights = found["attention_weights"].numpy()
+    answer = loaded.signatures["attention"](text=text(*sources[:count]))
+    weights = answer["attention_weights"].numpy()
     for i, wanted in enumerate(details[:count]):
         rows, columns = wanted.attention_weights.shape
-        assert decoded(found["tokens"][i, :rows]) == wanted.tokens
-        assert decoded(found["source_tokens"][i, :columns]) == wanted.source_tokens
+        assert decoded(answer["tokens"][i, :rows]) == wanted.tokens
+        assert decoded(answer["source_tokens"][i, :columns]) == wanted.source_tokens
         np.testing.assert_allclose(weights[i, :rows].sum(axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(weights[i, :rows, :columns], wanted.attention_weights, atol=1e-5)
-    assert decoded(found["translation"]) == [wanted.text for wanted in details[:count]]
-    assert weights.shape == (count, *found["tokens"].shape[1:], *found["source_tokens"].shape[1:])
+    assert decoded(answer["translation"]) == [wanted.text for wanted in details[:count]]
+    assert weights.shape == (count, *answer["tokens"].shape[1:], *answer["source_tokens"].shape[1:])
 
 
 def test_no_text(loaded):
@@ -130,10 +133,12 @@ def test_no_text(loaded):
 def test_ids_alone(exported_translator, trained, sources, details):
     translate = tf.saved_model.load(str(exported_translator / "ids")).signatures["translate"]
     padded = trained.compiled_search.pad(trained.source_subwords.encode(sources[:5]))
-    found = {name: value.numpy() for name, value in translate(source_ids=tf.constant(padded)).items()}
-    rows = [row[: length - 1].tolist() for row, length in zip(found["tokens"], found["lengths"], strict=True)]
+    answer = {name: value.numpy() for name, value in translate(source_ids=tf.constant(padded)).items()}
+    rows = [
+        row[: length - 1].tolist() for row, length in zip(answer["tokens"], answer["lengths"], strict=True)
+    ]
     assert trained.target_subwords.decode(rows) == [wanted.text for wanted in details[:5]]
-    np.testing.assert_allclose(found["log_prob"], [wanted.log_prob for wanted in details[:5]], atol=1e-4)
+    np.testing.assert_allclose(answer["log_prob"], [wanted.log_prob for wanted in details[:5]], atol=1e-4)
 
 
 @pytest.mark.slow
@@ -142,14 +147,14 @@ def test_two_exports_in_one_process_keep_their_vocabularies(
 ):
     model = Transformer(44, d_model=16, num_layers=1, num_heads=2, intermediate_dim=32)
     other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
-    other.export(tmp_path / "other", jit_compile="never")
+    other.export(tmp_path / "other", jit_compile=False)
     again = tf.saved_model.load(str(tmp_path / "other"))
     german = ["eins zwei drei", "vier fünf", ""]
     assert decoded(again.signatures["translate"](text=text(*german))["translation"]) == other.translate(
         german
     )
-    found = loaded.signatures["translate"](text=text(*sources[:3]))["translation"]
-    assert decoded(found) == [wanted.text for wanted in details[:3]]
+    texts = loaded.signatures["translate"](text=text(*sources[:3]))["translation"]
+    assert decoded(texts) == [wanted.text for wanted in details[:3]]
 
 
 @pytest.mark.slow
@@ -168,6 +173,46 @@ def test_verification_finds_a_difference(trained, sources, monkeypatch):
 def test_verification_of_something_else(trained, tmp_path):
     with pytest.raises(KerasZooError, match="the SavedModel cannot be run"):
         trained.verify_export(tmp_path, ["one"])
+
+
+# The fields of TensorFlow Serving's messages that a warm-up request has, with their numbers and kinds.
+MESSAGES = {
+    "PredictionLog": {"predict_log": (6, "PredictLog")},
+    "PredictLog": {"request": (1, "PredictRequest")},
+    "PredictRequest": {"model_spec": (1, "ModelSpec"), "inputs": (2, "Input")},
+    "ModelSpec": {"signature_name": (3, None)},
+    "Input": {"key": (1, None), "value": (2, None)},
+}
+
+
+def serving_classes():
+    """The classes of MESSAGES; strings and tensors are read as bytes, whose format is the same."""
+    file = descriptor_pb2.FileDescriptorProto(name="warm_up.proto", syntax="proto3")
+    for name, fields in MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, (number, kind) in fields.items():
+            label = 3 if field == "inputs" else 1  # repeated, optional
+            options = {"type": 11, "type_name": kind} if kind else {"type": 12}  # a message, bytes
+            message.field.add(name=field, number=number, label=label, **options)
+    return message_factory.GetMessages([file])
+
+
+@pytest.mark.parametrize(("part", "name"), [("", "text"), ("ids", "source_ids")])
+def test_warm_up_requests_are_those_of_tensorflow_serving(exported_translator, trained, part, name):
+    path = exported_translator / part / "assets.extra" / "tf_serving_warmup_requests"
+    tensor_proto = type(tf.make_tensor_proto(0))
+    read, tensors = serving_classes()["PredictionLog"].FromString, []
+    for record in tf.data.TFRecordDataset(str(path)):
+        request = read(record.numpy()).predict_log.request
+        (entry,) = request.inputs
+        assert (request.model_spec.signature_name, entry.key) == (b"serving_default", name.encode())
+        tensors.append(tf.make_ndarray(tensor_proto.FromString(entry.value)))
+    assert [len(tensor) for tensor in tensors] == [1, 4, 16] * 3
+    if name == "text":
+        ids = trained.source_subwords.encode([tensor[0].decode() for tensor in tensors])
+        assert [len(row) + 1 for row in ids[::3]] == [16, 48, 128]
+    else:
+        assert [tensor.shape[1] for tensor in tensors[::3]] == [16, 48, 128]
 
 
 def test_only_an_earlier_export_is_overwritten(trained, tmp_path):

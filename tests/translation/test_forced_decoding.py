@@ -39,6 +39,54 @@ def test_equals_stepping_whatever_the_batches(new_translator, batch_size):
         np.testing.assert_allclose(weights[i], rows, atol=1e-5)
 
 
+def test_heads_of_recurrent_models_are_one(trained, test_pairs):
+    sources, targets = (list(side) for side in zip(*test_pairs[:3], strict=True))
+    heads = trained.align(sources, targets, heads=True)
+    for one, all_heads in zip(trained.align(sources, targets), heads, strict=True):
+        np.testing.assert_array_equal(all_heads, one[None, None])
+
+
+def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwords):
+    model = Transformer(44, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16)
+    translator = Translator(model, both_subwords[1])
+    pairs = ["drei eins", "vier"], ["zwei eins vier", "drei"]
+    before = translator.align(*pairs, heads=True)
+    for all_heads, last in zip(before, translator.align(*pairs), strict=True):
+        np.testing.assert_allclose(all_heads[-1].mean(axis=0), last, atol=1e-6)
+        np.testing.assert_allclose(all_heads.sum(axis=-1), 1, atol=1e-5)
+    attention = model.decoder_layers[1].cross_attention
+    attention.W_q.assign(attention.W_q * (np.arange(8) < 4))  # the second head has no queries
+    for old, new in zip(before, translator.align(*pairs, heads=True), strict=True):
+        np.testing.assert_allclose(new[1, 1], 1 / new.shape[-1], atol=1e-6)
+        np.testing.assert_allclose(new[0], old[0], atol=1e-6)
+        np.testing.assert_allclose(new[1, 0], old[1, 0], atol=1e-6)
+        assert np.abs(old[1, 1] - 1 / old.shape[-1]).max() > 1e-3
+
+
+def test_the_next_tokens_of_a_greedy_translation_are_its_tokens(trained, test_pairs):
+    sources = [source for source, _ in test_pairs[:3]]
+    details = trained.translate_details(sources, beam_width=1)
+    candidates = trained.next_tokens(sources, [translation.tokens for translation in details], count=3)
+    for translation, positions in zip(details, candidates, strict=True):
+        assert [tokens[0][0] for tokens in positions] == translation.tokens
+        total = sum(np.log(tokens[0][1]) for tokens in positions)
+        assert total == pytest.approx(translation.log_prob, abs=1e-3)
+    (positions,) = trained.next_tokens(["one two"], [""], count=10_000)
+    assert len(positions) == 1 and sum(p for _, p in positions[0]) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_target_may_be_given_by_its_subwords(trained, test_pairs):
+    source, target = test_pairs[0]
+    pieces = trained.target_subwords.pieces(trained.target_subwords.encode([target])[0])
+    assert trained.score([source], [pieces]) == trained.score([source], [target])
+    assert trained.score([source], [[*pieces, "</s>"]]) == trained.score([source], [target])
+    spelt = ["\u2581", "e", "i", "n", "s"]  # as no text is cut
+    assert trained.translate_details([source], prefix=[spelt])[0].tokens[:5] == spelt
+    for beam_width in (1, 3):
+        (ended,) = trained.translate_details([source], prefix=[["\u2581eins", "</s>"]], beam_width=beam_width)
+        assert (ended.text, ended.tokens) == ("eins", ["\u2581eins", "</s>"])
+
+
 def test_no_pairs(new_translator):
     translator = new_translator()
     assert translator.score([], []) == translator.align([], []) == list(align_lines(translator, [])) == []
@@ -65,7 +113,7 @@ def test_align_gives_the_weights_of_the_models_own_translation(trained, both_sub
         (weights,) = translator.align([source], [wanted.text])
         np.testing.assert_allclose(weights, wanted.attention_weights, atol=1e-5)
     if make is None:
-        assert [found.tokens[-1] for found in details] == ["</s>"] * 4
+        assert [detail.tokens[-1] for detail in details] == ["</s>"] * 4
 
 
 def test_a_trained_model_aligns_the_words_that_it_translates(trained, test_pairs):

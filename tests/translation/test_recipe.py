@@ -153,7 +153,7 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("output", "", "output: expected a path, got ''"),
         ("output", "a\0b", "output: expected a path, got 'a\\x00b'"),
         ("output", "x" * 300 + "\0", "output: expected a path, got 'xxx"),
-        ("about", {"licens": "mit"}, "about: there is no fact 'licens'; there are name, licence, "),
+        ("about", {"licens": "mit"}, "about: there is no 'licens', did you mean licence?"),
         ("search", ["x" * 300] * 300, "search: expected a section with some of beam_width, max_length, "),
     ],
 )

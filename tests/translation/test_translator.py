@@ -34,7 +34,7 @@ def test_it_learnt_to_turn_sentences_round(trained, test_pairs, translations):
 def test_blank_texts_keep_their_places(trained, sources, translations):
     texts = ["", sources[0], " \t", sources[1], "\u3000"]
     assert trained.translate(texts) == ["", translations[0], "", translations[1], ""]
-    assert [len(found) for found in trained.n_best(texts)] == [0, 1, 0, 1, 0]
+    assert [len(hypotheses) for hypotheses in trained.n_best(texts)] == [0, 1, 0, 1, 0]
     details = trained.translate_details(texts)
     assert (details[0].text, details[0].log_prob, details[0].attention_weights.shape) == ("", 0.0, (0, 0))
     assert details[3].text == translations[1]
@@ -58,8 +58,8 @@ def test_the_size_of_batches_changes_nothing(trained, sources, translations, bat
 
 
 def test_several_hypotheses_the_best_first(trained, sources, translations):
-    found = trained.n_best(sources[:5], num_hypotheses=4)  # more than the beam's 3: it is widened
-    for hypotheses, best in zip(found, translations, strict=False):
+    n_best = trained.n_best(sources[:5], num_hypotheses=4)  # more than the beam's 3: it is widened
+    for hypotheses, best in zip(n_best, translations, strict=False):
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True) and len(scores) == 4
         assert best in [hypothesis.text for hypothesis in hypotheses]
@@ -68,32 +68,32 @@ def test_several_hypotheses_the_best_first(trained, sources, translations):
 
 
 def test_details_fit_each_other(trained, sources, translations):
-    for source, found, text in zip(
+    for source, detail, text in zip(
         sources, trained.translate_details(sources[:6]), translations, strict=False
     ):
-        weights = found.attention_weights
-        assert found.text == text == found.hypotheses[0].text and not found.truncated
+        weights = detail.attention_weights
+        assert detail.text == text == detail.hypotheses[0].text and not detail.truncated
         assert (
-            "".join(found.tokens[:-1]).replace("\u2581", " ").strip() == text and found.tokens[-1] == "</s>"
+            "".join(detail.tokens[:-1]).replace("\u2581", " ").strip() == text and detail.tokens[-1] == "</s>"
         )
-        assert "".join(found.source_tokens[:-1]).replace("\u2581", " ").strip() == source
-        assert weights.shape == (len(found.tokens), len(found.source_tokens))
+        assert "".join(detail.source_tokens[:-1]).replace("\u2581", " ").strip() == source
+        assert weights.shape == (len(detail.tokens), len(detail.source_tokens))
         np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
 
 
 def test_attention_runs_backwards(trained):
-    found, _ = trained.translate_details(["one two three four five six", "one two three four"])
-    assert found.text == "sechs fünf vier drei zwei eins"
+    detail, _ = trained.translate_details(["one two three four five six", "one two three four"])
+    assert detail.text == "sechs fünf vier drei zwei eins"
     # Where it looks moves from the end of the source to its beginning.
-    places = found.attention_weights @ np.arange(len(found.source_tokens))
+    places = detail.attention_weights @ np.arange(len(detail.source_tokens))
     assert np.corrcoef(places[:-1], np.arange(len(places) - 1))[0, 1] < -0.9
 
 
 @pytest.mark.parametrize("beam_width", [1, 3])
 def test_score_is_the_log_probability_of_the_translation(trained, sources, beam_width):
-    found = trained.translate_details(sources[:8], beam_width=beam_width)
-    scores = trained.score(sources[:8], [translation.text for translation in found])
-    np.testing.assert_allclose(scores, [translation.log_prob for translation in found], atol=1e-4)
+    details = trained.translate_details(sources[:8], beam_width=beam_width)
+    scores = trained.score(sources[:8], [translation.text for translation in details])
+    np.testing.assert_allclose(scores, [translation.log_prob for translation in details], atol=1e-4)
 
 
 def test_the_right_translation_is_likelier_than_a_wrong_one(trained):
@@ -110,12 +110,14 @@ def test_a_text_that_is_too_long_is_cut_with_a_warning(trained):
     with pytest.warns(
         UserWarning, match="1 of 2 sentences are cut to 6 subwords; the first is number 2 with 15"
     ):
-        found = short.translate_details(["one two three four", "one two three four five " * 3], max_length=8)
-    assert [translation.truncated for translation in found] == [False, True]
-    assert len(found[1].source_tokens) == 7
+        details = short.translate_details(
+            ["one two three four", "one two three four five " * 3], max_length=8
+        )
+    assert [translation.truncated for translation in details] == [False, True]
+    assert len(details[1].source_tokens) == 7
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert short.translate(["one two three four"]) == [found[0].text]
+        assert short.translate(["one two three four"]) == [details[0].text]
 
 
 def test_control_characters_are_as_good_as_blanks(trained):
@@ -193,11 +195,11 @@ def by_hand(translator, source, prefix, limit=20):
 
 def test_a_prefix_is_continued_as_by_hand(trained, sources):
     prefixes = ["vier", "", "zwei zw", "eins eins eins eins eins eins"]
-    found = trained.translate(sources[:4], prefix=prefixes, beam_width=1)
+    continued = trained.translate(sources[:4], prefix=prefixes, beam_width=1)
     ids = trained.target_subwords.encode(prefixes)
-    assert found == [by_hand(trained, *pair) for pair in zip(sources, ids, strict=False)]
-    assert all(text.startswith(prefix) for text, prefix in zip(found, prefixes, strict=True))
-    assert trained.translate(sources[:1], prefix="vier", beam_width=1) == found[:1]
+    assert continued == [by_hand(trained, *pair) for pair in zip(sources, ids, strict=False)]
+    assert all(text.startswith(prefix) for text, prefix in zip(continued, prefixes, strict=True))
+    assert trained.translate(sources[:1], prefix="vier", beam_width=1) == continued[:1]
 
 
 def test_the_beginning_of_the_free_translation_gives_the_free_translation(trained, sources):

@@ -1,0 +1,103 @@
+"""Trains the word vectors that ship, `english_words` and `biomedical_words`, and measures them.
+
+    python examples/free_text.py DATA runs/words              # the text
+    python examples/entities.py prepare DATA                  # the tagged corpora
+    python examples/word_vectors.py train general             # 58 million tokens
+    python examples/word_vectors.py train biomedical          # 37 million tokens
+    python examples/word_vectors.py select general            # a directory; also for biomedical
+    python examples/word_vectors.py measure runs/words/english_words runs/words/biomedical_words
+
+Skip-gram with negative sampling, 200 numbers, over the free text and the words of the training parts of the
+tagged corpora. All digits become 0, so `1849` has the vector of `0000`; biomedical text is lower-cased. With
+one thread the same text gives the same vectors.
+
+A word with a capital letter is dropped where the same word in small letters is more frequent and its vector
+is close (cosine above 0.5): lookup finds `however` for `However`, while `Apple` keeps a vector of its own. Of
+the rest the 55,000 most frequent words are kept, in half precision.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.columns import read_columns
+from keraszoo.text.vector_scores import score_vectors
+from keraszoo.text.vector_training import train_vectors
+from keraszoo.text.word_vectors import WordVectors
+
+NAMES = {"general": "english_words", "biomedical": "biomedical_words"}
+CORPORA = {"general": ["english"], "biomedical": ["bc5cdr", "ncbi_disease"]}
+FORMS = {"general": "digits0", "biomedical": "lower+digits0"}
+GENERAL_TESTS = ("btc", "wnut17", "wikigold/1", "english/test_gmb", "english/test_worldwide")
+TESTS = (*GENERAL_TESTS, *CORPORA["biomedical"])
+
+
+def train(options):
+    """Trains vectors on one folder of text."""
+    folder = options.words / options.domain
+    files = sorted(str(file) for file in folder.rglob("*.*"))
+    files += [str(options.entities / corpus / "train.tsv") for corpus in CORPORA[options.domain]]
+    settings = {"min_count": 5, "negative": 8, "sample": 1e-4, "epochs": 4, "form": FORMS[options.domain]}
+    vectors, report = train_vectors(files, width=200, workers=options.workers, **settings)
+    print(report)
+    vectors.write(options.words / f"{options.domain}.bin")
+
+
+def select(options):
+    """Saves a directory of the words that are worth their place."""
+    vectors = WordVectors.read(options.words / f"{options.domain}.bin")
+    without_repeats(vectors, options.count).save(options.words / NAMES[options.domain], dtype="float16")
+
+
+def without_repeats(vectors, count):
+    """Returns the most frequent words without capitalised forms of words that are there in small letters."""
+    rows = {word: row for row, word in enumerate(vectors.words)}
+    matrix = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+
+    def repeats(row, word):
+        other = rows.get(word.lower(), len(rows))
+        return other < row and matrix[row] @ matrix[other] > 0.5
+
+    kept = [row for row, word in enumerate(vectors.words) if not repeats(row, word)][:count]
+    return WordVectors([vectors.words[row] for row in kept], vectors.matrix[kept])
+
+
+def measure(options):
+    """Prints WordSim-353, analogies and the share of entity tokens without a vector."""
+    for path in options.vectors:
+        vectors = WordVectors.read(path)
+        print(path, len(vectors), {name: round(score, 4) for name, score in score_vectors(vectors).items()})
+        for corpus in TESTS:
+            file = options.entities / (f"{corpus}.tsv" if "test" in corpus else f"{corpus}/test.tsv")
+            missing = 1 - vectors.coverage(read_columns(file).sentences).covered["entity_tokens"]
+            print(f"  {corpus}: {missing:.1%} of the entity tokens have no vector")
+
+
+def main():
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--words", type=Path, default=Path("runs/words"), help="text and vectors")
+    parser.add_argument("--entities", type=Path, default=Path("runs/entities"), help="tagged corpora")
+    commands = parser.add_subparsers(required=True)
+    training = commands.add_parser("train")
+    training.add_argument("domain", choices=NAMES)
+    training.add_argument("--workers", type=int, default=1, help="threads; only 1 is reproducible")
+    training.set_defaults(run=train)
+    selecting = commands.add_parser("select")
+    selecting.add_argument("domain", choices=NAMES)
+    selecting.add_argument("--count", type=int, default=55_000, help="words that are kept")
+    selecting.set_defaults(run=select)
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("vectors", nargs="+")
+    measuring.set_defaults(run=measure)
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

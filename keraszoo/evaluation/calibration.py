@@ -1,0 +1,84 @@
+"""Whether probabilities can be believed: reliability by bins, and the expected calibration error."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keraszoo.errors import ScoreError
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The predictions whose probabilities lie in one bin.
+
+    Attributes:
+        low, high: the bounds of the bin, in [0, 1]; it contains `high`, and the first one also 0.
+        count: number of predictions.
+        probability: their mean probability; `None` without predictions.
+        accuracy: share of them that are right; `None` without predictions.
+    """
+
+    low: float
+    high: float
+    count: int
+    probability: float | None
+    accuracy: float | None
+
+
+def reliability(probabilities, correct, bins=10):
+    """Groups predictions by probability and compares each group's mean probability with its accuracy.
+
+    Args:
+        probabilities: (N,) floats in [0, 1].
+        correct: (N,) booleans, whether each prediction is right.
+        bins: number of bins of equal width.
+
+    Returns:
+        List of `ReliabilityBin`, from 0 to 1.
+
+    Raises:
+        ScoreError: no predictions, different lengths, or a probability outside [0, 1].
+
+    Example:
+
+    >>> low, high = reliability([0.3, 0.5, 0.9, 0.7], [False, True, True, True], bins=2)
+    >>> low.count, low.probability, low.accuracy
+    (2, 0.4, 0.5)
+    """
+    probabilities, correct = np.asarray(probabilities, "float64"), np.asarray(correct, bool)
+    if probabilities.ndim != 1 or probabilities.shape != correct.shape or len(correct) == 0:
+        raise ScoreError(
+            f"expected as many probabilities as results, got {probabilities.shape} and {correct.shape}"
+        )
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise ScoreError("expected probabilities in [0, 1]")
+    edges = np.linspace(0, 1, bins + 1)
+    places = np.maximum(np.searchsorted(edges, probabilities), 1) - 1  # (N,)
+    result = []
+    for place in range(bins):
+        inside = places == place
+        means = (
+            float(values[inside].mean()) if inside.any() else None for values in (probabilities, correct)
+        )
+        result.append(ReliabilityBin(float(edges[place]), float(edges[place + 1]), int(inside.sum()), *means))
+    return result
+
+
+def expected_calibration_error(bins):
+    """Returns the mean distance of probability and accuracy over all predictions, in [0, 1].
+
+        ECE = sum over bins (n_bin / N) |accuracy - probability|
+
+    Args:
+        bins: the result of `reliability`.
+
+    Example:
+
+    >>> expected_calibration_error(reliability([0.5, 1.0], [True, True]))
+    0.25
+
+    Reference:
+        Guo et al. 2017, On Calibration of Modern Neural Networks, https://arxiv.org/abs/1706.04599, eq. 3.
+    """
+    total = sum(group.count for group in bins)
+    return sum(g.count * abs(g.accuracy - g.probability) for g in bins if g.count) / total

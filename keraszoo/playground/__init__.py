@@ -1,0 +1,1 @@
+"""The playground: a page on this machine to try models and look into them."""

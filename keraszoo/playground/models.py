@@ -1,0 +1,75 @@
+"""The models of the playground: found by name or directory, loaded when they are first used."""
+
+import importlib
+from pathlib import Path
+
+from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.saving import model_directory
+from keraszoo.shipping import shipped
+
+CLASSES = {  # task in config.json -> module and class
+    "translation": ("keraszoo.translation.translator", "Translator"),
+    "tagging": ("keraszoo.tagging.entity_tagger", "EntityTagger"),
+    "question answering": ("keraszoo.answering.question_answerer", "QuestionAnswerer"),
+}
+
+
+class Models:
+    """Models by name.
+
+    Args:
+        names: names of shipped models and model directories; if there are none, all shipped models on this
+            machine that the playground can use.
+
+    Raises:
+        PresetError: a model does not exist or has another task, or there are no models.
+    """
+
+    def __init__(self, names=()):
+        self.about = {}
+        self._directories, self._loaded = {}, {}
+        for name in names or shipped.list_presets():
+            directory = Path(shipped.find(name)).resolve()
+            try:
+                config = model_directory.read_description(directory).config
+            except PresetError:
+                if names:
+                    raise
+                continue
+            if config.get("task") in CLASSES:
+                self._add(directory, config)
+            elif names:
+                raise PresetError(f"{name}: expected a model for {', '.join(CLASSES)}")
+        if not self.about:
+            raise PresetError("no models on this machine; `keraszoo fetch` gets them, or name a directory")
+
+    def _add(self, directory, config):
+        name = directory.name if directory.name not in self.about else str(directory)
+        facts, model = config.get("about", {}), config.get("model", {})
+        self._directories[name] = directory
+        self.about[name] = {
+            "name": name,
+            "task": config["task"],
+            "class": str(model.get("class", "")) if isinstance(model, dict) else "",
+            "languages": facts.get("languages", []) if isinstance(facts, dict) else [],
+        }
+
+    def get(self, name, task, progress):
+        """Returns a model, and loads it on first use.
+
+        Args:
+            name: a key of `about`.
+            task: the task that it must have.
+            progress: a function that is told what takes long.
+
+        Raises:
+            KerasZooError: there is no such model for this task, or it cannot be loaded.
+        """
+        if self.about.get(name, {}).get("task") != task:
+            raise KerasZooError(f"there is no model {name!r:.60} for {task} here")
+        if name not in self._loaded:
+            progress(f"loading {name}")
+            module, of_task = CLASSES[task]
+            task_class = getattr(importlib.import_module(module), of_task)
+            self._loaded[name] = task_class.from_preset(self._directories[name])
+        return self._loaded[name]

@@ -1,0 +1,84 @@
+"""What the requests of the page may contain, with their limits."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from keraszoo.errors import KerasZooError
+
+SENTENCE, TEXT, STORY = 500, 50_000, 5_000  # characters
+
+Sentence = Annotated[str, Field(min_length=1, max_length=SENTENCE, pattern=r"\S")]
+Piece = Annotated[str, Field(max_length=100)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Translate(_Request):
+    """A sentence to translate, and the search."""
+
+    model: str
+    text: Sentence
+    beam_width: int = Field(default=5, ge=1, le=10)
+    length_penalty: float = Field(default=1.0, ge=0, le=2)
+
+
+class Step(_Request):
+    """The beginning of a translation in subwords, to continue greedily."""
+
+    model: str
+    text: Sentence
+    prefix: list[Piece] = Field(default=[], max_length=99)
+
+
+class Tag(_Request):
+    """A text to tag."""
+
+    model: str
+    text: Annotated[str, Field(max_length=TEXT)]
+
+
+class Ask(_Request):
+    """A story, one sentence per line, and a question."""
+
+    model: str
+    story: Annotated[str, Field(max_length=STORY)]
+    question: Sentence
+
+
+class Kernel(_Request):
+    """The bandwidth of a kernel regression and the point where it is looked at."""
+
+    bandwidth: float = Field(ge=0.01, le=10)
+    query: float = Field(ge=-10, le=20)
+
+
+class Positions(_Request):
+    """A shift of positions."""
+
+    shift: int = Field(ge=-40, le=40)
+
+
+class Softmax(_Request):
+    """Scores, and which of them are kept."""
+
+    scores: list[float] = Field(min_length=1, max_length=20)
+    mask: list[bool] = Field(min_length=1, max_length=20)
+
+
+def parse(kind, body):
+    """Returns the request in JSON `body`.
+
+    Raises:
+        KerasZooError: one line about the first thing that is wrong.
+    """
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        given = problem["input"]
+        got = f"{len(given):,} characters" if problem["type"] == "string_too_long" else f"{given!r:.60}"
+        raise KerasZooError(f"{where + ': ' if where else ''}{problem['msg']}, got {got}") from error

@@ -1,0 +1,179 @@
+"""A Transformer as a CTranslate2 model: text in, text out, with only ctranslate2 and sentencepiece.
+
+The directory holds the model (`model.bin`, `config.json`, vocabularies), the sentencepiece models and
+`keraszoo.json` with their names, `"subwords"`, and the arguments of `ctranslate2.Translator.translate_batch`
+that search as the translator does, `"translate_batch"`. docs/export.md shows a program that uses it.
+"""
+
+import json
+
+import numpy as np
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.models import Transformer
+from keraszoo.tasks.export import MARK, replace_export
+from keraszoo.translation import directory as translator_directory
+from keraszoo.translation.ctranslate2_translator import (
+    CTranslate2Translator,
+    check_options,
+    import_ctranslate2,
+    pieces_of,
+    search_arguments,
+)
+
+QUANTIZATIONS = ("float32", "float16", "int16", "int8", "int8_float32", "int8_float16")
+POSITIONS = 1024  # rows of the table of positions, at least: CTranslate2 translates nothing longer
+TOLERANCE = 0.01  # of the scores of beam search
+
+
+def export_ctranslate2(translator, directory, quantize="float32"):
+    """Writes the directory described above.
+
+    Args:
+        translator: a `Translator` with a `Transformer`.
+        directory: a new one, or an earlier export, which is replaced.
+        quantize: how CTranslate2 stores the weights, one of `QUANTIZATIONS`.
+
+    Raises:
+        KerasZooError: CTranslate2 is not installed or does not support the model or its search, `quantize` is
+            unknown, the directory holds something else, or it cannot be written.
+    """
+    import_ctranslate2()
+    from ctranslate2.converters import Converter
+
+    model = translator.model
+    if not isinstance(model, Transformer) or not model.encoder_layers:
+        kind = type(model).__name__ + (" without layers" if isinstance(model, Transformer) else "")
+        raise KerasZooError(f"CTranslate2 runs Transformers only: {kind} cannot be exported to it")
+    if quantize not in QUANTIZATIONS:
+        raise KerasZooError(f"quantize: expected one of {', '.join(QUANTIZATIONS)}, got {quantize!r}")
+    check_options(translator.search)
+
+    class TranslatorConverter(Converter):
+        def _load(self):
+            return specification(translator)
+
+    config, files, *_ = translator_directory.contents(translator)
+    arguments = search_arguments(translator.search, translator.target_subwords)
+    arguments["max_input_length"] = translator.max_source_tokens + 1  # counts `</s>`
+    about = {"task": "translation", **config, "quantize": quantize, "translate_batch": arguments}
+    with replace_export(directory) as place:
+        TranslatorConverter().convert(str(place), quantization=quantize, force=True)
+        for name, content in files.items():
+            (place / name).write_bytes(content)
+        (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
+
+
+def verify_ctranslate2(translator, directory, texts):
+    """Translates with CTranslate2 and compares.
+
+    Greedy search of a float32 export must give the same tokens, and every beam search a score that differs by
+    at most `TOLERANCE`. An export with other weights is not held to the first.
+
+    Returns:
+        The number of texts with the same greedy translation.
+
+    Raises:
+        KerasZooError: for the first difference.
+    """
+    exported = CTranslate2Translator(directory)
+    different = set()
+    for width in dict.fromkeys((1, translator.search.beam_width)):
+        options = translator.search.replace(beam_width=width, num_hypotheses=1)
+        ours, theirs = (best_of(one, texts, options) for one in (translator, exported))
+        for i, (tokens, score) in ours.items():
+            wrong = tokens != theirs[i][0] if width == 1 else abs(score - theirs[i][1]) > TOLERANCE
+            if wrong and exported.quantize == "float32":
+                text, other = translator.target_subwords.decode([tokens, theirs[i][0]])
+                raise KerasZooError(
+                    f"{directory}: text {i + 1} is translated to {other!r} (score {theirs[i][1]:.4f}) by "
+                    f"CTranslate2, to {text!r} ({score:.4f}) here, with a beam of {width}"
+                )
+            if wrong and width == 1:
+                different.add(i)
+    return len(texts) - len(different)
+
+
+def best_of(translator, texts, options):
+    """The tokens and the score of the best translation, by the index of the text; none if it is blank."""
+    return {
+        i: (best.tokens[k, 0, : best.lengths[k, 0]].tolist(), float(best.score[k, 0]))
+        for indices, best, *_ in translator._searched(texts, 64, options)
+        for k, i in enumerate(indices)
+    }
+
+
+def specification(translator):
+    """The weights and the architecture of a translator's `Transformer`, as a `TransformerSpec`."""
+    from ctranslate2.specs import TransformerSpec, transformer_spec
+
+    model, positions = translator.model, translator.model.arguments["positions"]
+    layer = model.encoder_layers[0]
+    shared = {
+        "num_layers": len(model.encoder_layers),
+        "num_heads": model.num_heads,
+        "pre_norm": layer.pre_norm,
+        "relative_position": positions == "relative",
+        **({"rotary_dim": 0, "rotary_interleave": False} if positions == "rotary" else {}),
+    }
+    encoder = transformer_spec.TransformerEncoderSpec(**shared)
+    decoder = transformer_spec.TransformerDecoderSpec(**shared)
+    encoder.embeddings[0].weight = array(model.source_embedding.E)
+    decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.E)
+    rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)
+    for name, stack in (("encoder", encoder), ("decoder", decoder)):
+        if hasattr(model.positions, "encoding"):  # they are added to the words
+            table = model.positions.encoding(ops.arange(rows), model.d_model)
+            stack.position_encodings.encodings = array(table)
+        if layer.pre_norm:
+            set_norm(stack, getattr(model, f"{name}_norm"))
+        for spec, weights in zip(stack.layer, getattr(model, f"{name}_layers"), strict=True):
+            set_layer(spec, weights)
+    spec = TransformerSpec(encoder, decoder)
+    spec.config.layer_norm_epsilon = layer.norms["feed_forward"].epsilon
+    spec.config.add_source_eos = True
+    source, target = translator.source_subwords, translator.target_subwords
+    names = target.pieces([target.unknown_id, target.start_id, target.end_id])
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = names
+    spec.config.decoder_start_token = spec.config.bos_token
+    of_source = pieces_of(source)  # has the same names
+    for special, name in zip((source.unknown_id, source.start_id, source.end_id), names, strict=True):
+        of_source[special] = name
+    spec.register_source_vocabulary(of_source)
+    spec.register_target_vocabulary(pieces_of(target))
+    return spec
+
+
+def set_layer(spec, layer):
+    """Sets the weights of a `TransformerEncoderLayer` or `TransformerDecoderLayer`."""
+    attention = layer.self_attention
+    set_linears(spec.self_attention.linear, attention, ["qkv", "o"])
+    if attention.relative:
+        spec.self_attention.relative_position_keys = array(attention.A_k)
+        spec.self_attention.relative_position_values = array(attention.A_v)
+    if "cross_attention" in layer.norms:
+        set_linears(spec.attention.linear, layer.cross_attention, ["q", "kv", "o"])
+        set_norm(spec.attention, layer.norms["cross_attention"])
+    set_linears([spec.ffn.linear_0, spec.ffn.linear_1], layer.feed_forward, ["1", "2"])
+    set_norm(spec.self_attention, layer.norms["self_attention"])
+    set_norm(spec.ffn, layer.norms["feed_forward"])
+
+
+def set_linears(specs, layer, groups):
+    """Sets linear maps to matrices `W_n` and biases `b_n` of a layer, side by side for the n of a group."""
+    for spec, names in zip(specs, groups, strict=True):
+        spec.weight = np.concatenate([array(getattr(layer, f"W_{name}")) for name in names], axis=1).T
+        biases = [getattr(layer, f"b_{name}") for name in names]
+        if biases[0] is not None:
+            spec.bias = np.concatenate([array(bias) for bias in biases])
+
+
+def set_norm(spec, norm):
+    """Sets the layer normalisation of a sublayer or a stack."""
+    spec.layer_norm.gamma, spec.layer_norm.beta = array(norm.gamma), array(norm.beta)
+
+
+def array(tensor):
+    """A tensor as a float32 array."""
+    return ops.convert_to_numpy(tensor).astype("float32")

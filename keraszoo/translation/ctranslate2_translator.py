@@ -1,0 +1,138 @@
+"""Translation by CTranslate2, a fast engine for Transformers. Needs neither Keras nor TensorFlow."""
+
+import json
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from keraszoo.errors import KerasZooError
+from keraszoo.search import SearchOptions
+from keraszoo.tasks.export import MARK
+from keraszoo.text.subwords import Subwords
+from keraszoo.translation.text_translator import TextTranslator
+
+PLAIN = {"sampling": False, "coverage_penalty": 0, "normalization": "length"}  # others have no equivalent
+PATIENCE = 2.0  # with 1, one beam search in a hundred ended too early
+
+
+class CTranslate2Translator(TextTranslator):
+    """Translates with a directory that `Translator.export(directory, format="ctranslate2")` wrote.
+
+    Greedy translations are those of `Translator`. Beam search ends when `PATIENCE` times W hypotheses are
+    finished, so it can miss one that `Translator` finds. Probabilities are among the words that may be
+    written, all but `<pad>` and `<s>`, so log-probabilities are slightly higher. Prefixes, attention weights,
+    coverage penalty, sampling and `"gnmt"` normalisation are not supported.
+
+    Args:
+        directory: the directory.
+
+    Raises:
+        KerasZooError: CTranslate2 is not installed, or the directory is not such an export.
+    """
+
+    attends = False
+
+    def __init__(self, directory):
+        ctranslate2 = import_ctranslate2()
+        try:
+            settings = json.loads(Path(directory, MARK).read_text())
+            sides = [Subwords.load(Path(directory, Path(name).name)) for name in settings["subwords"][:2]]
+            self.search = SearchOptions(**settings["search"])
+            self.max_source_tokens = settings["max_source_tokens"]
+            self.quantize = settings["quantize"]
+            self.engine = ctranslate2.Translator(str(directory))
+        except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+            message = f"{directory}: not an export for CTranslate2: {error}"
+            raise KerasZooError(" ".join(message.split())) from error
+        self.source_subwords, self.target_subwords = sides[0], sides[-1]
+        self.ids = {piece: i for i, piece in enumerate(pieces_of(sides[-1]))}
+
+    def require_attention(self, wanted="attention weights"):
+        """Raises KerasZooError: CTranslate2 gives no attention weight of `</s>`."""
+        raise KerasZooError(f"the engine ctranslate2 has no {wanted}")
+
+    def _checked(self, options):
+        return check_options(options)
+
+    def _search(self, rows, options, attention, prefixes):
+        if prefixes is not None:
+            raise KerasZooError("the engine ctranslate2 does not support prefix")
+        sources = [self.source_subwords.pieces(row) for row in rows]
+        arguments = search_arguments(options, self.target_subwords)
+        try:
+            found = self.engine.translate_batch(sources, return_scores=True, **arguments)
+        except (RuntimeError, ValueError) as error:
+            raise KerasZooError(f"the engine ctranslate2 fails: {error}") from error
+        shape = len(rows), options.num_hypotheses
+        ids = [[self.ids[piece] for piece in tokens] for result in found for tokens in result.hypotheses]
+        tokens = np.full((len(ids), options.max_length), self.target_subwords.end_id)
+        for row, of_hypothesis in zip(tokens, ids, strict=True):
+            row[: len(of_hypothesis)] = of_hypothesis
+        lengths = np.array([len(row) for row in ids]).reshape(shape)
+        score = np.array([result.scores for result in found])
+        log_prob = score * lengths**options.length_penalty
+        return SimpleNamespace(
+            tokens=tokens.reshape(*shape, -1), lengths=lengths, log_prob=log_prob, score=score
+        )
+
+
+def import_ctranslate2():
+    """Returns the module ctranslate2. Raises KerasZooError if it is not installed."""
+    try:
+        import ctranslate2
+    except ImportError as error:
+        raise KerasZooError(f"CTranslate2 is needed: pip install 'keraszoo[ctranslate2]' ({error})") from None
+    return ctranslate2
+
+
+def load(name):
+    """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
+
+    Args:
+        name: an exported directory, a model directory or the name of a shipped model.
+    """
+    import_ctranslate2()
+    if is_export(name):
+        return CTranslate2Translator(name)
+    from keraszoo.translation.translator import Translator
+
+    with tempfile.TemporaryDirectory() as folder:  # the engine reads all of it at once
+        directory = Path(folder, "model")
+        Translator.from_preset(name).export(directory, format="ctranslate2")
+        return CTranslate2Translator(directory)
+
+
+def is_export(directory):
+    """Whether a directory is an export for CTranslate2."""
+    return Path(directory, MARK).is_file() and Path(directory, "model.bin").is_file()
+
+
+def check_options(options):
+    """Returns `SearchOptions`; raises KerasZooError if CTranslate2 cannot search with them."""
+    for name, plain in PLAIN.items():
+        if getattr(options, name) != plain:
+            raise KerasZooError(f"the engine ctranslate2 does not support {name}={getattr(options, name)!r}")
+    return options
+
+
+def search_arguments(options, subwords):
+    """The arguments of `ctranslate2.Translator.translate_batch` that search with these `SearchOptions`."""
+    return {
+        "beam_size": options.beam_width,
+        "patience": PATIENCE,
+        "num_hypotheses": options.num_hypotheses,
+        "length_penalty": options.length_penalty,
+        "max_decoding_length": options.max_length,
+        "min_decoding_length": options.min_length,
+        "no_repeat_ngram_size": options.no_repeat_ngram,
+        "suppress_sequences": [[piece] for piece in subwords.pieces([subwords.pad_id, subwords.start_id])],
+        "max_input_length": 0,
+        "return_end_token": True,
+    }
+
+
+def pieces_of(subwords):
+    """All subwords of a vocabulary, by id."""
+    return subwords.pieces(range(subwords.vocabulary_size))

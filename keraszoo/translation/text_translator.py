@@ -1,0 +1,192 @@
+"""Text in, text out, by any search over ids."""
+
+import warnings
+
+import numpy as np
+
+from keraszoo.errors import KerasZooError
+from keraszoo.translation.results import Hypothesis, Translation
+
+
+class TextTranslator:
+    """Translates texts with vocabularies and a search; the base of `Translator` and `CTranslate2Translator`.
+
+    Attributes:
+        source_subwords, target_subwords: `Subwords` of the two languages.
+        search: the `SearchOptions` of all calls that do not override them.
+        max_source_tokens: longer sources are cut, with a warning.
+        attends: whether there are attention weights.
+    """
+
+    def translate(self, texts, batch_size=64, prefix=None, **search):
+        """Translates sentences.
+
+        Args:
+            texts: list of str; a blank one gives an empty translation.
+            batch_size: sentences searched at a time, those of similar length together; the result does not
+                depend on it.
+            prefix: str, or list of str or of lists of subwords, one per text: how each translation begins. A
+                str is split into subwords. The translation continues after the last subword, so it may
+                complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
+            **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
+
+        Returns:
+            List of str, one for each text.
+
+        Raises:
+            KerasZooError: if `texts` is not a list of str, a search option is out of range, or a prefix has
+                `max_length` or more subwords.
+        """
+        return [
+            hypotheses[0].text if hypotheses else ""
+            for hypotheses in self.n_best(texts, batch_size, prefix, **search)
+        ]
+
+    def n_best(self, texts, batch_size=64, prefix=None, **search):
+        """The `num_hypotheses` best translations of each sentence, the best first.
+
+        Args: as for `translate`.
+
+        Returns:
+            List of lists of `Hypothesis`; the list of a blank text is empty.
+        """
+        options = self._options(search)
+        prefixes = self._prefixes(prefix, texts, options)
+        results = [[] for _ in texts]
+        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
+            for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
+                results[i] = hypotheses
+        return results
+
+    def translate_details(self, texts, batch_size=64, prefix=None, **search):
+        """Translates sentences; returns log-probabilities, tokens and attention weights as well.
+
+        Args: as for `translate`.
+
+        Returns:
+            List of `Translation`; their `attention_weights` are `None` if the model has no
+                attention.
+        """
+        options, attends = self._options(search), self.attends
+        prefixes = self._prefixes(prefix, texts, options)
+        nothing = np.zeros((0, 0), "float32") if attends else None
+        results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
+        for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
+            for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
+                length = best.lengths[k, 0]
+                results[i] = Translation(
+                    text=hypotheses[0].text,
+                    log_prob=hypotheses[0].log_prob,
+                    tokens=self.target_subwords.pieces(best.tokens[k, 0, :length].tolist()),
+                    source_tokens=[*self.source_subwords.pieces(rows[k]), "</s>"],
+                    attention_weights=(
+                        best.attention_weights[k, 0, :length, : len(rows[k]) + 1] if attends else None
+                    ),
+                    hypotheses=hypotheses,
+                    truncated=cut[k],
+                )
+        return results
+
+    def evaluate(self, sources, references, batch_size=64, **search):
+        """Translates and scores against references.
+
+        Args:
+            sources: list of str.
+            references: list of str, or a list of such lists if there are several of each.
+            batch_size, **search: as for `translate`.
+
+        Returns:
+            `TranslationScores`: BLEU, chrF, TER and their signatures.
+        """
+        from keraszoo.evaluation.translation import score_translations
+
+        return score_translations(self.translate(sources, batch_size, **search), references)
+
+    # --- in between
+
+    def _checked(self, options):
+        if options.coverage_penalty:
+            self.require_attention("coverage penalty")
+        return options
+
+    def _options(self, search):
+        """The options of a call; `num_hypotheses` above the beam width widens the beam."""
+        options = self._checked(self.search.replace(**{**search, "num_hypotheses": None}))
+        count = search.get("num_hypotheses")
+        if isinstance(count, int) and search.get("beam_width") is None:
+            return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
+        return options.replace(num_hypotheses=count)
+
+    def _prefixes(self, prefix, texts, options):
+        """The ids that each translation begins with: a list of lists, or `None`."""
+        if prefix is None:
+            return None
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
+        rows = rows_of(prefixes, self.target_subwords, "prefix")
+        if len(prefixes) != len(texts):
+            raise KerasZooError(f"prefix: expected a str, or {len(texts)} of them, got {len(prefixes)}")
+        for i, row in enumerate(rows, start=1):
+            if len(row) >= options.max_length:
+                raise KerasZooError(f"prefix {i} has {len(row)} subwords, max_length is {options.max_length}")
+        return rows
+
+    def _source_rows(self, texts):
+        """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
+        check_texts(texts)
+        limit, encoded = self.max_source_tokens, self.source_subwords.encode(list(texts))
+        cut = [len(row) > limit for row in encoded]
+        if any(cut):
+            first = cut.index(True)
+            warnings.warn(
+                f"{sum(cut)} of {len(texts)} sentences are cut to {limit} subwords; "
+                f"the first is number {first + 1} with {len(encoded[first])}",
+                stacklevel=4,
+            )
+        return [row[:limit] for row in encoded], cut
+
+    def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
+        """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+        rows, cut = self._source_rows(texts)
+        order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
+        for first in range(0, len(order), batch_size):
+            indices = order[first : first + batch_size]
+            some = [rows[i] for i in indices]
+            best = self._search(some, options, attention, prefixes and [prefixes[i] for i in indices])
+            yield indices, best, some, [cut[i] for i in indices]
+
+    def _search(self, rows, options, attention, prefixes):
+        """`Hypotheses` of NumPy arrays for lists of source ids; `prefixes` are such lists, or `None`."""
+        raise NotImplementedError
+
+    def _hypotheses(self, best):
+        """A list of lists of `Hypothesis`, one for each sentence of a batch."""
+        end_id, width = self.target_subwords.end_id, best.tokens.shape[1]
+        rows = best.tokens.reshape(-1, best.tokens.shape[2])
+        ids = [
+            [token for token in row[:length].tolist() if token != end_id]
+            for row, length in zip(rows, best.lengths.reshape(-1), strict=True)
+        ]
+        texts = self.target_subwords.decode(ids)
+        return [
+            [
+                Hypothesis(texts[i * width + k], float(best.log_prob[i, k]), float(best.score[i, k]))
+                for k in range(width)
+                if best.lengths[i, k]
+            ]
+            for i in range(len(best.tokens))
+        ]
+
+
+def check_texts(texts, name="texts"):
+    """Raises KerasZooError, naming the argument, unless `texts` is a list of str."""
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        received = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
+        raise KerasZooError(f"{name}: expected a list of str, got {received}")
+
+
+def rows_of(targets, subwords, name):
+    """The ids of given translations: a list of str, or of lists of the subwords of each."""
+    if not isinstance(targets, str) and all(isinstance(target, (list, tuple)) for target in targets):
+        return [subwords.ids(pieces) for pieces in targets]
+    check_texts(targets, name)
+    return subwords.encode(list(targets))

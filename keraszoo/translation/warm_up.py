@@ -1,0 +1,60 @@
+"""Sentences that make XLA compile its programs before the first real one comes."""
+
+from keraszoo.translation.graph_loop import COLUMNS, ROWS
+
+
+def warm_up_batches(translator):
+    """Batches of texts: one for each number of `ROWS` and each length of `COLUMNS`.
+
+    Args:
+        translator: a `Translator`.
+
+    Returns:
+        List of lists of str.
+    """
+    subwords, limit = translator.source_subwords, translator.max_source_tokens
+    words = [word for word in subwords.decode([[i] for i in range(subwords.vocabulary_size)]) if word.strip()]
+    together = subwords.encode([f"{word} {word}" for word in words])
+    word = next((word for word, ids in zip(words, together, strict=True) if len(ids) == 2), words[-1])
+    lengths = sorted({min(columns - 1, limit) for columns in COLUMNS})  # without `</s>`
+    return [[" ".join([word] * length)] * rows for length in lengths for rows in ROWS]
+
+
+def write_requests(directory, batches, signature="serving_default"):
+    """Writes requests that TensorFlow Serving sends to a SavedModel before it serves.
+
+    Args:
+        directory: of the SavedModel.
+        batches: list of dicts, input name -> array.
+        signature: the signature that is called.
+    """
+    import tensorflow as tf
+
+    path = directory / "assets.extra" / "tf_serving_warmup_requests"
+    path.parent.mkdir()
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for inputs in batches:
+            writer.write(prediction_log(inputs, signature))
+
+
+def prediction_log(inputs, signature):
+    """A serialized `tensorflow.serving.PredictionLog` with a request for predictions.
+
+    Its classes are in `tensorflow-serving-api`. The four messages on the way to the tensors have only fields
+    of bytes here, so we write these: `PredictionLog.predict_log` (6), `PredictLog.request` (1),
+    `PredictRequest.model_spec` (1) and `inputs` (2), a map, and `ModelSpec.signature_name` (3).
+    """
+    import tensorflow as tf
+
+    def field(number, content):
+        size, length = len(content), bytearray()
+        while size > 127:  # a varint: seven bits per byte, the lowest first
+            length.append(size & 127 | 128)
+            size >>= 7
+        return bytes([number << 3 | 2, *length, size]) + content
+
+    request = field(1, field(3, signature.encode()))
+    for name, value in inputs.items():
+        tensor = tf.make_tensor_proto(value).SerializeToString()
+        request += field(2, field(1, name.encode()) + field(2, tensor))
+    return field(6, field(1, request))

@@ -1,0 +1,49 @@
+"""The files of the bAbI tasks, as the script finds them."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from keraszoo.errors import DataError
+from keraszoo.text.babi import read_questions
+
+PLACE = Path(__file__).parents[2] / "examples" / "babi.py"
+spec = importlib.util.spec_from_file_location("babi", PLACE)
+babi = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(babi)
+find_tasks = babi.find_tasks
+
+
+def test_finding_tasks(tmp_path):
+    for name in ("qa10_so-so_test.txt", "qa10_so-so_train.txt.gz", "qa2_two-facts_train.txt"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(DataError, match="task 2 has no test file"):
+        find_tasks(tmp_path)
+    (tmp_path / "qa2_two-facts_test.txt").write_text("")
+    (tmp_path / "README.txt").write_text("")
+    tasks = find_tasks(tmp_path)
+    assert list(tasks) == [2, 10]
+    assert tasks[10] == ("so so", tmp_path / "qa10_so-so_train.txt.gz", tmp_path / "qa10_so-so_test.txt")
+
+
+def test_no_tasks(tmp_path):
+    with pytest.raises(DataError, match="expected files such as qa1_single-supporting-fact_train.txt"):
+        find_tasks(tmp_path)
+    with pytest.raises(DataError, match="no such directory"):
+        find_tasks(tmp_path / "nowhere")
+
+
+@pytest.mark.slow
+def test_the_real_files():
+    data = os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")
+    if not (Path(data) / "babi_en").is_dir():
+        pytest.skip("the bAbI tasks are not here")
+    tasks = find_tasks(Path(data) / "babi_en")
+    assert list(tasks) == list(range(1, 21)) and tasks[1][0] == "single supporting fact"
+    for _, *files in tasks.values():
+        for file in files:
+            questions = read_questions(file)
+            assert len(questions) == 1000
+            assert all(q.supporting and max(q.supporting) < len(q.story) for q in questions)

@@ -1,0 +1,247 @@
+"""The server of the playground, without a browser: its answers, its limits and what it refuses."""
+
+import asyncio
+import json
+import re
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from keraszoo import EntityTagger, QuestionAnswerer, Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.playground.app import make_app
+from keraszoo.playground.models import Models
+from keraszoo.playground.serve import serve
+from keraszoo.playground.worker import Worker
+
+HOME = "http://127.0.0.1:8000"
+TEXT = '👩‍🚀 <img src=x onerror="alert(1)"> Ada flew\n to New York. '
+
+
+@pytest.fixture(scope="module")
+def client(directories):
+    return TestClient(make_app(Models(directories), Worker()), base_url=HOME)
+
+
+@pytest.fixture(scope="module")
+def ask_for(client):
+    """Sends a request; returns its last event, after checking that the others report progress."""
+
+    def ask(name, **body):
+        response = client.post(f"/api/{name}", json=body)
+        *before, last = map(json.loads, response.text.splitlines())
+        assert response.status_code == 200 or "error" in last
+        assert all(list(event) == ["progress"] for event in before)
+        return last
+
+    return ask
+
+
+def test_page_and_models(client, directories):
+    page = client.get("/")
+    assert "<title>keraszoo playground</title>" in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'self';")
+    for name in ("main.js", "style.css"):
+        assert client.get(f"/{name}").status_code == 200
+    assert client.get("/../app.py").status_code == client.get("/other").status_code == 404
+    found = client.get("/api/models").json()
+    assert [(model["name"], model["task"]) for model in found] == [
+        ("transformer", "translation"),
+        ("tagger", "tagging"),
+        ("memory", "question answering"),
+    ]
+
+
+def test_translate(ask_for, directories, eagerly):
+    translator = Translator.from_preset(directories[0])
+    search = {"beam_width": 2, "length_penalty": 0.5}
+    found = ask_for("translate", model="transformer", text="vier eins", **search)["result"]
+    (wanted,) = translator.translate_details(["vier eins"], num_hypotheses=2, **search)
+    assert found["text"] == wanted.text and found["probability"] == pytest.approx(np.exp(wanted.log_prob))
+    assert [h["text"] for h in found["hypotheses"]] == [h.text for h in wanted.hypotheses]
+    assert found["source"] == ["vier", "eins", "</s>"]
+    weights = np.array(found["attention"])
+    assert weights.shape == (2, 2, len(found["target"]), 3)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-3)
+
+
+def test_step(ask_for, eagerly):
+    free = ask_for("step", model="transformer", text="vier eins")["result"]
+    position = min(3, len(free["tokens"]) - 1)
+    other = free["alternatives"][position][3][0]
+    prefix = [*free["tokens"][:position], other]
+    forced = ask_for("step", model="transformer", text="vier eins", prefix=prefix)["result"]
+    assert forced["tokens"][: position + 1] == prefix and forced["forced"] == position + 1
+    assert forced["alternatives"][:position] == free["alternatives"][:position]
+    for result in (free, forced):
+        assert len(result["alternatives"]) == len(result["tokens"]) == len(result["attention"][0][0])
+        for row in result["alternatives"]:
+            chances = [p for _, p in row]
+            assert len(row) == 10 and chances == sorted(chances, reverse=True) and sum(chances) <= 1
+    chosen = [dict(row)[token] for row, token in zip(free["alternatives"], free["tokens"], strict=True)]
+    assert np.prod(chosen) == pytest.approx(free["probability"], rel=1e-3)
+
+
+def test_tag(ask_for, directories, eagerly):
+    tagger = EntityTagger.from_preset(directories[1])
+    found = ask_for("tag", model="tagger", text=TEXT)["result"]
+    assert "".join(word["before"] + word["text"] for word in found["words"]) + found["after"] == TEXT
+    wanted = tagger.tag(TEXT)
+    assert len(found["entities"]) == len(wanted) > 0
+    for ours, entity in zip(found["entities"], wanted, strict=True):
+        words = found["words"][ours["first"] : ours["last"] + 1]
+        assert "".join(word["before"] + word["text"] for word in words).endswith(entity.text)
+        assert words[0]["text"] == entity.text[: len(words[0]["text"])] and ours["label"] == entity.label
+    assert all(word["tags"] and sum(p for _, p in word["tags"]) <= 1.001 for word in found["words"])
+    assert len(found["attention"]) == len(found["words"])
+    assert json.loads(found["json"])["entities"] == [entity.as_dict() for entity in wanted]
+    words = [line.split("\t")[0] for line in found["columns"].splitlines() if line]
+    assert words == [word["text"] for word in found["words"]]
+
+
+def test_ask(ask_for, directories, eagerly):
+    found = ask_for("ask", model="memory", story="Mary went home.\n\n", question="Where is Mary?")["result"]
+    wanted = QuestionAnswerer.from_preset(directories[2]).answer(["Mary went home."], "Where is Mary?")
+    assert (found["answer"], found["sentences"]) == (wanted.text, ["Mary went home."])
+    np.testing.assert_allclose(found["hops"], wanted.attention_weights, atol=1e-4)
+    error = ask_for("ask", model="memory", story="Mary went home.", question="Where is Bob?")["error"]
+    assert error.startswith("'Where is Bob?'") and "\n" not in error
+
+
+def test_kernel(ask_for):
+    found = ask_for("kernel", bandwidth=0.5, query=4.0)["result"]
+    x, y, grid = (np.array(found[name]) for name in ("x", "y", "grid"))
+    kernel = np.exp(-((np.append(grid, 4.0)[:, None] - x) ** 2) / (2 * 0.5**2))
+    weights = kernel / kernel.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose([*found["curve"], found["estimate"]], weights @ y, atol=1e-3)
+    np.testing.assert_allclose(found["weights"], weights[-1], atol=1e-4)
+
+
+@pytest.mark.parametrize("shift", [3, -40])
+def test_positions(ask_for, shift):
+    found = ask_for("positions", shift=shift)["result"]
+    where = np.arange(40)[:, None] / 10_000 ** (np.arange(0, 32, 2) / 32)
+    np.testing.assert_allclose(np.array(found["encoding"])[:, ::2], np.sin(where), atol=1e-4)
+    np.testing.assert_allclose(np.array(found["encoding"])[:, 1::2], np.cos(where), atol=1e-4)
+    shifted = where + shift / 10_000 ** (np.arange(0, 32, 2) / 32)
+    moved = np.array(found["encoding"]) @ np.array(found["matrix"]).T
+    np.testing.assert_allclose(moved[:, ::2], np.sin(shifted), atol=1e-4)
+    assert found["error"] < 1e-4
+
+
+def test_softmax(ask_for):
+    found = ask_for("softmax", scores=[1.0, 2.0, 3.0], mask=[True, False, True])["result"]["weights"]
+    np.testing.assert_allclose(found, [1 / (1 + np.e**2), 0, 1 / (1 + np.e**-2)], atol=1e-5)
+    assert ask_for("softmax", scores=[1.0], mask=[False])["result"]["weights"] == [0]
+    assert ask_for("softmax", scores=[1.0], mask=[])["error"].startswith("mask: List should have at least 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("translate", {"model": "tagger", "text": "x"}, "there is no model 'tagger' for translation here"),
+        ("translate", {"model": "m", "text": "x" * 100_000}, "text: .* at most 500 .*, got 100,000 char"),
+        ("translate", {"model": "m", "text": " \n"}, "text: .*pattern"),
+        ("translate", {"model": "m", "text": "x", "beam_width": 99}, "beam_width: .*got 99"),
+        ("translate", {"model": "m", "text": "x", "beam_width": "5"}, "beam_width: .*valid integer"),
+        ("translate", {"model": "m", "text": "x", "other": 1}, "other: Extra inputs"),
+        ("step", {"model": "transformer", "text": "x", "prefix": ["\n"]}, r"'\\n' is not a piece"),
+        ("step", {"model": "transformer", "text": "x", "prefix": ["e"] * 9}, "prefix 1 has 9 subwords"),
+        ("tag", {"model": "tagger", "text": " "}, "text: expected at least one word"),
+        ("tag", {"model": "tagger", "text": "x" * 100_000}, "at most 50000"),
+        ("kernel", {"bandwidth": 0.0, "query": 1.0}, "bandwidth: "),
+        ("nothing", {}, "there is no 'nothing', expected one of translate"),
+    ],
+)
+def test_bad_requests_get_one_line(ask_for, name, body, said, eagerly):
+    error = ask_for(name, **body)["error"]
+    assert re.search(said, error), error
+    assert "\n" not in error and len(error) < 300
+
+
+def post(client, content, **headers):
+    headers = {"content-type": "application/json", **headers}
+    return client.post("/api/softmax", content=content, headers=headers)
+
+
+def test_other_hosts_and_pages_are_refused(client):
+    good = json.dumps({"scores": [1.0], "mask": [True]})
+    assert post(client, good).status_code == post(client, good, origin=HOME).status_code == 200
+    assert post(client, good, origin="http://example.org").status_code == 403
+    assert post(client, good, **{"content-type": "text/plain"}).status_code == 400
+    assert post(client, "[" * 100_000).status_code == post(client, "{").status_code == 400
+    too_long = post(client, " " * 1_000_001)
+    assert too_long.json()["error"] == "expected a request of at most 1,000,000 bytes, got more"
+    for host in ("example.org", "127.0.0.1.example.org"):  # a name that was resolved to this machine
+        refused = client.get("/api/models", headers={"host": host})
+        assert refused.status_code == 400 and "tatoeba" not in refused.text
+    assert client.get("/", headers={"host": "localhost:8000"}).status_code == 200
+
+
+def events_of(worker, *works):
+    """The events of each work, all submitted at once."""
+
+    async def run():
+        async def listed(job):
+            return [event async for event in worker.events(job)]
+
+        jobs = [worker.submit(work) for work in works]
+        return await asyncio.gather(*map(listed, jobs))
+
+    return asyncio.run(run())
+
+
+def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
+    go_on, ran = threading.Event(), []
+
+    def slow(progress):
+        progress("working")
+        go_on.wait(10)
+        progress("nobody hears this")
+        ran.append("slow")
+
+    def second(progress):
+        ran.append("second")
+
+    worker = Worker(waiting=1, seconds=0.3)
+    (events,) = events_of(worker, slow)
+    assert events == [{"progress": "working"}, {"error": "no answer within 0.3 seconds"}]
+    with pytest.raises(KerasZooError, match="1 requests are waiting already"):
+        events_of(worker, second, second)
+    go_on.set()
+    while worker._jobs.qsize():
+        time.sleep(0.01)
+    worker.seconds = 10
+    assert events_of(worker, lambda progress: 3)[0][-1] == {"result": 3}
+    assert "slow" not in ran
+
+
+def test_a_bug_is_one_line_and_ends_nothing(capsys):
+    worker = Worker(prepare=lambda: None)
+    (events,) = events_of(worker, lambda progress: 1 / 0)
+    assert events == [{"error": "internal error: ZeroDivisionError; the terminal shows more"}]
+    assert "1 / 0" in capsys.readouterr().err
+    assert events_of(worker, lambda progress: 1)[0] == [{"result": 1}]
+
+
+def test_models_that_cannot_be_used(tmp_path, monkeypatch):
+    with pytest.raises(KerasZooError, match="english_words: expected a model for translation, tagging"):
+        Models(["english_words"])
+    with pytest.raises(KerasZooError, match="no such directory"):
+        Models([str(tmp_path / "missing")])
+    monkeypatch.setattr("keraszoo.shipping.shipped.list_presets", list)
+    with pytest.raises(KerasZooError, match="no models on this machine"):
+        Models()
+
+
+def test_a_port_in_use():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(KerasZooError, match=f"port {port}: cannot be used: Address already in use"):
+            serve(None, port)

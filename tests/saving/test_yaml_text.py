@@ -1,0 +1,61 @@
+import pytest
+
+from keraszoo.saving import yaml_text
+
+HOSTILE = [
+    *(
+        "!!bool foo",
+        "!!int ''",
+        "!!int 1.5",
+        "!!int [1]",
+        "!!float ''",
+        "!!float abc",
+        "!!null x",
+        "!!timestamp foo",
+    ),
+    *(
+        "!!int " + "9" * 101,
+        "!!set {a}",
+        "!!binary x",
+        "!!omap [a: 1]",
+        "!foo 3",
+        "!!map x",
+        "!!seq x",
+        "!!str [a]",
+    ),
+    *(
+        "!!python/object/apply:os.system [x]",
+        "!!python/name:os.system",
+        "{[a]: 3}",
+        "[" * 33,
+        "*a",
+        "[",
+        "a\n---\nb",
+        "\x07",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_is_no_core_type_is_one_line(text):
+    with pytest.raises(ZeroDivisionError) as error:
+        yaml_text.parse(f"# a comment\n- {text}", "file", ZeroDivisionError)
+    assert str(error.value).startswith("file:") and len(str(error.value)) < 160
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["1" + ":59" * 200 + ".5", "9" * 100_000, "0x" + "f" * 100_000, "1_0", "<<", "="]
+)
+def test_what_yaml_1_2_does_not_call_a_number_is_text(text):
+    assert yaml_text.parse(text, "file", ValueError) == text
+
+
+def test_aliases_are_an_option():
+    assert yaml_text.parse("a: &x [1]\nb: *x", "file", ValueError, aliases=True) == {"a": [1], "b": [1]}
+
+
+def test_a_file_has_a_largest_size(tmp_path):
+    (tmp_path / "large").write_text("a" * (yaml_text.LONGEST + 1))
+    with pytest.raises(ValueError, match="large: expected at most 1,048,576 characters, got more"):
+        yaml_text.read_text(tmp_path / "large", ValueError)

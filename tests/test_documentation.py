@@ -1,0 +1,63 @@
+"""The documentation lists every public name and every shipped model, and its links lead somewhere."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = {
+    entry
+    for page in DOCS.glob("reference/*.md")
+    for entry in re.findall(r"^\.\. auto\w+:: (\S+)", page.read_text(), re.MULTILINE)
+}
+PAGES = [
+    page
+    for where in ("*.md", "docs/**/*.md", "pretrained/**/*.md", "benchmarks/*.md")
+    for page in ROOT.glob(where)
+]
+
+
+def public_classes_and_functions(module):
+    names = getattr(module, "__all__", dir(module))
+    public = {name: getattr(module, name) for name in names if not name.startswith("_")}
+    return {
+        name: value for name, value in public.items() if inspect.isroutine(value) or inspect.isclass(value)
+    }
+
+
+@pytest.mark.parametrize("package", ["keraszoo", "keraszoo.layers", "keraszoo.models", "keraszoo.search"])
+def test_public_names_are_in_the_reference(package):
+    module = importlib.import_module(package)
+    names = public_classes_and_functions(module)
+    assert names
+    assert {f"{package}.{name}" for name in names} - REFERENCE == set()
+
+
+def test_losses_are_in_the_reference():
+    module = importlib.import_module("keraszoo.training.losses")
+    public = public_classes_and_functions(module)
+    losses = {name for name, kind in public.items() if inspect.isclass(kind)}
+    assert losses == {"TokenCrossentropy"}
+    assert {f"{module.__name__}.{name}" for name in losses} - REFERENCE == set()
+
+
+def test_the_reference_lists_only_what_exists():
+    for entry in REFERENCE:
+        module, _, name = entry.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), entry
+
+
+def test_every_shipped_model_has_a_page():
+    models = {path.parent.name for path in ROOT.glob("pretrained/*/README.md")}
+    assert models == {path.stem for path in DOCS.glob("models/*.md")} - {"index"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    missing = [link for link in links if not re.match(r"[a-z]+:", link) and not (page.parent / link).exists()]
+    assert not missing

@@ -1,0 +1,25 @@
+"""Damaged inputs of every reader: read, or refused in one line. `benchmarks/fuzz.py` reads many more."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
+spec = importlib.util.spec_from_file_location("fuzz", PATH)
+fuzz = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fuzz)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", fuzz.READERS)
+def test_a_damaged_input_is_read_or_refused_in_one_line(name, tmp_path):
+    read, refused, _ = fuzz.fuzz(name, inputs=200, seed=1, folder=tmp_path)
+    assert read + refused == 200 and read > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", fuzz.READERS)
+def test_many_damaged_inputs(name, tmp_path):
+    fuzz.fuzz(name, inputs=5000, seed=1000, folder=tmp_path)

@@ -1,0 +1,221 @@
+"""CTranslate2 runs every kind of Transformer with the probabilities of the model."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions
+
+pytest.importorskip("ctranslate2")
+
+TEXTS = ["one two three", "six", "five four one two three six one", "zwölf two"]
+DOCS = Path(__file__).parents[2] / "docs" / "export.md"
+SHIPPED = Path(__file__).parents[2] / "pretrained" / "tatoeba_en_de_transformer"
+
+
+@pytest.fixture(scope="module")
+def make(both_subwords):
+    """Makes translators with random weights that end some sentences, and hardly predict `<pad>` and `<s>`."""
+
+    def new(sharpness=1, seed=12, **arguments):
+        keras.utils.set_random_seed(seed)
+        source, target = both_subwords
+        source = target if arguments.get("tie_embeddings", "all") == "all" else source
+        sizes = source.vocabulary_size, target.vocabulary_size
+        model = Transformer(*sizes, d_model=16, num_layers=2, num_heads=2, intermediate_dim=24, **arguments)
+        model.build()
+        draw = np.random.default_rng(seed)
+        for weight in model.trainable_variables:
+            weight.assign(weight + draw.normal(0, 0.2, weight.shape))
+        norm = model.decoder_norm or model.decoder_layers[-1].norms["feed_forward"]
+        beta, matrix = draw.normal(0, 1, 16), model.target_embedding.E.numpy()
+        norm.gamma.assign(norm.gamma * sharpness)
+        norm.beta.assign(beta)  # is part of every hidden vector
+        for token, logit in ((target.end_id, 3), (target.pad_id, -9), (target.start_id, -9)):
+            matrix[token] += logit * sharpness * beta / (beta @ beta)
+        model.target_embedding.E.assign(matrix)
+        return Translator(model, source, target, SearchOptions(beam_width=3, max_length=12), 40)
+
+    return new
+
+
+VARIANTS = [
+    {},
+    {"use_bias": False, "pre_norm": True, "positions": "learned", "max_positions": 4},
+    {"positions": "rotary", "tie_embeddings": "target"},
+    {"positions": "relative", "max_distance": 3, "pre_norm": True},
+]
+MORE = [
+    {"pre_norm": True},
+    {"tie_embeddings": "target"},
+    {"positions": "learned"},
+    {"positions": "rotary", "pre_norm": True, "use_bias": False},
+    {"positions": "relative", "max_distance": 2, "use_bias": False, "tie_embeddings": "target"},
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [*VARIANTS, *(pytest.param(arguments, marks=pytest.mark.slow) for arguments in MORE)],
+    ids=lambda arguments: "-".join(map(str, arguments.values())) or "paper",
+)
+def test_every_variant(make, tmp_path, arguments):
+    translator = make(**arguments)
+    translator.export(tmp_path / "exported", format="ctranslate2")
+    engine = Translator.from_preset(tmp_path / "exported", engine="ctranslate2")
+    found = engine.translate_details(TEXTS, beam_width=1) + engine.translate_details(TEXTS)
+    subwords = translator.target_subwords
+    ids = [[engine.ids[piece] for piece in one.tokens] for one in found]
+    longest = max(map(len, ids))
+    target_in = np.array([[subwords.start_id, *row[:-1], *[0] * (longest - len(row))] for row in ids])
+    source = translator.compiled_search.pad(translator.source_subwords.encode(TEXTS * 2))
+    logits = translator.model((source, target_in)).numpy()  # teacher forcing
+    logits[..., [subwords.pad_id, subwords.start_id]] = -1e9  # are never written
+    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    for number, (one, row) in enumerate(zip(found, ids, strict=True)):
+        log_prob = log_probs[number, np.arange(len(row)), row].sum()
+        assert one.log_prob == pytest.approx(log_prob, abs=1e-3)
+        assert one.hypotheses[0].score == pytest.approx(log_prob / len(row), abs=1e-3)
+        if number < len(TEXTS):  # greedy search writes the likeliest word
+            assert row == logits[number, : len(row)].argmax(axis=-1).tolist()
+
+
+@pytest.fixture(scope="module")
+def translator(make):
+    return make(positions="relative", max_distance=2, sharpness=4, seed=13)
+
+
+@pytest.fixture(scope="module")
+def exported(translator, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("ctranslate2") / "exported"
+    translator.export(directory, format="ctranslate2")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def engine(exported):
+    return Translator.from_preset(exported, engine="ctranslate2")
+
+
+def test_verification(translator, exported, engine, make, tmp_path):
+    texts = [*TEXTS, " "]
+    assert translator.verify_export(exported, texts) == len(texts)
+    assert translator.translate(texts) == engine.translate(texts)
+    other = make(positions="relative", max_distance=2, sharpness=4)
+    other.export(tmp_path / "other", format="ctranslate2")
+    with pytest.raises(
+        KerasZooError, match=r"text \d is translated to .* by CTranslate2, to .* a beam of [13]"
+    ):
+        translator.verify_export(tmp_path / "other", texts)
+    other.export(tmp_path / "other", format="ctranslate2", quantize="int8")
+    assert 1 <= translator.verify_export(tmp_path / "other", texts) < len(texts)
+    sizes = [(place / "model.bin").stat().st_size for place in (tmp_path / "other", exported)]
+    assert sizes[0] < sizes[1]
+
+
+def test_options_of_the_search(engine):
+    for one in engine.translate_details(TEXTS, no_repeat_ngram=2, min_length=3, max_length=7):
+        pairs = list(zip(one.tokens, one.tokens[1:], strict=False))
+        assert len(set(pairs)) == len(pairs) and 4 <= len(one.tokens) <= 7
+    for hypotheses in engine.n_best(TEXTS, num_hypotheses=4, length_penalty=0):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert len(scores) == 4 and scores == sorted(scores, reverse=True)
+        assert scores == [hypothesis.log_prob for hypothesis in hypotheses]
+
+
+@pytest.mark.slow
+def test_options_as_in_the_translator(translator, engine):
+    options = {"beam_width": 1, "no_repeat_ngram": 2, "min_length": 3, "max_length": 7}
+    assert engine.translate(TEXTS, **options) == translator.translate(TEXTS, **options)
+
+
+def test_the_program_of_the_documentation(exported, engine):
+    """It runs, without Keras, TensorFlow and keraszoo."""
+    (program,) = [
+        code for code in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.S) if "import ctranslate2" in code
+    ]
+    assert len(program.splitlines()) <= 15
+    texts = [*TEXTS, "", "one " * 50]
+    program = program.replace('"runs/ct2"', repr(str(exported))).replace(
+        '["Two dogs are running."]', repr(texts)
+    )
+    hidden = "import sys; sys.modules.update(dict.fromkeys(('keras', 'tensorflow', 'keraszoo')))\n"
+    ran = subprocess.run([sys.executable, "-c", hidden + program], capture_output=True, text=True)
+    with pytest.warns(UserWarning, match="1 of 6 sentences are cut to 40 subwords"):
+        assert (ran.stdout, ran.stderr) == (f"{engine.translate(texts)}\n", "")
+
+
+def test_an_export_is_used_without_keras(exported, engine):
+    program = f"""
+import sys
+from keraszoo.cli.app import main
+sys.modules["keras"] = None
+main(["translate", {str(exported)!r}, "--engine", "ctranslate2", "--json"])
+"""
+    run = {"input": "\n".join(TEXTS), "capture_output": True, "text": True}
+    ran = subprocess.run([sys.executable, "-c", program], **run)
+    assert ran.returncode == 0, ran.stderr
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [answer["text"] for answer in answers] == engine.translate(TEXTS)
+
+
+def test_a_model_is_converted(translator, engine, tmp_path):
+    translator.save_to_preset(tmp_path / "model")
+    again = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
+    assert again.translate(TEXTS) == engine.translate(TEXTS)
+    with pytest.raises(KerasZooError, match="expected keras or ctranslate2, got 'onnx'"):
+        Translator.from_preset(tmp_path / "model", engine="onnx")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHIPPED.is_dir(), reason="pretrained/ is not here")
+def test_the_shipped_transformer(tmp_path):
+    translator = Translator.from_preset(SHIPPED)
+    translator.export(tmp_path / "exported", format="ctranslate2")
+    texts = ["Two dogs are running.", "What is your name?", "I can't remember the 😀 of it, Tom."]
+    assert translator.verify_export(tmp_path / "exported", texts) == 3
+
+
+def test_what_ctranslate2_cannot_do(new_translator, translator, engine, tmp_path, monkeypatch):
+    options = {"sampling": True}, {"coverage_penalty": 0.2}, {"normalization": "gnmt"}, {"prefix": "eins"}
+    for search in options:
+        (name,) = search
+        with pytest.raises(KerasZooError, match=f"the engine ctranslate2 does not support {name}"):
+            engine.translate(TEXTS, **search)
+    with pytest.raises(KerasZooError, match="the engine ctranslate2 has no attention weights"):
+        engine.require_attention()
+    place = tmp_path / "exported"
+    with pytest.raises(KerasZooError, match="Transformers only: RNNSearch cannot be exported to it"):
+        new_translator().export(place, format="ctranslate2")
+    with pytest.raises(KerasZooError, match="quantize: expected one of float32, .* got 'int4'"):
+        translator.export(place, format="ctranslate2", quantize="int4")
+    with pytest.raises(KerasZooError, match="format: expected savedmodel or ctranslate2, got 'onnx'"):
+        translator.export(place, format="onnx")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
+        translator.export(tmp_path, format="ctranslate2")
+    with pytest.raises(KerasZooError, match="no such directory"):
+        Translator.from_preset(place, engine="ctranslate2")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[ctranslate2\]'"):
+        translator.export(place, format="ctranslate2")
+
+
+def test_a_damaged_export(exported, tmp_path):
+    for name, content in (("model.bin", b"x"), ("keraszoo.json", b"[]")):
+        place = tmp_path / name
+        place.mkdir()
+        for file in exported.iterdir():
+            (place / file.name).write_bytes(content if file.name == name else file.read_bytes())
+        with pytest.raises(KerasZooError, match="not an export for CTranslate2: "):
+            Translator.from_preset(place, engine="ctranslate2")
