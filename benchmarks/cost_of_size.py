@@ -7,8 +7,8 @@ Each point runs in its own process and prints a JSON line. `rss_mb` is the large
 end of a stage; `start_mb` is that of the libraries and the vocabulary alone.
 
 - `--pairs`: generated text with this many pairs. `vocabulary`: sentencepiece learns from all of it (from a
-  sample of at most 5 million sentences). `memory` and `disk`: the text becomes a corpus, in memory or
-  mapped from disk; its batches are planned for the first and the next epoch; a run resumes at
+  sample of at most 5 million sentences). `memory`: the text becomes a corpus;
+  its batches are planned for the first and the next epoch; a run resumes at
   `--resume-at`, up to its first batch; and a small Transformer makes `--steps` updates.
 - `--words`: pairs of sentences of this length, in batches of `--batch-tokens`, for both models.
 """
@@ -95,21 +95,19 @@ def corpus(options):
 
     head = (pair for pair, _ in zip(read_pairs(options["text"]), range(10_000), strict=False))
     subwords = Subwords.train((side for pair in head for side in pair), VOCABULARY)
-    with tempfile.TemporaryDirectory() as folder:
-        stages = Stages()
-        directory = Path(folder, "corpus") if options["kind"] == "disk" else None
-        some = ParallelCorpus.from_pairs(read_pairs(options["text"]), subwords, subwords, directory=directory)
-        stages.end("corpus")
-        # The four shapes are compiled before the steps are timed.
-        batches = TokenBatches(some, options["batch_tokens"], seed=1, shapes=4)
-        batches.batch(0, 0)
-        stages.end("first_batch")
-        batches.batch(1, 0)
-        stages.end("next_epoch")
-        period, skip = divmod(options["resume_at"], len(batches))
-        Periods(batches, None, period, skip).batches.batch(period, skip)
-        stages.end("resume")
-        fit(Transformer, SIZES["transformer"], batches, options["steps"], stages)
+    stages = Stages()
+    some = ParallelCorpus.from_pairs(read_pairs(options["text"]), subwords, subwords)
+    stages.end("corpus")
+    # The four shapes are compiled before the steps are timed.
+    batches = TokenBatches(some, options["batch_tokens"], seed=1, shapes=4)
+    batches.batch(0, 0)
+    stages.end("first_batch")
+    batches.batch(1, 0)
+    stages.end("next_epoch")
+    period, skip = divmod(options["resume_at"], len(batches))
+    Periods(batches, None, period, skip).batches.batch(period, skip)
+    stages.end("resume")
+    fit(Transformer, SIZES["transformer"], batches, options["steps"], stages)
     tokens = int(some.source_lengths.sum(dtype="int64") + some.target_lengths.sum(dtype="int64"))
     stages.figures["corpus_us_a_token"] = round(1e6 * stages.figures["corpus_s"] / tokens, 4)
     return {"batches": len(batches), "tokens": tokens, **stages.figures}
@@ -169,7 +167,7 @@ def points(arguments, folder):
         text = Path(folder, "text.tsv")
         write_text(text, pairs)
         about = {"bench": "cost-of-corpus", "pairs": pairs, **shared, "resume_at": arguments.resume_at}
-        for kind in ("vocabulary", "memory", "disk"):
+        for kind in ("vocabulary", "memory"):
             yield {**about, "kind": kind, "text": str(text)}
     for words in arguments.words:
         for kind in SIZES:
@@ -188,7 +186,7 @@ def main():
     parser.add_argument("--point", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.point:
-        measure = {"vocabulary": vocabulary, "memory": corpus, "disk": corpus}
+        measure = {"vocabulary": vocabulary, "memory": corpus}
         figures = measure.get(arguments.point["kind"], length)(arguments.point)
         arguments.point.pop("text", None)
         return print(json.dumps({**arguments.point, **figures}))

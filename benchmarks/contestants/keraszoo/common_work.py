@@ -101,10 +101,10 @@ def compile_model(model, warmup=400, factor=0.4):
     """Compiles with label smoothing 0.1, Adam and a peak learning rate of 1.25e-3; RNNs clip at 5."""
     from keraszoo.training.adam import Adam
     from keraszoo.training.losses import TokenCrossentropy
-    from keraszoo.training.optimizers import TransformerSchedule
+    from keraszoo.training.optimizers import transformer_schedule
 
     rnn = type(model).__name__ == "RNNSearch"
-    schedule = TransformerSchedule(WIDTH, warmup, factor)
+    schedule = transformer_schedule(WIDTH, warmup, factor)
     optimizer = Adam(schedule, 0.9, 0.98, 1e-9, global_clipnorm=5.0 if rnn else None)
     model.compile(optimizer=optimizer, loss=TokenCrossentropy(0.1), jit_compile=False)
 

@@ -15,11 +15,11 @@ from keraszoo.text.subwords import Subwords  # noqa: E402
 model = common_work.make_model("transformer")
 common_work.take_weights(model, arguments.weights)
 subwords = Subwords.load(arguments.prep / "spm.model")
-signatures, way = {}, arguments.variant or "single"
+signatures, compiled = {}, arguments.variant != "plain"
 for beam in {beam for beam, _ in kit.decode_settings(arguments)}:
     options = SearchOptions(beam_width=beam, max_length=60, length_penalty=1.0, normalization="length")
     place = arguments.work / f"saved_model.b{beam}"
-    Translator(model, subwords, search=options).export(place, jit_compile=way)
+    Translator(model, subwords, search=options).export(place, jit_compile=compiled)
     signatures[beam] = tf.saved_model.load(str(place / "ids")).signatures["translate"]
 
 
@@ -40,16 +40,11 @@ def translate(rows, beam):
 for length in (4, 12, 24, 40):  # single sentences are compiled once for each of a few lengths
     for beam in signatures:
         translate([[5] * length], beam)
-if way == "all":  # compile all sizes before the clock runs
-    rows = kit.read_ids(arguments.prep / "test.en.ids")
-    for beam in signatures:
-        for i in range(0, len(rows), 64):
-            translate(rows[i : i + 64], beam)
 version, backend = common_work.versions()
 kit.time_decoding(
     arguments,
     "keraszoo",
     version,
     translate,
-    extra={"backend": backend, "as": "SavedModel", "jit_compile": way},
+    extra={"backend": backend, "as": "SavedModel", "jit_compile": compiled},
 )
