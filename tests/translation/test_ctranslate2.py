@@ -140,9 +140,8 @@ def test_options_as_in_the_translator(translator, engine):
 
 def test_the_program_of_the_documentation(exported, engine):
     """It runs, without Keras, TensorFlow and keraszoo."""
-    (program,) = [
-        code for code in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.S) if "import ctranslate2" in code
-    ]
+    snippets = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.S)
+    (program,) = [snippet for snippet in snippets if "import ctranslate2" in snippet]
     assert len(program.splitlines()) <= 15
     texts = [*TEXTS, "", "one " * 50]
     program = program.replace('"runs/ct2"', repr(str(exported))).replace(
