@@ -3,23 +3,21 @@
 Large libraries are imported by the commands that need them, so `keraszoo --help` starts quickly.
 """
 
-import json
-import os
 import sys
 import warnings
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from keraszoo import __version__
-from keraszoo.cli import answerer, console, tagger, text, translator
+from keraszoo.cli import answerer, console, models, tagger, text, training, translator
 from keraszoo.cli.console import AsJson, BatchSize, Beam, MaxLength, Model, Penalty
+from keraszoo.cli.doctor import doctor
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import one_line, say
+from keraszoo.messages import say
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
 
 def _print_version(asked):
@@ -37,53 +35,6 @@ def options(
     """Train, evaluate and use translation models and named-entity taggers built from attention layers."""
 
 
-@app.command()
-def train(
-    recipe: Annotated[str, Argument(metavar="RECIPE", help="The recipe, a YAML file.")],
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. training.seed=3; repeatable."),
-    ] = None,
-    output: Annotated[
-        str | None, Option(metavar="DIRECTORY", help="Write here, not to the recipe's output.")
-    ] = None,
-    strategy: Annotated[
-        str | None, Option(metavar="mirrored|workers", help="Train on all GPUs or on several machines.")
-    ] = None,
-    seeds: Annotated[
-        int | None, Option(min=1, help="Train with this many seeds; print means and standard deviations.")
-    ] = None,
-):
-    """Train a model from a recipe and write its directory.
-
-    To resume a run that was interrupted, by Ctrl-C or otherwise, run the same command again.
-    """
-    from keraszoo.saving.model_directory import check_replaceable
-    from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-
-    overrides = list(set_ or [])
-    if output is not None:
-        overrides.append(f"output={json.dumps(os.path.abspath(output))}")
-    if strategy is not None:
-        overrides.append(f"training.strategy={json.dumps(strategy)}")
-    checked = read_recipe(recipe, overrides)
-    if seeds is None:
-        console.check_output(checked.output, check_replaceable)
-    with console.results() as write:
-        console.import_tensorflow()
-        if seeds is None:
-            run_recipe(checked)
-            write([checked.output])
-        else:
-            from keraszoo.tasks.seeds import run_seeds
-
-            write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))
-
-
-app.command()(translator.translate)
-
-
-@app.command()
 def evaluate(
     model: Model,
     source: Annotated[
@@ -127,11 +78,6 @@ def evaluate(
     translator.evaluate(model, source, references, as_json, **search)
 
 
-app.command()(translator.score)
-app.command()(translator.align)
-
-
-@app.command()
 def export(
     model: Model,
     directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where to write it.")],
@@ -165,9 +111,13 @@ def export(
         _refuse(f"--format {format_}", **others.get(format_, {}))
         options = {"format": format_, "jit_compile": jit_compile, "quantize": quantize}
         translator.export(model, directory, lines, **options)
+    if format_ == "ctranslate2":
+        console.hint("keraszoo", "translate", directory, "--engine", "ctranslate2", "TEXT_FILE")
+    else:
+        load = f"import tensorflow_text, tensorflow; tensorflow.saved_model.load({directory!r})"
+        console.hint("python", "-c", load)
 
 
-@app.command()
 def plot(
     model: Model,
     sentence: Annotated[str, Argument(metavar="SENTENCE", help="The text to translate or to tag.")],
@@ -187,15 +137,9 @@ def plot(
         tagger.plot(model, sentence, picture)
     else:
         translator.plot(model, sentence, picture, subwords)
+    console.hint("keraszoo", "playground", model)
 
 
-app.command()(tagger.tag)
-
-
-app.command()(answerer.ask)
-
-
-@app.command()
 def playground(
     models: Annotated[
         list[str] | None,
@@ -227,51 +171,33 @@ def playground(
         serve(Models(models or ()), port, console.import_tensorflow, started)
 
 
-@app.command("list")
-def list_models(as_json: AsJson = False):
-    """List the named models. Shows their scores and where they are on this machine."""
-    from keraszoo.shipping.shipped import as_table, list_models
-
-    models = list_models()
-    lines = [json.dumps(models, ensure_ascii=False)] if as_json else as_table(models)
-    with console.results() as write:
-        write(map(one_line, lines))
-
-
-@app.command()
-def fetch(
-    name: Annotated[str, Argument(metavar="NAME", help="A name that `keraszoo list` prints.")],
-    source: Annotated[
-        str, Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/.")
-    ],
-    sha256: Annotated[
-        str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
-    ] = None,
-):
-    """Fetch a shipped model into the cache. An interrupted download is resumed. No host is built in."""
-    from keraszoo.shipping.fetching import fetch
-
-    with console.results() as write:
-        write([fetch(name, source, sha256=sha256, report=say)])
-
-
-@app.command()
-def card(
-    directories: Annotated[list[str], Argument(metavar="DIRECTORIES", help="Model directories.")],
-    facts: Annotated[str | None, Option(metavar="FILE", help="A YAML file of facts by model name.")] = None,
-):
-    """Rewrite a model card. It states the model's metrics and facts such as its licence."""
-    from keraszoo.saving.model_facts import read_facts, rewrite_card
-
-    facts_by_name = read_facts(facts) if facts else {}
-    with console.results() as write:
-        for directory in directories:
-            rewrite_card(directory, facts_by_name.get(Path(directory).resolve().name))
-            write([directory])
-
-
-app.add_typer(text.subwords, name="subwords")
-app.add_typer(text.vectors, name="vectors")
+COMMANDS = {
+    "Use models": {
+        "translate": translator.translate,
+        "tag": tagger.tag,
+        "ask": answerer.ask,
+        "playground": playground,
+    },
+    "Train": {
+        "train": training.train,
+        "subwords": text.subwords,
+        "vectors": text.vectors,
+    },
+    "Evaluate": {
+        "evaluate": evaluate,
+        "score": translator.score,
+        "align": translator.align,
+        "plot": plot,
+    },
+    "Share": {"export": export, "card": models.card},
+    "Set up": {"list": models.list_models, "fetch": models.fetch, "doctor": doctor},
+}
+for _panel, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def task(model):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -156,3 +157,17 @@ def _without_log_lines():
 def lines_at_once(file, count):
     """Returns how many lines to read before the first answer: one if somebody types them."""
     return 1 if file == "-" and sys.stdin.isatty() else count
+
+
+def hint(*command):
+    """Prints the command for the next step on a terminal. Logs and scripts do not get this line."""
+    if sys.stderr.isatty():
+        say(f"next: {shlex.join(map(str, command))}")
+
+
+def hint_at_use(model, task):
+    """Prints the command that uses a model."""
+    if task in ("translation", "tagging"):
+        hint("keraszoo", "translate" if task == "translation" else "tag", model, "TEXT_FILE")
+    else:
+        hint("keraszoo", "ask", model, "QUESTION", "STORY_FILE")

@@ -14,8 +14,8 @@ from keraszoo.cli import console
 from keraszoo.cli.console import AsJson
 from keraszoo.errors import KerasZooError
 
-subwords = typer.Typer(rich_markup_mode=None, help="Train subword vocabularies.")
-vectors = typer.Typer(rich_markup_mode=None, help="Train, convert and evaluate word vectors.")
+subwords = typer.Typer(rich_markup_mode="markdown", help="Train subword vocabularies.")
+vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and evaluate word vectors.")
 
 Vectors = Annotated[
     str, Argument(metavar="VECTORS", help="A word2vec, GloVe or fastText .vec file, or our directory.")
@@ -60,6 +60,7 @@ def train_subwords(
     Subwords.train(lines, vocabulary_size, model_type, character_coverage).save(output)
     with console.results() as write:
         write([output])
+    console.hint("keraszoo", "train", "RECIPE", "--set", f"subwords.model={output}")
 
 
 @vectors.callback()
@@ -97,6 +98,7 @@ def train(
         print(report, file=sys.stderr)
         _save(trained, output)
         write([output])
+    console.hint("keraszoo", "vectors", "neighbours", output, "WORD")
 
 
 @vectors.command()
@@ -115,6 +117,7 @@ def convert(
         read = _read(vectors, format)
         _save(read if words is None else read.first(words), output, "float16" if half else "float32")
         write([output])
+    console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
 
 
 @vectors.command()

@@ -1,4 +1,4 @@
-"""Callbacks of a run: throughput, history, the best weights and the average of the last ones."""
+"""Callbacks of a run: throughput, progress, history, the best weights and the average of the last ones."""
 
 import time
 
@@ -43,6 +43,66 @@ class Throughput(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None and self.tokens[-1]:
             logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
+
+
+class ProgressBar(keras.callbacks.Callback):
+    """Shows a run on a terminal: one line with steps, tokens a second, time left, loss and the best score.
+
+    Above it stays a line for each epoch with its figures. It is a context manager, since `fit` may be called
+    several times, and may raise an error.
+
+    Args:
+        run: the `Run`.
+        steps: the updates of the whole run.
+        done: those that earlier sessions have made.
+        console: a `rich.console.Console`; by default stderr.
+    """
+
+    async_safe = True
+
+    def __init__(self, run, steps, done=0, console=None):
+        from rich import console as consoles
+        from rich import progress
+
+        super().__init__()
+        self.best = next((one for one in run.evaluations if isinstance(one, BestWeights)), None)
+        self.name = "epoch" if run.settings.steps_per_evaluation is None else "evaluation"
+        self.parts = run.settings.accumulate
+        self.progress = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(None),
+            progress.TextColumn("{task.completed:,.0f}/{task.total:,} {task.fields[rate]}"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("left {task.fields[figures]}"),
+            console=console or consoles.Console(stderr=True),
+            speed_estimate_period=600,  # seconds: steps and evaluations take turns
+            expand=True,
+        )
+        self.line = self.progress.add_task(self.name, total=steps, completed=done, rate="", figures="")
+
+    def __enter__(self):
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error):
+        self.progress.stop()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.progress.update(self.line, description=f"{self.name} {epoch + 1}/{self.params['epochs']}")
+
+    def on_train_batch_end(self, batch, logs=None):
+        if logs and "tokens_per_s" in logs:
+            rate, figures = f"{logs['tokens_per_s']:,.0f} tokens/s", f"loss {logs['loss']:.3f}"
+            if self.best is not None and self.best.logs is not None:
+                figures += f" best {self.best.logs[self.best.monitor]:.2f}"
+            self.progress.update(self.line, advance=1 / self.parts, rate=rate, figures=figures)
+        if batch + 1 == self.params["steps"]:
+            self.progress.update(self.line, description="evaluating")
+
+    def on_epoch_end(self, epoch, logs=None):
+        shown = {name: value for name, value in (logs or {}).items() if name != "tokens_per_s"}
+        figures = "  ".join(f"{name} {value:,.4g}" for name, value in shown.items())
+        self.progress.console.print(f"{self.name} {epoch + 1}: {figures}", highlight=False, markup=False)
 
 
 class WholeHistory(keras.callbacks.History):

@@ -9,7 +9,7 @@ import keras
 from keraszoo.messages import say
 from keraszoo.training.adam import LossScale, innermost
 from keraszoo.training.addressed_batches import Periods
-from keraszoo.training.callbacks import Throughput, WholeHistory
+from keraszoo.training.callbacks import ProgressBar, Throughput, WholeHistory
 from keraszoo.training.checkpoint_callback import SaveCheckpoints, Signals
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.distribution import (
@@ -136,12 +136,16 @@ def train(model, batches, run):
         if hasattr(callback, "get_state")
     }
     evaluations = run.evaluations if trained is model else [OnOneDevice(model, run.evaluations)]
-    verbose = run.verbose if run.verbose is not None else 1 if sys.stderr.isatty() else 2
-    with Signals() if run.checkpoints else contextlib.nullcontext() as signals:
+    shows_bar = run.verbose is None and sys.stderr.isatty()
+    verbose = 0 if shows_bar else 2 if run.verbose is None else run.verbose
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(Signals()) if run.checkpoints else None
         saving = SaveCheckpoints(run, kept, signals)
         saving.restore(trained)
         if saving.step:
             say(f"going on from step {saving.step // parts:,} of {last // parts:,}")
+        bar = ProgressBar(run, last // parts, saving.step // parts) if shows_bar else None
+        shown = [stack.enter_context(bar)] if shows_bar else []
         while saving.step < last and not saving.over:
             length = parts * (settings.steps_per_evaluation or len(batches))
             period, skip = divmod(saving.step, length)
@@ -153,7 +157,8 @@ def train(model, batches, run):
                 on_epoch_end=lambda *_: setattr(trained, "stop_training", True)
             )
             watching = [periods.at_period(), StopIfDiverged(periods), Throughput(periods, stop_at=last)]
-            callbacks = [*watching, *evaluations, *run.callbacks, history, saving, *([end] if skip else [])]
+            callbacks = [*watching, *evaluations, *run.callbacks, *shown, history, saving]
+            callbacks += [end] if skip else []
             try:
                 with while_all_workers_live(run.strategy, ADVICE):
                     trained.fit(

@@ -1,7 +1,11 @@
 """The command line's own part: options, streams, exit codes and the one line of an error."""
 
+import importlib.metadata
+import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,14 +86,41 @@ def test_help_and_version_import_nothing_large():
     code = (
         "import sys\nfrom keraszoo.cli import app\n"
         "try: app.main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
-        "large = {'tensorflow', 'keras', 'numpy', 'pydantic', 'sacrebleu', 'matplotlib', 'rich'}\n"
+        "large = {'tensorflow', 'keras', 'numpy', 'pydantic', 'sacrebleu', 'matplotlib'}\n"
         "assert not large & set(sys.modules), large & set(sys.modules)\n"
     )
     process = program(code=code)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    for command in ("train", "translate", "evaluate", "score", "align", "export", "plot", "subwords"):
-        assert f"\n  {command} ".encode() in out
+    panels = re.findall(r"─ ([A-Z][a-z ]+) ─|\n│ ([a-z]\S+)", out.decode())
+    listed = [panel or command for panel, command in panels]
+    assert listed == [
+        "Options",
+        *itertools.chain(*((panel, *names) for panel, names in app.COMMANDS.items())),
+    ]
+    assert {"train", "translate", "doctor"} < set(listed)
+
+
+def test_hints_are_for_people_at_a_terminal(capfd, monkeypatch):
+    console.hint("keraszoo", "train", "my recipe.yaml")
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    console.hint("keraszoo", "train", "my recipe.yaml")
+    assert capfd.readouterr() == ("", "keraszoo: next: keraszoo train 'my recipe.yaml'\n")
+
+
+def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    assert re.findall(r"^\w+", out, re.MULTILINE) == [
+        "versions", "devices", "precisions", "extras", "models", "disk"
+    ]  # fmt: skip
+    facts = json.loads(run("doctor", "--json")[1])
+    assert f"keras {importlib.metadata.version('keras')}" in facts["versions"]
+    assert [line.split(":")[0] for line in facts["precisions"]] == ["float32", "bfloat16", "float16"]
+    free = float(facts["disk"][0].split(" GB")[0])
+    assert free == pytest.approx(shutil.disk_usage(".").free / 1e9, abs=2)
+    assert not any("test:" in line for line in facts["extras"])  # or these tests could not run
 
 
 def test_version(run):
@@ -98,7 +129,7 @@ def test_version(run):
 
 def test_no_arguments_show_the_help(run):
     code, out, _ = run()
-    assert code == 0 and out.startswith("Usage: keraszoo ")
+    assert code == 0 and out.strip().startswith("Usage: keraszoo ")
 
 
 def test_translate_stdin_to_stdout(run, translator):

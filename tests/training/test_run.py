@@ -2,9 +2,11 @@
 
 import contextlib
 import errno
+import io
 import os
 import re
 import signal
+import sys
 import warnings
 
 import keras
@@ -124,6 +126,25 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 1/3", "Epoch 2/3"]
     run(batches, folder=tmp_path / "run", verbose=2)
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
+
+
+def test_on_a_terminal_a_bar_counts_the_steps_of_the_whole_run(batches, tmp_path, monkeypatch):
+    texts = []
+    for at in (At(4, interrupt(signal.SIGINT)), None):
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setenv("COLUMNS", "120")
+        with contextlib.nullcontext() if at is None else pytest.raises(KeyboardInterrupt):
+            history = run(batches, folder=tmp_path / "run", at=at, verbose=None)[0][-2]
+        texts.append(terminal.getvalue())
+    steps = [[int(step) for step in re.findall(r"(\d+)/7", text)] for text in texts]
+    assert steps[0][-1] == 4 == min(steps[1]) and steps[1][-1] == 7
+    assert all(text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1 for text in texts)  # cursor off, on
+    assert f"epoch 3: loss {history[2]:.4g}  val_loss 2" in texts[1].replace("evaluation", "epoch")
+    last = texts[1].splitlines()[-2]
+    last = re.sub(r"\x1b\[\d*m", "", last)
+    assert "tokens/s 0:00:00 left loss" in last and "best 1.00" in last and "evaluating" in texts[1]
 
 
 @pytest.mark.slow

@@ -1,0 +1,54 @@
+"""The commands `list`, `fetch` and `card`: models by name and their cards."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from keraszoo.cli import console
+from keraszoo.cli.console import AsJson
+from keraszoo.messages import one_line, say
+
+
+def list_models(as_json: AsJson = False):
+    """List the named models. Shows their scores and where they are on this machine."""
+    from keraszoo.shipping.shipped import as_table, list_models
+
+    models = list_models()
+    lines = [json.dumps(models, ensure_ascii=False)] if as_json else as_table(models)
+    with console.results() as write:
+        write(map(one_line, lines))
+
+
+def fetch(
+    name: Annotated[str, Argument(metavar="NAME", help="A name that `keraszoo list` prints.")],
+    source: Annotated[
+        str, Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/.")
+    ],
+    sha256: Annotated[
+        str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
+    ] = None,
+):
+    """Fetch a shipped model into the cache. An interrupted download is resumed. No host is built in."""
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping.fetching import fetch
+
+    with console.results() as write:
+        place = fetch(name, source, sha256=sha256, report=say)
+        write([place])
+        console.hint_at_use(name, model_directory.read_description(place).config.get("task"))
+
+
+def card(
+    directories: Annotated[list[str], Argument(metavar="DIRECTORIES", help="Model directories.")],
+    facts: Annotated[str | None, Option(metavar="FILE", help="A YAML file of facts by model name.")] = None,
+):
+    """Rewrite a model card. It states the model's metrics and facts such as its licence."""
+    from keraszoo.saving.model_facts import read_facts, rewrite_card
+
+    facts_by_name = read_facts(facts) if facts else {}
+    with console.results() as write:
+        for directory in directories:
+            rewrite_card(directory, facts_by_name.get(Path(directory).resolve().name))
+            write([directory])
