@@ -179,6 +179,7 @@ COMMANDS = {
         "playground": playground,
     },
     "Train": {
+        "init": training.init,
         "train": training.train,
         "subwords": text.subwords,
         "vectors": text.vectors,

@@ -1,12 +1,42 @@
-"""The commands `init` and `train`."""
+"""The commands `init` and `train`: from corpora to a recipe, and from a recipe to a model."""
 
 import json
 import os
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from keraszoo.cli import console
+from keraszoo.errors import KerasZooError
+from keraszoo.messages import one_line, show
+
+
+def init(
+    task: Annotated[Literal["translation", "tagging"], Argument(help="What the model does.")],
+    folder: Annotated[str, Argument(metavar="FOLDER", help="The folder with the corpora.")],
+    output: Annotated[
+        str | None, Option(metavar="FILE", help="The recipe to write; recipe.yaml in FOLDER by default.")
+    ] = None,
+    languages: Annotated[
+        str | None, Option(metavar="SOURCE-TARGET", help="Endings of the files' names, such as en-de.")
+    ] = None,
+):
+    """Write a recipe for the corpora in a folder. Report their sizes, columns, tags and duplicates.
+
+    Files are found by name: `train.en` and `train.de`, `val.*`, `test.*`, or `train.tsv`; for taggers
+    `train.conll`, `dev.conll` and so on.
+    """
+    from keraszoo.tasks.new_recipe import write_recipe
+
+    pair = None if languages is None else languages.split("-")
+    if pair is not None and (task == "tagging" or len(pair) != 2):
+        raise KerasZooError(f"--languages: expected two, such as en-de, for a translator; got {languages}")
+    path = output or os.path.join(folder, "recipe.yaml")
+    with console.results() as write:
+        for line in write_recipe(task, folder, path, pair):
+            show(one_line(line))
+        write([path])
+    console.hint("keraszoo", "train", path)
 
 
 def train(

@@ -363,3 +363,14 @@ def test_another_backend_needs_no_tensorflow(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     with pytest.raises(KerasZooError, match="TensorFlow cannot be imported"):
         console.import_tensorflow()
+
+
+def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
+    (tmp_path / "train.tsv").write_text("one\teins\ntwo\tzwei\n" * 9)
+    code, out, err = run("init", "translation", tmp_path)
+    assert (code, out) == (0, f"{tmp_path}/recipe.yaml\n")
+    assert err == "train       18 pairs, 18 and 18 words, 16 repeated sentences\n"
+    assert "vocabulary_size: " in (tmp_path / "recipe.yaml").read_text()
+    assert run("init", "tagging", tmp_path, "--languages", "en-de")[::2] == (
+        2, "keraszoo: error: --languages: expected two, such as en-de, for a translator; got en-de\n"
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""A first recipe: the corpora of a folder are found by name, counted, and train."""
+
+import gzip
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.tasks.new_recipe import write_recipe
+from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+from keraszoo.text.numbers import number_pairs
+
+PAIRS = number_pairs(range(300))
+
+
+def write_pairs(folder, name, pairs, ending="", languages=("en", "de")):
+    for language, side in zip(languages, zip(*pairs, strict=True), strict=True):
+        with (gzip.open if ending else open)(folder / f"{name}.{language}{ending}", "wt") as file:
+            file.writelines(f"{text}\n" for text in side)
+
+
+def test_parallel_files_make_a_recipe(tmp_path):
+    write_pairs(tmp_path, "train", [*PAIRS[:280], PAIRS[0]], ".gz")
+    write_pairs(tmp_path, "val", PAIRS[278:290])
+    write_pairs(tmp_path, "test_2016", PAIRS[285:])
+    write_pairs(tmp_path, "test_2017", PAIRS)
+    (tmp_path / "notes.md").write_text("no corpus")
+    (tmp_path / "logo.tsv").write_bytes(b"\0\1")
+    (tmp_path / "recipes").mkdir()
+    report = write_recipe("translation", tmp_path, tmp_path / "recipes" / "first.yaml")
+    words = [sum(len(text.split()) for text in side) for side in zip(*PAIRS[285:], strict=True)]
+    assert report[1:] == [
+        "validation  12 pairs, " + report[1].split("pairs, ")[1].split(" words")[0] + " words, "
+        "0 repeated sentences, 2 also in train",
+        f"test        15 pairs, {words[0]} and {words[1]} words, 0 repeated sentences, 5 also in validation",
+        "not used    test_2017",
+    ]
+    assert report[0].startswith("train       281 pairs, ") and report[0].endswith(", 1 repeated sentences")
+    recipe = read_recipe(tmp_path / "recipes" / "first.yaml")
+    assert recipe.data.train.source == str(tmp_path / "train.en.gz")
+    assert recipe.data.test.target == str(tmp_path / "test_2016.de") and recipe.training.patience == 5
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_translator_trains(tmp_path):
+    for name, pairs in {"train": PAIRS, "dev": PAIRS[:5], "test": PAIRS[5:9]}.items():
+        write_pairs(tmp_path, name, pairs)
+    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    small = ["model.overrides={d_model: 8, num_layers: 1, intermediate_dim: 8}", "training.steps=1"]
+    translator = run_recipe(read_recipe(tmp_path / "recipe.yaml", small))
+    assert translator.metrics["training"]["steps"] == 1 and "bleu" in translator.metrics["test"]
+
+
+def test_columns_make_a_recipe_that_trains(tmp_path):
+    sentence = "1\tEd\tNNP\tI-PER\n2\tKoch\tNNP\tI-PER\n3\tRome\tNNP\tI-LOC\n4\tran\tVB\tO\n\n"
+    (tmp_path / "eng.train").write_text("-DOCSTART-\tx\tx\tO\n\n" + 30 * sentence)
+    (tmp_path / "eng.testa").write_text(sentence.replace("Koch", "Smith"))
+    (tmp_path / "eng.testb").write_text(sentence)
+    (tmp_path / "README.txt").write_text("Columns of a task\nand their tags\n")
+    report = write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
+    assert report == [
+        "columns     tokens in column 1 ('Koch'), tags in column 3 of 4",
+        "tag scheme  IO, 0 invalid tags repaired",
+        "labels      PER 30, LOC 30",
+        "train       30 sentences, 120 tokens, 60 entities, 29 repeated sentences",
+        "validation  1 sentences, 4 tokens, 2 entities, 0 repeated sentences",
+        "test        1 sentences, 4 tokens, 2 entities, 0 repeated sentences, 1 also in train",
+    ]
+    recipe = read_recipe(tmp_path / "recipe.yaml", ["model={name: recurrent}", "training.steps=1"])
+    assert (recipe.data.token_column, recipe.data.tag_column) == (1, -1)
+    tagger = run_recipe(recipe)
+    assert tagger.vocabulary.labels == ("LOC", "PER") and "f1" in tagger.metrics["test"]
+
+
+def test_a_first_row_of_names_and_json_lines(tmp_path):
+    (tmp_path / "corpus.csv").write_text("Word\tTag\tPOS\n" + 3 * "Ed\tB-PER\tNN\nran\tO\tVB\n\n")
+    write_recipe("tagging", tmp_path, tmp_path / "a b.yaml")
+    data = read_recipe(tmp_path / "a b.yaml").data
+    assert (data.token_column, data.tag_column, data.validation) == ("Word", "Tag", None)
+    (tmp_path / "train.jsonl").write_text('{"text": "Ed ran.", "entities": []}\n')
+    report = write_recipe("tagging", tmp_path, tmp_path / "b.yaml")
+    assert read_recipe(tmp_path / "b.yaml").data.train == [str(tmp_path / "train.jsonl")]
+    assert report[-1] == "not used    corpus.csv"
+
+
+def test_languages_and_tables(tmp_path):
+    for languages in (("en", "de"), ("en", "fr")):
+        write_pairs(tmp_path, "train", PAIRS, languages=languages)
+    with pytest.raises(
+        KerasZooError, match="train: there is en, de, fr; choose two, such as --languages en-"
+    ):
+        write_recipe("translation", tmp_path, tmp_path / "r.yaml")
+    write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("fr", "en"))
+    assert read_recipe(tmp_path / "r.yaml").data.train.source == str(tmp_path / "train.fr")
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "über uns.tsv").write_text("".join(f"{a}\t{b}\tCC0\n" for a, b in PAIRS))
+    write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml")
+    recipe = read_recipe(tmp_path / "s.yaml")
+    assert recipe.data.train.tsv == str(tmp_path / "table" / "über uns.tsv")
+    assert recipe.training.patience is None and recipe.subwords.vocabulary_size == 500
+
+
+@pytest.mark.parametrize(
+    ("task", "folder", "path", "said"),
+    [
+        ("translation", ".", "r.yaml", "expected files such as train.en and train.de.*, got old.yaml"),
+        ("tagging", ".", "r.yaml", "expected files such as train.conll, got old.yaml"),
+        ("tagging", "nowhere", "r.yaml", "nowhere: there is no such folder"),
+        ("tagging", ".", "old.yaml", "old.yaml: exists already and is not overwritten"),
+    ],
+)
+def test_nothing_to_start_from(tmp_path, task, folder, path, said):
+    (tmp_path / "old.yaml").write_text("a: 1\n")
+    with pytest.raises(KerasZooError, match=said):
+        write_recipe(task, tmp_path / folder, tmp_path / path)
+    assert [file.name for file in tmp_path.iterdir()] == ["old.yaml"]
