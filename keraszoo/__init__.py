@@ -17,6 +17,7 @@ _NAMES = {
     "EntityTagger": "keraszoo.tagging.entity_tagger",
     "QuestionAnswerer": "keraszoo.answering.question_answerer",
     "KerasZooError": "keraszoo.errors",
+    "upload_preset": "keraszoo.shipping.hub",
 }
 
 __all__ = ["__version__", *_NAMES, *_PACKAGES]

@@ -190,7 +190,7 @@ COMMANDS = {
         "align": translator.align,
         "plot": plot,
     },
-    "Share": {"export": export, "card": models.card},
+    "Share": {"export": export, "card": models.card, "upload": models.upload},
     "Set up": {"list": models.list_models, "fetch": models.fetch, "doctor": doctor},
 }
 for _panel, _commands in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""The commands `list`, `fetch` and `card`: models by name and their cards."""
+"""The commands `list`, `fetch`, `upload` and `card`: models by name and their cards."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import AsJson
+from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, say
 
 
@@ -22,22 +23,38 @@ def list_models(as_json: AsJson = False):
 
 
 def fetch(
-    name: Annotated[str, Argument(metavar="NAME", help="A name that `keraszoo list` prints.")],
+    name: Annotated[str, Argument(metavar="NAME", help="A name of `keraszoo list`, or hf://USER/NAME.")],
     source: Annotated[
-        str, Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/.")
-    ],
+        str | None,
+        Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/."),
+    ] = None,
     sha256: Annotated[
         str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
     ] = None,
 ):
-    """Fetch a shipped model into the cache. An interrupted download is resumed. No host is built in."""
+    """Fetch a model into the cache, from a folder, a URL or the Hugging Face Hub. Verifies every file."""
     from keraszoo.saving import model_directory
+    from keraszoo.shipping import hub
     from keraszoo.shipping.fetching import fetch
 
+    if (source is None) != hub.is_address(name):
+        raise KerasZooError("expected NAME with --from FOLDER, or hf://USER/NAME without it")
     with console.results() as write:
         place = fetch(name, source, sha256=sha256, report=say)
         write([place])
         console.hint_at_use(name, model_directory.read_description(place).config.get("task"))
+
+
+def upload(
+    directory: Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of one.")],
+    address: Annotated[str, Argument(metavar="ADDRESS", help="hf://USER/NAME, created if necessary.")],
+):
+    """Upload a model directory to the Hugging Face Hub. Log in first with `hf auth login`."""
+    from keraszoo.shipping import hub, shipped
+
+    with console.results() as write:
+        write([hub.upload_preset(address, shipped.find(directory))])
+    console.hint("keraszoo", "fetch", address)
 
 
 def card(

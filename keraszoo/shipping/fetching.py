@@ -1,8 +1,9 @@
-"""Fetch a shipped model into the cache, verified by checksum. An interrupted download can be resumed.
+"""Fetch a model into the cache, verified by checksum. An interrupted download can be resumed.
 
 No host is built in. The source is a folder or a URL that contains the model's directory under its name, such
-as `pretrained/` of a clone or a copy of it on a web server. A file is only accepted if it has the SHA-256
-that the index of this package, or the caller, has for it.
+as `pretrained/` of a clone or a copy of it on a web server; or a repository on the Hugging Face Hub. A file
+is only accepted if it has the SHA-256 that the index of this package, the caller, or on the Hub the model's
+own manifest has for it.
 """
 
 import os
@@ -14,25 +15,25 @@ from keraszoo import __version__
 from keraszoo.errors import PresetError
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
-from keraszoo.shipping import shipped
+from keraszoo.shipping import hub, shipped
 
 RETRIES = 4  # for each file
 TIMEOUT = 30  # seconds without a byte
 CHUNK = 1 << 14  # bytes; a broken connection loses the last chunk
 
 
-def fetch(name, source, folder=None, sha256=None, report=None):
+def fetch(name, source=None, folder=None, sha256=None, report=None):
     """Copies or downloads a model directory unless it exists already.
 
     Files of an interrupted call are kept in a hidden directory in `folder`, and the next call continues
     there.
 
     Args:
-        name: the name of the model.
-        source: a folder, or the URL of a folder, that contains the directory `name`.
+        name: the name of the model, or `hf://user/name` on the Hugging Face Hub.
+        source: a folder, or the URL of a folder, that contains the directory `name`; or `hf://user`.
         folder: where to put it; by default the cache, where `from_preset(name)` looks for it.
-        sha256: the last entry of the model's `manifest.json`. Required for models that the index does not
-            list, unless `source` is a local folder.
+        sha256: the last entry of the model's `manifest.json`. Required for a URL and a model that the index
+            does not list.
         report: called with a line of text if there is nothing to do.
 
     Returns:
@@ -42,23 +43,27 @@ def fetch(name, source, folder=None, sha256=None, report=None):
         PresetError: the model does not exist or differs from the expected one, the connection failed too
             often, or the file system reports an error. The message names the file and the cause.
     """
+    if hub.is_address(name):
+        source, _, name = f"{hub.PREFIX}{hub.repository(name)}".rpartition("/")
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
     manifests.check_names("fetch", [name, "config.json"])
-    folder = Path(folder or shipped.cache_folder()).absolute()
+    address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
+    cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
+    folder = Path(folder or cache).absolute()
     place, partial = folder / name, folder / f".{name}.partial"
-    address, is_remote = _parse_source(f"{str(source).rstrip('/')}/{name}")
-    _check_known(name, address, is_remote, sha256)
+    if kind != "hub":
+        _check_known(name, address, kind == "url", sha256)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic.locked(folder / f".{name}.fetch.lock"):  # a second call waits
             partial.mkdir(exist_ok=True)
-            manifest = _expected_manifest(name, address, is_remote, partial, sha256)
+            manifest = _expected_manifest(address, kind, partial, sha256)
             if _is_complete(place, manifest):
                 if report is not None:
                     report(f"{name}: exists already and is complete")
             else:
-                _fetch_files(address, is_remote, partial, manifest["files"])
+                _fetch_files(address, kind, partial, manifest["files"])
                 with atomic.replace_directory(place, check=lambda: _check_replaceable(place)) as directory:
                     for file in manifest["files"]:
                         (directory / file).parent.mkdir(parents=True, exist_ok=True)
@@ -75,13 +80,15 @@ def fetch(name, source, folder=None, sha256=None, report=None):
 
 
 def _parse_source(source):
-    """Returns the path or the URL of a folder, and whether it is a URL of another machine."""
+    """Returns the path or the address of a folder, and its kind: "folder", "url" or "hub"."""
     scheme, separator, rest = source.partition("://")
+    if hub.is_address(source):
+        return source, "hub"
     if not separator or scheme in ("http", "https"):
-        return source, bool(separator)
+        return source, "url" if separator else "folder"
     if scheme == "file" and rest.removeprefix("localhost").startswith("/"):
-        return urllib.request.url2pathname(rest.removeprefix("localhost")), False
-    raise PresetError(f"{source}: expected a folder, or a URL with http, https or file")
+        return urllib.request.url2pathname(rest.removeprefix("localhost")), "folder"
+    raise PresetError(f"{source}: expected a folder, or a URL with http, https, hf or file")
 
 
 def _check_known(name, address, is_remote, sha256):
@@ -101,12 +108,16 @@ def _check_known(name, address, is_remote, sha256):
         raise PresetError(f"{parent}: has no model {name}; {hint}")
 
 
-def _expected_manifest(name, address, is_remote, partial, sha256):
+def _expected_manifest(address, kind, partial, sha256):
     """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
-    if name in shipped.index() and sha256 is None:
+    name = address.rpartition("/")[2]
+    if kind == "hub":
+        hub.download(address, [manifests.MANIFEST], partial)
+    elif name in shipped.index() and sha256 is None:
         return shipped.index()[name]["manifest"]
-    download = _downloader(manifests.MOST_JSON) if is_remote else _copy
-    download(f"{address}/{manifests.MANIFEST}", partial / manifests.MANIFEST, None)
+    else:
+        download = _downloader(manifests.MOST_JSON) if kind == "url" else _copy
+        download(f"{address}/{manifests.MANIFEST}", partial / manifests.MANIFEST, None)
     manifest = manifests.read_manifest(partial)
     if sha256 not in (None, manifest["sha256"]):
         raise PresetError(f"{address}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
@@ -130,16 +141,19 @@ def _check_replaceable(place):
     model_directory.check_replaceable(place)
 
 
-def _fetch_files(address, is_remote, partial, files):
+def _fetch_files(address, kind, partial, files):
     """Brings all files into the directory `partial`; those that are there and intact are kept."""
+    if kind == "hub":
+        hub.download(address, files, partial)
+        return
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
     hashes = {name: f"sha256:{entry['sha256']}" for name, entry in files.items()}
-    retries = RETRIES if is_remote else 0
+    retries = RETRIES if kind == "url" else 0
     cache = pooch.create(partial, f"{address}/", registry=hashes, retry_if_failed=retries)
     for name, entry in files.items():
-        cache.fetch(name, downloader=_downloader(entry["size"]) if is_remote else _copy)
+        cache.fetch(name, downloader=_downloader(entry["size"]) if kind == "url" else _copy)
 
 
 def _copy(path, output, _):

@@ -14,6 +14,7 @@ from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
 from keraszoo.saving.manifest import MANIFEST
 from keraszoo.saving.model_facts import describe
+from keraszoo.shipping import hub
 
 INDEX = Path(__file__).resolve().with_name("index.json")
 HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
@@ -36,14 +37,20 @@ def cache_folder():
         raise PresetError(f"there is no folder for fetched models: {error}; set XDG_CACHE_HOME") from error
 
 
+def hub_place(address):
+    """Returns where a model on the Hugging Face Hub is kept in the cache."""
+    return cache_folder() / "hub" / hub.repository(address)
+
+
 def find(name_or_directory):
-    """Returns the path of a model directory, given by its path or by its name.
+    """Returns the path of a model directory, given by its path, its name or its address on the Hub.
 
     An existing path takes precedence. Names are looked up in the folder `$KERASZOO_PRETRAINED`, in
-    `pretrained/` of a clone, and in the cache of `keraszoo fetch`.
+    `pretrained/` of a clone, and in the cache of `keraszoo fetch`. A model on the Hugging Face Hub is fetched
+    once, and then read from the cache without any request; `keraszoo fetch` looks for a newer one.
 
     Args:
-        name_or_directory: a path or a name.
+        name_or_directory: a path, a name, or `hf://user/name`.
 
     Returns:
         The `Path` of the directory. Its content is not verified.
@@ -53,6 +60,10 @@ def find(name_or_directory):
     """
     if not isinstance(name_or_directory, (str, Path)) or not str(name_or_directory):
         raise PresetError(f"expected the path or the name of a model directory, got {name_or_directory!r}")
+    if hub.is_address(name_or_directory):
+        from keraszoo.shipping.fetching import fetch
+
+        return model_directory.locate(hub_place(name_or_directory)) or fetch(str(name_or_directory))
     path = model_directory.locate(name_or_directory)
     if path is not None:
         return path

@@ -181,7 +181,7 @@ def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
     [
         ("{url}/nowhere", "404"),
         ("http://127.0.0.1:1", "refused"),
-        ("ftp://example.org/x", "expected a folder, or a URL with http, https or file"),
+        ("ftp://example.org/x", "expected a folder, or a URL with http, https, hf or file"),
         ("file://example.org/x", "expected a folder, or a URL"),
         ("{folder}/nowhere", "No such file or directory"),
         ("http://[", "not a valid host"),

@@ -1,0 +1,94 @@
+"""Model directories on the Hugging Face Hub, with addresses such as `hf://user/name`.
+
+`huggingface_hub` (the extra `hub`) transfers the files. It reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
+"""
+
+import contextlib
+import re
+import sys
+
+from keraszoo.errors import PresetError
+from keraszoo.saving import manifest as manifests
+from keraszoo.saving import model_directory
+
+PREFIX = "hf://"
+ADDRESS = re.compile(rf"{PREFIX}([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)", re.ASCII)
+
+
+def is_address(name):
+    """Returns whether a name of a model is an address on the Hub."""
+    return str(name).startswith(PREFIX)
+
+
+def repository(address):
+    """Returns `user/name` of `hf://user/name`.
+
+    Raises:
+        PresetError: any other address.
+    """
+    if match := ADDRESS.fullmatch(str(address)):
+        return match[1]
+    raise PresetError(f"{address}: expected {PREFIX}USER/NAME")
+
+
+def download(address, names, folder):
+    """Downloads files of a repository into a folder. An interrupted download is resumed.
+
+    Raises:
+        PresetError: the Hub, the repository or a file cannot be reached, or huggingface_hub is not installed.
+    """
+    with _library(address) as hub:
+        for name in names:
+            hub.hf_hub_download(repository(address), name, local_dir=folder)
+
+
+def upload_preset(address, directory):
+    """Uploads a model directory to the Hugging Face Hub. The repository is created if it does not exist.
+
+    Args:
+        address: `hf://user/name`.
+        directory: path of a model directory, whose files are verified first.
+
+    Returns:
+        The URL of the commit.
+
+    Raises:
+        PresetError: a damaged directory, a Hub that cannot be reached or that refuses, or huggingface_hub is
+            not installed.
+
+    Example:
+
+    >>> upload_preset("hf://somebody", "runs/model")
+    Traceback (most recent call last):
+    keraszoo.errors.PresetError: hf://somebody: expected hf://USER/NAME
+    """
+    name = repository(address)
+    checked = model_directory.read_directory(directory)
+    with _library(address) as hub:
+        api = hub.HfApi()
+        api.create_repo(name, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=name,
+            folder_path=checked.path,
+            allow_patterns=[*checked.names, manifests.MANIFEST],
+            commit_message="Upload a model directory of keraszoo",
+        )
+    return commit.commit_url
+
+
+@contextlib.contextmanager
+def _library(address):
+    """Yields the module huggingface_hub, and turns its errors into a PresetError in one line."""
+    try:
+        import huggingface_hub as hub
+        from huggingface_hub.utils import disable_progress_bars
+    except ImportError as error:
+        raise PresetError(
+            f"{address}: {error}; addresses on the Hub need pip install 'keraszoo[hub]'"
+        ) from error
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    try:
+        yield hub
+    except Exception as error:  # also those of its HTTP client, which differs between versions
+        raise PresetError(f"{address}: {' '.join(str(error).split())}") from error
