@@ -28,3 +28,14 @@ class ConfiguredModel(Configured, keras.Model):
             known = sorted(cls.configurations)
             raise ValueError(f"{cls.__name__} has the configurations {known}. Received: {name!r}")
         return cls(**{**cls.configurations[name], **arguments})
+
+    def make_train_function(self, force=False):
+        """Makes weights and the optimizer's variables before the first step is traced.
+
+        Made within it, each of them would add operations to the graph, which TensorFlow would trace twice.
+        """
+        if not self.built:
+            self.build()
+        if not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import TranslationModel
+from keraszoo.models import SimplifiedRNNSearch, TranslationModel
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,20 @@ def test_config_and_shape():
     assert (logits.shape, weights.shape) == ((None, None, 7), (None, None, 4))
     again = TranslationModel.from_config(model.get_config())
     assert (again.source_vocabulary_size, again.target_vocabulary_size, again.source_pad_id) == (5, 7, 2)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow traces it")
+def test_stock_fit_traces_the_step_once():
+    """Nothing is left to build within the traced step, where each variable would cost operations of its own."""
+    calls = []
+
+    class Counted(SimplifiedRNNSearch):
+        def call(self, *args, **kwargs):
+            calls.append(self.built)
+            return super().call(*args, **kwargs)
+
+    model = Counted(9, embedding_dim=3, units=2)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    ids = np.ones((2, 3), "int32")
+    model.fit((ids, ids), ids, verbose=0)
+    assert calls.count(True) == 1
