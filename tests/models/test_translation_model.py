@@ -34,7 +34,7 @@ def test_config_and_shape():
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow traces it")
 def test_stock_fit_traces_the_step_once():
-    """Nothing is left to build within the traced step, where each variable would cost operations of its own."""
+    """Nothing is left to build within the traced step."""
     calls = []
 
     class Counted(SimplifiedRNNSearch):
