@@ -33,8 +33,11 @@ if keras.backend.backend() == "tensorflow":
     # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
+collect_ignore = []
 if find_spec("starlette") is None:  # installed without the extra `playground`
-    collect_ignore = ["keraszoo/playground", "tests/playground"]
+    collect_ignore += ["keraszoo/playground", "tests/playground"]
+if find_spec("spacy") is None:  # 200 MB, so the extra `test` leaves it out
+    collect_ignore += ["keraszoo/tagging/spacy_component.py", "tests/tagging/test_spacy_component.py"]
 
 # What has been imported stays: the collections between files need not look at it.
 gc.collect()

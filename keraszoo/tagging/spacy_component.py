@@ -1,0 +1,68 @@
+"""The spaCy component `keraszoo`: `nlp.add_pipe("keraszoo", config={"preset": "english_entities"})`.
+
+spaCy imports this module by its entry point; nothing else of keraszoo imports spaCy.
+"""
+
+import itertools
+
+from spacy.language import Language
+from spacy.util import minibatch
+
+BATCH = 256  # documents
+
+
+class SpacyEntities:
+    """A component that sets `doc.ents` to the entities that an `EntityTagger` finds in `doc.text`.
+
+    They have the tagger's character offsets. A token of spaCy that an entity begins or ends inside is split
+    there.
+
+    Args:
+        tagger: an `EntityTagger`.
+        threshold: leave out entities that are less probable.
+    """
+
+    def __init__(self, tagger, threshold=0.0):
+        self.tagger = tagger
+        self.threshold = threshold
+
+    def __call__(self, doc):
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream, batch_size=BATCH):
+        """Yields the documents of a stream with their entities."""
+        for docs in minibatch(stream, batch_size):
+            texts = [doc.text for doc in docs]
+            for doc, entities in zip(docs, self.tagger.tag(texts, threshold=self.threshold), strict=True):
+                _split_tokens(doc, {place for entity in entities for place in (entity.start, entity.end)})
+                doc.ents = [doc.char_span(entity.start, entity.end, entity.label) for entity in entities]
+                yield doc
+
+
+def _split_tokens(doc, places):
+    """Splits the tokens of a document that have one of these character offsets inside."""
+    inside = places - {token.idx for token in doc} - {token.idx + len(token) for token in doc}
+    if not inside:
+        return
+    with doc.retokenize() as retokenizer:
+        for token in doc:
+            cuts = sorted(place - token.idx for place in inside if 0 < place - token.idx < len(token))
+            if cuts:
+                parts = [token.text[i:j] for i, j in itertools.pairwise([0, *cuts, len(token)])]
+                retokenizer.split(token, parts, heads=[(token, 0)] * len(parts))
+
+
+@Language.factory(
+    "keraszoo", assigns=["doc.ents"], default_config={"preset": "english_entities", "threshold": 0.0}
+)
+def make_component(nlp: Language, name: str, preset: str, threshold: float):
+    """Makes the component from its settings in a pipeline's configuration.
+
+    Args:
+        nlp, name: given by spaCy.
+        preset: path, name or `hf://user/name` of a tagger.
+        threshold: leave out entities that are less probable, in [0, 1].
+    """
+    from keraszoo.tagging.entity_tagger import EntityTagger
+
+    return SpacyEntities(EntityTagger.from_preset(preset), threshold)

@@ -1,0 +1,67 @@
+"""The component in a pipeline of spaCy: its entities are those of the tagger, at the same characters."""
+
+import importlib
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.tagging.results import Entity
+
+spacy = pytest.importorskip("spacy")
+SENTENCES = [
+    "Marie Curie lived in Paris.",
+    "In Berlin/Germany, Ed Koch met the mayor of New-York's   suburbs.",
+    "Angela  Merkel visited\n\nTokyo in 2015; the U.N. praised Japan🇯🇵.",
+    "nothing here",
+    "",
+    "  ",
+]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, factory = project["entry-points"]["spacy_factories"]["keraszoo"].partition(":")
+    assert callable(getattr(importlib.import_module(module), factory))  # what spaCy does with an entry point
+    nlp = spacy.blank("en")
+    nlp.add_pipe("keraszoo", config={"preset": "english_entities"})
+    return nlp
+
+
+def test_a_thousand_texts_have_the_entities_of_the_tagger(nlp):
+    texts = [f"{SENTENCES[i % 6]} {SENTENCES[i % 5]}{'.' * (i % 3)}" for i in range(1000)]
+    expected = EntityTagger.from_preset("english_entities").tag(texts)
+    found = [[(e.label_, e.start_char, e.end_char, e.text) for e in doc.ents] for doc in nlp.pipe(texts)]
+    assert found == [[(e.label, e.start, e.end, e.text) for e in entities] for entities in expected]
+    assert sum(map(len, found)) > 1000
+
+
+def test_tokens_are_split_where_an_entity_begins_or_ends_inside_them():
+    from keraszoo.tagging.spacy_component import SpacyEntities
+
+    text, places = "Hello big-time world", [(1, 4), (6, 9), (10, 18)]
+    entities = [Entity(text[a:b], "X", a, b, 1.0, None) for a, b in places]
+    tagger = SimpleNamespace(tag=lambda texts, threshold: [entities])
+    doc = SpacyEntities(tagger)(spacy.blank("en")(text))
+    assert [(e.start_char, e.end_char, e.text) for e in doc.ents] == [(a, b, text[a:b]) for a, b in places]
+    assert [token.text for token in doc] == ["H", "ell", "o", "big", "-", "time", "wor", "ld"]
+    assert doc.text == text
+
+
+def test_displacy_and_a_saved_pipeline(nlp, tmp_path):
+    html = spacy.displacy.render(nlp(SENTENCES[0]), style="ent", jupyter=False)
+    assert "Marie Curie" in html and "PER" in html and "LOC" in html
+    nlp.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert [e.text for e in loaded(SENTENCES[0]).ents] == ["Marie Curie", "Paris"]
+
+
+def test_settings(nlp):
+    strict = spacy.blank("en")
+    strict.add_pipe("keraszoo", config={"preset": "english_entities", "threshold": 1.0})
+    assert strict(SENTENCES[0]).ents == ()
+    with pytest.raises(ValueError, match="no_such_model: no such directory"):
+        spacy.blank("en").add_pipe("keraszoo", config={"preset": "no_such_model"})
