@@ -61,6 +61,7 @@ def train(
     """
     from keraszoo.saving.model_directory import check_replaceable
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+    from keraszoo.tasks.seeds import outputs_of_seeds, run_seeds
 
     overrides = list(set_ or [])
     if output is not None:
@@ -68,8 +69,12 @@ def train(
     if strategy is not None:
         overrides.append(f"training.strategy={json.dumps(strategy)}")
     checked = read_recipe(recipe, overrides)
-    if seeds is None:
-        console.check_output(checked.output, check_replaceable)
+    outputs = [checked.output]
+    if seeds is not None:
+        outputs = outputs_of_seeds(checked, seeds, checked.output).values()
+        console.check_output(f"{checked.output}_seeds.json")
+    for directory in outputs:
+        console.check_output(directory, check_replaceable)
     with console.results() as write:
         console.import_tensorflow()
         if seeds is None:
@@ -77,6 +82,4 @@ def train(
             write([checked.output])
             console.hint_at_use(checked.output, checked.task)
         else:
-            from keraszoo.tasks.seeds import run_seeds
-
             write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))

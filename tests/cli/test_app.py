@@ -177,6 +177,19 @@ def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_p
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "recipe", "words"]
 
 
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [("out_seed4", "is a file, expected a directory"), ("out_seeds.json", "is a directory, expected a file")],
+)
+def test_the_outputs_of_all_seeds_are_checked_before_any_work(run, tmp_path, monkeypatch, taken, said):
+    monkeypatch.setattr(console, "import_tensorflow", None)
+    (tmp_path / taken).touch() if taken == "out_seed4" else (tmp_path / taken).mkdir()
+    recipe = tmp_path / "recipe"
+    recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\ntraining: {seed: 3}\n")
+    code, out, err = run("train", str(recipe), "--seeds", "2")
+    assert (code, out, err) == (2, "", f"keraszoo: error: {tmp_path / taken}: {said}\n")
+
+
 @pytest.mark.parametrize("option", [["--json"], ["--n-best", "2"], ["--attention"]])
 def test_translate_as_json_lines(run, translator, option):
     code, out, _ = run("translate", "m", *option, stdin=b"a dog\n\n")
@@ -238,6 +251,7 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
         (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
+        (["plot", "m", "a dog", "x.html"], "x.html: cannot be drawn: expected an ending of "),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
         (["subwords"], "Missing command"),
     ],
