@@ -186,6 +186,7 @@ COMMANDS = {
     "Train": {
         "init": training.init,
         "train": training.train,
+        "distil": training.distil,
         "subwords": text.subwords,
         "vectors": text.vectors,
     },

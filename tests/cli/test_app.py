@@ -152,6 +152,7 @@ OUTPUTS = {
     "export": (["export", "tatoeba_en_de_transformer", "{}"], "directory"),
     "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
     "train": (["train", "{recipe}", "--output", "{}"], "directory"),
+    "distil": (["distil", "teacher", "--recipe", "{recipe}", "--output", "{}"], "directory"),
     "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
     "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
     "vectors convert": (["vectors", "convert", "{recipe}", "--output", "{}"], "directory"),
