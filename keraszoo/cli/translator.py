@@ -10,11 +10,6 @@ from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
 from keraszoo.messages import say
 
-Engine = Annotated[
-    Literal["keras", "ctranslate2"],
-    Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
-]
-
 
 def translate(
     model: Model,
@@ -33,7 +28,10 @@ def translate(
     prefix: Annotated[
         str | None, Option(metavar="TEXT", help="The text that each translation starts with.")
     ] = None,
-    engine: Engine = "keras",
+    engine: Annotated[
+        Literal["keras", "ctranslate2"],
+        Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
+    ] = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines

@@ -32,6 +32,7 @@ class ParallelCorpus:
         sources, targets: `TokenRows`.
         source_special, target_special: `SpecialIds`.
         dropped: the number of pairs left out, `{"blank": n, "too_long": n}`.
+        sampling: a `SubwordSampling` of this corpus, which `TokenBatches` draws from, or None. Settable.
 
     Example:
 
@@ -50,6 +51,7 @@ class ParallelCorpus:
         self.source_special = SpecialIds(*source_special)
         self.target_special = SpecialIds(*target_special)
         self.dropped = dropped or {"blank": 0, "too_long": 0}
+        self.sampling = None
 
     @classmethod
     def from_pairs(cls, pairs, source_subwords, target_subwords, max_length=None):

@@ -19,8 +19,17 @@ class TokenCrossentropy(keras.losses.Loss):
     real token the weight 1 / (real tokens of the batch) and padding 0. So the loss of a batch is the mean
     over its real tokens, for any number of devices that share it.
 
+    With `r_drop`, each sentence is in the batch twice, in rows 2k and 2k + 1 (`TokenBatches.copies`), so that
+    dropout gives two predictions p and q of each token, and the loss of a token is
+
+        l = (l(p) + l(q)) / 2 + r_drop / 4 (KL(p || q) + KL(q || p))
+
+    That is half of Liang's equation 4, with its alpha, and as large as the loss without R-Drop. The copies
+    are neighbours, so replicas and parts of a batch share it exactly.
+
     Args:
         label_smoothing: eps, in [0, 1).
+        r_drop: alpha, the weight of the divergence of two copies; 0: rows are not copies.
         name: in the logs.
         dtype: dtype of the loss, `"float32"` also under mixed precision; `"float64"` for such a model.
 
@@ -33,7 +42,8 @@ class TokenCrossentropy(keras.losses.Loss):
         A scalar, in nats.
 
     Raises:
-        ValueError: if `label_smoothing` is not in [0, 1).
+        ValueError: if `label_smoothing` is not in [0, 1), `r_drop` is negative, or the number of rows is odd
+            with `r_drop`.
 
     Example:
 
@@ -43,23 +53,30 @@ class TokenCrossentropy(keras.losses.Loss):
     1.3863
 
     Reference: Szegedy et al.: Rethinking the Inception Architecture for Computer Vision, 2016, section 7,
-    https://arxiv.org/abs/1512.00567.
+    https://arxiv.org/abs/1512.00567; Liang et al.: R-Drop, 2021, https://arxiv.org/abs/2106.14448.
     """
 
-    def __init__(self, label_smoothing=0.0, name="token_crossentropy", dtype="float32"):
+    def __init__(self, label_smoothing=0.0, name="token_crossentropy", dtype="float32", r_drop=0.0):
         super().__init__(name=name, reduction="sum", dtype=dtype)
         if not 0 <= label_smoothing < 1:
             raise ValueError(f"label_smoothing must be in [0, 1). Received: {label_smoothing!r}")
+        if r_drop < 0:
+            raise ValueError(f"r_drop must not be negative. Received: {r_drop!r}")
         self.label_smoothing = label_smoothing
+        self.r_drop = r_drop
 
     def call(self, y_true, y_pred):
-        function = smoothed_crossentropy
+        function = r_drop_crossentropy if self.r_drop else smoothed_crossentropy
+        options = (self.label_smoothing, self.r_drop) if self.r_drop else (self.label_smoothing,)
+        if self.r_drop and (y_pred.shape[0] or 0) % 2:
+            raise ValueError(f"r_drop needs each row twice, an even number. Received: {y_pred.shape[0]} rows")
         if not shared_by_replicas():  # XLA does not know parts of a CPU
-            function = _compiled(smoothed_crossentropy, y_pred.shape[-1])
-        return function(ops.cast(y_true, "int32"), y_pred, self.label_smoothing)
+            function = _compiled(function, y_pred.shape[-1])
+        return function(ops.cast(y_true, "int32"), y_pred, *options)
 
     def get_config(self):
-        return {"name": self.name, "label_smoothing": self.label_smoothing, "dtype": self.dtype}
+        config = {"name": self.name, "label_smoothing": self.label_smoothing, "dtype": self.dtype}
+        return {**config, "r_drop": self.r_drop}
 
 
 def smoothed_crossentropy(targets, logits, label_smoothing):
@@ -71,6 +88,19 @@ def smoothed_crossentropy(targets, logits, label_smoothing):
     right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], dtype)
     wanted = (1 - label_smoothing) * right + label_smoothing / logits.shape[-1]
     return total - ops.sum(wanted * logits, axis=-1)
+
+
+def r_drop_crossentropy(targets, logits, label_smoothing, r_drop):
+    """Cross entropy and R-Drop of each position; rows 2k and 2k + 1 are copies.
+
+    Their weighted sum is that of `TokenCrossentropy` if both have half of the weight of a row.
+    """
+    dtype = keras.backend.result_type(logits.dtype, "float32")
+    log_p = ops.log_softmax(ops.cast(logits, dtype))  # (2 B, T, V)
+    pairs = ops.reshape(log_p, (-1, 2, *ops.shape(logits)[1:]))
+    log_q = ops.reshape(ops.flip(pairs, axis=1), ops.shape(logits))
+    divergence = ops.sum(ops.exp(log_p) * (log_p - log_q), axis=-1)
+    return smoothed_crossentropy(targets, logits, label_smoothing) + r_drop / 2 * divergence
 
 
 def shared_by_replicas():

@@ -1,7 +1,9 @@
 """Batches of a parallel corpus for teacher forcing, each with an address: (seed, epoch, i)."""
 
+import keras
 import numpy as np
 
+from keraszoo.text.subword_sampling import PLANNING_DRAWS
 from keraszoo.training.addressed_batches import AddressedBatches
 from keraszoo.training.batch_plans import BudgetGrouping
 
@@ -17,10 +19,13 @@ class TokenBatches(AddressedBatches):
     Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches. Compile
     the model with a loss that sums, such as `TokenCrossentropy`: the weights of a batch sum to 1.
 
+    If the corpus has a `SubwordSampling`, every epoch reads other segmentations of its sentences. They
+    fit into the budget, too, so a batch holds fewer sentences.
+
     Shapes: B rows, S source and T target positions; all three differ from batch to batch.
 
     Args:
-        corpus: a `ParallelCorpus`.
+        corpus: a `ParallelCorpus`, with or without `sampling`.
         tokens: the budget: neither the padded source tokens B x S nor the padded target tokens B x T of a
             batch exceed it (`</s>` counted).
         seed: seed of the shuffling, not negative.
@@ -32,6 +37,8 @@ class TokenBatches(AddressedBatches):
 
     Attributes:
         epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
+        copies: how often each row occurs, one after the other, with a share of its weight. Settable; 2 for
+            the R-Drop of `TokenCrossentropy`. The budget counts a row once.
 
     Raises:
         DataError: a pair too long for the budget.
@@ -59,7 +66,11 @@ class TokenBatches(AddressedBatches):
         super().__init__(seed, replicas, shuffle)
         self.shapes = shapes
         self.corpus = corpus
-        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+        self.copies = 1
+        lengths = corpus.source_lengths, corpus.target_lengths
+        if corpus.sampling is not None:
+            lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
+        lengths = [side + 1 for side in lengths]
         self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
 
     def batch(self, epoch, i):
@@ -75,16 +86,27 @@ class TokenBatches(AddressedBatches):
         """
         indices, shape = self._address(epoch, i)
         corpus = self.corpus
-        return teacher_forced(
-            corpus.sources.gather(indices),
-            corpus.targets.gather(indices),
-            corpus.source_special,
-            corpus.target_special,
-            shape,
+        if corpus.sampling is None:
+            sides = corpus.sources.gather(indices), corpus.targets.gather(indices)
+        else:
+            limits = [length - 1 for length in shape[1:]]
+            drawn = corpus.sampling.draw(epoch + PLANNING_DRAWS, indices, limits)
+            sides = [(rows.ids, rows.lengths) for rows in drawn]
+            if self._grouping.exact:
+                shape = shape[0], *(1 + int(rows.lengths.max()) for rows in drawn)
+        batch = teacher_forced(*sides, corpus.source_special, corpus.target_special, shape)
+        if self.copies == 1:
+            return batch
+        inputs, target_out, weight = keras.tree.map_structure(
+            lambda x: np.repeat(x, self.copies, axis=0), batch
         )
+        return inputs, target_out, weight / np.float32(self.copies)
 
     def real_tokens(self, epoch, i):
-        """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch."""
+        """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch.
+
+        With `sampling`, the tokens of the best segmentations are counted.
+        """
         indices = self.indices(epoch, i)
         return int(self.corpus.target_lengths[indices].sum()) + len(indices)
 

@@ -18,6 +18,7 @@ from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, Searc
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath
+from keraszoo.text.subword_sampling import KINDS
 
 
 class Pairs(Section):
@@ -49,6 +50,10 @@ class SubwordsSection(Section):
     """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
     There is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
+
+    `sampling` draws another segmentation of each training sentence in every epoch, at a `rate`: `bpe_dropout`
+    for the type `bpe`, `unigram` for the type `unigram`; see `SubwordSampling`. Validation and test are not
+    sampled.
     """
 
     type: Literal["bpe", "unigram"] = "bpe"
@@ -58,6 +63,8 @@ class SubwordsSection(Section):
     model: FilePath | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
+    sampling: Literal[*KINDS] | None = None
+    rate: Annotated[float, Field(ge=0, le=1)] = 0.1
 
     @model_validator(mode="before")
     @classmethod
@@ -78,6 +85,10 @@ class SubwordsSection(Section):
             raise ValueError("`source_model` and `target_model` are two vocabularies, but `joint` is true")
         if self.model is not None or self.source_model is not None:
             self.refuse(("type", "vocabulary_size", "character_coverage"), "on an existing model")
+        elif self.sampling is not None and not self.sampling.startswith(self.type):
+            raise ValueError(f"`sampling: {self.sampling}` does not fit `type: {self.type}`")
+        if self.sampling is None:
+            self.refuse(("rate",), "without `sampling`")
         return self
 
 
@@ -98,9 +109,13 @@ class TrainingSection(FitSection):
 
     `monitor` is the figure that selects the weights: the BLEU of the held-out pairs, or their loss, which
     needs no search.
+
+    `r_drop` is the weight of R-Drop: every sentence goes through the model twice, and the two predictions,
+    which differ by dropout, are drawn together (`TokenCrossentropy`). A step takes twice the time and memory.
     """
 
     label_smoothing: Fraction = 0.1
+    r_drop: Annotated[float, Field(ge=0)] = 0.0
     monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
 
 

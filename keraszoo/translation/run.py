@@ -4,11 +4,12 @@ import itertools
 
 import keras
 
-from keraszoo.errors import RecipeError
+from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
+from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.training import make_corpus
 from keraszoo.translation.translator import Translator
@@ -29,14 +30,20 @@ def prepare(recipe, checkpoints):
     """
     recipe.check_model(model_classes("translation")[recipe.model.name])
     validation, test = (
-        None if pairs is None else list(read_pairs(*files_of(pairs)))
+        None if pairs is None else list(read_pairs(*_files(pairs)))
         for pairs in (recipe.data.validation, recipe.data.test)
     )
     sides = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
     translator = Translator(model, *sides, SearchOptions(**recipe.search.model_dump()))
-    corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
+    corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
+    if recipe.subwords.sampling is not None:
+        options = recipe.subwords.sampling, recipe.subwords.rate, recipe.training.seed
+        try:
+            corpus.sampling = SubwordSampling(corpus, sides, *options)
+        except KerasZooError as error:
+            raise RecipeError(f"subwords.sampling: {error}") from None
     say(
         f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
@@ -84,13 +91,12 @@ def _new_subwords(recipe):
     if section.source_model is not None:
         return Subwords.load(section.source_model), Subwords.load(section.target_model)
     options = section.vocabulary_size, section.type, section.character_coverage
-    files = files_of(recipe.data.train)
+    files = _files(recipe.data.train)
     if section.joint:
         both = Subwords.train(itertools.chain.from_iterable(read_pairs(*files)), *options)
         return both, both
     return tuple(Subwords.train((pair[side] for pair in read_pairs(*files)), *options) for side in (0, 1))
 
 
-def files_of(pairs):
-    """The arguments of `read_pairs` for a `Pairs` section."""
+def _files(pairs):
     return (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)

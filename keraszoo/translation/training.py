@@ -30,7 +30,10 @@ def make_data(translator, train, validation, run):
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
     cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
+    batches.copies = 2 if settings.r_drop else 1
     digest = hashlib.sha256()
+    if corpus.sampling is not None:
+        digest.update(repr(corpus.sampling).encode())
     for side in (corpus.sources, corpus.targets):
         digest.update(np.ascontiguousarray(side.ids))
         digest.update(np.ascontiguousarray(side.offsets))

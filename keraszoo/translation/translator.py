@@ -189,7 +189,7 @@ class Translator(TextTranslator, Task):
         return make_data(self, train, validation, run)
 
     def _loss(self, settings):
-        return TokenCrossentropy(settings.label_smoothing)
+        return TokenCrossentropy(settings.label_smoothing, r_drop=settings.r_drop)
 
     def _exporter(self):
         from keraszoo.translation.export import export_translator, verify_export

@@ -41,6 +41,14 @@ vocabulary = TaggingVocabulary(words=list(map(str, range(20))), characters="0123
 tagged = [TaggedSentence([str(i) for i in row], ["O" if i % 2 else "B-even" for i in row]) for row in rows[0]]
 few = {"seed": 1, "replicas": 4, "shapes": None}
 of_pairs = TokenBatches(corpus, 64, **few)  # the last batch is a small one
+class Reversed(TokenBatches):
+    # Instead of dropout, the order of the source tells the two copies of a row apart.
+    def batch(self, epoch, i):
+        (source, target_in), target_out, weight = super().batch(epoch, i)
+        source[1::2] = source[1::2, ::-1]
+        return (source, target_in), target_out, weight
+of_copies = Reversed(corpus, 64, **few)
+of_copies.copies = 2
 of_tags = TagBatches(TaggedRows(tagged, vocabulary, ["words"]), 64, **few)
 for batches in (of_pairs, of_tags):
     real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
@@ -49,7 +57,7 @@ tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width
 
 def trained(name, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
-    if kind == "transformer":
+    if kind in ("transformer", "r_drop"):
         sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
         model = Transformer(20, **sizes, dropout=0.0, dtype=dtype)
     elif kind == "rnnsearch":
@@ -59,14 +67,16 @@ def trained(name, kind, dtype, parts, steps):
     else:
         model = AttentionTagger(**tagger, dropout=0.0, dtype=dtype)
     model.build()
-    translates = kind in ("transformer", "rnnsearch")
+    translates = kind in ("transformer", "rnnsearch", "r_drop")
     def compile_model(model):
         optimizer = Adam(
             InverseSquareRoot(3e-3, 10), 0.9, 0.98, 1e-9, global_clipnorm=0.3, accumulate=parts
         )
-        loss = TokenCrossentropy(0.1, dtype="float64" if dtype == "float64" else "float32")
+        alpha = 2.0 if kind == "r_drop" else 0.0
+        loss = TokenCrossentropy(0.1, dtype="float64" if dtype == "float64" else "float32", r_drop=alpha)
         model.compile(optimizer, loss if translates else None, jit_compile=False)
     last, batches = LastWeights(1), of_pairs if translates else of_tags
+    batches = of_copies if kind == "r_drop" else batches
     shared = {"strategy": name, "replicas": replicas} if name else {}
     settings = FitSection(epochs=100, steps=steps, accumulate=parts, **shared)
     run = Run(settings, compile_model=compile_model, evaluations=[last], verbose=0)
@@ -89,6 +99,7 @@ for kind, dtype, parts, steps in json.loads(sys.argv[2]):
 # of it but rounding, which in float32 grows from step to step: a ReLU is on one side or on the other of zero.
 RUNS = [
     ("transformer", "float64", 2, 8, 1e-13),
+    ("r_drop", "float64", 2, 8, 1e-13),
     ("transformer", "float32", 2, 15, 1e-5),
     ("rnnsearch", "float32", 1, 8, 1e-5),
     ("transformer", "mixed_bfloat16", 1, 10, 2e-2),
@@ -99,7 +110,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(
-    "runs", [RUNS[:1], pytest.param(RUNS[1:], marks=pytest.mark.slow)], ids=["one", "all"]
+    "runs", [RUNS[:2], pytest.param(RUNS[2:], marks=pytest.mark.slow)], ids=["two", "all"]
 )
 def test_two_devices_make_the_model_of_one(runs):
     command = [sys.executable, "-c", CHECK, "mirrored", json.dumps([run[:-1] for run in runs])]

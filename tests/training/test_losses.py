@@ -78,6 +78,52 @@ def test_config_round_trip():
     loss = TokenCrossentropy(0.2, name="xent")
     again = keras.losses.deserialize(keras.losses.serialize(loss))
     assert (again.label_smoothing, again.name, again.reduction) == (0.2, "xent", "sum")
+    assert keras.losses.deserialize(keras.losses.serialize(TokenCrossentropy(r_drop=2.0))).r_drop == 2.0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_r_drop_is_equation_4_of_its_paper(dtype):
+    """-log p(y) - log q(y) + alpha / 2 (KL(p || q) + KL(q || p)), halved; token by token in NumPy."""
+    generator = np.random.default_rng(0)
+    logits = ops.cast(generator.normal(size=(4, 3, 5), scale=2), dtype)
+    targets = np.repeat(generator.integers(0, 5, (2, 3)), 2, axis=0).astype("int32")
+    weights = np.repeat(np.array([[0.25, 0.25, 0.25], [0.25, 0, 0]]), 2, axis=0) / 2
+    alpha, wanted = 0.7, 0.0
+    exact = ops.convert_to_numpy(ops.cast(logits, "float32")).astype("float64")
+    for row, column in np.ndindex(2, 3):
+        p, q = (np.exp(exact[2 * row + i, column]) / np.exp(exact[2 * row + i, column]).sum() for i in (0, 1))
+        y = targets[2 * row, column]
+        divergence = np.sum(p * np.log(p / q)) + np.sum(q * np.log(q / p))
+        token = -np.log(p[y]) - np.log(q[y]) + alpha / 2 * divergence
+        wanted += 2 * weights[2 * row, column] * token / 2
+    value = TokenCrossentropy(r_drop=alpha)(targets, logits, weights)
+    assert keras.backend.standardize_dtype(value.dtype) == "float32"
+    assert float(value) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_r_drop_of_equal_predictions_is_the_plain_loss_and_pulls_others_together(example):
+    targets, logits, weights = (np.repeat(array, 2, axis=0) for array in example)
+    plain = float(TokenCrossentropy(0.1)(*example))
+    assert float(TokenCrossentropy(0.1, r_drop=3.0)(targets, logits, weights / 2)) == pytest.approx(
+        plain, rel=1e-5
+    )
+    logits = np.random.default_rng(1).normal(size=logits.shape).astype("float32")
+    variable, apart = tf.Variable(logits), []
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            with_r_drop = TokenCrossentropy(r_drop=1.0)(targets, variable, weights)
+            value = with_r_drop - TokenCrossentropy()(targets, variable, weights)
+        variable.assign_sub(tape.gradient(value, variable))
+        apart.append(float(value))
+    assert 0 < apart[1] < apart[0]
+
+
+def test_r_drop_refuses_rows_without_a_copy_and_negative_weights(example):
+    targets, logits, weights = (array[:1] for array in example)
+    with pytest.raises(ValueError, match="r_drop needs each row twice, an even number. Received: 1 rows"):
+        TokenCrossentropy(r_drop=1.0)(targets, logits, weights)
+    with pytest.raises(ValueError, match="r_drop must not be negative. Received: -1"):
+        TokenCrossentropy(r_drop=-1)
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])

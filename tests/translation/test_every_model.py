@@ -13,6 +13,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.models import DeepLSTM, LuongNMT
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
+from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model
 
@@ -47,6 +48,24 @@ def without_attention(make_translator, tmp_path_factory):
     directory = tmp_path_factory.mktemp("without") / "model"
     make_translator("DeepLSTM").save_to_preset(directory)
     return directory
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_each_model_learns_with_r_drop_and_sampled_subwords(train_pairs, tmp_path, name):
+    (tmp_path / "train.tsv").write_text(
+        "".join(f"{source}\t{target}\n" for source, target in train_pairs[:8])
+    )
+    values = {
+        "data": {"train": {"tsv": "train.tsv"}},
+        "subwords": {"vocabulary_size": 44, "sampling": "bpe_dropout"},
+        "model": {"name": name, "preset": "tiny"},
+        "training": {"steps": 2, "batch_tokens": 64, "r_drop": 1.0},
+        "output": "model",
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    translator = run_recipe(Recipe.read(tmp_path / "recipe.yaml"))
+    assert translator.metrics["training"]["steps"] == 2
 
 
 @pytest.mark.usefixtures("eagerly")

@@ -145,17 +145,19 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
     from keraszoo.training.checkpoint_callback import SaveCheckpoints
 
-    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7, "r_drop": 1.0}
+    sampled = {"vocabulary_size": 60, "sampling": "bpe_dropout"}
+    recipe = make_recipe(subwords=sampled, training=changes)
     whole = run_recipe(recipe)
     assert (files / "out" / "model.checkpoints" / "finished").is_dir()
     run_recipe(recipe)
     assert "this run is finished; delete" in capsys.readouterr().err
-    other = make_recipe(training={"batch_tokens": 512, "epochs": 2})
+    other = make_recipe(subwords=sampled, training={**changes, "batch_tokens": 512})
     with pytest.raises(RecipeError, match="recipe.training.batch_tokens was 256, is 512; .*another output"):
         run_recipe(other)
 
     (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
-    recipe = make_recipe(training={"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7})
+    recipe = make_recipe(subwords=sampled, training=changes)
     begin = SaveCheckpoints.on_train_batch_begin
 
     def interrupted(self, batch, logs=None):
@@ -166,8 +168,8 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(SaveCheckpoints, "on_train_batch_begin", interrupted)
         run_recipe(recipe)
-    changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7}
-    recipe = make_recipe(training=changes, about={"limits": "Many."})  # other words about it change nothing
+    # Other words about it change nothing.
+    recipe = make_recipe(subwords=sampled, training=changes, about={"limits": "Many."})
     monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
     again = run_recipe(recipe)
     assert "going on from step 4 of 7" in capsys.readouterr().err

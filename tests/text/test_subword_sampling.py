@@ -1,0 +1,155 @@
+"""Subword sampling against the definitions of the papers, written out for one word."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.subword_sampling import SubwordSampling
+from keraszoo.text.subwords import Subwords
+from keraszoo.training.token_batches import TokenBatches
+
+TEXTS = ["lower newest lowest", "the newer low widest", "wider und lower", "  <s> ein neuester Weg "] * 30
+TYPES = {"bpe_dropout": "bpe", "unigram": "unigram"}
+
+
+@pytest.fixture(scope="module", params=list(TYPES))
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def both(kind):
+    return Subwords.train(TEXTS, {"bpe_dropout": 50, "unigram": 30}[kind], TYPES[kind])
+
+
+def corpus_of(subwords, texts, sampling=None, rate=0.3, seed=1):
+    corpus = ParallelCorpus.from_pairs([(text, text[::-1]) for text in texts], subwords, subwords)
+    corpus.sampling = sampling and SubwordSampling(corpus, (subwords, subwords), sampling, rate, seed)
+    return corpus
+
+
+def segmentations_of_bpe(subwords, word, rate):
+    """The probability of each segmentation: the best merge is skipped for good in `rate` of the cases."""
+    rank = {piece: -i for i, piece in enumerate(subwords.pieces(range(len(subwords))))}
+    found = Counter()
+
+    def go(pieces, skipped, probability):
+        starts = [0, *itertools.accumulate(map(len, pieces))]
+        pairs = [
+            (rank[a + b], -start, (start, len(a), len(b)))
+            for start, (a, b) in zip(starts, itertools.pairwise(pieces), strict=False)
+            if a + b in rank and (start, len(a), len(b)) not in skipped
+        ]
+        if not pairs:
+            found[pieces] += probability
+            return
+        place = starts.index(max(pairs)[2][0])
+        merged = (*pieces[:place], pieces[place] + pieces[place + 1], *pieces[place + 2 :])
+        go(merged, skipped, probability * (1 - rate))
+        go(pieces, skipped | {max(pairs)[2]}, probability * rate)
+
+    go(tuple(word), frozenset(), 1.0)
+    return found
+
+
+def segmentations_of_unigram(subwords, word, rate):
+    """The probability of each segmentation: that of its pieces to the power `rate`, normalised."""
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_proto=subwords.model_bytes)
+    known = set(subwords.pieces(range(4, len(subwords))))
+    found = {}
+    for cuts in itertools.product([False, True], repeat=len(word) - 1):
+        ends = [i + 1 for i, cut in enumerate(cuts) if cut] + [len(word)]
+        pieces = tuple(word[a:b] for a, b in itertools.pairwise([0, *ends]))
+        if known.issuperset(pieces):
+            found[pieces] = math.exp(rate * sum(model.get_score(i) for i in subwords.ids(pieces)))
+    return {pieces: value / sum(found.values()) for pieces, value in found.items()}
+
+
+def test_segmentations_are_as_frequent_as_the_papers_say(kind, both):
+    count, rate = 6000, 0.3
+    corpus = corpus_of(both, ["lowest"] * count, kind, rate)
+    source, _ = corpus.sampling.draw(0, range(count))
+    drawn = Counter(tuple(both.pieces(row)) for row in source)
+    wanted = {"bpe_dropout": segmentations_of_bpe, "unigram": segmentations_of_unigram}[kind](
+        both, "▁lowest", rate
+    )
+    assert set(drawn) <= set(wanted) and len(wanted) > 5
+    for pieces, share in wanted.items():  # five standard deviations
+        assert abs(drawn[pieces] / count - share) < 5 * math.sqrt(share * (1 - share) / count) + 1e-9, pieces
+
+
+def test_the_text_stays_and_the_segmentation_does_not(kind, both):
+    corpus = corpus_of(both, TEXTS, kind)
+    draws = [corpus.sampling.draw(stream, range(len(corpus))) for stream in range(2)]
+    for number, side in enumerate((corpus.sources, corpus.targets)):
+        texts = both.decode([row.tolist() for row in side])
+        for drawn in draws:
+            assert both.decode([row.tolist() for row in drawn[number]]) == texts
+        differ = [a.tolist() != b.tolist() for a, b in zip(draws[0][number], draws[1][number], strict=True)]
+        assert any(differ) or number == 1  # reversed words have no segmentation but letters
+
+
+def test_a_draw_has_an_address(kind, both):
+    """It depends on seed, stream, side and sentence, not on what else is drawn."""
+    corpus = corpus_of(both, TEXTS, kind)
+    whole = corpus.sampling.draw(7, range(len(corpus)))
+    corpus.sampling.draw(8, [3, 4])
+    again = SubwordSampling(corpus, (both, both), kind, 0.3, seed=1).draw(7, [9, 2])
+    for side, all_of_side in zip(again, whole, strict=True):
+        assert [row.tolist() for row in side] == [all_of_side[i].tolist() for i in (9, 2)]
+    other = SubwordSampling(corpus, (both, both), kind, 0.3, seed=2).draw(7, range(len(corpus)))
+    assert not np.array_equal(other[0].ids, whole[0].ids)
+
+
+def test_rate_0_is_no_sampling(kind, both):
+    plain, still = (TokenBatches(corpus_of(both, TEXTS, of, 0.0), 64, shapes=4) for of in (None, kind))
+    assert len(plain) == len(still)
+    for i in range(len(plain)):
+        (a, b), c, d = plain.batch(3, i)
+        (e, f), g, h = still.batch(3, i)
+        assert all(map(np.array_equal, (a, b, c, d), (e, f, g, h)))
+
+
+@pytest.mark.parametrize("shapes", [2, None])
+def test_batches_stay_within_the_budget(kind, both, shapes):
+    corpus = corpus_of(both, TEXTS, kind)
+    batches = TokenBatches(corpus, 120, replicas=2, shapes=shapes)
+    best = sum(int(side.lengths.sum()) for side in (corpus.sources, corpus.targets))
+    for epoch in range(2):
+        seen, tokens = [], 0
+        for i in range(len(batches)):
+            (source, target_in), target_out, weight = batches.batch(epoch, i)
+            assert max(source.size, target_in.size) <= 120 and len(source) % 2 == 0
+            np.testing.assert_allclose(weight.sum(), 1, rtol=1e-5)
+            tokens += np.count_nonzero(source) + np.count_nonzero(target_out)
+            seen += batches.indices(epoch, i).tolist()
+            if shapes is not None:
+                assert batches.shape(epoch, i)[1:] == (source.shape[1], target_in.shape[1])
+        assert sorted(seen) == list(range(len(corpus))) and tokens > best + 2 * len(corpus)
+
+
+def test_what_has_no_room_or_is_unknown_keeps_its_best_segmentation(kind, both):
+    corpus = corpus_of(both, ["lowest", "lowest 漢"], kind, rate=0.9 if kind == "bpe_dropout" else 0.01)
+    shortest = corpus.sources.lengths[0]
+    for stream in range(20):
+        source, _ = corpus.sampling.draw(stream, [0, 1], (shortest, None))
+        assert len(source[0]) <= shortest and source[1].tolist() == corpus.source(1).tolist()
+
+
+def test_what_cannot_be_sampled_is_refused(kind, both):
+    corpus = corpus_of(both, TEXTS)
+    (other,) = set(TYPES) - {kind}
+    for arguments, said in (
+        (("bpe", 0.1), "sampling must be one of"),
+        ((kind, 1.5), "from 0 to 1, got 1.5"),
+        ((other, 0.1), f"{other} does not fit the sentencepiece model, whose type allows {kind}"),
+    ):
+        with pytest.raises(KerasZooError, match=said):
+            SubwordSampling(corpus, (both, both), *arguments)
