@@ -1,5 +1,5 @@
 # `make test` and `make demo` work in a fresh clone with nothing but Python: the first call makes .venv and installs into
-# it, later calls install again only when pyproject.toml or setup.py changed.
+# it, later calls install again only when pyproject.toml, setup.py or constraints.txt changed.
 
 # The first interpreter that is new enough and not too new; `make PYTHON=/path/to/python` names another.
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -20,7 +20,7 @@ ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py mult
 NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test test-browser test-all test-jax test-nightly demo docs clean
+.PHONY: help check format test test-browser test-all test-jax test-nightly demo docs lock audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,18 @@ docs: $(VENV)/.docs ## the documentation site in build/docs; tutorials run once 
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
 
+# The newest versions that the ranges in pyproject.toml allow, for each Python and system, with every extra.
+lock: $(BIN)/python ## renew constraints.txt, the versions that all commands here install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
+		--no-emit-index-url --no-annotate --custom-compile-command "make lock" --output-file constraints.txt
+
+audit: $(VENV)/.test ## conflicts and known holes in the locked packages; pip-audit asks the package index
+	$(BIN)/python -m pip check
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
+
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .venv-nightly build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 
@@ -71,6 +83,6 @@ $(VENV)/.nightly: $(VENV)/.test
 	@touch $@
 
 # .venv/.test stands for "installed with the extra `test`", and so on.
-$(VENV)/.%: pyproject.toml setup.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+$(VENV)/.%: pyproject.toml setup.py constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
 	@touch $@

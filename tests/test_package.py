@@ -2,8 +2,10 @@
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,75 @@ def test_imports_run_downwards(package):
     allowed = {package, "__version__", *PACKAGES[package].split()}
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
         assert set(packages_imported(file)) <= allowed, file
+
+
+CODE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "runpy", "code"}
+RUN_OR_UNPICKLE = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "load_model",
+    "unsafe_load",
+    "full_load",
+    "system",
+}
+
+
+def unsafe_parts(tree):
+    """Yields what may run code of a file that it reads: imports, calls, and arguments of calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            yield from {name for module in modules for name in module.split(".")} & CODE_LOADERS
+        elif isinstance(node, ast.Call):
+            function = node.func
+            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+            owner = getattr(getattr(function, "value", None), "id", "")
+            if name in RUN_OR_UNPICKLE and (owner, name) not in ALLOWED:
+                yield name
+            arguments = {argument.arg: ast.unparse(argument.value) for argument in node.keywords}
+            if owner in ("np", "numpy") and name == "load" and arguments.get("allow_pickle") != "False":
+                yield "np.load"
+            if owner == "yaml" and name == "load" and "Loader" not in arguments:
+                yield "yaml.load"
+            if arguments.get("shell") == "True" or arguments.get("safe_mode", "True") != "True":
+                yield "shell or safe_mode"
+
+
+ALLOWED = {("re", "compile"), ("model", "compile")}
+
+
+def test_nothing_runs_code_that_comes_with_a_file():
+    """No pickle, no `eval`, no Keras archive: a model directory, a recipe or a text holds data only."""
+    for file in sorted(FOLDER.rglob("*.py")):
+        assert list(unsafe_parts(ast.parse(file.read_text()))) == [], file
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from joblib import load",
+        "import keras; keras.models.load_model(path)",
+        "np.load(path, allow_pickle=True)",
+        "np.load(path)",
+        "eval(text)",
+        "yaml.load(file)",
+        "subprocess.run(line, shell=True)",
+    ],
+)
+def test_it_would_notice(code):
+    assert list(unsafe_parts(ast.parse(code)))
+
+
+def test_every_requirement_is_locked():
+    locked = (FOLDER.parent / "constraints.txt").read_text()
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]
+    required = sum(project["optional-dependencies"].values(), project["dependencies"])
+    names = {re.match(r"[\w-]+", one)[0].replace("_", "-") for one in required} - {"keraszoo"}
+    assert {name for name in names if not re.search(rf"^{name}==", locked, re.MULTILINE)} == set()
+    assert "://" not in locked
 
 
 def test_importing_the_package_imports_nothing_large():

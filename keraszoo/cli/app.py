@@ -131,8 +131,13 @@ def plot(
     """Draw the attention weights of a translated or tagged sentence."""
     if not sentence.strip():
         raise KerasZooError("expected a sentence, got a blank one")
+    from keraszoo.plots.figures import check_picture
+
     console.check_output(picture)
-    if task(model) == "tagging":
+    tags = task(model) == "tagging"
+    if not (tags and picture.endswith(".html")):
+        check_picture(picture)
+    if tags:
         _refuse("a tagger", subwords=subwords or None)
         tagger.plot(model, sentence, picture)
     else:
@@ -181,6 +186,7 @@ COMMANDS = {
     "Train": {
         "init": training.init,
         "train": training.train,
+        "distil": training.distil,
         "subwords": text.subwords,
         "vectors": text.vectors,
     },

@@ -6,9 +6,16 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from keraszoo.cli import console
+from keraszoo.cli import console, translator
+from keraszoo.cli.console import Beam, Model
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, show
+
+Set = Annotated[
+    list[str] | None,
+    Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. training.seed=3; repeatable."),
+]
+Output = Annotated[str | None, Option(metavar="DIRECTORY", help="Write here, not to the recipe's output.")]
 
 
 def init(
@@ -41,13 +48,8 @@ def init(
 
 def train(
     recipe: Annotated[str, Argument(metavar="RECIPE", help="The recipe, a YAML file.")],
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. training.seed=3; repeatable."),
-    ] = None,
-    output: Annotated[
-        str | None, Option(metavar="DIRECTORY", help="Write here, not to the recipe's output.")
-    ] = None,
+    set_: Set = None,
+    output: Output = None,
     strategy: Annotated[
         str | None, Option(metavar="mirrored|workers", help="Train on all GPUs or on several machines.")
     ] = None,
@@ -61,15 +63,18 @@ def train(
     """
     from keraszoo.saving.model_directory import check_replaceable
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+    from keraszoo.tasks.seeds import outputs_of_seeds, run_seeds
 
-    overrides = list(set_ or [])
-    if output is not None:
-        overrides.append(f"output={json.dumps(os.path.abspath(output))}")
+    overrides = _overrides(set_, output)
     if strategy is not None:
         overrides.append(f"training.strategy={json.dumps(strategy)}")
     checked = read_recipe(recipe, overrides)
-    if seeds is None:
-        console.check_output(checked.output, check_replaceable)
+    outputs = [checked.output]
+    if seeds is not None:
+        outputs = outputs_of_seeds(checked, seeds, checked.output).values()
+        console.check_output(f"{checked.output}_seeds.json")
+    for directory in outputs:
+        console.check_output(directory, check_replaceable)
     with console.results() as write:
         console.import_tensorflow()
         if seeds is None:
@@ -77,6 +82,42 @@ def train(
             write([checked.output])
             console.hint_at_use(checked.output, checked.task)
         else:
-            from keraszoo.tasks.seeds import run_seeds
-
             write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))
+
+
+def distil(
+    teacher: Model,
+    recipe: Annotated[str, Option(metavar="RECIPE", help="The recipe of the student, a YAML file.")],
+    set_: Set = None,
+    output: Output = None,
+    beam_width: Beam = None,
+    engine: translator.Engine = "keras",
+):
+    """Train a translator on the translations of a larger one, its teacher.
+
+    The teacher translates the training sources of the recipe; its translations are kept in the folder
+    OUTPUT.distilled. The same command resumes a run that was interrupted.
+    """
+    from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+
+    overrides = _overrides(set_, output)
+    checked = read_recipe(recipe, overrides)
+    if checked.task != "translation":
+        raise KerasZooError(f"{recipe}: expected the recipe of a translator, got one for {checked.task}")
+    console.check_output(checked.output, check_replaceable)
+    search = {} if beam_width is None else {"beam_width": beam_width}
+    with console.results() as write:
+        console.import_tensorflow()
+        from keraszoo.translation.distillation import distil
+
+        pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
+        run_recipe(read_recipe(recipe, [*overrides, f"data.train={json.dumps({'tsv': pairs})}"]))
+        write([checked.output])
+    console.hint_at_use(checked.output, checked.task)
+
+
+def _overrides(given, output):
+    """The values that replace those of a recipe."""
+    moved = [] if output is None else [f"output={json.dumps(os.path.abspath(output))}"]
+    return [*(given or []), *moved]

@@ -10,6 +10,11 @@ from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
 from keraszoo.messages import say
 
+Engine = Annotated[
+    Literal["keras", "ctranslate2"],
+    Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
+]
+
 
 def translate(
     model: Model,
@@ -28,10 +33,7 @@ def translate(
     prefix: Annotated[
         str | None, Option(metavar="TEXT", help="The text that each translation starts with.")
     ] = None,
-    engine: Annotated[
-        Literal["keras", "ctranslate2"],
-        Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
-    ] = "keras",
+    engine: Engine = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines

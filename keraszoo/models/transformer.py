@@ -30,6 +30,8 @@ class Transformer(TranslationModel):
         target_vocabulary_size: V; `None`: as the source.
         d_model: D, the width between layers.
         num_layers: N, layers in the encoder and in the decoder.
+        num_decoder_layers: layers in the decoder; `None`: as in the encoder. A deep encoder with a shallow
+            decoder translates as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
         num_heads: H.
         intermediate_dim: d_ff, the width inside the feed-forward sublayers.
         dropout: residual dropout, also on the sums of embeddings and positions.
@@ -105,6 +107,7 @@ class Transformer(TranslationModel):
         target_vocabulary_size=None,
         d_model=512,
         num_layers=6,
+        num_decoder_layers: int = None,
         num_heads=8,
         intermediate_dim=2048,
         dropout=0.1,
@@ -153,8 +156,9 @@ class Transformer(TranslationModel):
         self.encoder_layers = [
             TransformerEncoderLayer(**layer, name=f"encoder_{i}") for i in range(num_layers)
         ]
+        decoder_layers = num_layers if num_decoder_layers is None else num_decoder_layers
         self.decoder_layers = [
-            TransformerDecoderLayer(**layer, name=f"decoder_{i}") for i in range(num_layers)
+            TransformerDecoderLayer(**layer, name=f"decoder_{i}") for i in range(decoder_layers)
         ]
         self.encoder_norm = self.decoder_norm = None
         if pre_norm:

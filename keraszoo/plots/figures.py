@@ -30,6 +30,20 @@ def new_figure():
     return figure
 
 
+def check_picture(path):
+    """Returns the `Path` of a picture, which ends in .png if the given one has no ending.
+
+    Raises:
+        KerasZooError: an ending that is not a format, or matplotlib is not installed.
+    """
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".png")
+    formats = sorted(new_figure().canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in formats:
+        raise KerasZooError(f"{path}: cannot be drawn: expected an ending of {', '.join(formats)}")
+    return path
+
+
 def finish(figure, path=None):
     """Saves a picture if a path is given, completely or not at all, and returns the figure.
 
@@ -42,9 +56,7 @@ def finish(figure, path=None):
     """
     if path is None:
         return figure
-    path = Path(path)
-    path = path if path.suffix else path.with_suffix(".png")
-    content = io.BytesIO()
+    path, content = check_picture(path), io.BytesIO()
     try:
         figure.savefig(content, format=path.suffix[1:])
     except ValueError as error:

@@ -65,7 +65,7 @@ def _check_arguments(kind, arguments, arrays, where, extra):
     checked(argument_entries(parameters), arguments, f"{where}: {kind.__name__}")
     for name, value in arguments.items():
         # Layers are Python objects before they have weights: a million of them would take minutes to create.
-        if name.endswith(("layers", "hops")) and value > arrays:
+        if name.endswith(("layers", "hops")) and (value or 0) > arrays:
             raise PresetError(f"{where}: {name} is {value}, but the weight file has {arrays} arrays")
 
 

@@ -13,7 +13,6 @@ import statistics
 from keraszoo.errors import RecipeError
 from keraszoo.saving.atomic import replace_file
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-from keraszoo.training.distribution import is_first_worker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +54,12 @@ def mean_and_deviation(values):
     return f"{figure.mean:.2f} ± {figure.deviation:.2f}" if len(values) > 1 else f"{figure.mean:.2f}"
 
 
+def outputs_of_seeds(recipe, count, output):
+    """The name of the output of each run of a recipe, a dict of seed -> `output` with `_seed1` and so on."""
+    first = recipe.training.seed
+    return {seed: f"{output}_seed{seed}" for seed in range(first, first + count)}
+
+
 def run_seeds(path, overrides, count, report=None):
     """Trains a recipe with `count` seeds: its own, the next one, and so on.
 
@@ -71,6 +76,8 @@ def run_seeds(path, overrides, count, report=None):
     Raises:
         RecipeError: as `read_recipe`; or there is neither a test nor a validation corpus.
     """
+    from keraszoo.training.distribution import is_first_worker
+
     recipe = read_recipe(path, overrides)
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
@@ -78,8 +85,8 @@ def run_seeds(path, overrides, count, report=None):
             f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
         )
     scores = []
-    for seed in range(recipe.training.seed, recipe.training.seed + count):
-        output = f"{getattr(recipe.output, 'written', recipe.output)}_seed{seed}"
+    written = getattr(recipe.output, "written", recipe.output)
+    for seed, output in outputs_of_seeds(recipe, count, written).items():
         own = [*overrides, f"training.seed={seed}", f"output={json.dumps(output)}"]
         checked = read_recipe(path, own)
         scores.append(_scores(run_recipe(checked).metrics[part]))

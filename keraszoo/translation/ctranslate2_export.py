@@ -43,7 +43,7 @@ def export_ctranslate2(translator, directory, quantize="float32"):
     from ctranslate2.converters import Converter
 
     model = translator.model
-    if not isinstance(model, Transformer) or not model.encoder_layers:
+    if not isinstance(model, Transformer) or not (model.encoder_layers and model.decoder_layers):
         kind = type(model).__name__ + (" without layers" if isinstance(model, Transformer) else "")
         raise KerasZooError(f"CTranslate2 runs Transformers only: {kind} cannot be exported to it")
     if quantize not in QUANTIZATIONS:
@@ -111,14 +111,13 @@ def specification(translator):
     model, positions = translator.model, translator.model.arguments["positions"]
     layer = model.encoder_layers[0]
     shared = {
-        "num_layers": len(model.encoder_layers),
         "num_heads": model.num_heads,
         "pre_norm": layer.pre_norm,
         "relative_position": positions == "relative",
         **({"rotary_dim": 0, "rotary_interleave": False} if positions == "rotary" else {}),
     }
-    encoder = transformer_spec.TransformerEncoderSpec(**shared)
-    decoder = transformer_spec.TransformerDecoderSpec(**shared)
+    encoder = transformer_spec.TransformerEncoderSpec(num_layers=len(model.encoder_layers), **shared)
+    decoder = transformer_spec.TransformerDecoderSpec(num_layers=len(model.decoder_layers), **shared)
     encoder.embeddings[0].weight = array(model.source_embedding.E)
     decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.E)
     rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)

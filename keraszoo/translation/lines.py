@@ -28,7 +28,7 @@ def translate_lines(translator, lines, chunk=512, **options):
     >>> list(translate_lines(Shouting(), ["a dog", " ", "a cat"], chunk=2))
     [['A DOG', ''], ['A CAT']]
     """
-    for some in _chunks(lines, chunk):
+    for some in in_chunks(lines, chunk):
         answers = iter(_of_those_with_text(translator.translate, some, options))
         # A translation is always printed as one line.
         yield [" ".join(next(answers).splitlines()) if line.strip() else "" for line in some]
@@ -47,7 +47,7 @@ def describe_lines(translator, lines, chunk=512, attention=False, **options):
         An iterator of lists of JSON texts with `source`, `text`, `log_prob` (natural log) and `hypotheses`,
         the best first; a blank line has only `source` and an empty `text`.
     """
-    for some in _chunks(lines, chunk):
+    for some in in_chunks(lines, chunk):
         answers = iter(_of_those_with_text(translator.translate_details, some, options))
         blank = {"text": ""}
         described = (_description(next(answers), attention) if line.strip() else blank for line in some)
@@ -68,7 +68,7 @@ def align_lines(translator, pairs, chunk=512):
     Returns:
         An iterator of lists of str, one Pharaoh line `i-j i-j ...` per pair; see `word_alignment`.
     """
-    for some in _chunks(pairs, chunk):
+    for some in in_chunks(pairs, chunk):
         sides = [list(side) for side in zip(*some, strict=True)]
         weights = translator.align(*sides)
         vocabularies = translator.source_subwords, translator.target_subwords
@@ -110,7 +110,8 @@ def word_alignment(source_pieces, target_pieces, attention_weights):
     return [(int(row.argmax()), j) for j, row in enumerate(weights) if row.max() > 0]
 
 
-def _chunks(lines, size):
+def in_chunks(lines, size):
+    """Yields lists of `size` lines; the last one may be shorter."""
     lines = iter(lines)
     while some := list(itertools.islice(lines, size)):
         yield some

@@ -30,14 +30,14 @@ def prepare(recipe, checkpoints):
     """
     recipe.check_model(model_classes("translation")[recipe.model.name])
     validation, test = (
-        None if pairs is None else list(read_pairs(*_files(pairs)))
+        None if pairs is None else list(read_pairs(*files_of(pairs)))
         for pairs in (recipe.data.validation, recipe.data.test)
     )
     sides = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
     translator = Translator(model, *sides, SearchOptions(**recipe.search.model_dump()))
-    corpus = make_corpus(translator, read_pairs(*_files(recipe.data.train)), recipe.data.max_length)
+    corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
     if recipe.subwords.sampling is not None:
         options = recipe.subwords.sampling, recipe.subwords.rate, recipe.training.seed
         try:
@@ -91,12 +91,13 @@ def _new_subwords(recipe):
     if section.source_model is not None:
         return Subwords.load(section.source_model), Subwords.load(section.target_model)
     options = section.vocabulary_size, section.type, section.character_coverage
-    files = _files(recipe.data.train)
+    files = files_of(recipe.data.train)
     if section.joint:
         both = Subwords.train(itertools.chain.from_iterable(read_pairs(*files)), *options)
         return both, both
     return tuple(Subwords.train((pair[side] for pair in read_pairs(*files)), *options) for side in (0, 1))
 
 
-def _files(pairs):
+def files_of(pairs):
+    """The arguments of `read_pairs` for a `Pairs` section."""
     return (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)

@@ -152,6 +152,7 @@ OUTPUTS = {
     "export": (["export", "tatoeba_en_de_transformer", "{}"], "directory"),
     "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
     "train": (["train", "{recipe}", "--output", "{}"], "directory"),
+    "distil": (["distil", "teacher", "--recipe", "{recipe}", "--output", "{}"], "directory"),
     "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
     "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
     "vectors convert": (["vectors", "convert", "{recipe}", "--output", "{}"], "directory"),
@@ -175,6 +176,19 @@ def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_p
             (code, out, len(err.splitlines())) == (2, "", 1) and said in err and str(tmp_path / place) in err
         )
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "recipe", "words"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [("out_seed4", "is a file, expected a directory"), ("out_seeds.json", "is a directory, expected a file")],
+)
+def test_the_outputs_of_all_seeds_are_checked_before_any_work(run, tmp_path, monkeypatch, taken, said):
+    monkeypatch.setattr(console, "import_tensorflow", None)
+    (tmp_path / taken).touch() if taken == "out_seed4" else (tmp_path / taken).mkdir()
+    recipe = tmp_path / "recipe"
+    recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\ntraining: {seed: 3}\n")
+    code, out, err = run("train", str(recipe), "--seeds", "2")
+    assert (code, out, err) == (2, "", f"keraszoo: error: {tmp_path / taken}: {said}\n")
 
 
 @pytest.mark.parametrize("option", [["--json"], ["--n-best", "2"], ["--attention"]])
@@ -238,6 +252,7 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
         (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
+        (["plot", "m", "a dog", "x.html"], "x.html: cannot be drawn: expected an ending of "),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
         (["subwords"], "Missing command"),
     ],

@@ -106,7 +106,8 @@ MODELS = {
         Transformer,
         {
             "d_model": 12,
-            "num_layers": 2,
+            "num_layers": 1,
+            "num_decoder_layers": 2,
             "num_heads": 3,
             "intermediate_dim": 20,
             "dropout": 0.0,

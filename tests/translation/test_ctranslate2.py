@@ -51,7 +51,7 @@ def make(both_subwords):
 VARIANTS = [
     {},
     {"use_bias": False, "pre_norm": True, "positions": "learned", "max_positions": 4},
-    {"positions": "rotary", "tie_embeddings": "target"},
+    {"positions": "rotary", "tie_embeddings": "target", "num_decoder_layers": 1},
     {"positions": "relative", "max_distance": 3, "pre_norm": True},
 ]
 MORE = [

@@ -1,0 +1,105 @@
+"""A student learns from what its teacher says."""
+
+import json
+
+import pytest
+
+from keraszoo import Translator
+from keraszoo.cli.app import main
+from keraszoo.errors import RecipeError
+from keraszoo.search import SearchOptions
+from keraszoo.translation.distillation import distil
+from keraszoo.translation.recipe import Recipe
+from keraszoo.translation.results import Translation
+
+
+class Teacher:
+    """Repeats a sentence in capitals, and fails at some."""
+
+    search = SearchOptions(beam_width=4)
+
+    def __init__(self):
+        self.asked = []
+
+    def translate_details(self, texts, **search):
+        assert search["beam_width"] == 3
+        self.asked += texts
+        return [self.answer(text) for text in texts]
+
+    def answer(self, text):
+        said = {"blank": "", "same": "same"}.get(text, text.upper())
+        tokens = [said, *([] if text == "endless" else ["</s>"])]
+        return Translation(said, -1.0, tokens, [text, "</s>"], None, [], truncated=text == "long")
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.setattr("keraszoo.translation.distillation.CHUNK", 2)
+    sources = "one", "two\u00a0 cats", "", "blank", "same", "one", "endless", "long", "three"
+    (tmp_path / "train.tsv").write_text("".join(f"{source}\tx\n" for source in sources))
+    data = {"train": {"tsv": str(tmp_path / "train.tsv")}}
+    return Recipe.from_dict({"data": data, "output": str(tmp_path / "student")})
+
+
+LINES = ["one\tONE", "two cats\tTWO CATS", "", "", "", "", "three\tTHREE"]
+
+
+def test_what_is_learnt(recipe, capsys):
+    teacher = Teacher()
+    with open(distil(recipe, teacher, "big", beam_width=3)) as file:
+        assert file.read().splitlines() == LINES
+    assert teacher.asked == ["one", "two cats", "blank", "same", "endless", "long", "three"]
+    assert "the student learns from 3 translations; 4 are left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [3, 8, 25, 33])
+def test_a_stopped_run_continues(recipe, kept):
+    """Wherever the file ends, whole lines are kept and the others are translated again."""
+    path = distil(recipe, Teacher(), "big", beam_width=3)
+    with open(path, "r+b") as file:
+        file.truncate(kept)
+        file.seek(0)
+        whole = file.read().count(b"\n")
+    teacher = Teacher()
+    distil(recipe, teacher, "big", beam_width=3)
+    assert len(teacher.asked) == len(LINES) - whole
+    with open(path) as file:
+        assert file.read().splitlines() == LINES
+
+
+def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
+    distil(recipe, Teacher(), "big", beam_width=3)
+    with pytest.raises(RecipeError, match="student.distilled: its translations have another teacher, search"):
+        distil(recipe, Teacher(), "bigger", beam_width=3)
+    (tmp_path / "train.tsv").write_text("two\tx\n")
+    with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
+        distil(recipe, Teacher(), "big", beam_width=3)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_the_command(trained_directory, train_pairs, tmp_path):
+    (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))
+    values = {
+        "data": {"train": {"tsv": "train.tsv"}},
+        "subwords": {"vocabulary_size": 40},
+        "model": {
+            "name": "transformer",
+            "preset": "tiny",
+            "overrides": {"d_model": 8, "num_layers": 2, "num_decoder_layers": 1},
+        },
+        "training": {"steps": 1},
+        "output": "student",
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    arguments = ["distil", str(trained_directory), "--recipe", str(tmp_path / "recipe.yaml")]
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--beam-width", "1"])
+    assert ended.value.code in (0, None)
+    sources = list(dict.fromkeys(a for a, _ in train_pairs[:20]))
+    translations = Translator.from_preset(trained_directory).translate(sources, beam_width=1)
+    lines = (tmp_path / "student.distilled" / "pairs.tsv").read_text().splitlines()
+    for source, translation, line in zip(sources, translations, lines, strict=True):
+        assert line in ("", f"{source}\t{translation}")
+    assert sum(map(bool, lines)) > 15
+    student = Translator.from_preset(tmp_path / "student").model
+    assert (len(student.encoder_layers), len(student.decoder_layers)) == (2, 1)
