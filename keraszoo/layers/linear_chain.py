@@ -138,7 +138,7 @@ def best_path(scores, moves):
 
     def choose(ahead, state):
         reached = ops.take(moves, state[0][:, 0], axis=0) + ahead  # (B, K + 1)
-        tag = ops.cast(ops.argmax(reached, axis=-1), "int32")[:, None]
+        tag = ops.cast(ops.top_k(reached, 1)[1], "int32")  # `ops.argmax` would add the sign of zeros
         return tag, [tag]
 
     last = ops.transpose(_outside(scores[:, 0]))  # (K + 1, B)

@@ -208,7 +208,7 @@ class TaggingModel(ConfiguredModel):
         """The tags of sentences by their scores `(B, T, K)`: int32 `(B, T)`, 0 at padding."""
         mask = self.mask(features)
         if self.chain is None:
-            return ops.where(mask, ops.cast(ops.argmax(scores, axis=-1), "int32"), 0)
+            return ops.where(mask, ops.cast(ops.top_k(scores, 1)[1][..., 0], "int32"), 0)
         return self.chain.decode(scores, mask)[0]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
