@@ -89,25 +89,33 @@ def export(
         Option(help="Translators: whether XLA compiles programs for small batches; it does by default."),
     ] = None,
     format_: Annotated[
-        str, Option("--format", metavar="savedmodel|ctranslate2", help="ctranslate2 needs a Transformer.")
+        str,
+        Option(
+            "--format",
+            metavar="savedmodel|onnx|ctranslate2",
+            help="onnx: for ONNX Runtime. ctranslate2: Transformers that translate.",
+        ),
     ] = "savedmodel",
     quantize: Annotated[
         str | None,
         Option(metavar="TYPE", help="ctranslate2: type of the weights, such as int8 or float16."),
     ] = None,
 ):
-    """Export a SavedModel, or a CTranslate2 model, that maps strings to strings."""
+    """Export a SavedModel, or another format, that maps strings to strings."""
     from keraszoo.tasks.export import check_export
     from keraszoo.text.lines import read_lines
 
     console.check_output(directory, check_export)
     lines = None if verify is None else list(read_lines(verify))
     if task(model) == "tagging":
-        other = None if format_ == "savedmodel" else format_
-        _refuse("a tagger", jit_compile=jit_compile, format=other, quantize=quantize)
-        tagger.export(model, directory, lines)
+        _refuse("a tagger", jit_compile=jit_compile, quantize=quantize)
+        tagger.export(model, directory, lines, format_)
     else:
-        others = {"savedmodel": {"quantize": quantize}, "ctranslate2": {"jit_compile": jit_compile}}
+        others = {
+            "savedmodel": {"quantize": quantize},
+            "ctranslate2": {"jit_compile": jit_compile},
+            "onnx": {"jit_compile": jit_compile, "quantize": quantize},
+        }
         _refuse(f"--format {format_}", **others.get(format_, {}))
         options = {"format": format_, "jit_compile": jit_compile, "quantize": quantize}
         translator.export(model, directory, lines, **options)

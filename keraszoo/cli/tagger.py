@@ -77,11 +77,11 @@ def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 
-def export(model, directory, verify):
+def export(model, directory, verify, format):
     """Exports a tagger, and verifies the export on the lines `verify` unless they are None."""
     with console.results() as write:
         tagger = load(model)
-        tagger.export(directory)
+        tagger.export(directory, format=format)
         write([directory])
         if verify is not None:
             write([f"{tagger.verify_export(directory, verify)} texts have the same tags"])

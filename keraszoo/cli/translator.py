@@ -113,7 +113,7 @@ def export(model, directory, verify, **options):
         write([directory])
         if verify is not None:
             say(f"translating {len(verify)} lines here and with the export")
-            kind = "greedy translations" if options["format"] == "ctranslate2" else "translations"
+            kind = "translations" if options["format"] == "savedmodel" else "greedy translations"
             same = translator.verify_export(directory, verify)
             write([f"{same} of {len(verify)} {kind} are the same"])
 

@@ -1,6 +1,7 @@
 """A tagger as a SavedModel: strings in, entities out, with only TensorFlow and tensorflow_text.
 
-The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
+`export_tagger` also writes the format of `keraszoo.tagging.onnx_export`. The directory holds two SavedModels.
+The one at its root needs `import tensorflow_text` before it is loaded:
 
     signature                 inputs       outputs
     entities (the default)    text (B,)    count (B,), text (E,), label (E,), start (E,), end (E,),
@@ -30,16 +31,22 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
 from keraszoo.tagging.graph_ops import GraphFeatures, GraphTags, entities, in_batches, iob2, tokenize
-from keraszoo.tasks.export import ask, module_of, write_modules
+from keraszoo.tasks.export import ask, is_onnx, module_of, write_modules
 
 
-def export_tagger(tagger, directory):
-    """Writes the SavedModels of the table above.
+def export_tagger(tagger, directory, format="savedmodel"):
+    """Writes the SavedModels of the table above, or the format `"onnx"`.
 
     Raises:
-        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
-            written.
+        KerasZooError: an unknown format, the backend is not TensorFlow, the directory holds something else,
+            or it cannot be written.
     """
+    if format == "onnx":
+        from keraszoo.tagging.onnx_export import export_onnx
+
+        return export_onnx(tagger, directory)
+    if format != "savedmodel":
+        raise KerasZooError(f"format: expected savedmodel or onnx, got {format!r}")
     parts = {"": partial(_texts_module, tagger), "ids": partial(_ids_module, tagger)}
     write_modules(directory, parts, {"task": "tagging", "tags": list(tagger.vocabulary.tags)})
 
@@ -147,8 +154,12 @@ def _ids_module(tagger):
 
 
 def verify_export(tagger, directory, texts):
-    """Tags with the SavedModel in a separate process and compares; see `EntityTagger.verify_export`."""
+    """Tags with an export and compares; a SavedModel runs in a separate process. See `Task`."""
     texts = list(texts)
+    if is_onnx(directory):
+        from keraszoo.tagging.onnx_export import verify_onnx
+
+        return verify_onnx(tagger, directory, texts)
     pairs = zip(tagger.tag_details(texts), ask(directory, "tag", texts), strict=True)
     for number, (ours, answer) in enumerate(pairs, start=1):
         compare(f"{directory}: text {number}", ours, answer)
@@ -156,7 +167,7 @@ def verify_export(tagger, directory, texts):
 
 
 def compare(where, ours, answer):
-    """Raises KerasZooError if a SavedModel's answer for a text differs from a `TaggedText`."""
+    """Raises KerasZooError if an export's answer for a text differs from a `TaggedText`."""
     exact = {
         "tokens": [token.text for token in ours.tokens],
         "start": [token.start for token in ours.tokens],
@@ -165,7 +176,7 @@ def compare(where, ours, answer):
     }
     for name, values in exact.items():
         if values != answer[name]:
-            raise KerasZooError(f"{where}: {name} are {answer[name]!r} in the SavedModel, {values!r} here")
+            raise KerasZooError(f"{where}: {name} are {answer[name]!r} in the export, {values!r} here")
     for name, values in {"probability": ours.probabilities, "attention": ours.attention_weights}.items():
         if values is not None and not np.allclose(values, answer[name], atol=1e-4):
-            raise KerasZooError(f"{where}: {name} differs between the SavedModel and the tagger")
+            raise KerasZooError(f"{where}: {name} differs between the export and the tagger")

@@ -29,6 +29,11 @@ def check_export(directory):
         raise KerasZooError(f"{directory}: expected a new directory or an earlier export, got something else")
 
 
+def is_onnx(directory):
+    """Whether a directory is an export in the format `"onnx"`."""
+    return any(Path(directory).glob("*.onnx"))
+
+
 @contextlib.contextmanager
 def replace_export(directory):
     """Yields the `Path` of a temporary directory that replaces an export when the block ends.

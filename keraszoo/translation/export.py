@@ -28,28 +28,30 @@ from functools import partial
 import keras
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import ask, module_of, write_modules
+from keraszoo.tasks.export import ask, is_onnx, module_of, write_modules
 from keraszoo.translation.ctranslate2_translator import is_export
 from keraszoo.translation.warm_up import warm_up_batches, write_requests
 
 
 def export_translator(translator, directory, format="savedmodel", **options):
-    """Writes a translator in the format `"savedmodel"` or `"ctranslate2"`.
+    """Writes a translator in the format `"savedmodel"`, `"ctranslate2"` or `"onnx"`.
 
     Args:
         translator, directory: as for `export_saved_model`.
-        **options: see `export_saved_model` and `keraszoo.translation.ctranslate2_export.export_ctranslate2`.
+        **options: see `export_saved_model`, and `export_ctranslate2` and `export_onnx` in their modules.
 
     Raises:
         KerasZooError: an unknown format, or as for these functions.
     """
-    if format == "savedmodel":
-        return export_saved_model(translator, directory, **options)
     if format == "ctranslate2":
-        from keraszoo.translation.ctranslate2_export import export_ctranslate2
-
-        return export_ctranslate2(translator, directory, **options)
-    raise KerasZooError(f"format: expected savedmodel or ctranslate2, got {format!r}")
+        from keraszoo.translation.ctranslate2_export import export_ctranslate2 as export
+    elif format == "onnx":
+        from keraszoo.translation.onnx_export import export_onnx as export
+    elif format == "savedmodel":
+        export = export_saved_model
+    else:
+        raise KerasZooError(f"format: expected savedmodel, ctranslate2 or onnx, got {format!r}")
+    export(translator, directory, **options)
 
 
 def export_saved_model(translator, directory, jit_compile=True):
@@ -176,6 +178,10 @@ def verify_export(translator, directory, texts):
         from keraszoo.translation.ctranslate2_export import verify_ctranslate2
 
         return verify_ctranslate2(translator, directory, texts)
+    if is_onnx(directory):
+        from keraszoo.translation.onnx_export import verify_onnx
+
+        return verify_onnx(translator, directory, texts)
     pairs = zip(texts, translator.translate(texts), ask(directory, "translate", texts), strict=True)
     for number, (text, ours, answer) in enumerate(pairs, start=1):
         if ours != answer["translation"]:

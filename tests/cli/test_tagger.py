@@ -88,7 +88,9 @@ def test_plot_as_picture_and_page(run, tagger, tmp_path):
 
 def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch):
     done = []
-    monkeypatch.setattr(type(tagger), "export", lambda self, directory: done.append(directory))
+    monkeypatch.setattr(
+        type(tagger), "export", lambda self, directory, format: done.append((directory, format))
+    )
     monkeypatch.setattr(type(tagger), "verify_export", lambda self, directory, texts: len(texts))
     (tmp_path / "a.txt").write_text("a\nb\n")
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
@@ -99,7 +101,7 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     ):
         code, _, err = run(*arguments, option)
         assert code == 2 and f"{option.partition('=')[0]} has no effect with a tagger" in err
-    assert done == [str(tmp_path / "saved")]
+    assert done == [(str(tmp_path / "saved"), "savedmodel")]
 
 
 def test_the_task_of_a_model(tagger_directory):

@@ -147,7 +147,7 @@ def test_verification_finds_a_difference(loaded, trained_tagger):
     }
     compare("d: text 1", ours, answer)
     for name, other, said in (
-        ("tags", ["O"] * 8, r"d: text 1: tags are \['O', .* in the SavedModel, \['O', 'B-LOC', .* here"),
+        ("tags", ["O"] * 8, r"d: text 1: tags are \['O', .* in the export, \['O', 'B-LOC', .* here"),
         ("tokens", answer["tokens"][:-1], "d: text 1: tokens are"),
         ("probability", ours.probabilities - 0.1, "d: text 1: probability differs between"),
         ("attention", ours.attention_weights + 0.1, "d: text 1: attention differs between"),

@@ -1,0 +1,110 @@
+"""A tagger for ONNX Runtime: raw text in, tags out, with only NumPy and onnxruntime.
+
+    model.onnx     words, casing (B, T), characters (B, T, C)  ->  tags, probability, attention (B, T)
+    tokens.json    the words, characters and tags, and how text is split
+    tag.py         a program that tags text; docs/export.md shows its use
+    keraszoo.json  the task and the K tags
+
+The graph contains the features that the model reads, the CRF's Viterbi search and its marginals.
+"""
+
+import functools
+import json
+import re
+from pathlib import Path
+
+import regex
+
+from keraszoo.tagging import onnx_program
+from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
+from keraszoo.tagging.export import compare
+from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
+from keraszoo.text.tag_schemes import convert
+from keraszoo.text.tagging_features import CASINGS
+from keraszoo.text.tokens import SENTENCE, TOKEN_RULES
+
+OUTPUTS = ("tags", "probability", "attention")
+
+
+def export_onnx(tagger, directory):
+    """Writes the directory described above.
+
+    Args:
+        tagger: an `EntityTagger`.
+        directory: a new one, or an earlier export, which is replaced.
+
+    Raises:
+        KerasZooError: the extra `onnx` is not installed, the backend is not TensorFlow, the model is not in
+            float32, the directory holds something else, or it cannot be written.
+    """
+    check_onnx(tagger)
+    model, vocabulary = tagger.model, tagger.vocabulary
+    outputs = OUTPUTS[: 2 + model.attends]
+    about = {"features": model.features, "outputs": outputs, **tokens(vocabulary)}
+
+    def tag(**features):
+        return dict(zip(outputs, tag_features(model, features), strict=True))
+
+    files = {
+        "model.onnx": graph_of(model, tag, feature_specs(vocabulary, model.features)),
+        "tokens.json": json.dumps(about, ensure_ascii=False).encode(),
+        "tag.py": Path(onnx_program.__file__).read_bytes(),
+    }
+    write_onnx(directory, files, {"task": "tagging", "tags": list(vocabulary.tags)})
+
+
+def tokens(vocabulary):
+    """The contents of `tokens.json`: a `TaggingVocabulary` and the rules that split text."""
+    match, part = TOKEN_RULES[vocabulary.token_rules]
+    tags, scheme = vocabulary.tags, vocabulary.scheme
+    after = [[convert((before, tag), scheme, "IOB2")[1] for tag in tags] for before in tags]
+    return {
+        "sentence": for_re(SENTENCE),
+        "token": for_re(match),
+        "part": for_re(f"({part or '(?!)'})"),
+        "casings": [for_re(casing) for casing in CASINGS.values()],
+        "backoff": vocabulary.backoff,
+        "word_length": vocabulary.word_length,
+        "words": {word: i for i, word in enumerate(vocabulary.words, start=2)},
+        "characters": {character: i for i, character in enumerate(vocabulary.characters, start=2)},
+        "iob2": [*after, [convert((tag,), scheme, "IOB2")[0] for tag in tags]],  # by the tag before
+    }
+
+
+def for_re(expression):
+    r"""A regular expression for `re`, which knows no Unicode categories: `\p{L}` becomes a set of ranges.
+
+    Example:
+
+    >>> for_re(r"[+\p{Pc}]\p{Zl}?")
+    '[+_-_‿-⁀⁔-⁔︳-︴﹍-﹏＿-＿][\u2028-\u2028]?'
+    """
+    parts, inside = [], False
+    for part in re.findall(r"(?s)\\p\{\w+\}|\\.|.", expression):
+        if part.startswith(r"\p"):
+            part = _ranges(part) if inside else f"[{_ranges(part)}]"
+        else:
+            inside = part == "[" or (inside and part != "]")
+        parts.append(part)
+    return "".join(parts)
+
+
+@functools.cache
+def _ranges(category):
+    """The characters of a category such as `\\p{L}`, for the inside of a character class."""
+    every = "".join(map(chr, range(0x110000)))
+    runs = (run[0] for run in regex.finditer(f"{category}+", every))
+    return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in runs)
+
+
+def verify_onnx(tagger, directory, texts):
+    """Tags texts with the program of an export and compares; returns the number of texts. See `Task`."""
+    import_onnx()
+    texts = list(texts)
+    exported = onnx_program.Tagger(directory)
+    names = ("tokens", "start", "end", *exported.outputs)
+    pairs = zip(tagger.tag_details(texts), exported.tag(texts), strict=True)
+    for number, (ours, words) in enumerate(pairs, start=1):
+        columns = zip(*words, strict=True) if words else [()] * len(names)
+        compare(f"{directory}: text {number}", ours, dict(zip(names, map(list, columns), strict=True)))
+    return len(texts)

@@ -1,0 +1,87 @@
+"""Functions of TensorFlow as graphs for ONNX Runtime, and the directory of an ONNX export."""
+
+import json
+
+import keras
+
+from keraszoo.errors import KerasZooError
+from keraszoo.tasks.export import MARK, replace_export
+
+OPSET = 18
+
+
+def import_onnx():
+    """Returns the modules onnxruntime and tf2onnx. Raises KerasZooError if they are not installed."""
+    try:
+        import onnxruntime
+        import tf2onnx
+    except ImportError as error:
+        raise KerasZooError(f"ONNX is needed: pip install 'keraszoo[onnx]' ({error})") from None
+    return onnxruntime, tf2onnx
+
+
+def write_onnx(directory, files, about):
+    """Writes the directory of an ONNX export, all of it or nothing.
+
+    Args:
+        directory: as for `replace_export`.
+        files: dict of name -> bytes.
+        about: dict, the contents of `keraszoo.json`.
+
+    Raises:
+        KerasZooError: as for `replace_export`.
+    """
+    with replace_export(directory) as place:
+        for name, content in files.items():
+            (place / name).write_bytes(content)
+        (place / MARK).write_text(json.dumps({**about, "format": "onnx"}, indent=2) + "\n")
+
+
+def check_onnx(task):
+    """Raises KerasZooError if ONNX is not installed, or the model of a task cannot be exported to it."""
+    import_onnx()
+    backend, policy = keras.backend.backend(), task.model.dtype_policy.name
+    if backend != "tensorflow":
+        raise KerasZooError(f"an ONNX export needs TensorFlow, the backend is {backend}")
+    if policy != "float32":
+        raise KerasZooError(f"an ONNX export needs a float32 model, the precision is {policy}")
+
+
+def graph_of(model, function, specs):
+    """The bytes of an ONNX graph.
+
+    tf2onnx copies all constants many times, so it gets the weights as inputs, which are filled in afterwards.
+
+    Args:
+        model: the Keras model whose weights the function uses.
+        function: takes tensors by name and returns a dict of tensors.
+        specs: dict of name -> `tf.TensorSpec`.
+    """
+    import onnx
+    import tensorflow as tf
+
+    weights = {f"weight_{i}": variable for i, variable in enumerate(model.weights)}
+    inputs = {name: tf.TensorSpec(weight.shape, weight.dtype, name) for name, weight in weights.items()}
+    signature = [{**specs, **inputs}]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def with_weights(tensors):
+        values = [(weight, tensors[name]) for name, weight in weights.items()]
+        with keras.StatelessScope(state_mapping=values):
+            return function(**{name: tensors[name] for name in specs})
+
+    proto, _ = import_onnx()[1].convert.from_function(with_weights, signature, opset=OPSET)
+    kept, used = [one for one in proto.graph.input if one.name in specs], names_read(proto.graph)
+    del proto.graph.input[:]
+    proto.graph.input.extend(kept)
+    arrays = {name: keras.ops.convert_to_numpy(weights[name]) for name in weights if name in used}
+    proto.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
+    )
+    return proto.SerializeToString()
+
+
+def names_read(graph):
+    """The names of all tensors that the nodes of an ONNX graph read, those of loops included."""
+    inner = [part.g for node in graph.node for part in node.attribute if part.HasField("g")]
+    return {name for node in graph.node for name in node.input}.union(*map(names_read, inner))

@@ -1,0 +1,70 @@
+"""Translates with NumPy, onnxruntime and sentencepiece: python translate.py < lines > translated_lines"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+class Translator:
+    """Translates by greedy search with the folder that `keraszoo export MODEL FOLDER --format onnx` wrote."""
+
+    def __init__(self, folder):
+        from onnxruntime import InferenceSession
+        from sentencepiece import SentencePieceProcessor
+
+        self.about = json.loads(Path(folder, "keraszoo.json").read_text("utf-8"))
+        sides = [
+            SentencePieceProcessor(model_file=str(Path(folder, name))) for name in self.about["subwords"]
+        ]
+        self.source, self.target = sides[0], sides[-1]
+        self.encode, self.step = (
+            InferenceSession(str(Path(folder, f"{x}.onnx"))) for x in ("encode", "step")
+        )
+
+    def translate(self, texts):
+        """The translation of each text; that of a blank one is blank."""
+        limit, end = self.about["max_source_tokens"], self.source.eos_id()
+        rows = [[*row[:limit], end] if row else [] for row in self.source.encode(list(texts))]
+        order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
+        translations = [""] * len(rows)
+        for some in (order[i : i + 64] for i in range(0, len(order), 64)):
+            source = np.full((len(some), len(rows[some[-1]])), self.source.pad_id(), "int32")
+            for row, i in zip(source, some, strict=True):
+                row[: len(rows[i])] = rows[i]
+            for i, ids in zip(some, self.search(source), strict=True):
+                translations[i] = self.target.decode(ids)
+        return translations
+
+    def search(self, source):
+        """Greedy search: `(B, S)` source ids to B lists of target ids."""
+        state, tokens = run(self.encode, {"source": source}), []
+        last, end = np.full(len(source), self.target.bos_id(), "int32"), self.target.eos_id()
+        while len(tokens) < self.about["max_length"] and (last != end).any():
+            if "history" in state and len(tokens) == state["history"].shape[1]:
+                lengthen(state)
+            state |= run(self.step, {"tokens": last, **state})
+            logits = state.pop("logits")
+            logits[:, [self.target.pad_id(), self.target.bos_id()]] = -np.inf  # are never written
+            last = np.where(last == end, end, logits.argmax(axis=1)).astype("int32")
+            tokens.append(last)
+        return [row[: row.index(end)] if end in row else row for row in np.transpose(tokens).tolist()]
+
+
+def run(session, feed):
+    """The outputs of a graph by name."""
+    names = [one.name.removeprefix("next_") for one in session.get_outputs()]
+    return dict(zip(names, session.run(None, feed), strict=True))
+
+
+def lengthen(state, room=16):
+    """Makes room for more positions in the cache of a Transformer."""
+    for name in (name for name in state if name.startswith("cache")):
+        state[name] = np.pad(state[name], [(0, 0), (0, 0), (0, room), (0, 0)])
+    state["history"] = np.pad(state["history"], [(0, 0), (0, room)], constant_values=-1)
+
+
+if __name__ == "__main__":
+    lines = [line.rstrip("\n") for line in sys.stdin]
+    print(*Translator(Path(__file__).parent).translate(lines), sep="\n")

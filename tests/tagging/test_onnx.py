@@ -1,0 +1,112 @@
+"""The program of an ONNX export says what the tagger says, without keraszoo."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+import regex
+
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
+from keraszoo.tagging.onnx_export import for_re
+from keraszoo.text.tagging_features import CASINGS
+from keraszoo.text.tokens import SENTENCE, TOKEN_RULES
+
+STRANGE = [
+    "",
+    " \n\t ",
+    "😀😀 👩‍👩‍👧‍👦 🇫🇷 httpſ://x.y/z? K\u212a",
+    "Ada\u00a0Lovelace didn't fly to Buenos Aires... (New York?)",
+    "a\u0301bc\u200bParis\ufeff\u2028x",
+    "''t 'tis O'Neil's n't ’ ΣΑΣ straße ǅ B12 1,000.5",
+    "Paris " * 1030,
+    "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
+]
+EXPRESSIONS = [SENTENCE, *CASINGS.values(), *(one for rules in TOKEN_RULES.values() for one in rules if one)]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
+def test_expressions_match_the_same(expression):
+    draw, rewritten = random.Random(4), re.compile(for_re(expression))
+    letters = list("aB1 .,'’-@#&/:\n\t()!?_[]\\^\u00a0\u00e9\u0301\u200d😀👩🏽🇫日ß€\u2026«»ǅſ\u212a")
+    texts = ["".join(draw.choices(letters, k=draw.randint(0, 40))) for _ in range(300)]
+    every = "".join(map(chr, [*range(0x3400), *range(0xF900, 0x10400), *range(0x1F000, 0x1FB00)]))
+    texts += [every[i : i + 32] for i in range(0, len(every), 32)]
+    for text in texts:
+        wanted = [match.span() for match in regex.finditer(expression, text)]
+        assert [match.span() for match in rewritten.finditer(text)] == wanted
+
+
+@pytest.fixture(scope="module")
+def exported(trained_tagger, tmp_path_factory):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tf2onnx")
+    directory = tmp_path_factory.mktemp("onnx") / "exported"
+    trained_tagger.export(directory, format="onnx")
+    return directory
+
+
+def test_the_program_needs_neither_keras_nor_keraszoo(exported, trained_tagger, other_sentences):
+    program = exported / "tag.py"
+    assert len(program.read_text().splitlines()) <= 60
+    texts = [" ".join(sentence.tokens) for sentence in other_sentences] + ["", "Ada didn't see Paris."]
+    hidden = "keras", "tensorflow", "keraszoo", "regex"
+    code = f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden}))\n"
+    code += "runpy.run_path(sys.argv[1], None, '__main__')"
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(program)],
+        input="\n".join(texts) + "\n",
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stderr == ""
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [answer["text"] for answer in answers] == texts
+    for answer, wanted in zip(answers, trained_tagger.tag_details(texts), strict=True):
+        words = zip(wanted.tokens, wanted.tags, strict=True)
+        assert [word[:4] for word in answer["words"]] == [[*token, tag] for token, tag in words]
+        figures = zip(wanted.probabilities, wanted.attention_weights, strict=True)
+        assert [word[4:] for word in answer["words"]] == [pytest.approx(pair, abs=1e-5) for pair in figures]
+
+
+def test_verification(exported, trained_tagger, new_tagger):
+    assert trained_tagger.verify_export(exported, STRANGE) == len(STRANGE)
+    with pytest.raises(KerasZooError, match=r"text \d: tags are .* in the export"):
+        new_tagger(scheme="BIOES").verify_export(exported, STRANGE)
+
+
+VARIANTS = [
+    {"model": "recurrent", "configuration": "tiny", "characters": "lstm", "attention_heads": 2},
+    {"model": "recurrent", "configuration": "plain", "scheme": "IOB2", "backoff": ("digits#", "capital")},
+    {"model": "transformer", "configuration": "tiny", "positions": "relative", "casing_dim": 3},
+    {"model": "attention", "configuration": "base", "context": "scaled", "crf": True},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", VARIANTS, ids=lambda options: options["model"])
+def test_every_kind_of_tagger(tagged_sentences, options, tmp_path):
+    pytest.importorskip("tf2onnx")
+    tagger = EntityTagger.for_sentences(tagged_sentences, **options)
+    tagger.export(tmp_path / "exported", format="onnx")
+    assert tagger.verify_export(tmp_path / "exported", STRANGE) == len(STRANGE)
+
+
+def test_what_cannot_be_exported(trained_tagger, tmp_path, monkeypatch):
+    with pytest.raises(KerasZooError, match="format: expected savedmodel or onnx, got 'ctranslate2'"):
+        trained_tagger.export(tmp_path / "x", format="ctranslate2")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[onnx\]'"):
+        trained_tagger.export(tmp_path / "x", format="onnx")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_directory_with_something_else(trained_tagger, tmp_path):
+    pytest.importorskip("tf2onnx")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
+        trained_tagger.export(tmp_path, format="onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -1,0 +1,35 @@
+"""Transformers that translate differently, without training."""
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions
+
+
+@pytest.fixture(scope="module")
+def make_transformer(both_subwords):
+    """Makes translators with random weights that end some sentences, and hardly predict `<pad>` and `<s>`."""
+
+    def new(sharpness=1, seed=12, end=3, **arguments):
+        keras.utils.set_random_seed(seed)
+        source, target = both_subwords
+        source = target if arguments.get("tie_embeddings", "all") == "all" else source
+        sizes = source.vocabulary_size, target.vocabulary_size
+        model = Transformer(*sizes, d_model=16, num_layers=2, num_heads=2, intermediate_dim=24, **arguments)
+        model.build()
+        draw = np.random.default_rng(seed)
+        for weight in model.trainable_variables:
+            weight.assign(weight + draw.normal(0, 0.2, weight.shape))
+        norm = model.decoder_norm or model.decoder_layers[-1].norms["feed_forward"]
+        beta, matrix = draw.normal(0, 1, 16), model.target_embedding.E.numpy()
+        norm.gamma.assign(norm.gamma * sharpness)
+        norm.beta.assign(beta)  # is part of every hidden vector
+        for token, logit in ((target.end_id, end), (target.pad_id, -9), (target.start_id, -9)):
+            matrix[token] += logit * sharpness * beta / (beta @ beta)
+        model.target_embedding.E.assign(matrix)
+        return Translator(model, source, target, SearchOptions(beam_width=3, max_length=12), 40)
+
+    return new

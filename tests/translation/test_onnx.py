@@ -1,0 +1,87 @@
+"""The program of an ONNX export translates as greedy search does, without keraszoo."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import Translator, models
+from keraszoo.errors import KerasZooError
+from keraszoo.search import SearchOptions
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tf2onnx")
+
+TEXTS = ["one two three", "", "six", "five four one two three six one", " ", "zwölf two", "one " * 50]
+
+
+TRANSFORMERS = [
+    {"tie_embeddings": "target"},
+    {"positions": "rotary", "pre_norm": True},
+    {"positions": "relative", "max_distance": 2},
+    {"positions": "learned", "max_positions": 4},
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [TRANSFORMERS[0], *(pytest.param(some, marks=pytest.mark.slow) for some in TRANSFORMERS[1:])],
+)
+@pytest.mark.filterwarnings("ignore:.* sentences are cut to 40 subwords")
+def test_transformers(make_transformer, tmp_path, arguments):
+    translator = make_transformer(sharpness=2, end=0.5, **arguments)
+    translator.search = translator.search.replace(max_length=40)
+    translator.export(tmp_path / "exported", format="onnx")
+    assert translator.verify_export(tmp_path / "exported", TEXTS) == len(TEXTS)
+    found = translator.translate_details(TEXTS, beam_width=1)
+    assert max(len(one.tokens) for one in found) > 16 and len({one.text for one in found}) > 2
+    hidden = "keras", "tensorflow", "keraszoo"
+    code = f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden}))\n"
+    code += "runpy.run_path(sys.argv[1], None, '__main__')"
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(tmp_path / "exported" / "translate.py")],
+        input="\n".join(TEXTS) + "\n",
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.stderr, ran.stdout.split("\n")) == ("", [*(one.text for one in found), ""])
+    other = make_transformer(sharpness=2, end=0.5, seed=13, **arguments)
+    with pytest.raises(KerasZooError, match=r"text \d is translated to .* by ONNX Runtime, to .* here"):
+        other.verify_export(tmp_path / "exported", TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT"])
+def test_recurrent_models(both_subwords, tmp_path, name):
+    keras.utils.set_random_seed(3)
+    more = {"DeepLSTM": {"num_layers": 2}, "LuongNMT": {"window": "predictive", "half_width": 3}}.get(
+        name, {}
+    )
+    sizes = [side.vocabulary_size for side in both_subwords]
+    model = getattr(models, name)(*sizes, embedding_dim=8, units=10, **more)
+    model.build()
+    draw = np.random.default_rng(3)
+    for weight in model.trainable_variables:
+        weight.assign(np.asarray(weight) + 0.5 * draw.normal(size=weight.shape))
+    translator = Translator(model, *both_subwords, SearchOptions(max_length=30))
+    translator.export(tmp_path / "exported", format="onnx")
+    assert translator.verify_export(tmp_path / "exported", TEXTS) == len(TEXTS)
+    assert len(set(translator.translate(TEXTS, beam_width=1))) > 3
+
+
+def test_what_cannot_be_exported(new_translator, tmp_path, monkeypatch):
+    translator = new_translator()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'quantize'"):
+        translator.export(tmp_path / "x", format="onnx", quantize="int8")
+    sides = translator.source_subwords, translator.target_subwords
+    sizes = [side.vocabulary_size for side in sides]
+    half = models.RNNSearch(*sizes, embedding_dim=8, units=8, dtype="mixed_bfloat16")
+    half = Translator(half, *sides)
+    with pytest.raises(KerasZooError, match="needs a float32 model, the precision is mixed_bfloat16"):
+        half.export(tmp_path / "x", format="onnx")
+    monkeypatch.setitem(sys.modules, "tf2onnx", None)
+    with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[onnx\]'"):
+        translator.export(tmp_path / "x", format="onnx")
+    assert not any(tmp_path.iterdir())
