@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import shutil
-import time
 from pathlib import Path
 
 from keraszoo import __version__
@@ -16,7 +15,6 @@ from keraszoo.errors import KerasZooError
 PACKAGES = ("keras", "tensorflow", "tensorflow-text", "jax", "torch", "numpy", "sentencepiece")
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8")
 PRECISIONS = ("float32", "bfloat16", "float16")
-SIZE = 1024  # rows and columns of the product that is timed
 NEEDED = 1e9  # bytes; a run with checkpoints writes a few hundred megabytes
 
 
@@ -59,7 +57,8 @@ def _cpu():
         facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     name, flags = facts.get("model name", platform.machine()), facts.get("flags", "").split()
     fast = ", ".join(flag for flag in INSTRUCTIONS if flag in flags)
-    return f"CPU: {name}, {len(os.sched_getaffinity(0))} cores{'; ' if fast else ''}{fast}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"CPU: {name}, {cores} cores{'; ' if fast else ''}{fast}"
 
 
 def _devices():
@@ -75,17 +74,9 @@ def _devices():
 
 def _speeds():
     """A line for each precision: the speed of a matrix product, relative to float32."""
-    from keras import ops
+    from keraszoo.tasks.recipe_runs import product_speed
 
-    speeds = {}
-    for precision in PRECISIONS:
-        matrix = ops.ones((SIZE, SIZE), precision)
-        seconds = []
-        for _ in range(4):  # the first one is a warm-up
-            started = time.perf_counter()
-            float(ops.cast(ops.matmul(matrix, matrix)[0, 0], "float32"))
-            seconds.append(time.perf_counter() - started)
-        speeds[precision] = 2 * SIZE**3 / min(seconds[1:]) / 1e9
+    speeds = {precision: product_speed(precision) for precision in PRECISIONS}
     for precision, speed in speeds.items():
         ratio = speed / speeds["float32"]
         note = f", {ratio:.1f} times float32" + ("" if ratio > 1.2 else ": not worth using here")

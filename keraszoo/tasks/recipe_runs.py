@@ -2,6 +2,7 @@
 
 import importlib
 import time
+import warnings
 from pathlib import Path
 
 from keraszoo.errors import RecipeError
@@ -87,8 +88,30 @@ def run_recipe(recipe):
     return _named(TASKS[recipe.task][1]).from_preset(recipe.output)
 
 
+def product_speed(precision, size=1024):
+    """Returns the GFLOP/s of a product of two square matrices on the device that trains."""
+    from keras import ops
+
+    matrix, seconds = ops.ones((size, size), precision), []
+    for _ in range(4):  # the first one is a warm-up
+        started = time.perf_counter()
+        float(ops.cast(ops.matmul(matrix, matrix)[0, 0], "float32"))
+        seconds.append(time.perf_counter() - started)
+    return 2 * size**3 / min(seconds[1:]) / 1e9
+
+
+def _warn_if_slow(precision):
+    """Warns if half precision takes longer than float32: CPUs without such instructions emulate it."""
+    half = precision.removeprefix("mixed_")
+    ratio = 1.0 if half == "float32" else product_speed("float32", 512) / product_speed(half, 512)
+    if ratio > 1.5:
+        said = f"training.precision: {half} is {ratio:.0f} times slower than float32 on this machine"
+        warnings.warn(f"{said}; float32 gives the same model", stacklevel=2)
+
+
 def _run(recipe, run):
     started = time.perf_counter()
+    _warn_if_slow(recipe.training.precision)
     task, train, validation, test = _named(TASKS[recipe.task][2])(recipe, run.checkpoints)
     task.recipe, task.about = recipe.as_dict(), dict(recipe.about)
     task.fit_run(train, validation, run)

@@ -10,6 +10,7 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RNNSearch, Transformer
+from keraszoo.tasks import recipe_runs
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.recipe import Recipe
@@ -64,6 +65,14 @@ def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
     assert card.startswith("---\nlicense: cc0-1.0\nlanguage:\n- en\n- de\n")
     written = [path for path in (files / "out" / "model").iterdir() if path.suffix in (".json", ".md")]
     assert str(files) not in "".join(path.read_text() for path in written)
+
+
+def test_a_slow_precision_is_named_before_training(monkeypatch):
+    monkeypatch.setattr(recipe_runs, "product_speed", lambda name, _: {"bfloat16": 5.0}.get(name, 70.0))
+    with pytest.warns(UserWarning, match="bfloat16 is 14 times slower than float32 on this machine"):
+        recipe_runs._warn_if_slow("mixed_bfloat16")
+    recipe_runs._warn_if_slow("float32")
+    recipe_runs._warn_if_slow("mixed_float16")
 
 
 def test_brought_vocabularies_one_for_each_language(make_recipe, files, both_subwords):
