@@ -1,0 +1,115 @@
+"""Two users of one place, and places that cannot be written: a command works or says so in one line."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.text.columns import column_lines
+from keraszoo.text.lines import write_lines
+
+pytestmark = pytest.mark.slow  # each command is a process that imports TensorFlow
+NO_LOCKS = (
+    "import errno, fcntl\ndef flock(*_):\n    raise OSError(errno.ENOLCK, 'No locks')\nfcntl.flock = flock\n"
+)
+
+
+@pytest.fixture
+def recipe(tmp_path, tagged_sentences):
+    """A recipe of a tagger, four times as long as it takes to start it."""
+    write_lines(tmp_path / "train.tsv", column_lines(tagged_sentences, "IOB2"))
+    values = {
+        "task": "tagging",
+        "data": {"train": "train.tsv", "validation": "train.tsv"},
+        "model": {"name": "recurrent", "preset": "tiny"},
+        "training": {"batch_tokens": 64, "epochs": 4, "checkpoint_steps": 5},
+        "output": "out/model",
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    return tmp_path / "recipe.yaml"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that mounts an empty file system of so many KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(*options):
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(options), "none", place])
+        if made.returncode:
+            pytest.skip("only root may mount a file system")
+        return place
+
+    yield mount
+    subprocess.run(["umount", place], stderr=subprocess.DEVNULL)
+
+
+def start(*arguments, **variables):
+    command = [sys.executable, "-m", "keraszoo", *map(str, arguments)]
+    environment = {**os.environ, **variables}
+    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment)
+
+
+def finish(process):
+    """The status of a process, and the lines of its errors."""
+    _, err = process.communicate()
+    return process.returncode, [line for line in err.splitlines() if "error:" in line or "Traceback" in line]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_two_trainings_with_one_output(recipe):
+    ends = sorted(map(finish, [start("train", recipe), start("train", recipe)]))
+    if ends[1][0]:  # unless the second began when the first was over
+        assert len(ends[1][1]) == 1 and "another process is training with these checkpoints" in ends[1][1][0]
+    assert (
+        ends[0] == (0, [])
+        and EntityTagger.from_preset(recipe.parent / "out/model").tag("In Paris") is not None
+    )
+    assert names(recipe.parent / "out") == ["model", "model.checkpoints"]
+
+
+def test_two_exports_to_one_directory(tmp_path, tagger_directory):
+    shutil.copytree(tagger_directory, tmp_path / "copy")
+    models = tagger_directory, "biomedical_entities"
+    ends = [finish(process) for process in [start("export", model, tmp_path / "saved") for model in models]]
+    assert ends == [(0, [])] * 2 and names(tmp_path) == ["copy", "saved"]
+    about = json.loads((tmp_path / "saved/keraszoo.json").read_text())
+    owner = next(m for m in map(EntityTagger.from_preset, models) if list(m.vocabulary.tags) == about["tags"])
+    assert owner.verify_export(tmp_path / "saved", ["In Paris, aspirin causes asthma."]) == 1
+
+
+def test_a_full_disk(recipe, tagger_directory, small_disk):
+    disk = small_disk("size=100k")
+    for arguments in (
+        ["train", recipe, "--output", disk / "model"],
+        ["export", tagger_directory, disk / "saved"],
+    ):
+        status, errors = finish(start(*arguments))
+        assert status == 2 and len(errors) == 1 and "No space left on device" in errors[0]
+        assert [name for name in names(disk) if not name.endswith(".checkpoints")] == []
+
+
+def test_a_disk_that_is_read_only(recipe, tagger_directory, small_disk):
+    disk = small_disk("ro")
+    for arguments in (
+        ["train", recipe, "--output", disk / "model"],
+        ["export", tagger_directory, disk / "saved"],
+    ):
+        status, errors = finish(start(*arguments))
+        assert status == 2 and len(errors) == 1 and str(disk) in errors[0]
+
+
+def test_a_file_system_without_locks(recipe, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text(NO_LOCKS)
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    assert finish(start("train", recipe, PYTHONPATH=path)) == (0, [])
+    assert names(recipe.parent / "out") == ["model", "model.checkpoints"]
