@@ -38,13 +38,13 @@ def step(request, models, progress):
     progress("translating")
     translation = _translated(translator, request.text, prefix=[request.prefix], beam_width=1)
     progress("computing the next words")
-    found = translator.next_tokens([request.text], [translation.tokens], ALTERNATIVES)[0]
+    alternatives = translator.next_tokens([request.text], [translation.tokens], ALTERNATIVES)[0]
     return {
         "text": translation.text,
         "probability": math.exp(translation.log_prob),
         "forced": len(request.prefix),
         "tokens": translation.tokens,
-        "alternatives": found[: len(translation.tokens)],
+        "alternatives": alternatives[: len(translation.tokens)],
         **_attention(translator, request.text, translation, progress, merged=False),
     }
 
@@ -57,13 +57,13 @@ def _translated(translator, text, **options):
 def _attention(translator, text, translation, progress, merged):
     """Source and target, in words if `merged`, and the weights `[layer][head][target][source]` or None."""
     source, target = translation.source_tokens, translation.tokens
-    found = {"source": source, "target": target, "attention": None}
+    shown = {"source": source, "target": target, "attention": None}
     if merged:
-        found = {"source": join_pieces(source)[0], "target": join_pieces(target)[0], "attention": None}
+        shown = {"source": join_pieces(source)[0], "target": join_pieces(target)[0], "attention": None}
     if translator.model.attends and target:
         progress("computing the attention")
         layers = translator.align([text], [target], heads=True)[0][:, :, : len(target)]  # (L, H, T, S)
         if merged:
             layers = [[merge_subwords(source, target, head)[2] for head in heads] for heads in layers]
-        found["attention"] = np.round(np.array(layers, "float64"), 4).tolist()
-    return found
+        shown["attention"] = np.round(np.array(layers, "float64"), 4).tolist()
+    return shown

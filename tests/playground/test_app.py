@@ -48,8 +48,8 @@ def test_page_and_models(client, directories):
     for name in ("main.js", "style.css"):
         assert client.get(f"/{name}").status_code == 200
     assert client.get("/../app.py").status_code == client.get("/other").status_code == 404
-    found = client.get("/api/models").json()
-    assert [(model["name"], model["task"]) for model in found] == [
+    models = client.get("/api/models").json()
+    assert [(model["name"], model["task"]) for model in models] == [
         ("transformer", "translation"),
         ("tagger", "tagging"),
         ("memory", "question answering"),
@@ -59,13 +59,13 @@ def test_page_and_models(client, directories):
 def test_translate(ask_for, directories, eagerly):
     translator = Translator.from_preset(directories[0])
     search = {"beam_width": 2, "length_penalty": 0.5}
-    found = ask_for("translate", model="transformer", text="vier eins", **search)["result"]
+    result = ask_for("translate", model="transformer", text="vier eins", **search)["result"]
     (wanted,) = translator.translate_details(["vier eins"], num_hypotheses=2, **search)
-    assert found["text"] == wanted.text and found["probability"] == pytest.approx(np.exp(wanted.log_prob))
-    assert [h["text"] for h in found["hypotheses"]] == [h.text for h in wanted.hypotheses]
-    assert found["source"] == ["vier", "eins", "</s>"]
-    weights = np.array(found["attention"])
-    assert weights.shape == (2, 2, len(found["target"]), 3)
+    assert result["text"] == wanted.text and result["probability"] == pytest.approx(np.exp(wanted.log_prob))
+    assert [h["text"] for h in result["hypotheses"]] == [h.text for h in wanted.hypotheses]
+    assert result["source"] == ["vier", "eins", "</s>"]
+    weights = np.array(result["attention"])
+    assert weights.shape == (2, 2, len(result["target"]), 3)
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-3)
 
 
@@ -88,54 +88,54 @@ def test_step(ask_for, eagerly):
 
 def test_tag(ask_for, directories, eagerly):
     tagger = EntityTagger.from_preset(directories[1])
-    found = ask_for("tag", model="tagger", text=TEXT)["result"]
-    assert "".join(word["before"] + word["text"] for word in found["words"]) + found["after"] == TEXT
+    result = ask_for("tag", model="tagger", text=TEXT)["result"]
+    assert "".join(word["before"] + word["text"] for word in result["words"]) + result["after"] == TEXT
     wanted = tagger.tag(TEXT)
-    assert len(found["entities"]) == len(wanted) > 0
-    for ours, entity in zip(found["entities"], wanted, strict=True):
-        words = found["words"][ours["first"] : ours["last"] + 1]
+    assert len(result["entities"]) == len(wanted) > 0
+    for ours, entity in zip(result["entities"], wanted, strict=True):
+        words = result["words"][ours["first"] : ours["last"] + 1]
         assert "".join(word["before"] + word["text"] for word in words).endswith(entity.text)
         assert words[0]["text"] == entity.text[: len(words[0]["text"])] and ours["label"] == entity.label
-    assert all(word["tags"] and sum(p for _, p in word["tags"]) <= 1.001 for word in found["words"])
-    assert len(found["attention"]) == len(found["words"])
-    assert json.loads(found["json"])["entities"] == [entity.as_dict() for entity in wanted]
-    words = [line.split("\t")[0] for line in found["columns"].splitlines() if line]
-    assert words == [word["text"] for word in found["words"]]
+    assert all(word["tags"] and sum(p for _, p in word["tags"]) <= 1.001 for word in result["words"])
+    assert len(result["attention"]) == len(result["words"])
+    assert json.loads(result["json"])["entities"] == [entity.as_dict() for entity in wanted]
+    words = [line.split("\t")[0] for line in result["columns"].splitlines() if line]
+    assert words == [word["text"] for word in result["words"]]
 
 
 def test_ask(ask_for, directories, eagerly):
-    found = ask_for("ask", model="memory", story="Mary went home.\n\n", question="Where is Mary?")["result"]
+    result = ask_for("ask", model="memory", story="Mary went home.\n\n", question="Where is Mary?")["result"]
     wanted = QuestionAnswerer.from_preset(directories[2]).answer(["Mary went home."], "Where is Mary?")
-    assert (found["answer"], found["sentences"]) == (wanted.text, ["Mary went home."])
-    np.testing.assert_allclose(found["hops"], wanted.attention_weights, atol=1e-4)
+    assert (result["answer"], result["sentences"]) == (wanted.text, ["Mary went home."])
+    np.testing.assert_allclose(result["hops"], wanted.attention_weights, atol=1e-4)
     error = ask_for("ask", model="memory", story="Mary went home.", question="Where is Bob?")["error"]
     assert error.startswith("'Where is Bob?'") and "\n" not in error
 
 
 def test_kernel(ask_for):
-    found = ask_for("kernel", bandwidth=0.5, query=4.0)["result"]
-    x, y, grid = (np.array(found[name]) for name in ("x", "y", "grid"))
+    result = ask_for("kernel", bandwidth=0.5, query=4.0)["result"]
+    x, y, grid = (np.array(result[name]) for name in ("x", "y", "grid"))
     kernel = np.exp(-((np.append(grid, 4.0)[:, None] - x) ** 2) / (2 * 0.5**2))
     weights = kernel / kernel.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose([*found["curve"], found["estimate"]], weights @ y, atol=1e-3)
-    np.testing.assert_allclose(found["weights"], weights[-1], atol=1e-4)
+    np.testing.assert_allclose([*result["curve"], result["estimate"]], weights @ y, atol=1e-3)
+    np.testing.assert_allclose(result["weights"], weights[-1], atol=1e-4)
 
 
 @pytest.mark.parametrize("shift", [3, -40])
 def test_positions(ask_for, shift):
-    found = ask_for("positions", shift=shift)["result"]
+    result = ask_for("positions", shift=shift)["result"]
     where = np.arange(40)[:, None] / 10_000 ** (np.arange(0, 32, 2) / 32)
-    np.testing.assert_allclose(np.array(found["encoding"])[:, ::2], np.sin(where), atol=1e-4)
-    np.testing.assert_allclose(np.array(found["encoding"])[:, 1::2], np.cos(where), atol=1e-4)
+    np.testing.assert_allclose(np.array(result["encoding"])[:, ::2], np.sin(where), atol=1e-4)
+    np.testing.assert_allclose(np.array(result["encoding"])[:, 1::2], np.cos(where), atol=1e-4)
     shifted = where + shift / 10_000 ** (np.arange(0, 32, 2) / 32)
-    moved = np.array(found["encoding"]) @ np.array(found["matrix"]).T
+    moved = np.array(result["encoding"]) @ np.array(result["matrix"]).T
     np.testing.assert_allclose(moved[:, ::2], np.sin(shifted), atol=1e-4)
-    assert found["error"] < 1e-4
+    assert result["error"] < 1e-4
 
 
 def test_softmax(ask_for):
-    found = ask_for("softmax", scores=[1.0, 2.0, 3.0], mask=[True, False, True])["result"]["weights"]
-    np.testing.assert_allclose(found, [1 / (1 + np.e**2), 0, 1 / (1 + np.e**-2)], atol=1e-5)
+    result = ask_for("softmax", scores=[1.0, 2.0, 3.0], mask=[True, False, True])["result"]["weights"]
+    np.testing.assert_allclose(result, [1 / (1 + np.e**2), 0, 1 / (1 + np.e**-2)], atol=1e-5)
     assert ask_for("softmax", scores=[1.0], mask=[False])["result"]["weights"] == [0]
     assert ask_for("softmax", scores=[1.0], mask=[])["error"].startswith("mask: List should have at least 1")
 

@@ -17,8 +17,8 @@ export function setUp(panel, models) {
   example.addEventListener("change", show);
   show();
   onSubmit(form, async () => {
-    const found = await run([["ask", { model: form.elements.model.value, story: story.value, question: question.value }]]);
-    if (found) results.replaceChildren(view(found[0]));
+    const answers = await run([["ask", { model: form.elements.model.value, story: story.value, question: question.value }]]);
+    if (answers) results.replaceChildren(view(answers[0]));
   });
 }
 

@@ -33,8 +33,8 @@ function kernel(panel, runnerOf) {
     const bandwidth = Number((2 ** form.bandwidth.value).toFixed(3)), query = Number(form.query.value);
     state(form.bandwidth, bandwidth.toFixed(2));
     state(form.query, query.toFixed(1));
-    const found = await run([["kernel", { bandwidth, query }]]);
-    if (found) results.replaceChildren(...regression(found[0], query));
+    const answers = await run([["kernel", { bandwidth, query }]]);
+    if (answers) results.replaceChildren(...regression(answers[0], query));
   };
   onInput(form, draw);
   return draw;
@@ -60,9 +60,9 @@ function positions(panel, runnerOf) {
   const draw = async () => {
     const shift = Number(form.shift.value);
     state(form.shift, `${shift}`);
-    const found = await run([["positions", { shift }]]);
-    if (!found) return;
-    const { encoding, matrix, error } = found[0];
+    const answers = await run([["positions", { shift }]]);
+    if (!answers) return;
+    const { encoding, matrix, error } = answers[0];
     results.replaceChildren(
       el("div", { class: "pair" },
         el("div", {}, el("div", { class: "faint" }, "PE: a row for each position, a column for each dimension"), grid(encoding, "Positional encodings")),
@@ -97,8 +97,8 @@ function softmax(panel, runnerOf) {
   form.append(...rows.map(({ row }) => row));
   const draw = async () => {
     for (const { value, range } of rows) value.textContent = Number(range.value).toFixed(1);
-    const found = await run([["softmax", { scores: rows.map(({ range }) => Number(range.value)), mask: rows.map(({ kept }) => kept.checked) }]]);
-    found?.[0].weights.forEach((weight, i) => {
+    const answers = await run([["softmax", { scores: rows.map(({ range }) => Number(range.value)), mask: rows.map(({ kept }) => kept.checked) }]]);
+    answers?.[0].weights.forEach((weight, i) => {
       rows[i].weight.textContent = weight.toFixed(3);
       rows[i].bar.style.width = `${100 * weight}%`;
     });

@@ -11,6 +11,9 @@ const tabs = [...document.querySelectorAll("[role=tab]")];
 const panelOf = (tab) => document.getElementById(tab.getAttribute("aria-controls"));
 const whenShown = {};
 
+for (const form of document.querySelectorAll("[data-begins-with]"))
+  form.prepend(document.getElementById(form.dataset.beginsWith).content.cloneNode(true));
+
 function show(tab) {
   for (const other of tabs) {
     other.setAttribute("aria-selected", String(other === tab));

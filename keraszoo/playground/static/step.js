@@ -10,9 +10,9 @@ export function setUp(panel, models) {
 
   async function go(prefix) {
     const body = { model: form.elements.model.value, text: form.elements.text.value, prefix };
-    const found = await run([["step", body]]);
-    if (!found) return;
-    show(found[0], known[body.model].languages[1] ?? null, Math.min(prefix.length, found[0].tokens.length - 1));
+    const answers = await run([["step", body]]);
+    if (!answers) return;
+    show(answers[0], known[body.model].languages[1] ?? null, Math.min(prefix.length, answers[0].tokens.length - 1));
   }
 
   function show(result, language, first) {
@@ -40,6 +40,6 @@ export function setUp(panel, models) {
 }
 
 function chance(alternatives, token) {
-  const found = alternatives.find(([piece]) => piece === token);
-  return found ? percent(found[1]) : `< ${percent(alternatives.at(-1)[1])}`;
+  const listed = alternatives.find(([piece]) => piece === token);
+  return listed ? percent(listed[1]) : `< ${percent(alternatives.at(-1)[1])}`;
 }

@@ -20,8 +20,8 @@ export function setUp(panel, models) {
     form.elements.file.value = ""; // so that the same file can be chosen again after a change
   });
   onSubmit(form, async () => {
-    const found = await run([["tag", { model: form.elements.model.value, text: form.elements.text.value }]]);
-    if (found) results.replaceChildren(view(found[0]));
+    const answers = await run([["tag", { model: form.elements.model.value, text: form.elements.text.value }]]);
+    if (answers) results.replaceChildren(view(answers[0]));
   });
 }
 

@@ -11,8 +11,8 @@ export function setUp(panel, models) {
     const { text, model, other, beam_width, length_penalty } = form.elements;
     const body = { text: text.value, beam_width: Number(beam_width.value), length_penalty: Number(length_penalty.value) };
     const names = other.value && other.value !== model.value ? [model.value, other.value] : [model.value];
-    const found = await run(names.map((name) => ["translate", { ...body, model: name }]));
-    if (found) results.replaceChildren(el("div", { class: "pair" }, ...found.map((result, i) => view(known[names[i]], result))));
+    const answers = await run(names.map((name) => ["translate", { ...body, model: name }]));
+    if (answers) results.replaceChildren(el("div", { class: "pair" }, ...answers.map((result, i) => view(known[names[i]], result))));
   });
 }
 
