@@ -26,7 +26,7 @@ PACKAGES = {
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "errors messages saving text evaluation",
-    "tasks": "errors messages saving shipping text models evaluation training",
+    "tasks": "errors messages saving shipping text plots models evaluation training",
     "translation": "errors messages saving shipping text plots models search evaluation training tasks",
     "tagging": "errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors saving text models training tasks",

@@ -135,6 +135,9 @@ def plot(
     subwords: Annotated[
         bool, Option("--subwords", help="Translators: label the axes with subwords, not words.")
     ] = False,
+    heads: Annotated[
+        bool, Option("--heads", help="Translators: one sheet with all heads of all layers.")
+    ] = False,
 ):
     """Draw the attention weights of a translated or tagged sentence."""
     if not sentence.strip():
@@ -146,10 +149,10 @@ def plot(
     if not (tags and picture.endswith(".html")):
         check_picture(picture)
     if tags:
-        _refuse("a tagger", subwords=subwords or None)
+        _refuse("a tagger", subwords=subwords or None, heads=heads or None)
         tagger.plot(model, sentence, picture)
     else:
-        translator.plot(model, sentence, picture, subwords)
+        translator.plot(model, sentence, picture, subwords, heads)
     console.hint("keraszoo", "playground", model)
 
 
@@ -203,6 +206,7 @@ COMMANDS = {
         "score": translator.score,
         "align": translator.align,
         "plot": plot,
+        "plot-runs": training.plot_runs,
     },
     "Share": {"export": export, "card": models.card, "upload": models.upload},
     "Set up": {"list": models.list_models, "fetch": models.fetch, "doctor": doctor},

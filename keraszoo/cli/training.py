@@ -1,4 +1,4 @@
-"""The commands `init` and `train`: from corpora to a recipe, and from a recipe to a model."""
+"""The commands `init`, `train` and `plot-runs`: corpora, recipes and runs."""
 
 import json
 import os
@@ -83,6 +83,24 @@ def train(
             console.hint_at_use(checked.output, checked.task)
         else:
             write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))
+
+
+def plot_runs(
+    runs: Annotated[list[str], Argument(metavar="RUNS", help="Directories that `keraszoo train` wrote.")],
+    output: Annotated[str, Option(metavar="PICTURE", help="The .png, .svg or .pdf to write.")] = "runs.png",
+):
+    """Compare runs in one picture: loss, BLEU or F1, and learning rate."""
+    from keraszoo.plots import history_plot
+    from keraszoo.plots.figures import check_picture
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping import shipped
+
+    console.check_output(output)
+    check_picture(output)
+    metrics = {run: model_directory.read_description(shipped.find(run)).metrics for run in runs}
+    with console.results() as write:
+        history_plot({run: figures.get("training") for run, figures in metrics.items()}, output)
+        write([output])
 
 
 def distil(

@@ -118,13 +118,14 @@ def export(model, directory, verify, **options):
             write([f"{same} of {len(verify)} {kind} are the same"])
 
 
-def plot(model, sentence, picture, subwords):
-    """Translates a sentence and draws its attention weights between words, or between subwords."""
+def plot(model, sentence, picture, subwords, heads):
+    """Translates a sentence and draws its attention weights, of one head or of all, between (sub)words."""
     with console.results() as write:
         translator = load(model)
         translator.require_attention()
         translation = translator.translate_details([sentence])[0]
-        translation.plot(picture, subwords)
+        weights = translator.align([sentence], [translation.tokens], heads=True)[0] if heads else None
+        translation.plot(picture, subwords, heads=weights)
         write([translation.text])
 
 

@@ -1,10 +1,11 @@
-"""The attention heat map: target words by source words."""
+"""Attention heat maps, target words by source words: one, or a sheet of all heads of all layers."""
 
 import numpy as np
 
 from keraszoo.plots.figures import check_tokens, check_weights, finish, fonts_for, new_figure, word_labels
 
 SMALLEST_FONT, LARGEST_FONT = 5, 10  # points
+WIDEST = 20  # inches, of a sheet
 MANY = 30  # words; the axes are then labelled on all four sides
 
 
@@ -83,3 +84,66 @@ def _sizes(words):
     cell = max(min(0.34, 12 / words), min(0.2, 24 / words))
     font = max(SMALLEST_FONT, min(LARGEST_FONT, 0.7 * 72 * cell))
     return cell, font, int(np.ceil(1.25 * font / 72 / cell))
+
+
+def attention_sheet(source_tokens, target_tokens, attention_weights, path=None, title=None):
+    """Draws a heat map for each head of each layer: a row for each layer, the first at the top.
+
+    The words stand at the left of each row and above each column of maps.
+
+    Args:
+        source_tokens: list of S str.
+        target_tokens: list of T str.
+        attention_weights: (L, H, T, S), as `Translator.align(..., heads=True)` returns it.
+        path, title: as for `attention_heatmap`.
+
+    Returns:
+        The `matplotlib.figure.Figure`.
+
+    Raises:
+        KerasZooError: as `attention_heatmap`.
+
+    Example:
+
+    >>> weights = np.full((2, 4, 2, 3), 1 / 3)  # two layers of four heads
+    >>> figure = attention_sheet(["ein", "Hund", "bellt"], ["a", "dog"], weights)
+    >>> [axes.get_title() for axes in figure.axes[:4]]
+    ['head 1', 'head 2', 'head 3', 'head 4']
+    """
+    figure = new_figure()
+    source_tokens = check_tokens("source_tokens", source_tokens)
+    target_tokens = check_tokens("target_tokens", target_tokens)
+    layers, heads = (*np.shape(attention_weights)[:2], 0, 0)[:2]
+    shape = layers or 1, heads or 1, len(target_tokens), len(source_tokens)
+    weights = check_weights(attention_weights, shape, "layers by heads by target words by source words")
+    labels = word_labels(source_tokens), word_labels(target_tokens)
+    families, (source_labels, target_labels), title = fonts_for(labels, title)
+    rows, columns = weights.shape[2:]
+    cell = min(0.16, WIDEST / (heads * columns), WIDEST / (layers * rows))  # inches
+    font = max(SMALLEST_FONT, min(8, 0.7 * 72 * cell))
+    every = int(np.ceil(1.25 * font / 72 / cell))
+    letter = 0.62 * font / 72  # inches
+    beside, above = (letter * max(map(len, some)) for some in (target_labels, source_labels))
+    size = heads * (columns * cell + 0.1) + beside + 1.2, layers * (rows * cell + 0.1) + above + 0.8
+    style = {"family": families, "parse_math": False, "usetex": False}
+
+    figure.set_size_inches(size)
+    grid = figure.subplots(layers, heads, squeeze=False)
+    for (layer, head), axes in np.ndenumerate(grid):
+        image = axes.imshow(weights[layer, head], cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_color("0.8")
+        if layer == 0:
+            axes.set_title(f"head {head + 1}", fontsize=8)
+            axes.set_xticks(range(0, columns, every), source_labels[::every], rotation=90, **style)
+        if head == 0:
+            axes.set_ylabel(f"layer {layer + 1}", fontsize=8)
+            axes.set_yticks(range(0, rows, every), target_labels[::every], **style)
+        axes.tick_params(labeltop=True, labelbottom=False, length=0, labelsize=font)
+    bar = figure.colorbar(image, ax=grid, fraction=0.05, aspect=15, pad=0.02, shrink=min(1, 3 / size[1]))
+    bar.set_ticks([0, 0.5, 1], labels=["0", "0.5", "1"], fontsize=8, **style)
+    bar.outline.set_edgecolor("0.8")
+    if title:
+        figure.suptitle(title, fontsize=11, **style)
+    return finish(figure, path)

@@ -3,9 +3,10 @@
 import importlib
 import time
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
-from keraszoo.errors import RecipeError
+from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say, show, suggestion
 from keraszoo.tasks.recipe_file import read_yaml, set_value
 
@@ -57,7 +58,8 @@ def run_recipe(recipe):
 
     The run can be stopped at any time, even by `kill -9`: its checkpoints are in the folder
     `<output>.checkpoints`, and the next call resumes from the newest one. When the run is over, a note in
-    that folder says so, and the next call only loads the model.
+    that folder says so, and the next call only loads the model. If matplotlib is installed, the curves of the
+    run are in `<output>.history.png`.
 
     Args:
         recipe: a recipe of any task.
@@ -123,7 +125,19 @@ def _run(recipe, run):
     if run.writes:
         task.save_to_preset(recipe.output)
     run.checkpoints.finish(steps=task.metrics["training"]["steps"])
+    if run.writes and find_spec("matplotlib"):
+        _draw(task.metrics["training"], recipe.output)
     return task
+
+
+def _draw(figures, output):
+    """Draws the curves of a finished run. A picture that cannot be written is no error."""
+    from keraszoo.plots import history_plot
+
+    try:
+        history_plot({output: figures}, f"{output}.history.png", title=Path(output).name)
+    except KerasZooError as error:
+        say(f"there is no picture of the run: {error}")
 
 
 def _looks_like_tagging(values):

@@ -5,6 +5,8 @@ import time
 import keras
 import numpy as np
 
+from keraszoo.training.adam import innermost
+
 
 class Throughput(keras.callbacks.Callback):
     """Adds `tokens_per_s` to the logs: real tokens a second, without the time of evaluations.
@@ -106,7 +108,10 @@ class ProgressBar(keras.callbacks.Callback):
 
 
 class WholeHistory(keras.callbacks.History):
-    """The history of a run across its sessions: it keeps its entries when `fit` begins again."""
+    """The history of a run across its sessions, with the learning rate after each epoch.
+
+    It keeps its entries when `fit` begins again.
+    """
 
     def __init__(self):
         super().__init__()
@@ -114,6 +119,10 @@ class WholeHistory(keras.callbacks.History):
 
     def on_train_begin(self, logs=None):
         """Keras' own callback starts a new list of epochs here."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        rate = float(innermost(self.model.optimizer).learning_rate)
+        super().on_epoch_end(epoch, {**(logs or {}), "learning_rate": rate})
 
     def get_state(self):
         """Returns the state for `set_state`."""

@@ -40,12 +40,14 @@ class Translation:
     hypotheses: list
     truncated: bool = False
 
-    def plot(self, path=None, subwords=False, title=None):
+    def plot(self, path=None, subwords=False, title=None, heads=None):
         """Draws the attention weights between words, or between subwords.
 
         Args:
             path, title: as for `keraszoo.plots.attention_heatmap`.
             subwords: label the axes with subwords.
+            heads: (L, H, T, S), the weights of all heads of all layers, drawn as one sheet; for a translation
+                of `source` it is `translator.align([source], [translation.tokens], heads=True)[0]`.
 
         Returns:
             The `matplotlib.figure.Figure`.
@@ -53,12 +55,19 @@ class Translation:
         Raises:
             KerasZooError: the model does not use attention, or as for `attention_heatmap`.
         """
-        from keraszoo.plots import attention_heatmap
+        from keraszoo.plots import attention_heatmap, attention_sheet
 
         if self.attention_weights is None:
             raise KerasZooError("there is no attention to draw: the model does not use attention")
         parts = self.source_tokens, self.tokens, self.attention_weights
-        return attention_heatmap(*(parts if subwords else merge_subwords(*parts)), path=path, title=title)
+        if not subwords:
+            *words, weights = merge_subwords(*parts)
+            if heads is not None:
+                heads = [[merge_subwords(*parts[:2], head)[2] for head in layer] for layer in heads]
+            parts = *words, weights
+        if heads is not None:
+            return attention_sheet(*parts[:2], heads, path=path, title=title)
+        return attention_heatmap(*parts, path=path, title=title)
 
     def _repr_html_(self):
         from keraszoo.plots import attention_table

@@ -58,6 +58,9 @@ class Upper:
     def require_attention(self, wanted=None):
         """It has attention weights."""
 
+    def align(self, sources, targets, heads):
+        return [np.full((2, 3, len(targets[0]), len(sources[0].split())), 0.5)]
+
     def score(self, sources, targets):
         return np.array([-len(target) / 3 for target in targets], "float32")
 
@@ -217,7 +220,21 @@ def test_score_one_number_a_line(run, translator, tmp_path):
     assert run("score", "m", *arguments)[:2] == (0, "-1.000000\n-0.333333\n")
 
 
-@pytest.mark.parametrize("option", [[], ["--subwords"]])
+def test_plot_runs_draws_the_histories_of_directories(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    from keraszoo.saving.model_directory import write_directory
+
+    for name in "ab":
+        metrics = {"training": {"steps": 9, "loss": [2.0, 1.0]}}
+        write_directory(tmp_path / name, {"config.json": {}, "metrics.json": metrics})
+    picture = tmp_path / "runs.svg"
+    assert run("plot-runs", tmp_path / "a", tmp_path / "b", "--output", picture) == (0, f"{picture}\n", "")
+    assert b"<svg" in picture.read_bytes()
+    code, out, err = run("plot-runs", tmp_path / "a", "english_entities", "--output", picture)
+    assert (code, out) == (2, "") and "english_entities: has no history of a training" in err
+
+
+@pytest.mark.parametrize("option", [[], ["--subwords"], ["--heads"], ["--heads", "--subwords"]])
 def test_plot_writes_a_picture(run, translator, tmp_path, option):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.png"

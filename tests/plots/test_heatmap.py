@@ -9,7 +9,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.image import imread
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots import attention_heatmap
+from keraszoo.plots import attention_heatmap, attention_sheet
 
 
 def random_weights(rows, columns):
@@ -174,3 +174,27 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(KerasZooError, match=r"pip install matplotlib"):
         attention_heatmap(["a"], ["b"], [[1.0]])
+
+
+def test_a_sheet_has_a_map_for_each_head_of_each_layer(tmp_path):
+    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 5))
+    source, target = ["a", "b", "$c$"], ["v", "w", "x", "y", "z"]
+    figure = attention_sheet(source, target, weights, tmp_path / "a.png", title="one\ntwo")
+    *maps, bar = figure.axes
+    assert len(maps) == 8 and bar.get_ylim() == (0, 1)
+    assert [axes.get_title() for axes in maps] == [f"head {h}" for h in (1, 2, 3, 4)] + [""] * 4
+    assert [axes.get_ylabel() for axes in maps] == ["layer 1", "", "", "", "layer 2", "", "", ""]
+    picture, colours = imread(tmp_path / "a.png"), matplotlib.colormaps["Blues"]
+    for i, axes in enumerate(maps):
+        for t, s in np.ndindex(5, 3):
+            x, y = axes.transData.transform((s, t))
+            pixel = picture[picture.shape[0] - 1 - int(y), int(x), :3]
+            np.testing.assert_allclose(pixel, colours(weights[i // 4, i % 4, t, s])[:3], atol=0.02)
+        assert [label.get_text() for label in axes.get_xticklabels()] == (source if i < 4 else [])
+        assert [label.get_text() for label in axes.get_yticklabels()] == ([] if i % 4 else target)
+
+
+@pytest.mark.parametrize("shape", [(), (5, 3), (4, 5, 3), (2, 4, 3, 5), (0, 4, 5, 3)])
+def test_a_sheet_of_another_shape(shape):
+    with pytest.raises(KerasZooError, match="layers by heads by target words by source words"):
+        attention_sheet(["a", "b", "c"], list("vwxyz"), np.zeros(shape))

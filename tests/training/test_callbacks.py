@@ -16,6 +16,7 @@ class Model:
     """Stands in for a model: its one weight is the number of epochs it was trained."""
 
     stop_training = False
+    optimizer = SimpleNamespace(learning_rate=0.5)
 
     def __init__(self):
         self.weight = 0
@@ -85,7 +86,8 @@ def test_states_are_taken_back():
         new.on_train_begin()
     assert again[0].best_epoch == 1 and again[0].logs == best.logs and again[0].weights is best.weights
     assert again[1].kept == last.kept and len(again[1].kept) == 2
-    assert again[2].history == {"val_bleu": [1, 3, 2], "val_loss": [1, 1, 1]} and again[2].epoch == [0, 1, 2]
+    figures = {"val_bleu": [1, 3, 2], "val_loss": [1, 1, 1], "learning_rate": [0.5] * 3}
+    assert again[2].history == figures and again[2].epoch == [0, 1, 2]
     model = Model()
     again[0].set_model(model)
     again[0].on_epoch_end(3, bleus(2.5)[0])

@@ -26,6 +26,7 @@ from keraszoo.training.run import Run, train
 from keraszoo.training.token_batches import TokenBatches
 
 V = 12
+FIGURES = ("learning_rate", "loss", "val_loss")
 MODELS = {
     "rnn": lambda: RNNSearch(V, embedding_dim=4, units=3, dropout=0.3),
     "transformer": lambda: Transformer(
@@ -83,7 +84,7 @@ def run(batches, kind="rnn", folder=None, at=None, parts=1, eager=True, steps=7,
         with Checkpoints(folder, {"seed": 1}).open() as run.checkpoints:
             history = train(model, batches, run)
     arrays = [v.numpy() for v in [*model.variables, *model.optimizer.variables]]
-    arrays += [*best.weights, *last.mean(), *(np.array(history.history[key]) for key in ("loss", "val_loss"))]
+    arrays += [*best.weights, *last.mean(), *(np.array(history.history[key]) for key in FIGURES)]
     return arrays, best.best_epoch, history.epoch, history.steps, history.target_tokens
 
 
@@ -110,6 +111,8 @@ def interrupt(kind):
 def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path, capsys, parts, steps):
     whole = run(batches, "transformer", parts=parts)
     assert whole[1:4] == (1, [0, 1, 2], 7)
+    rates = [0.01 * min(step / 5, (5 / step) ** 0.5) for step in (4, 7, 8)]  # of the update that comes next
+    np.testing.assert_allclose(whole[0][-3], rates, rtol=1e-6)
     for step in steps:
         with pytest.raises(KeyboardInterrupt):
             run(batches, "transformer", tmp_path / str(step), At(step, interrupt(signal.SIGINT)), parts)

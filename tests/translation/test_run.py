@@ -159,6 +159,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     recipe = make_recipe(subwords=sampled, training=changes)
     whole = run_recipe(recipe)
     assert (files / "out" / "model.checkpoints" / "finished").is_dir()
+    assert (files / "out" / "model.history.png").read_bytes().startswith(b"\x89PNG")
     run_recipe(recipe)
     assert "this run is finished; delete" in capsys.readouterr().err
     other = make_recipe(subwords=sampled, training={**changes, "batch_tokens": 512})

@@ -1,0 +1,46 @@
+"""The curves of runs: the figures stand where they belong, and what a run lacks is left out."""
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.plots import history_plot
+
+BLEU = {"steps": 60, "loss": [3, 2, 1.5], "val_loss": [2.5, 2, 2.2], "val_bleu": [1, 5, 4]}
+F1 = {"steps": 40, "loss": [2, 1], "val_loss": [2, 1], "val_f1": [50, 60], "learning_rate": [1e-3, 5e-4]}
+SOLE = {"steps": 10, "loss": [4.0], "val_bleu": None}
+
+
+def lines(axes):
+    return [(line.get_linestyle(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
+
+
+def test_one_run(tmp_path):
+    figure = history_plot({"a": BLEU}, tmp_path / "history.png", title="$x$")
+    loss, bleu = figure.axes
+    assert (loss.get_ylabel(), bleu.get_ylabel()) == ("loss", "BLEU")
+    assert lines(loss) == [
+        ("--", [20, 40, 60], [3, 2, 1.5]),
+        ("-", [20, 40, 60], [2.5, 2, 2.2]),
+        ("None", [40], [2]),  # the dot of the best
+    ]
+    assert lines(bleu) == [("-", [20, 40, 60], [1, 5, 4]), ("None", [40], [5])]
+    assert (tmp_path / "history.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_runs_share_the_axes_of_their_figures():
+    figure = history_plot({"a_$1$": BLEU, "b": F1, "c": SOLE})
+    assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "BLEU", "F1", "learning rate"]
+    assert [len(axes.lines) for axes in figure.axes] == [3 + 3 + 1, 2, 2, 1]
+    colours = [{line.get_color() for line in axes.lines} for axes in figure.axes]
+    assert len(colours[0]) == 3 and colours[2] == colours[3] != colours[1]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["a_$1$", "b", "c", "training data", "held-out data, best value"]
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    "runs", [{}, {"a": None}, {"a": {"steps": 3}}, {"a": {"loss": []}}, {"a": {"loss": 0.5}}]
+)
+def test_runs_without_a_history(runs):
+    with pytest.raises(KerasZooError, match="a: has no history of a training|expected at least one run"):
+        history_plot(runs)
