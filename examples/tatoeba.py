@@ -4,24 +4,43 @@
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
     python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
     python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
+    python examples/tatoeba.py copies tatoeba_en_de_transformer firstnames.txt.gz surnames.txt.gz
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
 https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and prints their
 sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that
 occur in no other file; and `test_references.tsv` with all translations of the test sentences, for a second
 BLEU with several references. `score` takes this folder, or the corpus, which it then splits in the same way,
-and optionally the number of sentences to translate.
+and optionally the number of sentences to translate. `copies` writes 200 English sentences with a name of the
+given files (one a line) or a number, and reports how many translations contain it unchanged.
 """
 
+import random
+import re
 import sys
 from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.saving.atomic import replace_directory
+from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import clean_pairs, one_of_each, read_pairs, split_pairs, words_of
 
 HELD_OUT = 2000
+WITH_NAME = (
+    "{} is my best friend.",
+    "I met {} yesterday.",
+    "Have you ever heard of {}?",
+    "My neighbor's name is {}.",
+    "Please tell {} that I am waiting.",
+)
+WITH_NUMBER = (
+    "The book has {} pages.",
+    "This ticket costs {} dollars.",
+    "I live at number {}.",
+    "We need {} more chairs.",
+    "There were {} people at the concert.",
+)
 FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 
 
@@ -67,6 +86,28 @@ def score(model, data, count=None):
     print(score_translations(translations, streams).bleu.score)
 
 
+def copies(model, *files):
+    """Prints the share of names and of numbers that a model copies unchanged, of 100 sentences each."""
+    draw, texts = random.Random(1), {}
+    for file in files:
+        names = [name for name in map(str.strip, read_lines(file)) if name]
+        texts[Path(file).name] = (WITH_NAME, draw.sample(names, 100 // len(files)))
+    texts["numbers"] = (WITH_NUMBER, [str(draw.randrange(10, 10**digits)) for digits in (2, 3, 4, 5) * 25])
+    import keraszoo.cli.quiet  # noqa: F401
+    from keraszoo import Translator
+
+    translator = Translator.from_preset(model)
+    for name, (sentences, words) in texts.items():
+        sources = [sentences[i % len(sentences)].format(word) for i, word in enumerate(words)]
+        translations = translator.translate(sources)
+        copied = [
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+            for word, text in zip(words, translations, strict=True)
+        ]
+        lost = list(zip(sources, translations, strict=True))[copied.index(False)] if not all(copied) else ""
+        print(f"{name}: {sum(copied)} of {len(words)}", lost)
+
+
 def reference_streams(sources, references, every):
     """Returns lists of references for sacrebleu: first `references`, then the other translations.
 
@@ -97,6 +138,8 @@ if __name__ == "__main__":
             command = prepare
         case ["score", _, _] | ["score", _, _, _] if sys.argv[4:] == [] or sys.argv[4].isdecimal():
             command = score
+        case ["copies", _, _, *_]:
+            command = copies
         case _:
             sys.exit(__doc__)
     try:

@@ -57,3 +57,18 @@ def test_missing_references_are_the_first_again_and_change_nothing():
     translations = ["x b c d e", "e f g h i"]
     assert score_translations(translations, streams).bleu.score == pytest.approx(100)
     assert score_translations(translations, first).bleu.score < 100
+
+
+def test_names_and_numbers_that_come_back_are_counted(tmp_path, monkeypatch, capsys):
+    class Forgetful:
+        def translate(self, sources):
+            return [text.replace("Ada", "Eva") for text in sources]
+
+    import keraszoo
+
+    monkeypatch.setattr(keraszoo.Translator, "from_preset", lambda name: Forgetful())
+    names = tmp_path / "names.txt"
+    names.write_text("".join(f"{name}{i}\n" for name in ("Ada", "Eva") for i in range(50)))
+    tatoeba.copies("model", names)
+    of_names, of_numbers = capsys.readouterr().out.splitlines()
+    assert of_names.startswith("names.txt: 50 of 100 ('") and of_numbers.startswith("numbers: 100 of 100")
