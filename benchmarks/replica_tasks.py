@@ -15,6 +15,7 @@ from keraszoo.training.tag_batches import TagBatches, TaggedRows
 from keraszoo.training.token_batches import TokenBatches
 
 VOCABULARY, SENTENCES = 500, 1201
+JIT = keras.backend.backend() == "jax"  # Keras distributes data on JAX in compiled steps only
 TRANSLATORS = {
     "transformer": (Transformer, {"d_model": 128, "num_layers": 2, "num_heads": 4, "intermediate_dim": 256}),
     "rnnsearch": (RNNSearch, {"embedding_dim": 64, "units": 64}),
@@ -56,7 +57,7 @@ class Translation:
             InverseSquareRoot(7e-4, 20), 0.9, 0.98, 1e-9, global_clipnorm=0.5, accumulate=accumulate
         )
         dtype = keras.backend.result_type(model.compute_dtype, "float32")
-        model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=False)
+        model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=JIT)
 
 
 class Tagging:
@@ -96,7 +97,7 @@ class Tagging:
     def compile(self, model, accumulate):
         """Compiles a model with its optimizer; it has its own loss."""
         rate = InverseSquareRoot(3e-3, 20)
-        model.compile(Adam(rate, global_clipnorm=0.5, accumulate=accumulate), jit_compile=False)
+        model.compile(Adam(rate, global_clipnorm=0.5, accumulate=accumulate), jit_compile=JIT)
 
 
 def make_task(name, shares, batch_tokens, shapes=None):

@@ -6,6 +6,8 @@
     python benchmarks/replicas.py --model transformer --replicas 2 --accumulate 2
     python benchmarks/replicas.py --model transformer --replicas 2 --precision float64
     python benchmarks/replicas.py --model transformer --strategy reversed
+    KERAS_BACKEND=jax XLA_FLAGS=--xla_force_host_platform_device_count=2 \
+        python benchmarks/replicas.py --model transformer --strategy data_parallel --shapes 2
     python benchmarks/replicas.py --model transformer --replicas 2 --dropout 0.3 --seeds 5
     python benchmarks/replicas.py --model transformer --replicas 2 --shapes 4    # for the time of a step
 
@@ -59,7 +61,9 @@ def main():
     """Parses the command line, trains on one and on several devices, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=TASKS, default="transformer")
-    parser.add_argument("--strategy", choices=["mirrored", "workers", "reversed"], default="mirrored")
+    parser.add_argument(
+        "--strategy", choices=["mirrored", "workers", "data_parallel", "reversed"], default="mirrored"
+    )
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)

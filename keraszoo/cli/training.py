@@ -51,7 +51,11 @@ def train(
     set_: Set = None,
     output: Output = None,
     strategy: Annotated[
-        str | None, Option(metavar="mirrored|workers", help="Train on all GPUs or on several machines.")
+        str | None,
+        Option(
+            metavar="mirrored|workers|data_parallel",
+            help="Train on all GPUs, on several machines, or on all devices of JAX.",
+        ),
     ] = None,
     seeds: Annotated[
         int | None, Option(min=1, help="Train with this many seeds; print means and standard deviations.")

@@ -134,10 +134,11 @@ class FitSection(Section):
     On a CPU, a run repeats bit by bit. `deterministic: true` makes a GPU do so, too, at a price in speed.
 
     `strategy: mirrored` trains on `replicas` GPUs, all of them by default, each on its share of every batch;
-    without GPUs, on as many parts of the CPU. `strategy: workers` does the same on several machines
-    (docs/distributed.md). `accumulate` is the number of parts of a batch that go through a device one after
-    the other. Neither changes what is learned, except for dropout, which draws other masks on each device and
-    in each part. `checkpoint_minutes` and `checkpoint_steps` say how often a run is saved between two
+    without GPUs, on as many parts of the CPU. `strategy: workers` does the same on several machines, and
+    `strategy: data_parallel` on the devices of one machine with the backend JAX (docs/distributed.md).
+    `accumulate` is the number of parts of a batch that go through a device one after the other. Neither
+    changes what is learned, except for dropout, which draws other masks on each device of TensorFlow and in
+    each part. `checkpoint_minutes` and `checkpoint_steps` say how often a run is saved between two
     evaluations; it is also saved after each evaluation.
     """
 
@@ -153,7 +154,7 @@ class FitSection(Section):
     shapes: Count | None = None
     patience: Count | None = None
     average_last: Count = 1
-    strategy: Literal["mirrored", "workers"] | None = None
+    strategy: Literal["mirrored", "workers", "data_parallel"] | None = None
     replicas: Count | None = None
     accumulate: Count = 1
     checkpoint_minutes: Positive = 10.0
@@ -162,8 +163,10 @@ class FitSection(Section):
 
     @model_validator(mode="after")
     def _settings_that_exclude_each_other(self):
-        if self.strategy is not None and self.jit_compile:
-            raise ValueError("`jit_compile: true` does not work with a `strategy`; leave it out")
+        if self.strategy in ("mirrored", "workers") and self.jit_compile:
+            raise ValueError(
+                f"`jit_compile: true` does not work with `strategy: {self.strategy}`; leave it out"
+            )
         return self
 
     def given_of(self, *keys):

@@ -10,6 +10,7 @@ import keras
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
 
+BACKENDS = {"mirrored": "tensorflow", "workers": "tensorflow", "data_parallel": "jax"}
 SEEDS_APART = 0x9E3779B1  # between replicas; an odd number, unlikely as the distance of two layers' seeds
 # Words in TensorFlow's message when another worker does not answer; the same errors have local causes, too.
 _OF_OTHERS = re.compile("collective|recv|socket|connect|peer|heartbeat|worker|coordination|rpc", re.I)
@@ -25,28 +26,34 @@ def make_strategy(name, replicas=None):
       out; that is no faster.
     - `"workers"`: all machines that the environment variable `TF_CONFIG` names, each running the same
       program.
+    - `"data_parallel"`: the devices of this machine that JAX lists. `XLA_FLAGS` can split the CPU:
+      `--xla_force_host_platform_device_count=2`.
 
     Args:
         name: one of these, or None.
-        replicas: the number of devices of this machine; `None`: all GPUs, or two parts of the CPU. For
-            workers it must be None, since `TF_CONFIG` names them.
+        replicas: the number of devices of this machine; `None`: all GPUs, or two parts of the CPU; on JAX,
+            all devices. For workers it must be None, since `TF_CONFIG` names them.
 
     Returns:
-        A `tf.distribute.Strategy`; None for None.
+        A `tf.distribute.Strategy` or a `DataParallel`; None for None.
 
     Raises:
-        KerasZooError: another name, another backend than TensorFlow, replicas of workers, fewer GPUs than
+        KerasZooError: another name, a strategy of another backend, replicas of workers, fewer devices than
             replicas, no `TF_CONFIG`, or a CPU that cannot be split because TensorFlow has already computed
             something.
     """
     if name is None:
         if replicas not in (None, 1):
-            raise KerasZooError(f"training.replicas: {replicas} of them need training.strategy: mirrored")
+            raise KerasZooError(f"training.replicas: {replicas} of them need a training.strategy")
         return None
-    if name not in ("mirrored", "workers"):
-        raise KerasZooError(f"training.strategy: expected mirrored or workers, got {name!r}")
-    if keras.backend.backend() != "tensorflow":
-        raise KerasZooError(f"training.strategy: needs TensorFlow, the backend is {keras.backend.backend()}")
+    if name not in BACKENDS:
+        raise KerasZooError(f"training.strategy: expected one of {', '.join(BACKENDS)}, got {name!r}")
+    if keras.backend.backend() != BACKENDS[name]:
+        raise KerasZooError(
+            f"training.strategy: {name} needs the backend {BACKENDS[name]}, it is {keras.backend.backend()}"
+        )
+    if name == "data_parallel":
+        return DataParallel(replicas)
     if name == "workers":
         if replicas is not None:
             raise KerasZooError(
@@ -63,6 +70,35 @@ def make_strategy(name, replicas=None):
             f"training.replicas: expected at most {len(gpus)}, the number of GPUs: {replicas}"
         )
     return _mirrored(tuple(f"GPU:{i}" for i in range(replicas or len(gpus))))
+
+
+class DataParallel:
+    """`keras.distribution.DataParallel` with the interface of a `tf.distribute.Strategy` that is used here.
+
+    Args:
+        replicas: the number of devices, or None.
+    """
+
+    def __init__(self, replicas):
+        devices = keras.distribution.list_devices()
+        if len(devices) < (replicas or 1):
+            raise KerasZooError(
+                f"training.replicas: expected at most {len(devices)}, the number of JAX devices: {replicas}; "
+                "XLA_FLAGS=--xla_force_host_platform_device_count=N makes N of a CPU"
+            )
+        self.num_replicas_in_sync = replicas or len(devices)
+        self.distribution = keras.distribution.DataParallel(
+            devices=devices[: self.num_replicas_in_sync], auto_shard_dataset=False
+        )
+
+    def scope(self):
+        """The context in which variables are made and models trained."""
+        return self.distribution.scope()
+
+
+def scope_of_fit(strategy):
+    """The context of `fit`: the distribution of JAX holds for it, too."""
+    return strategy.scope() if isinstance(strategy, DataParallel) else contextlib.nullcontext()
 
 
 @functools.cache
@@ -184,13 +220,16 @@ def copy_in_scope(model, strategy):
     """Copies a built model with its weights, so that its variables live on all devices of a strategy.
 
     Its random-number generators have the same states on all devices, which a checkpoint stores once. Each
-    device draws different numbers; the first device draws those that the model itself would draw.
+    device draws different numbers; the first device draws those that the model itself would draw. On JAX, all
+    devices together draw the numbers that one device would draw.
     """
     kind = type(model)
     with strategy.scope():
         copy = type(kind.__name__, (_BuiltModel, kind), {}).from_config(model.get_config())
         copy.build()
     copy_variables(model, copy)
+    if isinstance(strategy, DataParallel):
+        return copy
     for layer in copy._flatten_layers():
         for generator in layer._seed_generators:
             generator.next = functools.partial(_seed_of_replica, generator.next)
@@ -211,7 +250,7 @@ def _seed_of_replica(next_seed, ordered=True):
 def copy_variables(source, target):
     """Copies weights and states of random numbers to another model of the same class."""
     for theirs, ours in zip(source.variables, target.variables, strict=True):
-        ours.assign(theirs.numpy())
+        ours.assign(keras.ops.convert_to_numpy(theirs))
 
 
 class OnOneDevice(keras.callbacks.Callback):
@@ -263,12 +302,13 @@ class _BuiltModel(keras.Model):
         pass
 
     def make_train_function(self, force=False):
-        strategy = self.distribute_strategy
         if not shared_by_workers(self):
             return super().make_train_function(force)
         if self.train_function is not None and not force:
             return self.train_function
         import tensorflow as tf
+
+        strategy = self.distribute_strategy
 
         @tf.function(reduce_retracing=True, autograph=False)
         def step(iterator):

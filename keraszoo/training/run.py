@@ -17,6 +17,7 @@ from keraszoo.training.distribution import (
     copy_in_scope,
     copy_variables,
     make_strategy,
+    scope_of_fit,
     while_all_workers_live,
     writes,
 )
@@ -160,7 +161,7 @@ def train(model, batches, run):
             callbacks = [*watching, *evaluations, *run.callbacks, *shown, history, saving]
             callbacks += [end] if skip else []
             try:
-                with while_all_workers_live(run.strategy, ADVICE):
+                with while_all_workers_live(run.strategy, ADVICE), scope_of_fit(run.strategy):
                     trained.fit(
                         periods,
                         steps_per_epoch=len(periods),

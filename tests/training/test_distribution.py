@@ -17,7 +17,7 @@ import json, sys, tempfile
 import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
-replicas = 2 if sys.argv[1] == "mirrored" else None
+replicas, on_jax = None if sys.argv[1] == "workers" else 2, sys.argv[1] == "data_parallel"
 make_strategy(sys.argv[1], replicas)  # before anything is computed
 from keraszoo.models import AttentionTagger, RecurrentTagger, RNNSearch, Transformer
 from keraszoo.text.corpus import ParallelCorpus
@@ -39,7 +39,7 @@ rows = [[draw.integers(4, 20, size=draw.integers(1, 7)).tolist() for _ in range(
 corpus = ParallelCorpus.from_ids(*rows, pad_id=0, start_id=2, end_id=3)
 vocabulary = TaggingVocabulary(words=list(map(str, range(20))), characters="0123456789", labels=["even"])
 tagged = [TaggedSentence([str(i) for i in row], ["O" if i % 2 else "B-even" for i in row]) for row in rows[0]]
-few = {"seed": 1, "replicas": 4, "shapes": None}
+few = {"seed": 1, "replicas": 4, "shapes": 1 if on_jax else None}
 of_pairs = TokenBatches(corpus, 64, **few)  # the last batch is a small one
 class Reversed(TokenBatches):
     # Instead of dropout, the order of the source tells the two copies of a row apart.
@@ -52,20 +52,20 @@ of_copies.copies = 2
 of_tags = TagBatches(TaggedRows(tagged, vocabulary, ["words"]), 64, **few)
 for batches in (of_pairs, of_tags):
     real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
-    assert any(count % 2 for count in real) and len(real) > 2
+    assert any(count % 2 for count in real) and len(real) > 1
 tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width": 4, "units": 4}
 
 def trained(name, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
     if kind in ("transformer", "r_drop"):
         sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
-        model = Transformer(20, **sizes, dropout=0.0, dtype=dtype)
+        model = Transformer(20, **sizes, dropout=dropout, dtype=dtype)
     elif kind == "rnnsearch":
-        model = RNNSearch(20, embedding_dim=4, units=4, dropout=0.0, dtype=dtype)
+        model = RNNSearch(20, embedding_dim=4, units=4, dropout=dropout, dtype=dtype)
     elif kind == "crf":
-        model = RecurrentTagger(**tagger, dropout=0.0, crf=True, dtype=dtype)
+        model = RecurrentTagger(**tagger, dropout=dropout, crf=True, dtype=dtype)
     else:
-        model = AttentionTagger(**tagger, dropout=0.0, dtype=dtype)
+        model = AttentionTagger(**tagger, dropout=dropout, dtype=dtype)
     model.build()
     translates = kind in ("transformer", "rnnsearch", "r_drop")
     def compile_model(model):
@@ -74,7 +74,7 @@ def trained(name, kind, dtype, parts, steps):
         )
         alpha = 2.0 if kind == "r_drop" else 0.0
         loss = TokenCrossentropy(0.1, dtype="float64" if dtype == "float64" else "float32", r_drop=alpha)
-        model.compile(optimizer, loss if translates else None, jit_compile=False)
+        model.compile(optimizer, loss if translates else None, jit_compile=on_jax)
     last, batches = LastWeights(1), of_pairs if translates else of_tags
     batches = of_copies if kind == "r_drop" else batches
     shared = {"strategy": name, "replicas": replicas} if name else {}
@@ -84,10 +84,11 @@ def trained(name, kind, dtype, parts, steps):
         history = train(model, batches, run)
     assert all(map(np.array_equal, last.mean(), model.get_weights()))
     # A key's bias adds the same to all scores of a query: its gradient is rounding, which Adam makes large.
-    weights = [weight.numpy().ravel() for weight in model.weights if not weight.path.endswith("/b_k")]
-    return np.concatenate(weights), history.history["loss"]
+    weights = [weight for weight in model.weights if not weight.path.endswith("/b_k")]
+    return np.concatenate([np.ravel(keras.ops.convert_to_numpy(x)) for x in weights]), history.history["loss"]
 
 for kind, dtype, parts, steps in json.loads(sys.argv[2]):
+    dropout = 0.3 if on_jax and parts == 1 else 0.0  # all devices of JAX together draw the numbers of one
     one, losses = trained(None, kind, dtype, 1, steps)
     two, other = trained(sys.argv[1], kind, dtype, parts, steps)
     difference = float(np.linalg.norm(one - two) / np.linalg.norm(one))
@@ -109,12 +110,28 @@ RUNS = [
 ]
 
 
+ON_JAX = {
+    "KERAS_BACKEND": "jax",
+    "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_X64": "1",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+}
+
+
 @pytest.mark.parametrize(
-    "runs", [RUNS[:2], pytest.param(RUNS[2:], marks=pytest.mark.slow)], ids=["two", "all"]
+    ("strategy", "runs"),
+    [
+        ("mirrored", RUNS[:2]),
+        ("data_parallel", [("attention", "float32", 1, 8, 1e-5)]),
+        pytest.param("mirrored", RUNS[2:], marks=pytest.mark.slow),
+        pytest.param("data_parallel", RUNS[:-1], marks=pytest.mark.slow),
+    ],
+    ids=["mirrored", "data_parallel", "mirrored, all", "data_parallel, all"],
 )
-def test_two_devices_make_the_model_of_one(runs):
-    command = [sys.executable, "-c", CHECK, "mirrored", json.dumps([run[:-1] for run in runs])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+def test_two_devices_make_the_model_of_one(strategy, runs):
+    command = [sys.executable, "-c", CHECK, strategy, json.dumps([run[:-1] for run in runs])]
+    environment = {**os.environ, **(ON_JAX if strategy == "data_parallel" else {})}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 0, done.stderr
     for line, (*_, most) in zip(done.stdout.strip().splitlines()[-len(runs) :], runs, strict=True):
         weights, losses, learned = json.loads(line)
@@ -253,10 +270,14 @@ def test_two_workers_make_the_model_of_one():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("mirored", 2), "training.strategy: expected mirrored or workers, got 'mirored'"),
+        (
+            ("mirored", 2),
+            "training.strategy: expected one of mirrored, workers, data_parallel, got 'mirored'",
+        ),
         (("workers", None), "training.strategy: the environment variable TF_CONFIG must name the workers"),
+        (("data_parallel", 2), "training.strategy: data_parallel needs the backend jax, it is tensorflow"),
         (("workers", 3), "training.replicas: TF_CONFIG names the workers, got 3"),
-        ((None, 2), "training.replicas: 2 of them need training.strategy"),
+        ((None, 2), "training.replicas: 2 of them need a training.strategy"),
     ],
 )
 def test_strategies_that_there_are_not(arguments, said):
@@ -275,8 +296,13 @@ def test_a_cpu_that_has_computed_is_not_split_any_more():
 
 def test_another_backend_has_no_strategy(monkeypatch):
     monkeypatch.setattr(distribution.keras.backend, "backend", lambda: "jax")
-    with pytest.raises(KerasZooError, match="training.strategy: needs TensorFlow, the backend is jax"):
+    with pytest.raises(KerasZooError, match="mirrored needs the backend tensorflow, it is jax"):
         distribution.make_strategy("mirrored")
+    monkeypatch.setattr(distribution.keras.distribution, "list_devices", lambda: ["cpu:0"])
+    with pytest.raises(
+        KerasZooError, match="training.replicas: expected at most 1, the number of JAX devices: 3"
+    ):
+        distribution.make_strategy("data_parallel", 3)
 
 
 @pytest.mark.parametrize(

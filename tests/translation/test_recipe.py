@@ -245,7 +245,7 @@ def test_preset_and_overrides_are_compared_with_the_class():
 
 def test_a_strategy_excludes_xla():
     values = {**MINIMAL, "training": {"strategy": "mirrored", "jit_compile": True}}
-    with pytest.raises(RecipeError, match="`jit_compile: true` does not work with a `strategy`"):
+    with pytest.raises(RecipeError, match="`jit_compile: true` does not work with `strategy: mirrored`"):
         Recipe.from_dict(values)
 
 
