@@ -1,0 +1,111 @@
+"""Translates or tags any number of lines with Ray Data, on one machine or on a cluster.
+
+    pip install '.[bulk]'
+    python examples/bulk.py tatoeba_en_de_transformer lines/ translated/ --workers 2
+    python examples/bulk.py english_entities texts/ tagged/ --workers 2
+
+The input is a folder of `.txt` files with a text a line, or of `.parquet` files with the columns `key` and
+`text`. The output is a new folder of Parquet files with `key`, `text` and `result`, in the order of the
+input; a result is the translation, or the entities as JSON. The key of a line is `file:number`.
+
+Each worker loads the model once and takes `ROWS` rows at a time; the model groups them by length. If a worker
+dies, Ray starts another one and gives it the same rows. docs/distributed.md has more.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import ray
+
+from keraszoo.errors import KerasZooError
+
+ROWS = 1024  # that a worker takes at a time
+
+
+class Worker:
+    """A process with a model that answers batches of rows."""
+
+    def __init__(self, model, engine):
+        if engine == "ctranslate2":
+            from keraszoo.translation.ctranslate2_translator import load
+
+            self.answer = load(model).translate
+            return
+        import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+        from keraszoo import EntityTagger, Translator
+        from keraszoo.cli.app import task
+
+        if task(model) == "tagging":
+            tagger = EntityTagger.from_preset(model)
+            self.answer = lambda texts: [as_json(entities) for entities in tagger.tag(texts)]
+        else:
+            self.answer = Translator.from_preset(model).translate
+
+    def __call__(self, batch):
+        return {**batch, "result": self.answer([str(text) for text in batch["text"]])}
+
+
+def as_json(entities):
+    """The entities of a text as a string."""
+    return json.dumps([entity.as_dict() for entity in entities], ensure_ascii=False)
+
+
+def lines_of(file):
+    """The rows of a text file."""
+    lines = file["bytes"].decode("utf-8").removesuffix("\n").split("\n")
+    name = os.path.basename(file["path"])
+    return [{"key": f"{name}:{i:09d}", "text": line.rstrip("\r")} for i, line in enumerate(lines, start=1)]
+
+
+def read(folder):
+    """The rows of a folder as a `ray.data.Dataset`; `folder` may be a URL such as `s3://bucket/lines`."""
+    try:
+        return ray.data.read_parquet(folder, file_extensions=["parquet"], columns=["key", "text"])
+    except (ValueError, FileNotFoundError):
+        return ray.data.read_binary_files(folder, include_paths=True, file_extensions=["txt"]).flat_map(
+            lines_of
+        )
+
+
+def run(model, source, target, workers=1, cpus=1, engine="keras"):
+    """Answers all rows of a folder.
+
+    Args:
+        model: directory or name of a translator or tagger, which every machine can read.
+        source, target: the folders; `target` must not exist.
+        workers: how many processes answer.
+        cpus: of each of them.
+        engine: of a translator, `"keras"` or `"ctranslate2"`.
+
+    Raises:
+        KerasZooError: `target` exists.
+    """
+    if Path(target).exists():
+        raise KerasZooError(f"{target}: expected a new folder")
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    threads = {"TF_NUM_INTRAOP_THREADS": str(cpus), "OMP_NUM_THREADS": str(cpus)}
+    rows = (
+        read(source)
+        .repartition(target_num_rows_per_block=ROWS)
+        .map_batches(
+            Worker,
+            fn_constructor_args=(model, engine),
+            batch_size=ROWS,
+            compute=ray.data.ActorPoolStrategy(size=workers),
+            num_cpus=cpus,
+            runtime_env={"env_vars": threads},
+        )
+    )
+    rows.write_parquet(target)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("model", "source", "target"):
+        parser.add_argument(name)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--cpus", type=int, default=1, help="of each worker")
+    parser.add_argument("--engine", choices=["keras", "ctranslate2"], default="keras")
+    run(**vars(parser.parse_args()))
