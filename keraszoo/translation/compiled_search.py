@@ -1,5 +1,6 @@
 """Search over batches of ids, compiled: used by `Translator` and by its export."""
 
+import threading
 from collections import Counter
 from functools import partial
 
@@ -36,19 +37,22 @@ class CompiledSearch:
         self.source_special = source_special
         self._compiled = {}
         self._calls = Counter()
+        self._lock = threading.Lock()
 
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
         inputs = [source] if prefix is None else [source, prefix]
         key = (options, attention, prefix is None)
         if keras.backend.backend() == "tensorflow":
-            self._calls[key] += 1
-            key = (*key, self._calls[key] > PLAIN_AT_FIRST)
-            if key not in self._compiled:
-                if len(self._compiled) >= KEPT:
-                    del self._compiled[next(iter(self._compiled))]
-                self._compiled[key] = self.graph(options, attention, prefix is not None, key[-1])
-            return Hypotheses(*(part.numpy() for part in self._compiled[key](*inputs)))
+            with self._lock:  # threads may share a translator
+                self._calls[key] += 1
+                key = (*key, self._calls[key] > PLAIN_AT_FIRST)
+                if key not in self._compiled:
+                    if len(self._compiled) >= KEPT:
+                        del self._compiled[next(iter(self._compiled))]
+                    self._compiled[key] = self.graph(options, attention, prefix is not None, key[-1])
+                run = self._compiled[key]
+            return Hypotheses(*(part.numpy() for part in run(*inputs)))
         if key not in self._compiled:
             self._compiled[key] = jitted_on_jax(partial(self.tensors, options, attention), self.model)
         sentences = rows = len(source)

@@ -1,6 +1,8 @@
 """The compiled search equals the eager one: for one sentence, for a batch, and for no sentences."""
 
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -169,3 +171,21 @@ def test_the_oldest_of_many_searches_goes(source, eagerly, monkeypatch):
     found = [search(source[:1], GREEDY.replace(max_length=n)).tokens.shape[-1] for n in (1, 2, 3, 1)]
     assert found == [1, 2, 3, 1]
     assert [options.max_length for options, *_ in search._compiled] == [3, 1]
+
+
+@needs_tensorflow
+def test_threads_that_search_in_many_ways_do_not_lose_each_others_searches(search, source, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(compiled_search, "KEPT", 2)
+    shared = CompiledSearch(search.model, SPECIAL, SPECIAL)
+
+    def graph(options, *others):
+        time.sleep(0.001)  # another thread gets its turn
+        return lambda source: [tf.constant(options.max_length)] * 4
+
+    monkeypatch.setattr(shared, "graph", graph)
+    ways = [GREEDY.replace(max_length=n) for n in range(1, 7)] * 20
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda options: shared(source, options).tokens, ways))
+    assert found == [options.max_length for options in ways] and len(shared._compiled) == 2
