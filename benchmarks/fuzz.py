@@ -245,7 +245,7 @@ def fuzz(name, inputs, seed, folder, huge=False):
         file = draw.choice(sorted(contents))
         path = Path(folder, file)
         if number == seed + inputs:
-            line = contents[file].replace(b"\n", b" ")
+            line = contents[file].split(b"\n")[0] + b" "
             path.write_bytes(line * (HUGE // (50 if name == "tag" else 1) // len(line)))
         else:
             path.write_bytes(damaged(contents[file], draw))

@@ -183,9 +183,13 @@ def stored_shapes(path):
 
 
 def _check_plain(item, where):
-    """Rejects named types, text, compressed arrays and arrays stored in other files."""
+    """Rejects named types, text, unusual numbers, compressed arrays and arrays stored in other files."""
+    import h5py
+
     if not hasattr(item, "nbytes") or not (item.dtype.kind in "fiub" or item.dtype == "V2"):  # V2: bfloat16
         raise PresetError(f"{where} is not an array of numbers")
+    if item.dtype.kind != "V" and not item.id.get_type().equal(h5py.h5t.py_create(item.dtype, logical=True)):
+        raise PresetError(f"{where} has numbers of an unusual format")  # they would be read as others
     if item.is_virtual or item.external or item.chunks is not None:
         raise PresetError(f"{where} is not stored as a plain array inside the file")
 

@@ -185,7 +185,16 @@ def loop(file):
     file["layers/dense/vars/1"] = file["layers"]
 
 
-ATTACKS = [soft_link, external_link, external_storage, virtual, bomb, claim, text, again, loop]
+def unusual_float(file):
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_ebias(90)  # every number is 2^37 times as large
+    space = h5py.h5s.create_simple((5,))
+    h5py.h5d.create(file["layers/dense/vars"].id, b"1", kind, space).write(
+        h5py.h5s.ALL, h5py.h5s.ALL, np.ones(5, "f4")
+    )
+
+
+ATTACKS = [unusual_float, soft_link, external_link, external_storage, virtual, bomb, claim, text, again, loop]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
