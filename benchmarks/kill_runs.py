@@ -1,11 +1,13 @@
 """Kills trainings with `kill -9` at random instants, resumes them, and compares their results.
 
     python benchmarks/kill_runs.py --kills 200
+    python benchmarks/kill_runs.py --kills 200 --steps 1500 --segment 8    # few long runs of many segments
 
 A run trains a tiny Transformer with dropout and saves after every step, so that many kills hit a save. A
 run is killed and resumed until it finishes; then the next run starts, until the number of kills is reached.
 Each run must finish with the same state (weights, Adam's moments, random states, best and last weights,
-history), bit for bit, as an uninterrupted run. Prints one JSON line.
+history), bit for bit, as an uninterrupted run. Prints one JSON line; its `mb` are the median peaks of memory
+of the first and the last 20 segments.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import os
 import random
 import signal
+import statistics
 import sys
 import tempfile
 import time
@@ -38,6 +41,7 @@ from keraszoo.training.run import Run, train
 from keraszoo.training.token_batches import TokenBatches
 
 V = 12
+PEAKS = []  # KiB of memory that each segment needed
 
 
 class Judge(keras.callbacks.Callback):
@@ -90,14 +94,14 @@ def in_a_child(folder, steps, answer, delay=None):
             os._exit(code)
     end = None if delay is None else time.monotonic() + delay
     while True:
-        done, status = os.waitpid(child, os.WNOHANG)
+        killed = end is not None and time.monotonic() >= end
+        if killed:
+            os.kill(child, signal.SIGKILL)
+        done, status, usage = os.wait4(child, 0 if killed else os.WNOHANG)
         if done:
             break
-        if end is not None and time.monotonic() >= end:
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            break
         time.sleep(0.002)
+    PEAKS.append(usage.ru_maxrss)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
         raise SystemExit(f"a session failed: {Path(f'{answer}.log').read_text()}")
     return os.WIFEXITED(status)
@@ -108,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--steps", type=int, default=40, help="steps of a run")
+    parser.add_argument("--segment", type=float, help="mean seconds to a kill; default: half of a run")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the instants")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
@@ -119,13 +124,16 @@ def main():
         wanted, started = answer.read_text(), time.monotonic()
         in_a_child(Path(folder, "second"), arguments.steps, answer)
         longest = time.monotonic() - started
+
+        def delay(kills):
+            """Seconds to the next kill: longer each time, or a run on a slow machine would never finish."""
+            most = 2 * arguments.segment if arguments.segment else longest * (1 + kills / 10)
+            return draw.uniform(0, most)
+
         while kills < arguments.kills:
             place = Path(folder, f"run-{sum(runs.values())}")
             before = kills
-            # Wait longer each time: on a machine that became slower a run would never finish.
-            while not in_a_child(
-                place, arguments.steps, answer, draw.uniform(0, longest * (1 + (kills - before) / 10))
-            ):
+            while not in_a_child(place, arguments.steps, answer, delay(kills - before)):
                 kills += 1
                 in_saving += place.exists() and any(item.name.endswith(".new") for item in place.iterdir())
             kind = "killed" if kills > before else "untouched"
@@ -133,7 +141,9 @@ def main():
             identical[kind] += answer.read_text() == wanted
             if answer.read_text() != wanted:
                 print(f"{place.name}: {kills - before} kills, and a different result", file=sys.stderr)
-    figures = {"kills": kills, "in_saving": in_saving, "runs": runs, "identical": identical}
+    ends = PEAKS[2:22], PEAKS[-20:]
+    mb = [round(statistics.median(peaks) / 1024) for peaks in ends]
+    figures = {"mb": mb, "kills": kills, "in_saving": in_saving, "runs": runs, "identical": identical}
     print(json.dumps({"bench": "kill-runs", "steps": arguments.steps, **figures}))
 
 
