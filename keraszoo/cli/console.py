@@ -166,8 +166,11 @@ def hint(*command):
 
 
 def hint_at_use(model, task):
-    """Prints the command that uses a model."""
-    if task in ("translation", "tagging"):
-        hint("keraszoo", "translate" if task == "translation" else "tag", model, "TEXT_FILE")
-    else:
-        hint("keraszoo", "ask", model, "QUESTION", "STORY_FILE")
+    """Prints the command that uses a model of a task."""
+    command = {
+        "translation": ("translate", model, "TEXT_FILE"),
+        "tagging": ("tag", model, "TEXT_FILE"),
+        "question answering": ("ask", model, "QUESTION", "STORY_FILE"),
+        "word vectors": ("vectors", "neighbours", model, "WORD"),
+    }.get(task, ("list",))
+    hint("keraszoo", *command)

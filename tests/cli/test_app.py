@@ -110,6 +110,10 @@ def test_hints_are_for_people_at_a_terminal(capfd, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     console.hint("keraszoo", "train", "my recipe.yaml")
     assert capfd.readouterr() == ("", "keraszoo: next: keraszoo train 'my recipe.yaml'\n")
+    commands = {name for panel in app.COMMANDS.values() for name in panel}
+    for task in ("translation", "tagging", "question answering", "word vectors", None):
+        console.hint_at_use("m", task)
+        assert capfd.readouterr().err.split()[3] in commands
 
 
 def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
