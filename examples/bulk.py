@@ -22,6 +22,11 @@ import ray
 from keraszoo.errors import KerasZooError
 
 ROWS = 1024  # that a worker takes at a time
+BYTES = 64  # of a row, roughly
+WORK, REST = (
+    0.75,
+    0.25,
+)  # of a CPU: for a worker and for a task that reads or writes, so that these never wait
 
 
 class Worker:
@@ -62,11 +67,11 @@ def lines_of(file):
 def read(folder):
     """The rows of a folder as a `ray.data.Dataset`; `folder` may be a URL such as `s3://bucket/lines`."""
     try:
-        return ray.data.read_parquet(folder, file_extensions=["parquet"], columns=["key", "text"])
+        columns = ["key", "text"]
+        return ray.data.read_parquet(folder, file_extensions=["parquet"], columns=columns, num_cpus=REST)
     except (ValueError, FileNotFoundError):
-        return ray.data.read_binary_files(folder, include_paths=True, file_extensions=["txt"]).flat_map(
-            lines_of
-        )
+        options = {"include_paths": True, "file_extensions": ["txt"], "num_cpus": REST}
+        return ray.data.read_binary_files(folder, **options).flat_map(lines_of, num_cpus=REST)
 
 
 def run(model, source, target, workers=1, cpus=1, engine="keras"):
@@ -80,25 +85,27 @@ def run(model, source, target, workers=1, cpus=1, engine="keras"):
         engine: of a translator, `"keras"` or `"ctranslate2"`.
 
     Raises:
-        KerasZooError: `target` exists.
+        KerasZooError: `target` exists, or there are fewer CPUs.
     """
     if Path(target).exists():
         raise KerasZooError(f"{target}: expected a new folder")
-    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    ray.is_initialized() or ray.init()
+    there = ray.cluster_resources()["CPU"]
+    if workers * cpus > there:
+        raise KerasZooError(f"expected workers with at most {there:.0f} CPUs in all, got {workers * cpus}")
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.target_max_block_size = ROWS * BYTES
     threads = {"TF_NUM_INTRAOP_THREADS": str(cpus), "OMP_NUM_THREADS": str(cpus)}
-    rows = (
-        read(source)
-        .repartition(target_num_rows_per_block=ROWS)
-        .map_batches(
-            Worker,
-            fn_constructor_args=(model, engine),
-            batch_size=ROWS,
-            compute=ray.data.ActorPoolStrategy(size=workers),
-            num_cpus=cpus,
-            runtime_env={"env_vars": threads},
-        )
+    rows = read(source).map_batches(
+        Worker,
+        fn_constructor_args=(model, engine),
+        batch_size=ROWS,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+        num_cpus=WORK * cpus,
+        runtime_env={"env_vars": threads},
     )
-    rows.write_parquet(target)
+    rows.write_parquet(target, min_rows_per_file=100 * ROWS, ray_remote_args={"num_cpus": REST})
 
 
 if __name__ == "__main__":

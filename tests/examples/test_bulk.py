@@ -24,7 +24,7 @@ def bulk():
     bulk = sys.modules["bulk"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bulk)
     ray.cloudpickle.register_pickle_by_value(bulk)  # workers cannot import it
-    ray.init(num_cpus=3, include_dashboard=False)
+    ray.init(num_cpus=2, include_dashboard=False)
     yield bulk
     ray.shutdown()
 
@@ -61,6 +61,7 @@ def test_nothing_is_lost_or_doubled_when_a_worker_is_killed(bulk, tmp_path, monk
         (source / f"part{shard}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         wanted += [(f"part{shard}.txt:{i:09d}", x, x.upper()) for i, x in enumerate(lines, start=1)]
     monkeypatch.setattr(bulk, "ROWS", 10)
+    monkeypatch.setattr(bulk, "BYTES", 20)
     monkeypatch.setattr(bulk, "Worker", stand_in(pids))
 
     def kill_one():
@@ -76,6 +77,8 @@ def test_nothing_is_lost_or_doubled_when_a_worker_is_killed(bulk, tmp_path, monk
     assert rows_in(tmp_path / "out") == wanted
     with pytest.raises(bulk.KerasZooError, match="out: expected a new folder"):
         bulk.run("no model", str(source), str(tmp_path / "out"))
+    with pytest.raises(bulk.KerasZooError, match="expected workers with at most 2 CPUs in all, got 3"):
+        bulk.run("no model", str(source), str(tmp_path / "new"), workers=3)
 
 
 def test_parquet_in_parquet_out_by_a_model(bulk, tagger_directory, trained_tagger, tmp_path):
