@@ -256,7 +256,9 @@ def fuzz(name, inputs, seed, folder, huge=False):
         except KerasZooError as error:
             counts[1] += 1
             if len(str(error)) > LONGEST or "\n" in str(error):
-                raise Failure(f"{name}, seed {number}: a message of several or long lines: {error}") from None
+                raise Failure(
+                    f"{name}, seed {number}: a message of several or long lines: {error}"[:500]
+                ) from None
         except Exception as error:
             raise Failure(f"{name}, seed {number}: {type(error).__name__}: {error}") from error
         seconds, peak = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

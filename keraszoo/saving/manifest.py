@@ -204,4 +204,4 @@ def _finite(number):
 
 
 def _refuse(constant):
-    raise ValueError(f"{constant} is not a number of JSON")
+    raise ValueError(f"{constant:.40} is not a number of JSON")

@@ -55,7 +55,7 @@ def refused(place, said):
     started = time.monotonic()
     with pytest.raises(PresetError, match=said) as error:
         QuestionAnswerer.from_preset(place)
-    assert "\n" not in str(error.value) and time.monotonic() - started < 20
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1000 and time.monotonic() - started < 20
 
 
 class Touch:
@@ -139,6 +139,7 @@ JSON = {
     "huge": b'{"task": "' + b"x" * (2 << 20) + b'"}',
     "infinite": b'{"task": 1e999}',
     "no number": b'{"task": NaN}',
+    "a long infinite number": b'{"task": ' + b"9" * 5000 + b"e999}",
     "a long number": b'{"task": ' + b"9" * 5000 + b"}",
     "half a letter": b'{"task": "\\ud800"}',
 }
