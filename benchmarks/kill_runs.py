@@ -125,15 +125,17 @@ def main():
         in_a_child(Path(folder, "second"), arguments.steps, answer)
         longest = time.monotonic() - started
 
-        def delay(kills):
-            """Seconds to the next kill: longer each time, or a run on a slow machine would never finish."""
+        def delay(kills, left):
+            """Seconds to the next kill; longer each time, or a run on a slow machine would never finish."""
             most = 2 * arguments.segment if arguments.segment else longest * (1 + kills / 10)
-            return draw.uniform(0, most)
+            return draw.uniform(0, most) if left > 0 else None
 
         while kills < arguments.kills:
             place = Path(folder, f"run-{sum(runs.values())}")
             before = kills
-            while not in_a_child(place, arguments.steps, answer, delay(kills - before)):
+            while not in_a_child(
+                place, arguments.steps, answer, delay(kills - before, arguments.kills - kills)
+            ):
                 kills += 1
                 in_saving += place.exists() and any(item.name.endswith(".new") for item in place.iterdir())
             kind = "killed" if kills > before else "untouched"
