@@ -37,7 +37,7 @@ def export_onnx(tagger, directory):
         KerasZooError: the extra `onnx` is not installed, the backend is not TensorFlow, the model is not in
             float32, the directory holds something else, or it cannot be written.
     """
-    check_onnx(tagger)
+    check_onnx(tagger, directory)
     model, vocabulary = tagger.model, tagger.vocabulary
     outputs = OUTPUTS[: 2 + model.attends]
     about = {"features": model.features, "outputs": outputs, **tokens(vocabulary)}

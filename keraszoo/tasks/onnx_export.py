@@ -5,7 +5,7 @@ import json
 import keras
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import MARK, replace_export
+from keraszoo.tasks.export import MARK, check_export, replace_export
 
 OPSET = 18
 
@@ -37,9 +37,10 @@ def write_onnx(directory, files, about):
         (place / MARK).write_text(json.dumps({**about, "format": "onnx"}, indent=2) + "\n")
 
 
-def check_onnx(task):
-    """Raises KerasZooError if ONNX is not installed, or the model of a task cannot be exported to it."""
+def check_onnx(task, directory):
+    """Raises KerasZooError before any work: no ONNX, an unsupported model, or another directory."""
     import_onnx()
+    check_export(directory)
     backend, policy = keras.backend.backend(), task.model.dtype_policy.name
     if backend != "tensorflow":
         raise KerasZooError(f"an ONNX export needs TensorFlow, the backend is {backend}")

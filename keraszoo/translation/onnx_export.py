@@ -36,7 +36,7 @@ def export_onnx(translator, directory):
         KerasZooError: the extra `onnx` is not installed, the backend is not TensorFlow, the model is not in
             float32, the directory holds something else, or it cannot be written.
     """
-    check_onnx(translator)
+    check_onnx(translator, directory)
     import tensorflow as tf
 
     model = translator.model
