@@ -63,7 +63,7 @@ lock: $(BIN)/python ## renew constraints.txt, the versions that all commands her
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
 		--no-emit-index-url --no-annotate --custom-compile-command "make lock" --output-file constraints.txt
 
-audit: $(VENV)/.test ## conflicts and known holes in the locked packages; pip-audit asks the package index
+audit: $(VENV)/.test ## conflicts and known vulnerabilities in the locked packages; pip-audit asks the package index
 	$(BIN)/python -m pip check
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
