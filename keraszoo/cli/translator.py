@@ -108,7 +108,7 @@ def export(model, directory, verify, **options):
     """Exports a translator, and verifies the export on the lines `verify` unless they are None."""
     with console.results() as write:
         translator = load(model)
-        say(f"writing a {options['format']} directory")
+        say(f"exporting to the format {options['format']}")
         translator.export(directory, **_given(**options))
         write([directory])
         if verify is not None:
