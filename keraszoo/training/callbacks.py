@@ -121,7 +121,7 @@ class WholeHistory(keras.callbacks.History):
         """Keras' own callback starts a new list of epochs here."""
 
     def on_epoch_end(self, epoch, logs=None):
-        rate = float(innermost(self.model.optimizer).learning_rate)
+        rate = float(keras.ops.convert_to_numpy(innermost(self.model.optimizer).learning_rate))
         super().on_epoch_end(epoch, {**(logs or {}), "learning_rate": rate})
 
     def get_state(self):

@@ -73,7 +73,7 @@ def test_two_trainings_with_one_output(recipe):
         ends[0] == (0, [])
         and EntityTagger.from_preset(recipe.parent / "out/model").tag("In Paris") is not None
     )
-    assert names(recipe.parent / "out") == ["model", "model.checkpoints"]
+    assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]
 
 
 def test_two_exports_to_one_directory(tmp_path, tagger_directory):
@@ -112,4 +112,4 @@ def test_a_file_system_without_locks(recipe, tmp_path):
     (tmp_path / "site/sitecustomize.py").write_text(NO_LOCKS)
     path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
     assert finish(start("train", recipe, PYTHONPATH=path)) == (0, [])
-    assert names(recipe.parent / "out") == ["model", "model.checkpoints"]
+    assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]
