@@ -17,7 +17,7 @@ from pydantic import Field, create_model, model_validator
 from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
-from keraszoo.tasks.recipe_file import FilePath
+from keraszoo.tasks.recipe_file import FilePath, PathOrName
 from keraszoo.text.subword_sampling import KINDS
 
 
@@ -97,11 +97,15 @@ class ModelSection(BaseModelSection):
 
     From the oldest: `rnnencdec` (Cho 2014), `deeplstm` (Sutskever 2014), `simplified` (RNNsearch without
     gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `transformer` (Vaswani 2017).
+
+    `start_from` is the path or the name of a trained translator whose weights the model begins with, where
+    they fit; see `keraszoo.translation.transfer`.
     """
 
     task = "translation"
 
     name: Literal[*MODELS["translation"]] = "transformer"
+    start_from: PathOrName | None = None
 
 
 class TrainingSection(FitSection):

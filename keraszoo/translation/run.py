@@ -12,6 +12,7 @@ from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.training import make_corpus
+from keraszoo.translation.transfer import start_from
 from keraszoo.translation.translator import Translator
 
 SIDES = "source", "target"
@@ -37,6 +38,10 @@ def prepare(recipe, checkpoints):
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
     translator = Translator(model, *sides, SearchOptions(**recipe.search.model_dump()))
+    copied = ""
+    if recipe.model.start_from is not None and checkpoints.newest is None:
+        count = start_from(translator, Translator.from_preset(recipe.model.start_from))
+        copied = f", {count:,} of them copied from {recipe.model.start_from}"
     corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
     if recipe.subwords.sampling is not None:
         options = recipe.subwords.sampling, recipe.subwords.rate, recipe.training.seed
@@ -45,7 +50,7 @@ def prepare(recipe, checkpoints):
         except KerasZooError as error:
             raise RecipeError(f"subwords.sampling: {error}") from None
     say(
-        f"{type(model).__name__}, {model.count_params():,} parameters; {len(corpus):,} pairs, "
+        f"{type(model).__name__}, {model.count_params():,} parameters{copied}; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
     )
     test = tuple(map(list, zip(*test, strict=True))) if test else None

@@ -1,0 +1,66 @@
+"""Starts a translator from the weights of a trained one."""
+
+import numpy as np
+
+from keraszoo.errors import RecipeError
+
+
+def start_from(translator, trained):
+    """Copies the weights of a trained translator into an untrained one, where they fit.
+
+    A weight fits if both models have it, by name and shape. Embeddings and output weights are copied subword
+    by subword; a subword that only the new vocabulary has gets the mean of the old ones that spell it. So a
+    training can continue on other data, or a student with fewer layers or a smaller vocabulary can begin
+    where its teacher ended (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002).
+
+    Args:
+        translator: the new `Translator`, its model built.
+        trained: the `Translator` with the weights.
+
+    Returns:
+        How many numbers of the new model were copied.
+
+    Raises:
+        RecipeError: none fits.
+    """
+    values = {_name(weight): np.asarray(weight.numpy()) for weight in trained.model.weights}
+    pieces, copied = {}, 0
+    for weight in translator.model.trainable_weights:
+        name = _name(weight)
+        value = values.get(name)
+        if value is None:
+            continue
+        side = next((side for start, side in SIDES.items() if name.startswith(start)), None)
+        if side is not None:
+            axis = -1 if name == "output_kernel" else 0
+            if side not in pieces:
+                pieces[side] = _pieces(getattr(translator, side), getattr(trained, side))
+            parts = [np.take(value, ids, axis).mean(axis, keepdims=True) for ids in pieces[side]]
+            value = np.concatenate(parts, axis)
+        if value.shape == tuple(weight.shape):
+            weight.assign(value)
+            copied += value.size
+    if not copied:
+        kinds = type(trained.model).__name__, type(translator.model).__name__
+        raise RecipeError("model.start_from: no weight of its {} fits this {}".format(*kinds))
+    return copied
+
+
+# The weights with a part for each subword, by how their names start, and whose subwords these are.
+SIDES = {
+    "source_embedding": "source_subwords",
+    "target_embedding": "target_subwords",
+    "output_": "target_subwords",
+}
+
+
+def _name(weight):
+    """The name of a weight without that of its model."""
+    return weight.path.partition("/")[2]
+
+
+def _pieces(new, old):
+    """For each id of a vocabulary, the ids of the other one that spell it."""
+    known = {piece: id_ for id_, piece in enumerate(old.pieces(range(len(old))))}
+    pieces = new.pieces(range(len(new)))
+    return [[known[piece]] if piece in known else old.encode([piece])[0] or [old.unknown_id] for piece in pieces]
