@@ -134,7 +134,9 @@ def distil(
         from keraszoo.translation.distillation import distil
 
         pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
-        run_recipe(read_recipe(recipe, [*overrides, f"data.train={json.dumps({'tsv': os.path.abspath(pairs)})}"]))
+        run_recipe(
+            read_recipe(recipe, [*overrides, f"data.train={json.dumps({'tsv': os.path.abspath(pairs)})}"])
+        )
         write([checked.output])
     console.hint_at_use(checked.output, checked.task)
 

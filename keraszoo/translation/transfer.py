@@ -63,4 +63,6 @@ def _pieces(new, old):
     """For each id of a vocabulary, the ids of the other one that spell it."""
     known = {piece: id_ for id_, piece in enumerate(old.pieces(range(len(old))))}
     pieces = new.pieces(range(len(new)))
-    return [[known[piece]] if piece in known else old.encode([piece])[0] or [old.unknown_id] for piece in pieces]
+    return [
+        [known[piece]] if piece in known else old.encode([piece])[0] or [old.unknown_id] for piece in pieces
+    ]

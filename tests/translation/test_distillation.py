@@ -77,10 +77,10 @@ def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_the_command(trained_directory, train_pairs, tmp_path):
+def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))
     values = {
-        "data": {"train": {"tsv": "train.tsv"}},
+        "data": {"train": {"tsv": "../train.tsv"}},
         "subwords": {"vocabulary_size": 40},
         "model": {
             "name": "transformer",
@@ -88,10 +88,12 @@ def test_the_command(trained_directory, train_pairs, tmp_path):
             "overrides": {"d_model": 8, "num_layers": 2, "num_decoder_layers": 1},
         },
         "training": {"steps": 1},
-        "output": "student",
+        "output": "../student",
     }
-    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
-    arguments = ["distil", str(trained_directory), "--recipe", str(tmp_path / "recipe.yaml")]
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "recipe.yaml").write_text(json.dumps(values))
+    monkeypatch.chdir(tmp_path)
+    arguments = ["distil", str(trained_directory), "--recipe", "recipes/recipe.yaml"]
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--beam-width", "1"])
     assert ended.value.code in (0, None)

@@ -1,0 +1,90 @@
+"""A model that begins with the weights of another one."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keraszoo import Translator
+from keraszoo.cli.app import main
+from keraszoo.errors import RecipeError
+from keraszoo.models import RNNSearch, Transformer
+from keraszoo.text.subwords import Subwords
+from keraszoo.translation.transfer import start_from
+
+
+def test_a_copy_translates_alike(make_transformer):
+    trained, new = make_transformer(seed=1), make_transformer(seed=2)
+    assert start_from(new, trained) == trained.model.count_params()
+    sources = ["A dog runs.", "Two cats sleep."]
+    assert new.translate(sources) == trained.translate(sources)
+
+
+def test_a_smaller_student_with_another_vocabulary(make_transformer, train_pairs):
+    trained = make_transformer()
+    old = trained.target_subwords
+    subwords = Subwords.train([text for pair in train_pairs for text in pair], vocabulary_size=len(old) - 15)
+    sizes = {"d_model": 16, "num_heads": 2, "intermediate_dim": 24}
+    model = Transformer(len(subwords), num_layers=2, num_decoder_layers=1, **sizes)
+    model.build()
+    assert start_from(Translator(model, subwords), trained) == model.count_params()
+    for mine, its in (
+        (model.encoder_layers[1], trained.model.encoder_layers[1]),
+        (model.decoder_layers[0], trained.model.decoder_layers[0]),
+    ):
+        assert all(np.array_equal(a, b) for a, b in zip(mine.get_weights(), its.get_weights(), strict=True))
+    rows, matrix, common = model.target_embedding.E.numpy(), trained.model.target_embedding.E.numpy(), 0
+    for id_, piece in enumerate(subwords.pieces(range(len(subwords)))):
+        try:
+            ids, common = old.ids([piece]), common + 1
+        except ValueError:
+            ids = old.encode([piece])[0]
+        np.testing.assert_allclose(rows[id_], sum(matrix[i] for i in ids) / len(ids), rtol=1e-5)
+    assert 10 < common < len(subwords)
+
+
+def test_output_weights_and_two_vocabularies(both_subwords):
+    source, target = both_subwords
+    models = [
+        RNNSearch(len(source), len(target), embedding_dim=6, units=units, attention_units=4)
+        for units in (5, 5, 7)
+    ]
+    for model in models:
+        model.build()
+    trained, new, wider = (Translator(model, source, target) for model in models)
+    assert start_from(new, trained) == models[0].count_params()
+    assert all(np.array_equal(a, b) for a, b in zip(models[0].weights, models[1].weights, strict=True))
+    tables = (len(source) + len(target)) * 6 + len(target)
+    assert tables <= start_from(wider, trained) < models[2].count_params() / 2
+
+
+def test_a_model_of_another_kind_has_nothing_to_give(make_transformer, both_subwords):
+    model = RNNSearch(len(both_subwords[1]), embedding_dim=6, units=5)
+    model.build()
+    with pytest.raises(RecipeError, match="no weight of its Transformer fits this RNNSearch"):
+        start_from(Translator(model, both_subwords[1]), make_transformer())
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_recipe_that_continues_a_model_on_other_data(make_transformer, tmp_path, train_pairs, capsys):
+    trained = make_transformer(tie_embeddings="target")
+    trained.save_to_preset(tmp_path / "trained")
+    (tmp_path / "more.tsv").write_text("".join("\t".join(pair) + "\n" for pair in train_pairs[:20]))
+    sizes = {"d_model": 16, "num_layers": 2, "num_heads": 2, "intermediate_dim": 24, "pre_norm": False}
+    names = {"source_model": "trained/source.model", "target_model": "trained/target.model"}
+    values = {
+        "data": {"train": {"tsv": "more.tsv"}},
+        "subwords": names,
+        "model": {"overrides": {**sizes, "tie_embeddings": "target"}, "start_from": "trained"},
+        "training": {"steps": 1, "optimizer": {"schedule": "constant", "learning_rate": 1e-12}},
+        "output": "continued",
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "recipe.yaml")])
+    assert ended.value.code in (0, None)
+    said = capsys.readouterr().err
+    assert f"{trained.model.count_params():,} of them copied from {tmp_path}/trained" in said
+    again = Translator.from_preset(tmp_path / "continued")
+    for mine, its in zip(again.model.weights, trained.model.weights, strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-9)
