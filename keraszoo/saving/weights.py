@@ -1,7 +1,8 @@
 """Write and read the weights of a model in Keras' format `.weights.h5`, without the optimizer.
 
-Keras itself also saves a compiled model's optimizer, which triples the size, and accepts features of HDF5
-that a weight file does not need. Loading sets all weights or none.
+Keras itself also saves a compiled model's optimizer, which triples the size, writes a form of HDF5 without
+checksums of names, shapes and addresses, and accepts features that a weight file does not need. Loading sets
+all weights or none.
 """
 
 import contextlib
@@ -46,8 +47,7 @@ def save_weights(model, path, dtype=None):
         _check_room(model, path)
         with _without_optimizer(model):
             model.save_weights(path)
-        if dtype:
-            _round_to_half(path)
+        _rewrite(path, dtype)
     except (OSError, RuntimeError, ValueError) as error:  # HDF5 reports a full disk as any of these
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise PresetError(f"{path}: cannot be written: {_in_short(error)}") from cause
@@ -96,9 +96,11 @@ def _check_room(model, path):
     """Raises OSError if the disk is full. HDF5 would print many lines to stderr and crash at exit."""
     size = sum(int(np.prod(v.shape)) * np.dtype(v.numpy().dtype).itemsize for v in model.weights)
     size += 4096 * (len(model.weights) + 16)  # names, groups and rounding
-    if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
-        with open(path, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
+    if not hasattr(os, "posix_fallocate"):  # macOS and Windows
+        return
+    with open(path, "wb") as file, open(_beside(path), "wb") as other:
+        for each in file, other:
+            os.posix_fallocate(each.fileno(), 0, size)
 
 
 def _check_finite(model, path, largest=np.inf):
@@ -115,25 +117,28 @@ def _check_finite(model, path, largest=np.inf):
             )
 
 
-def _round_to_half(path):
-    """Rewrites a weight file with all floating-point arrays in float16."""
+def _rewrite(path, dtype):
+    """Rewrites a weight file with checksums of its metadata, and with floating-point arrays in `dtype`."""
     import h5py
 
-    rounded = path.with_name(f"half.{path.name}")
-    with h5py.File(path, "r") as old, h5py.File(rounded, "w") as new:
+    with h5py.File(path, "r") as old, h5py.File(_beside(path), "w", libver=("v110", "v110")) as new:  # HDF5 1.10
 
         def copy(name, item):
             if isinstance(item, h5py.Group):
                 copied = new.require_group(name)
             else:
                 value = item[()]
-                value = value.astype("float16") if value.dtype.kind == "f" else value
+                value = value.astype(dtype) if dtype and value.dtype.kind == "f" else value
                 copied = new.create_dataset(name, data=value)
             copied.attrs.update(item.attrs)
 
         old.visititems(copy)
         new.attrs.update(old.attrs)
-    os.replace(rounded, path)
+    os.replace(_beside(path), path)
+
+
+def _beside(path):
+    return path.with_name(f"new.{path.name}")
 
 
 def stored_shapes(path):

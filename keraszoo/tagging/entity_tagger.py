@@ -66,7 +66,8 @@ class EntityTagger(Task):
         """Finds the entities of a text, or of several.
 
         Args:
-            texts: str, or list of str; a text without a word has no entities.
+            texts: str, or list of str, of at most 1,048,576 characters each; a text without a word has no
+                entities.
             batch_tokens: tokens tagged at a time, with padding, of sentences grouped by length; the result
                 does not depend on it.
             threshold: leave out entities whose probability is smaller, in [0, 1].
@@ -75,7 +76,7 @@ class EntityTagger(Task):
             List of `Entity`; or a list of such lists, one for each text.
 
         Raises:
-            KerasZooError: `texts` is neither.
+            KerasZooError: `texts` is neither, or one is too long.
         """
         if isinstance(texts, str):
             return self.tag([texts], batch_tokens, threshold)[0]

@@ -8,7 +8,7 @@ import zlib
 from keraszoo.errors import DataError
 from keraszoo.saving.atomic import replace_file
 
-LONGEST_LINE = 1 << 24  # bytes; a file with a longer line is not text
+LONGEST_LINE = 1 << 20  # bytes
 BOM = b"\xef\xbb\xbf"
 
 
@@ -27,7 +27,7 @@ def read_lines(path):
 
     Raises:
         DataError: while reading, with the path and the line: no such file, a directory, bytes that are not
-            UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 16 MiB.
+            UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 1 MiB.
 
     Example:
 

@@ -55,6 +55,7 @@ KEEP = f"(?s)[^{_BLANK}].*"
 
 
 LONGEST_SENTENCE = 512  # tokens; `sentence_tokens` cuts longer ones
+LONGEST_TEXT = 1 << 20  # characters
 
 
 class TokenRules(NamedTuple):
@@ -141,14 +142,14 @@ def tokenize(text, rules="words"):
     marks, joiners and skin tones stay with their base character.
 
     Args:
-        text: str.
+        text: str of at most `LONGEST_TEXT` characters.
         rules: a key of `TOKEN_RULES`.
 
     Returns:
         List of `Token`, in order; empty for a blank text.
 
     Raises:
-        KerasZooError: unknown rules, or `text` is not a string.
+        KerasZooError: unknown rules, or `text` is not a string, or too long.
 
     Example:
 
@@ -174,13 +175,13 @@ def split_sentences(text):
     as U.S. and e.g. do not end a sentence.
 
     Args:
-        text: str.
+        text: str of at most `LONGEST_TEXT` characters.
 
     Returns:
         List of `Sentence`, in order, without blanks at their ends; empty for a blank text.
 
     Raises:
-        KerasZooError: `text` is not a string.
+        KerasZooError: `text` is not a string, or too long.
 
     Example:
 
@@ -274,4 +275,6 @@ def _pieces(tokens):
 def _checked(text):
     if not isinstance(text, str):
         raise KerasZooError(f"expected a text, a string, got {type(text).__name__}")
+    if len(text) > LONGEST_TEXT:
+        raise KerasZooError(f"a text of {len(text):,} characters; split texts above {LONGEST_TEXT:,}")
     return text

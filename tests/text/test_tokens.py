@@ -340,3 +340,11 @@ def test_what_is_no_text():
         KerasZooError, match="expected token rules of words, marks_apart, alphanumeric, got 'x'"
     ):
         tokenize("", "x")
+
+
+def test_a_text_that_is_too_long(monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_TEXT", 10)
+    assert len(tokenize("a b c d. E")) == 6
+    for function in tokenize, split_sentences, module.sentence_tokens:
+        with pytest.raises(KerasZooError, match="a text of 11 characters; split texts above 10$"):
+            function("a b c d. EF")
