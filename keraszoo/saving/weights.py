@@ -118,10 +118,10 @@ def _check_finite(model, path, largest=np.inf):
 
 
 def _rewrite(path, dtype):
-    """Rewrites a weight file with checksums of its metadata, and with floating-point arrays in `dtype`."""
+    """Rewrites a weight file with checksums of its metadata (HDF5 1.10), floating-point arrays in `dtype`."""
     import h5py
 
-    with h5py.File(path, "r") as old, h5py.File(_beside(path), "w", libver=("v110", "v110")) as new:  # HDF5 1.10
+    with h5py.File(path, "r") as old, h5py.File(_beside(path), "w", libver=("v110", "v110")) as new:
 
         def copy(name, item):
             if isinstance(item, h5py.Group):

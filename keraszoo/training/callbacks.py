@@ -99,7 +99,7 @@ class ProgressBar(keras.callbacks.Callback):
                 figures += f" best {self.best.logs[self.best.monitor]:.2f}"
             self.progress.update(self.line, advance=1 / self.parts, rate=rate, figures=figures)
         if batch + 1 == self.params["steps"]:
-            self.progress.update(self.line, description="evaluating")
+            self.progress.update(self.line, description="evaluating", refresh=True)  # no step will redraw it
 
     def on_epoch_end(self, epoch, logs=None):
         shown = {name: value for name, value in (logs or {}).items() if name != "tokens_per_s"}

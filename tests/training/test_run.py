@@ -131,7 +131,6 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
 
 
-@pytest.mark.slow  # what is drawn in time depends on the load of the machine
 def test_on_a_terminal_a_bar_counts_the_steps_of_the_whole_run(batches, tmp_path, monkeypatch):
     texts = []
     for at in (At(4, interrupt(signal.SIGINT)), None):
