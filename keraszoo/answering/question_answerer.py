@@ -8,6 +8,7 @@ from keras import ops
 from keraszoo.answering import directory as answerer_directory
 from keraszoo.answering.training import AnsweringSection, train_answerer
 from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.messages import shown
 from keraszoo.tasks.task import Task
 from keraszoo.text.babi import Question, split_words
 
@@ -206,8 +207,8 @@ class QuestionAnswerer(Task):
     def _ids(self, text):
         words = split_words(text)
         if not words:
-            raise DataError(f"expected a sentence with a word in it, got {text!r}")
+            raise DataError(f"expected a sentence with a word in it, got {shown(text)}")
         try:
             return self.vocabulary.ids(words)
         except DataError as error:
-            raise DataError(f"{text!r}: {error}") from None
+            raise DataError(f"{shown(text)}: {error}") from None

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from keraszoo import __version__
 from keraszoo.errors import PresetError
+from keraszoo.messages import shown
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -60,7 +61,7 @@ def read_manifest(directory):
     manifest = _parse(path, content)
     version, files = manifest.get("format"), manifest.get("files")
     if type(version) is not int or version != FORMAT:
-        raise PresetError(f"{path}: format {version!r} is unknown; this keraszoo reads format {FORMAT}")
+        raise PresetError(f"{path}: format {shown(version)} is unknown; this keraszoo reads format {FORMAT}")
     if content != serialise(manifest):
         raise PresetError(f"{path}: does not match its own SHA-256: damaged or changed")
     if not isinstance(files, dict):
@@ -108,7 +109,7 @@ def check_names(path, names):
     seen = {}
     for name in names:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower().endswith(MANIFEST):
-            raise PresetError(f"{path}: {name!r} cannot be the name of a file in a model directory")
+            raise PresetError(f"{path}: {shown(name)} cannot be the name of a file in a model directory")
         if name.lower() in seen:
             raise PresetError(f"{path}: '{seen[name.lower()]}' and '{name}' differ in case alone")
         seen[name.lower()] = name

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from keraszoo.errors import PresetError
+from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.tasks.model_names import model_classes
@@ -42,7 +43,7 @@ def contents(tagger):
     model, vocabulary = tagger.model, tagger.vocabulary
     for word in vocabulary.words:
         if "\n" in word:
-            raise PresetError(f"{WORDS}: a word contains a line end: {word!r}")
+            raise PresetError(f"{WORDS}: a word contains a line end: {shown(word)}")
     config = {"vocabulary": {key: value for key, value in vocabulary.as_dict().items() if key != "words"}}
     facts = {
         "pipeline_tag": "token-classification",

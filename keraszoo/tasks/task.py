@@ -6,7 +6,7 @@ import keras
 
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
-from keraszoo.messages import say
+from keraszoo.messages import say, shown
 from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.weights import save_weights
 from keraszoo.shipping import shipped
@@ -72,7 +72,9 @@ class Task:
         directory = model_directory.read_directory(shipped.find(name))
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
-            raise PresetError(f"{directory.path}: expected a directory for {cls.kind}, got one for {came!r}")
+            raise PresetError(
+                f"{directory.path}: expected a directory for {cls.kind}, got one for {shown(came)}"
+            )
         try:
             task = cls._read(directory)
         except PresetError:

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
 from keraszoo.text.lines import located, read_lines
 from keraszoo.text.tag_schemes import convert, detect_scheme, repair, split_tag
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
@@ -155,7 +156,7 @@ def column_lines(sentences, scheme="IOB2"):
             yield from (f"{DOCUMENT}\tO", "")
         for token, tag in zip(sentence.tokens, convert(sentence.tags, "IOB2", scheme), strict=True):
             if "\t" in token or "\n" in token:
-                raise DataError(f"cannot write a token with a tab or a line end: {token!r}")
+                raise DataError(f"cannot write a token with a tab or a line end: {shown(token)}")
             yield f"{token}\t{tag}"
         yield ""
 
@@ -188,7 +189,7 @@ def _column_number(column, names):
     """Returns the number of a column, from 0, given its number or name."""
     if isinstance(column, str):
         if column not in names:
-            raise DataError(f"expected a column {column!r}, got {', '.join(names)}")
+            raise DataError(f"expected a column {shown(column)}, got {', '.join(names)}")
         return names.index(column)
     if column is not None and not -len(names) <= column < len(names):
         raise DataError(f"expected a column {column}, got {len(names)} columns")

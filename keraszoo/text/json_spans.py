@@ -10,6 +10,7 @@ import itertools
 import json
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
 from keraszoo.text.lines import located, read_lines
 from keraszoo.text.tag_schemes import Span, tags_of
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
@@ -85,7 +86,7 @@ def _parse(line):
     except UnicodeEncodeError as error:
         raise DataError(f"text: not valid Unicode: a lone surrogate at character {error.start}") from None
     if not isinstance(entities, list):
-        raise DataError(f'expected a list of "entities", got {entities!r}')
+        raise DataError(f'expected a list of "entities", got {shown(entities)}')
     entities = sorted(_entity(entity, text) for entity in entities)
     for one, other in itertools.pairwise(entities):
         if other[0] < one[1]:
@@ -95,14 +96,18 @@ def _parse(line):
 
 def _entity(entity, text):
     if not isinstance(entity, dict):
-        raise DataError(f"expected an entity with start, end and label, got {entity!r}")
+        raise DataError(f"expected an entity with start, end and label, got {shown(entity)}")
     start, end, label = (entity.get(name) for name in ("start", "end", "label"))
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
-        raise DataError(f"expected start and end within 0 and {len(text)}, got {start!r} and {end!r}")
+        raise DataError(
+            f"expected start and end within 0 and {len(text)}, got {shown(start)} and {shown(end)}"
+        )
     if not isinstance(label, str) or not label or label.split() != [label]:
-        raise DataError(f"expected a label without blanks, got {label!r}")
+        raise DataError(f"expected a label without blanks, got {shown(label)}")
     if entity.get("text", text[start:end]) != text[start:end]:
-        raise DataError(f"expected {entity['text']!r} from {start} to {end}, got {text[start:end]!r}")
+        raise DataError(
+            f"expected {shown(entity['text'])} from {start} to {end}, got {shown(text[start:end])}"
+        )
     return start, end, label
 
 

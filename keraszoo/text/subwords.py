@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.messages import shown
 from keraszoo.saving.atomic import replace_file
 from keraszoo.text.lines import located
 
@@ -206,7 +207,7 @@ class Subwords:
         ids = [self._processor.piece_to_id(str(piece)) for piece in pieces]
         for piece, id_ in zip(pieces, ids, strict=True):
             if self._processor.id_to_piece(id_) != piece:
-                raise DataError(f"{piece!r} is not a piece of the vocabulary of {self.vocabulary_size}")
+                raise DataError(f"{shown(piece)} is not a piece of the vocabulary of {self.vocabulary_size}")
         return ids
 
     def _checked(self, ids):

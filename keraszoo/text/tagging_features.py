@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.messages import shown
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, backoff_forms, check_backoff
@@ -163,7 +164,7 @@ class TaggingVocabulary:
             ids = [[self._tag_ids[tag] for tag in convert(tags, "IOB2", self.scheme)] for tags in sequences]
         except KeyError as error:
             labels = ", ".join(self.labels)
-            raise DataError(f"expected tags of the labels {labels}, got {error.args[0]!r}") from None
+            raise DataError(f"expected tags of the labels {labels}, got {shown(error.args[0])}") from None
         return _padded(ids, length, "sentence", "tags")
 
     def decode_tags(self, ids, lengths):
@@ -230,9 +231,9 @@ def _distinct(items, what, longest=None):
     for item in items:
         if not isinstance(item, str) or not item or (longest and len(item) > longest):
             kind = "single characters" if longest else "strings that are not empty"
-            raise DataError(f"{what}: expected {kind}, got {item!r}")
+            raise DataError(f"{what}: expected {kind}, got {shown(item)}")
         if item in seen:
-            raise DataError(f"{what}: expected them to differ, got {item!r} twice")
+            raise DataError(f"{what}: expected them to differ, got {shown(item)} twice")
         seen.add(item)
     return items
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.messages import shown
 from keraszoo.saving.atomic import replace_file
 from keraszoo.text.lines import BOM, open_bytes
 
@@ -133,7 +134,7 @@ def write_vectors(path, words, matrix, format="word2vec"):
         raise KerasZooError(f"format: expected word2vec or binary, got {format!r}")
     for word in words:
         if not word or set(word) & set(" \t\r\n"):
-            raise DataError(f"cannot write the word {word!r}: a blank ends a word in this format", path)
+            raise DataError(f"cannot write the word {shown(word)}: a blank ends a word in this format", path)
     lines = _written_rows(words, np.ascontiguousarray(matrix, "<f4"), format)
     with replace_file(path) as file:
         if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes

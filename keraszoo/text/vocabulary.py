@@ -1,6 +1,7 @@
 """A closed list of words and their ids."""
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
 
 
 class Vocabulary:
@@ -26,9 +27,9 @@ class Vocabulary:
         self._ids = {}
         for i, word in enumerate(self.words, start=1):
             if not isinstance(word, str) or not word.strip() or len(word.splitlines()) > 1:
-                raise DataError(f"expected words of one line, got {word!r}")
+                raise DataError(f"expected words of one line, got {shown(word)}")
             if self._ids.setdefault(word, i) != i:
-                raise DataError(f"expected words that differ, got {word!r} twice")
+                raise DataError(f"expected words that differ, got {shown(word)} twice")
 
     def __len__(self):
         """The number of ids: one more than the number of words."""
@@ -52,7 +53,9 @@ class Vocabulary:
         try:
             return [self._ids[word] for word in words]
         except KeyError as error:
-            raise DataError(f"unknown word {error.args[0]!r}; {len(self.words)} words are known") from None
+            raise DataError(
+                f"unknown word {shown(error.args[0])}; {len(self.words)} words are known"
+            ) from None
 
     def word(self, i):
         """Returns the word of an id from 1 on."""

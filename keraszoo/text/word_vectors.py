@@ -17,6 +17,7 @@ import numpy as np
 
 import keraszoo
 from keraszoo.errors import DataError, KerasZooError, PresetError
+from keraszoo.messages import shown
 from keraszoo.saving import model_directory, model_facts
 from keraszoo.shipping import shipped
 from keraszoo.text.lines import located
@@ -77,17 +78,17 @@ class WordVectors:
         self._rows = {}
         for row, word in enumerate(self.words):
             if not isinstance(word, str) or not word or "\n" in word:
-                raise DataError(f"expected words that are not empty and have no line feed, got {word!r}")
+                raise DataError(f"expected words that are not empty and have no line feed, got {shown(word)}")
             if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
-                raise DataError(f"expected words of valid Unicode, got {word!r}")
+                raise DataError(f"expected words of valid Unicode, got {shown(word)}")
             if self._rows.setdefault(word, row) != row:
-                raise DataError(f"expected words that differ, got {word!r} twice")
+                raise DataError(f"expected words that differ, got {shown(word)} twice")
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words) or self.width == 0:
             shape = self.matrix.shape
             raise DataError(f"expected a matrix of {len(self.words)} rows, one per word, got {shape}")
         finite = np.isfinite(self.matrix).all(axis=1)
         if not finite.all():
-            raise DataError(f"the vector of {self.words[np.argmin(finite)]!r} has NaN or infinity in it")
+            raise DataError(f"the vector of {shown(self.words[np.argmin(finite)])} has NaN or infinity in it")
 
     @property
     def width(self):
@@ -158,7 +159,7 @@ class WordVectors:
         if isinstance(word, str):
             own, _ = self.find(word, check_backoff(backoff))
             if own < 0:
-                raise DataError(f"no vector for {word!r}; {len(self)} words have one")
+                raise DataError(f"no vector for {shown(word)}; {len(self)} words have one")
             word = self.matrix[own]
         vector = np.asarray(word, "float32")
         length = np.linalg.norm(vector)
@@ -216,7 +217,7 @@ class WordVectors:
                 cannot be written.
         """
         if dtype not in ("float32", "float16"):
-            raise PresetError(f"word vectors are stored as float32 or float16, not as {dtype!r}")
+            raise PresetError(f"word vectors are stored as float32 or float16, not as {shown(dtype)}")
         with np.errstate(over="ignore"):
             matrix = np.ascontiguousarray(self.matrix, np.dtype(dtype).newbyteorder("<"))
         if not np.isfinite(matrix).all():
@@ -286,7 +287,7 @@ def _read_directory(name):
     directory = model_directory.read_directory(shipped.find(name))
     task = directory.config.get("task")
     if task != TASK:
-        raise PresetError(f"{directory.path}: expected a directory for {TASK}, got one for {task!r}")
+        raise PresetError(f"{directory.path}: expected a directory for {TASK}, got one for {shown(task)}")
     try:
         words = directory.read_bytes("words.txt").decode("utf-8").split("\n")
     except UnicodeDecodeError:
