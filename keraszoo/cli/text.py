@@ -110,12 +110,37 @@ def convert(
     format: Format = "auto",
 ):
     """Convert vectors to another format or select words."""
-    _check_output(output)
-    if half and _file_format(output) is not None:
-        raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
+    _check_output(output, half)
     with console.results() as write:
         read = _read(vectors, format)
         _save(read if words is None else read.first(words), output, "float16" if half else "float32")
+        write([output])
+    console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
+
+
+@vectors.command()
+def extend(
+    vectors: Vectors,
+    gazetteers: Annotated[
+        list[str],
+        Option("--list", metavar="NAME=FILE", help="A list of names, one per line, also .gz; repeatable."),
+    ],
+    output: Output,
+    half: Annotated[bool, Option("--half", help="Store half-precision numbers (directories only).")] = False,
+    format: Format = "auto",
+    rules: Rules = "words",
+):
+    """Add lists of names to vectors: for each list, whether a word is an entry, and part of a longer one."""
+    from keraszoo.text.gazetteers import add_gazetteers
+    from keraszoo.text.lines import read_lines
+
+    _check_output(output, half)
+    files = dict(given.partition("=")[::2] for given in gazetteers)
+    if len(files) < len(gazetteers) or not all(files.values()):
+        raise KerasZooError(f"--list: expected different names and their files, got {' '.join(gazetteers)}")
+    with console.results() as write:
+        lists = {name: read_lines(file) for name, file in files.items()}
+        _save(add_gazetteers(_read(vectors, format), lists, rules), output, "float16" if half else "float32")
         write([output])
     console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
 
@@ -215,11 +240,13 @@ def _read(path, format, **options):
     return WordVectors.read(path, format, **options)
 
 
-def _check_output(output):
+def _check_output(output, half=False):
     """Raises KerasZooError before hours of work if `output` cannot be written."""
     from keraszoo.saving.model_directory import check_replaceable
 
     is_directory = _file_format(output) is None
+    if half and not is_directory:
+        raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
     console.check_output(output, check_replaceable if is_directory else None, folders=False)
 
 

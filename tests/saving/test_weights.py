@@ -240,7 +240,8 @@ def test_damaged_files_raise_nothing_else_and_keep_the_model(tmp_path):
     assert refused > 30
 
 
-def test_changed_names_shapes_and_addresses_are_never_read_as_other_values(tmp_path):
+@pytest.mark.parametrize("count", [400, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_changed_names_shapes_and_addresses_are_never_read_as_other_values(tmp_path, count):
     """HDF5 checks their sums, so a file loads as it was or not at all, even without the manifest."""
     model, other, draw = small_model(), small_model(), np.random.default_rng(1)
     for weight in model.weights:
@@ -255,7 +256,7 @@ def test_changed_names_shapes_and_addresses_are_never_read_as_other_values(tmp_p
         for i in range(value.nbytes)
     }
     headers, rng, refused = sorted(set(range(len(whole))) - arrays), random.Random(0), 0
-    for _ in range(400):
+    for _ in range(count):
         content = bytearray(whole)
         for _ in range(rng.choice([1, 1, 2, 5])):
             content[rng.choice(headers)] ^= 1 << rng.randrange(8)
@@ -266,7 +267,8 @@ def test_changed_names_shapes_and_addresses_are_never_read_as_other_values(tmp_p
             refused += 1
         else:
             assert same(values(model), values(other))
-    assert 100 < refused < 400  # some bytes are not used
+    assert count / 4 < refused < count  # some bytes are not used
+    print(f"{refused:,} refused, {count - refused:,} read with the same values")
 
 
 def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path):
