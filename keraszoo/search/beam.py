@@ -2,10 +2,18 @@
 
 from keras import ops
 
-from keraszoo.search.constraints import FORBIDDEN, constrain
+from keraszoo.search.best_words import best_allowed
+from keraszoo.search.constraints import FORBIDDEN
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
-from keraszoo.search.state import attention_width, count_rows, select_rows, split_memory, take, written
+from keraszoo.search.state import (
+    attention_width,
+    count_rows,
+    select_rows,
+    split_memory,
+    take_of_rows,
+    written,
+)
 
 NEVER = -1e30  # the log-probability of a hypothesis that does not exist
 
@@ -81,20 +89,19 @@ def beam_search(
         batch = ops.shape(live)[0]
         logits, state = step(ops.reshape(beam["last"], (-1,)), {**state, "memory": constants["memory"]})
         logits = ops.cast(logits, "float32")  # (N, V)
-        total = ops.logsumexp(logits, axis=-1, keepdims=True)
         forced = None if prefix is None else ops.repeat(constants["prefix"], width, axis=0)
         tokens = ops.reshape(beam["tokens"], (-1, limit))
-        logits = constrain(logits, tokens, position, options, end_id, never, forced)
 
         # the best 2 W continuations: first of each row, then of each sentence
         some = min(2 * width, logits.shape[-1])
-        best, word = ops.top_k(logits, some)  # (N, 2 W)
+        best, word, total = best_allowed(
+            logits, some, tokens, position, options, end_id, never, forced
+        )  # (N, 2 W)
         best = ops.where(best > FORBIDDEN / 2, best - total, NEVER)
         best = ops.reshape(best, (-1, width, some)) + beam["log_prob"][:, :, None]
         number = min(2 * width, width * some)
         log_prob, place = ops.top_k(ops.reshape(best, (-1, width * some)), number)  # (B, 2 W)
-        word = ops.reshape(ops.cast(word, "int32"), (-1, width * some))
-        word = _take({"word": word}, place)["word"]
+        word = take_of_rows(ops.reshape(word, (-1, width * some)), place)
         parent = ops.cast(place // some, "int32")
         ends = ops.logical_and(word == end_id, log_prob > NEVER / 2)
 
@@ -165,8 +172,4 @@ def _joined(one, other):
 
 def _take(parts, index):
     """`x[b, index[b, k]]` for all b and k, for each x `(B, M, ...)` of a dict and int `(B, K)` indices."""
-    sentences, count = ops.shape(next(iter(parts.values())))[:2]
-    places = ops.arange(sentences, dtype="int32")[:, None] * count + ops.cast(index, "int32")
-    return {
-        key: take(ops.reshape(x, (sentences * count, *ops.shape(x)[2:])), places) for key, x in parts.items()
-    }
+    return {key: take_of_rows(x, index) for key, x in parts.items()}

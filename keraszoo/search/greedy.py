@@ -2,11 +2,12 @@
 
 from keras import ops
 
+from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import constrain
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
-from keraszoo.search.state import attention_width, count_rows, split_memory, written
+from keraszoo.search.state import attention_width, count_rows, split_memory, take_of_rows, written
 
 
 def greedy_search(
@@ -78,13 +79,13 @@ def greedy_search(
         position, live, tokens = state["position"], progress["live"], progress["tokens"]
         logits, state = step(progress["last"], {**state, "memory": constants["memory"]})
         logits = ops.cast(logits, "float32")
-        allowed = constrain(logits, tokens, position, options, end_id, never, constants.get("prefix"))
+        rules = tokens, position, options, end_id, never, constants.get("prefix")
+        _, words, total = best_allowed(logits, 1, *rules)
+        last = words[:, 0]
         if options.sampling:
-            last = draw(allowed, options, constants["number"], position)
-        else:
-            last = ops.cast(ops.argmax(allowed, axis=-1), "int32")
+            last = draw(constrain(logits, *rules), options, constants["number"], position)
         last = ops.where(live, last, end_id)
-        chosen = ops.take_along_axis(logits, last[:, None], axis=-1)[:, 0] - ops.logsumexp(logits, axis=-1)
+        chosen = (take_of_rows(logits, last[:, None]) - total)[:, 0]
         after = {
             "tokens": written(tokens, position, last[:, None]),
             "last": last,

@@ -109,3 +109,10 @@ def take(part, index):
 
         gather = tf.gather
     return keras.tree.map_structure(lambda x: gather(x, indices=index), part)
+
+
+def take_of_rows(x, index):
+    """`x[b, index[b, k]]` for all b and k, for x `(B, M, ...)` and int `(B, K)` indices."""
+    rows, count = ops.shape(x)[:2]
+    places = ops.arange(rows, dtype="int32")[:, None] * count + ops.cast(index, "int32")
+    return take(ops.reshape(x, (rows * count, *ops.shape(x)[2:])), places)

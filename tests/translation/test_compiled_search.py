@@ -90,7 +90,7 @@ def test_the_first_answers_come_without_xla_from_one_graph_of_a_step(search, sou
         same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0)
     plain, compiled = search._compiled.values()
     names, jitted = operations(plain)
-    assert jitted == 0 and names.count("TopKV2") == 4  # the four of one step of beam search
+    assert jitted == 0 and names.count("TopKV2") == 5  # the five of one step of beam search
     assert operations(compiled)[1] == 1
 
 
