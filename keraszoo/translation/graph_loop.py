@@ -14,8 +14,8 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
     """A loop like `keraszoo.search.loop.run` for TensorFlow's graphs.
 
     The search is a loop of stages, and a stage a loop of steps. A stage ends when the cache is full, or when
-    half of its sentences are done: they leave, and the cache grows. As shapes may vary, all stages share one
-    graph of a step, which keeps tracing short.
+    an eighth of its sentences are done: they leave, and the cache grows. As shapes may vary, all stages share
+    one graph of a step, which keeps tracing short.
 
     With few sentences, most of a step's time goes into launching operations, which XLA saves. It compiles a
     program per shape, so there are few shapes: the sentences are filled up to a number of `ROWS`, and the
@@ -50,7 +50,7 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
         live = tf.cast(tf.where(progress["live"])[:, 0], "int32")
         rows = count = tf.size(live)
         needed = tf.maximum(until, state["position"] + 1)
-        wanted, enough = at_least(lengths, needed), count // 2
+        wanted, enough = at_least(lengths, needed), count * 7 // 8
         if few is not None:
             rows = tf.where(few, at_least(ROWS, count), count)
             wanted = tf.where(few, at_least(cache_lengths(limit, factor=4), needed), wanted)
