@@ -45,7 +45,7 @@ from keraszoo.text.vector_files import read_vectors
 from keraszoo.translation.lines import translate_lines
 
 SLOW = 5.0  # seconds that no input may take
-LARGE = 1 << 20  # KiB that the inputs of a reader may add to the memory of the process
+LARGE = 1 << 20  # KiB that an input may add to the memory of the process
 HUGE = 10_000_000  # bytes of the last input
 LONGEST = 2000  # characters that no message may have
 STRANGE = (
@@ -277,10 +277,10 @@ def fuzz(name, inputs, seed, folder, huge=False):
         except Exception as error:
             raise Failure(f"{name}, seed {number}: {type(error).__name__}: {error}") from error
         seconds, peak = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        before = before or peak  # the first input imports and traces
+        before = before or peak  # the first input imports
         if seconds > SLOW + (number == seed) * 60 or peak - before > LARGE:
             raise Failure(f"{name}, seed {number}: {seconds:.1f} s, {(peak - before) >> 10} MB")
-        longest = max(longest, seconds * (number > seed))
+        longest, before = max(longest, seconds * (number > seed)), peak
     return *counts, longest
 
 
