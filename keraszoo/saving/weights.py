@@ -121,11 +121,17 @@ def _rewrite(path, dtype):
     """Rewrites a weight file with checksums of its metadata (HDF5 1.10), floating-point arrays in `dtype`."""
     import h5py
 
-    with h5py.File(path, "r") as old, h5py.File(_beside(path), "w", libver=("v110", "v110")) as new:
+    h5p, newest = h5py.h5p, h5py.h5f.LIBVER_V110
+    whole, group, access = map(h5p.create, (h5p.FILE_CREATE, h5p.GROUP_CREATE, h5p.FILE_ACCESS))
+    for each in whole, group:
+        each.set_obj_track_times(False)  # the same weights give the same bytes
+    access.set_libver_bounds(newest, newest)
+    created = h5py.h5f.create(os.fsencode(_beside(path)), fcpl=whole, fapl=access)
+    with h5py.File(path, "r") as old, h5py.File(created) as new:
 
         def copy(name, item):
             if isinstance(item, h5py.Group):
-                copied = new.require_group(name)
+                copied = h5py.Group(h5py.h5g.create(new.id, name.encode(), gcpl=group))
             else:
                 value = item[()]
                 value = value.astype(dtype) if dtype and value.dtype.kind == "f" else value

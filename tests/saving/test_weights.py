@@ -2,6 +2,7 @@
 
 import random
 import resource
+import time
 import warnings
 
 import h5py
@@ -238,6 +239,16 @@ def test_damaged_files_raise_nothing_else_and_keep_the_model(tmp_path):
             refused += 1
             assert same(before, values(model))
     assert refused > 30
+
+
+@pytest.mark.parametrize("dtype", [None, "float16"])
+def test_the_same_weights_give_the_same_bytes_at_any_time(tmp_path, dtype):
+    model, contents = small_model(), set()
+    for seconds in (0, 1.1):  # HDF5 counts seconds
+        time.sleep(seconds)
+        save_weights(model, tmp_path / "m.weights.h5", dtype)
+        contents.add((tmp_path / "m.weights.h5").read_bytes())
+    assert len(contents) == 1
 
 
 @pytest.mark.parametrize("count", [400, pytest.param(20_000, marks=pytest.mark.slow)])
