@@ -3,6 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
+from keraszoo.text.subwords import Subwords
 
 
 def start_from(translator, trained):
@@ -53,6 +54,10 @@ SIDES = {
     "output_": "target_subwords",
 }
 
+# Appended to a sentencepiece model (a Protocol Buffer, whose last values count): `normalizer_spec` without
+# `add_dummy_prefix` and `remove_extra_whitespaces`. A piece within a word then does not start one.
+AS_WRITTEN = b"\x1a\x04\x18\x00\x20\x00"
+
 
 def _name(weight):
     """The name of a weight without that of its model."""
@@ -63,6 +68,8 @@ def _pieces(new, old):
     """For each id of a vocabulary, the ids of the other one that spell it."""
     known = {piece: id_ for id_, piece in enumerate(old.pieces(range(len(old))))}
     pieces = new.pieces(range(len(new)))
+    spelled = Subwords(old.model_bytes + AS_WRITTEN).encode(pieces)
     return [
-        [known[piece]] if piece in known else old.encode([piece])[0] or [old.unknown_id] for piece in pieces
+        [known[piece]] if piece in known else ids or [old.unknown_id]
+        for piece, ids in zip(pieces, spelled, strict=True)
     ]
