@@ -17,7 +17,8 @@ def add_gazetteers(vectors, lists, rules="words"):
     """Extends vectors by two numbers for each list: whether a word is an entry, and part of a longer one.
 
     A word is looked up as it is, then in small letters. A word of an entry without a vector gets a row: the
-    mean vector of the words that have one and are on the same list.
+    mean vector of the words that have one and the same added number, averaged over such numbers; zeros where
+    there are none.
 
     Args:
         vectors: `WordVectors` of N words and D numbers.
@@ -53,10 +54,11 @@ def add_gazetteers(vectors, lists, rules="words"):
     matrix = np.pad(vectors.matrix, ((0, len(new)), (0, 2 * len(lists))))
     for word, own in columns.items():
         matrix[rows[word], [*own]] = 1.0
-    known, means = matrix[: len(vectors)], np.zeros((matrix.shape[1], vectors.width), "float32")
+    known, means = matrix[: len(vectors)], {}
     for column in range(vectors.width, matrix.shape[1]):
         if known[:, column].any():
             means[column] = known[known[:, column] > 0, : vectors.width].mean(axis=0)
     for word in new:
-        matrix[rows[word], : vectors.width] = means[[*columns[word]]].mean(axis=0)
+        own = [means[column] for column in columns[word] if column in means]
+        matrix[rows[word], : vectors.width] = np.mean(own, axis=0) if own else 0.0
     return WordVectors(rows, matrix)

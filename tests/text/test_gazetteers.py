@@ -52,6 +52,12 @@ def test_a_list_of_which_no_word_has_a_vector_gives_zeros(vectors):
     assert extended.matrix[6].tolist() == [0, 0, 0, 1, 0]
 
 
+def test_a_word_on_two_lists_gets_the_mean_of_those_with_vectors(vectors):
+    extended = add_gazetteers(vectors, {"a": ["Ada", "Lin"], "b": ["Lin", "Qqq"], "c": ["Lee", "Lin"]})
+    ada, *_, lee, _ = vectors.matrix
+    np.testing.assert_allclose(extended.matrix[extended.words.index("Lin"), :3], (ada + lee) / 2, rtol=1e-6)
+
+
 def test_a_list_without_entries(vectors):
     with pytest.raises(KerasZooError, match="the list 'b' has no entries"):
         add_gazetteers(vectors, {"a": ["Ada"], "b": [" "]})
