@@ -45,7 +45,8 @@ def top_words(logits, number):
         number: K, at most V.
 
     Returns:
-        `(logits, words)`: `(N, K)` in descending order and int32 `(N, K)`; of equals the first comes first.
+        `(logits, words)`: `(N, K)` in descending order and int32 `(N, K)`; of equals the first comes first,
+        except on PyTorch, whose `topk` takes any of them.
 
     Example:
 
