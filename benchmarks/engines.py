@@ -29,7 +29,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.text.lines import read_lines
 
-BEAMS = (1, 5)
+BEAMS = (1, 2, 5)
 ALONE = 200  # sentences that are asked one at a time
 
 # What loads an export and answers a list of texts, by task and format.

@@ -17,6 +17,7 @@ SOURCE = "Where did you park the car?"
 GOLDEN = {
     "tatoeba_en_de_luong": "Wo hast du das Auto geparkt?",
     "tatoeba_en_de_rnnsearch": "Wo hast du das Auto geparkt?",
+    "tatoeba_en_de_student": "Wo hast du das Auto geparkt?",
     "tatoeba_en_de_transformer": "Wo hast du das Auto geparkt?",
     "tatoeba_en_fr_rnnsearch": "Où as-tu garé la voiture ?",
     "tatoeba_en_fr_transformer": "Où as-tu garé la voiture ?",
