@@ -157,12 +157,19 @@ def other_sentences():
 
 @pytest.fixture(scope="session")
 def new_tagger(tagged_sentences):
-    """Makes small untrained taggers with everything in them: attention, characters, casing and a CRF."""
+    """Makes small untrained taggers with all there is: attention, characters, subwords, casing and a CRF."""
     from keraszoo import EntityTagger
 
     def make(**options):
         keras.utils.set_random_seed(5)
-        sizes = {"units": 12, "vector_width": 10, "character_units": 6, "character_dim": 6, "dropout": 0.0}
+        sizes = {
+            "units": 12,
+            "vector_width": 10,
+            "character_units": 6,
+            "character_dim": 6,
+            "subword_buckets": 499,
+            "dropout": 0.0,
+        }
         arguments = {"model": "attention", "configuration": "bidirectional", **sizes, **options}
         return EntityTagger.for_sentences(tagged_sentences, **arguments)
 

@@ -2,6 +2,7 @@
 
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
+from keraszoo.layers.bag_of_subwords import BagOfSubwords
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF, CRFLoss
@@ -28,6 +29,7 @@ __all__ = [
     "CRFLoss",
     "Attention",
     "AttentionDecoder",
+    "BagOfSubwords",
     "BahdanauAttention",
     "BidirectionalEncoder",
     "CharacterEncoder",

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_rates, require
+from keraszoo.layers.bag_of_subwords import BagOfSubwords
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
 from keraszoo.layers.masking import at_least_float32
@@ -19,7 +20,9 @@ class TaggingModel(ConfiguredModel):
         tags, probabilities, attention_weights = model.tag(features)
 
     A word is represented by its frozen vector and, as options, by the output of a `CharacterEncoder` and an
-    embedding of its casing. A subclass writes `read(features, training)`, which returns the scores.
+    embedding of its casing. With `subword_buckets`, a word without a vector has that of a `BagOfSubwords`;
+    words that `word_dropout` replaces still have the unknown word's. A subclass writes
+    `read(features, training)`, which returns the scores.
 
     Without a loss, as in `model.compile(optimizer)`, training minimises
 
@@ -42,10 +45,12 @@ class TaggingModel(ConfiguredModel):
         train_vectors: whether the table is trained.
         word_dropout: share of the words that are replaced by the unknown word in training.
         characters: `None`, `"cnn"` or `"lstm"`: the encoder of the spelling.
-        character_vocabulary_size: number of character ids, 0 (padding) included; for `characters`.
+        character_vocabulary_size: number of character ids, 0 (padding) included; for `characters` and
+            `subword_buckets`.
         character_dim: width of the embeddings of characters.
         character_units: filters, or units of each direction, of the character encoder.
         character_window: characters that a filter sees, an odd number.
+        subword_buckets: buckets of the n-grams of `BagOfSubwords`; 0: none.
         casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
         casing_dim: width of the embedding of the casing; 0: none.
         dropout: share dropped in training, of the embeddings of characters and of what a subclass documents.
@@ -71,6 +76,7 @@ class TaggingModel(ConfiguredModel):
         character_dim=30,
         character_units=30,
         character_window=3,
+        subword_buckets=0,
         casing_size=None,
         casing_dim=0,
         dropout=0.0,
@@ -80,7 +86,8 @@ class TaggingModel(ConfiguredModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        for name, used in (("character_vocabulary_size", characters), ("casing_size", casing_dim)):
+        spelt = characters or subword_buckets
+        for name, used in (("character_vocabulary_size", spelt), ("casing_size", casing_dim)):
             size = self.arguments[name]
             require(size or not used, f"{name} must be given where it is used", **{name: size})
         check_rates(word_dropout=word_dropout)
@@ -93,7 +100,17 @@ class TaggingModel(ConfiguredModel):
         self.vectors = embedding(
             vocabulary_size, vector_width, trainable=train_vectors, dtype=dtype, name="vectors"
         )
-        self.character_encoder = self.casing = self.chain = None
+        self.character_encoder = self.subwords = self.casing = self.chain = None
+        if subword_buckets:
+            self.subwords = BagOfSubwords(
+                character_vocabulary_size,
+                vector_width,
+                subword_buckets,
+                min(32, vector_width),
+                trainable=train_vectors,
+                dtype=dtype,
+                name="subwords",
+            )
         if characters:
             self.character_encoder = CharacterEncoder(
                 character_vocabulary_size,
@@ -117,7 +134,7 @@ class TaggingModel(ConfiguredModel):
     @property
     def features(self):
         """Names of the features that the model reads, a tuple."""
-        optional = {"characters": self.character_encoder, "casing": self.casing}
+        optional = {"characters": self.character_encoder or self.subwords, "casing": self.casing}
         return ("words", *(name for name, layer in optional.items() if layer is not None))
 
     def set_vectors(self, matrix):
@@ -163,11 +180,16 @@ class TaggingModel(ConfiguredModel):
     def represent(self, features, training=None):
         """The representation of each word, independent of the other words: `(B, T, D)`."""
         words = features["words"]
+        unknown = words == UNKNOWN
         if training and self.word_dropout:
             draws = keras.random.uniform(ops.shape(words), seed=self.word_dropout_seed)
             unseen = ops.logical_and(draws < self.word_dropout, words != 0)
             words = ops.where(unseen, UNKNOWN, words)
-        parts = [self.vectors(words)]
+        vectors = self.vectors(words)
+        if self.subwords is not None:
+            spelt = self.subwords(features["characters"])
+            vectors = ops.where(unknown[..., None], spelt, vectors)
+        parts = [vectors]
         if self.character_encoder is not None:
             parts.append(self.character_encoder(features["characters"], training=training))
         if self.casing is not None:

@@ -2,6 +2,7 @@
 
 from keraszoo.errors import DataError, RecipeError
 from keraszoo.messages import suggestion
+from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.tasks.model_names import MODELS, model_arguments, model_classes
 from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
@@ -35,8 +36,10 @@ def make_tagger(cls, sentences, vectors, model, options):
     given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
     kind = _checked_kind(name, arguments)
     tokens = {token for sentence in sentences for token in sentence.tokens}
-    if vectors is not None and given["keep"] == "corpus":
-        vectors = vectors.restrict(sorted(tokens), given["backoff"])
+    every = vectors
+    if vectors is not None and given["keep"] != "all":
+        kept = tokens if given["keep"] == "corpus" else given["keep"]
+        vectors = vectors.restrict(sorted(kept), given["backoff"])
     vocabulary = TaggingVocabulary.from_sentences(
         sentences,
         sorted(tokens) if vectors is None else vectors.words,
@@ -61,6 +64,8 @@ def make_tagger(cls, sentences, vectors, model, options):
         raise RecipeError(f"model: {error}") from error
     if vectors is not None:
         made.set_vectors(vectors.matrix)
+    if made.subwords is not None and every is not None:
+        learn_subwords(made.subwords, vocabulary, every)
     return cls(made, vocabulary)
 
 

@@ -189,7 +189,8 @@ class EntityTagger(Task):
 
                 - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
                 - `constrain`: where the scheme is enforced, `"decode"`, `"both"` or `"none"`;
-                - `keep`: `"corpus"`, the vectors that a word of the sentences uses, or `"all"`;
+                - `keep`: `"corpus"`, the vectors that a word of the sentences uses, `"all"`, or the words
+                  that use one;
                 - `backoff`: the sequence of forms by which a word finds its vector;
                 - `token_rules`: how text is split into words, a key of `keraszoo.text.tokens.TOKEN_RULES`;
                   `None`: as in the sentences.

@@ -21,9 +21,10 @@ def prepare(recipe, checkpoints):
         `(tagger, train, validation, test)`: an untrained `EntityTagger`, a `TaggedCorpus`, one or None, and
         the arguments of `evaluate` or None.
     """
-    recipe.check_model(model_classes("tagging")[recipe.model.name])
+    kind = model_classes("tagging")[recipe.model.name]
+    recipe.check_model(kind)
     train, validation, test = read_corpora(recipe.data)
-    vectors = _vectors(recipe, train, validation, test)
+    vectors, keep = _vectors(recipe, kind, train, validation, test)
     keras.utils.set_random_seed(recipe.training.seed)
     # The tagger knows the labels and characters of both corpora, and the words that have vectors, or all.
     tagger = EntityTagger.for_sentences(
@@ -33,7 +34,7 @@ def prepare(recipe, checkpoints):
         recipe.model.preset,
         scheme=recipe.tags.scheme,
         constrain=recipe.tags.constraints,
-        **({} if recipe.vectors is None else {"keep": "all", "backoff": tuple(recipe.vectors.backoff)}),
+        **({} if recipe.vectors is None else {"keep": keep, "backoff": tuple(recipe.vectors.backoff)}),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
     say(
@@ -43,17 +44,20 @@ def prepare(recipe, checkpoints):
     return tagger, train, validation, None if test is None else (test, train)
 
 
-def _vectors(recipe, *corpora):
-    """The vectors of a recipe, with a line on how much of the training text they cover; or None."""
+def _vectors(recipe, kind, *corpora):
+    """The vectors of a recipe and the words that keep theirs, with a line on how much text they cover."""
     section = recipe.vectors
     if section is None:
-        return None
-    tokens = {token for corpus in corpora if corpus is not None for s in corpus for token in s.tokens}
-    words = tokens if section.keep == "corpus" else None
-    vectors = WordVectors.read(section.file, section.format, words, tuple(section.backoff))
+        return None, "all"
+    keep = {token for corpus in corpora if corpus is not None for s in corpus for token in s.tokens}
+    keep, backoff = keep if section.keep == "corpus" else "all", tuple(section.backoff)
+    learn = {**kind.configurations[recipe.model.preset], **recipe.model.overrides}.get("subword_buckets")
+    words = None if learn or keep == "all" else keep  # n-grams are learned from all vectors
+    vectors = WordVectors.read(section.file, section.format, words, backoff)
     width = recipe.model.overrides.get("vector_width", vectors.width)
     if width != vectors.width:
         raise RecipeError(f"model.overrides.vector_width is {width}, but {section.file} has {vectors.width}")
-    say(f"{section.file}: {len(vectors):,} vectors of {vectors.width} numbers are kept")
-    show(vectors.coverage(list(corpora[0]), tuple(section.backoff)))
-    return vectors
+    kept = vectors if keep == "all" else vectors.restrict(keep, backoff)
+    say(f"{section.file}: {len(kept):,} vectors of {vectors.width} numbers are kept")
+    show(kept.coverage(list(corpora[0]), backoff))
+    return vectors, keep

@@ -137,15 +137,16 @@ class TaggingVocabulary:
         """
         words = _padded([map(self.word_id, tokens) for tokens in sentences], length, "sentence", "tokens")
         casing = _padded([map(casing_id, tokens) for tokens in sentences], length, "sentence", "tokens")
-        spelt = [
-            [self._character_ids.get(character, UNKNOWN) for character in token[: self.word_length]]
-            for tokens in sentences
-            for token in tokens
-        ]
-        spelt = _padded(spelt, word_length, "token", "characters")
+        spelt = self.spell([token for tokens in sentences for token in tokens], word_length)
         characters = np.zeros((*words.shape, spelt.shape[1]), "int32")
         characters[words != 0] = spelt
         return {"words": words, "characters": characters, "casing": casing}
+
+    def spell(self, words, length=None):
+        """Turns N words into the ids of their characters: int32 (N, C), C as in `encode`."""
+        ids, read = self._character_ids, self.word_length
+        spelt = [[ids.get(character, UNKNOWN) for character in word[:read]] for word in words]
+        return _padded(spelt, length, "token", "characters")
 
     def encode_tags(self, sequences, length=None):
         """Turns IOB2 tags into ids of the vocabulary's own scheme.

@@ -15,6 +15,7 @@ import keraszoo.layers
 from keraszoo.layers import (
     CRF,
     AttentionDecoder,
+    BagOfSubwords,
     BahdanauAttention,
     BidirectionalEncoder,
     CharacterEncoder,
@@ -47,6 +48,7 @@ LAYERS = {
         lambda: AttentionDecoder(BahdanauAttention(7, use_bias=True), units=4, cell="lstm"),
         ((T, D), (S, 3), (4,)),
     ),
+    "BagOfSubwords": (lambda: BagOfSubwords(11, 4, 101, rank=3, shortest=1, longest=3), SPELLINGS),
     "BahdanauAttention": (lambda: BahdanauAttention(7, use_bias=True, dropout=0.1), VALUE),
     "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
     "CRF": (

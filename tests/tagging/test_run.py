@@ -7,7 +7,9 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.layers import BagOfSubwords
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
+from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
@@ -61,6 +63,17 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     # the run is over: another call loads what is there
     again = run_seeds(files / "recipe.yaml", [], 1)
     assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
+
+
+def test_n_grams_are_learned_from_all_vectors(files):
+    run_seeds(files / "recipe.yaml", ["model.overrides.subword_buckets=101"], 1)
+    tagger = EntityTagger.from_preset(files / "out/model_seed1")
+    vectors = WordVectors.read(files / "vectors.txt")
+    assert "unused" in vectors and "unused" not in tagger.vocabulary.words
+    layer = BagOfSubwords.from_config(tagger.model.subwords.get_config())
+    learn_subwords(layer, tagger.vocabulary, vectors)
+    for ours, other in zip(tagger.model.subwords.get_weights(), layer.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, other, atol=1e-5)
 
 
 def test_means_and_deviations():

@@ -1,0 +1,109 @@
+"""Vectors of words from the character n-grams that they contain (2018)."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.arguments import check_sizes, require
+from keraszoo.layers.configured import Configured
+from keraszoo.layers.linear import linear
+
+FACTOR = 8191  # of the polynomial hash; with at most 2**17 buckets its products fit int32
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class BagOfSubwords(Configured, keras.layers.Layer):
+    """Vectors of words as sums over their character n-grams, also of words that were never seen.
+
+        v = b + |G|^{-1/2} sum_{g in G} E[hash(g)] W
+
+    with G the n-grams of `<`, the word and `>`. Zhao et al. regress pretrained vectors of words on their
+    n-grams, so that a word without a vector gets one; `keraszoo.tagging.subword_vectors` does that. Padding
+    changes nothing, and the vector of a word without n-grams is b.
+
+    Departures from the paper: n-grams are hashed, as in fastText (Bojanowski et al., 2017), and their vectors
+    have `rank` numbers, which W maps to `units`.
+
+    Shapes: B batch, T words, C characters, V `vocabulary_size`, N `buckets`, R `rank`, D `units`.
+
+    Args:
+        vocabulary_size: V, number of character ids; 0 is padding.
+        units: D.
+        buckets: N, at most 131,072; a prime mixes best.
+        rank: R.
+        shortest, longest: characters of an n-gram, `<` and `>` included.
+
+    Call arguments:
+        inputs: int `(B, T, C)`, each word's characters and then padding.
+
+    Returns:
+        `(B, T, D)`.
+
+    Raises:
+        ValueError: if a size is not a positive integer, `buckets` too large or `shortest` above `longest`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> words = np.array([[[3, 4, 5], [6, 0, 0]]])
+    >>> tuple(BagOfSubwords(9, units=7, buckets=101)(words).shape)
+    (1, 2, 7)
+
+    Reference: Zhao, Mudgal, Liang: Generalizing Word Embeddings using Bag of Subwords, 2018,
+    https://arxiv.org/abs/1809.04259.
+    """
+
+    def __init__(self, vocabulary_size, units, buckets=32749, rank=32, shortest=2, longest=4, **kwargs):
+        super().__init__(**kwargs)
+        check_sizes(
+            vocabulary_size=vocabulary_size, units=units, buckets=buckets, rank=rank, shortest=shortest
+        )
+        require(buckets <= 2**17, "buckets must be at most 131072", buckets=buckets)
+        require(shortest <= longest, "longest must not be below shortest", shortest=shortest, longest=longest)
+        self.vocabulary_size = vocabulary_size
+        self.units = units
+        self.buckets = buckets
+        self.rank = rank
+        self.lengths = range(shortest, longest + 1)
+
+    def build(self, inputs_shape=None):
+        self.E = self.add_weight(name="E", shape=(self.buckets, self.rank), initializer="uniform")
+        self.W = self.add_weight(name="W", shape=(self.rank, self.units), initializer="glorot_uniform")
+        self.b = self.add_weight(name="b", shape=(self.units,), initializer="zeros")
+
+    def n_grams(self, inputs):
+        """The buckets of the n-grams of words, for each length.
+
+        Args:
+            inputs: int `(N, C)`, each word's characters and then padding.
+
+        Returns:
+            List of `(ids, mask)`: int32 and bool `(N, C + 2)`.
+        """
+        inputs = ops.cast(inputs, "int32")
+        size = ops.shape(inputs)[1] + 2
+        places = ops.arange(size, dtype="int32")
+        count = ops.sum(ops.cast(inputs != 0, "int32"), axis=1, keepdims=True)  # (N, 1)
+        spelt = ops.pad(inputs, [[0, 0], [1, 1]])
+        spelt = ops.where(places == 0, self.vocabulary_size, spelt)  # <
+        spelt = ops.where(places == count + 1, self.vocabulary_size + 1, spelt)  # >
+        spelt = ops.pad(spelt, [[0, 0], [0, self.lengths[-1]]])
+        found = []
+        for length in self.lengths:
+            ids = ops.full_like(spelt[:, :size], length)
+            for i in range(length):
+                ids = (ids * FACTOR + spelt[:, i : i + size] + 1) % self.buckets
+            found.append((ids, places + length <= count + 2))
+        return found
+
+    def call(self, inputs):
+        words, length = ops.shape(inputs)[:2], ops.shape(inputs)[2]
+        total, count = 0.0, 0.0
+        for ids, mask in self.n_grams(ops.reshape(inputs, (-1, length))):
+            mask = ops.cast(mask, self.compute_dtype)[..., None]
+            rows = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C + 2, R)
+            total, count = total + ops.sum(rows * mask, axis=1), count + ops.sum(mask, axis=1)
+        vectors = linear(total * ops.rsqrt(ops.maximum(count, 1)), self.W, self.b)  # (N, D)
+        return ops.reshape(vectors, (*words, self.units))
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:2], self.units)
