@@ -4,6 +4,7 @@ import os
 import random
 
 import keras
+import numpy as np
 import pytest
 from filelock import FileLock
 
@@ -157,19 +158,12 @@ def other_sentences():
 
 @pytest.fixture(scope="session")
 def new_tagger(tagged_sentences):
-    """Makes small untrained taggers with all there is: attention, characters, subwords, casing and a CRF."""
+    """Makes small untrained taggers with everything in them: attention, characters, casing and a CRF."""
     from keraszoo import EntityTagger
 
     def make(**options):
         keras.utils.set_random_seed(5)
-        sizes = {
-            "units": 12,
-            "vector_width": 10,
-            "character_units": 6,
-            "character_dim": 6,
-            "subword_buckets": 499,
-            "dropout": 0.0,
-        }
+        sizes = {"units": 12, "vector_width": 10, "character_units": 6, "character_dim": 6, "dropout": 0.0}
         arguments = {"model": "attention", "configuration": "bidirectional", **sizes, **options}
         return EntityTagger.for_sentences(tagged_sentences, **arguments)
 
@@ -178,11 +172,16 @@ def new_tagger(tagged_sentences):
 
 @pytest.fixture(scope="session")
 def tagger_directory(new_tagger, tagged_sentences, other_sentences, make_once):
-    """Where a tagger was saved that gets nearly everything right."""
+    """Where a tagger was saved that gets nearly everything right; unknown words have vectors of n-grams."""
+    from keraszoo.text.word_vectors import WordVectors
 
     def train(directory):
         fit = {"epochs": 6, "batch_tokens": 128, "optimizer": {"learning_rate": 0.02}}
-        new_tagger(scheme="BIOES").fit(tagged_sentences, other_sentences, directory, **fit)
+        words = sorted({token for sentence in tagged_sentences for token in sentence.tokens})
+        vectors = WordVectors(words, np.random.default_rng(4).normal(size=(len(words), 10)))
+        new_tagger(scheme="BIOES", vectors=vectors, subword_buckets=499).fit(
+            tagged_sentences, other_sentences, directory, **fit
+        )
 
     return make_once("tagger", train)
 

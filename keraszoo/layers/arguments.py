@@ -13,7 +13,7 @@ def check_sizes(**sizes):
     ValueError: num_layers must be a positive integer. Received: num_layers=0
     """
     for name, size in sizes.items():
-        require(isinstance(size, int) and size > 0, f"{name} must be a positive integer", **{name: size})
+        require(type(size) is int and size > 0, f"{name} must be a positive integer", **{name: size})
 
 
 def require(fits, wanted, /, **received):

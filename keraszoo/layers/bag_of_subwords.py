@@ -7,7 +7,8 @@ from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 
-FACTOR = 8191  # of the polynomial hash; with at most 2**17 buckets its products fit int32
+FACTOR = 8191  # of the polynomial hash
+MOST_BUCKETS = 2**17  # its products fit int32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -17,19 +18,20 @@ class BagOfSubwords(Configured, keras.layers.Layer):
         v = b + |G|^{-1/2} sum_{g in G} E[hash(g)] W
 
     with G the n-grams of `<`, the word and `>`. Zhao et al. regress pretrained vectors of words on their
-    n-grams, so that a word without a vector gets one; `keraszoo.tagging.subword_vectors` does that. Padding
-    changes nothing, and the vector of a word without n-grams is b.
+    n-grams, so that a word without a vector gets one; `keraszoo.tagging.subword_vectors` does that. More
+    padding changes nothing; a word without characters is `<>`.
 
-    Departures from the paper: n-grams are hashed, as in fastText (Bojanowski et al., 2017), and their vectors
-    have `rank` numbers, which W maps to `units`.
+    Departures from the paper: |G|^{-1/2} in place of 1 / |G|; b; n-grams of 2 to 4 characters in place of 3
+    to 6; their vectors have `rank` numbers, which W maps to `units`; and n-grams share vectors by a hash, as
+    in fastText (Bojanowski et al., 2017).
 
-    Shapes: B batch, T words, C characters, V `vocabulary_size`, N `buckets`, R `rank`, D `units`.
+    Shapes: B batch, T words, C characters, V `vocabulary_size`, R `rank`, D `units`.
 
     Args:
         vocabulary_size: V, number of character ids; 0 is padding.
         units: D.
-        buckets: N, at most 131,072; a prime mixes best.
-        rank: R.
+        buckets: values of the hash, at most 131,072; a prime mixes best.
+        rank: R; more than D is D.
         shortest, longest: characters of an n-gram, `<` and `>` included.
 
     Call arguments:
@@ -54,15 +56,14 @@ class BagOfSubwords(Configured, keras.layers.Layer):
 
     def __init__(self, vocabulary_size, units, buckets=32749, rank=32, shortest=2, longest=4, **kwargs):
         super().__init__(**kwargs)
-        check_sizes(
-            vocabulary_size=vocabulary_size, units=units, buckets=buckets, rank=rank, shortest=shortest
-        )
-        require(buckets <= 2**17, "buckets must be at most 131072", buckets=buckets)
+        check_sizes(vocabulary_size=vocabulary_size, units=units, buckets=buckets, rank=rank)
+        check_sizes(shortest=shortest, longest=longest)
+        require(buckets <= MOST_BUCKETS, f"buckets must be at most {MOST_BUCKETS}", buckets=buckets)
         require(shortest <= longest, "longest must not be below shortest", shortest=shortest, longest=longest)
         self.vocabulary_size = vocabulary_size
         self.units = units
         self.buckets = buckets
-        self.rank = rank
+        self.rank = min(rank, units)
         self.lengths = range(shortest, longest + 1)
 
     def build(self, inputs_shape=None):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_rates, require
-from keraszoo.layers.bag_of_subwords import BagOfSubwords
+from keraszoo.layers.bag_of_subwords import MOST_BUCKETS, BagOfSubwords
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF
 from keraszoo.layers.masking import at_least_float32
@@ -50,7 +50,7 @@ class TaggingModel(ConfiguredModel):
         character_dim: width of the embeddings of characters.
         character_units: filters, or units of each direction, of the character encoder.
         character_window: characters that a filter sees, an odd number.
-        subword_buckets: buckets of the n-grams of `BagOfSubwords`; 0: none.
+        subword_buckets: `buckets` of the `BagOfSubwords`, at most 131,072; 0: none.
         casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
         casing_dim: width of the embedding of the casing; 0: none.
         dropout: share dropped in training, of the embeddings of characters and of what a subclass documents.
@@ -86,6 +86,12 @@ class TaggingModel(ConfiguredModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        wanted, known = (
+            f"subword_buckets must be an integer from 0 to {MOST_BUCKETS}",
+            range(MOST_BUCKETS + 1),
+        )
+        fits = type(subword_buckets) is int and subword_buckets in known
+        require(fits, wanted, subword_buckets=subword_buckets)
         spelt = characters or subword_buckets
         for name, used in (("character_vocabulary_size", spelt), ("casing_size", casing_dim)):
             size = self.arguments[name]
@@ -106,7 +112,6 @@ class TaggingModel(ConfiguredModel):
                 character_vocabulary_size,
                 vector_width,
                 subword_buckets,
-                min(32, vector_width),
                 trainable=train_vectors,
                 dtype=dtype,
                 name="subwords",

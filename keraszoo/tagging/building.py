@@ -28,7 +28,7 @@ def make_tagger(cls, sentences, vectors, model, options):
         options: dict of the options and the arguments of the model's constructor.
 
     Raises:
-        DataError: no sentence, or no entity in any.
+        DataError: no sentence, no entity in any, or no word with a vector.
         RecipeError: an unknown model, configuration or option.
     """
     name, configuration = model
@@ -36,10 +36,13 @@ def make_tagger(cls, sentences, vectors, model, options):
     given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
     kind = _checked_kind(name, arguments)
     tokens = {token for sentence in sentences for token in sentence.tokens}
-    every = vectors
-    if vectors is not None and given["keep"] != "all":
-        kept = tokens if given["keep"] == "corpus" else given["keep"]
-        vectors = vectors.restrict(sorted(kept), given["backoff"])
+    all_vectors, keep = vectors, tokens if given["keep"] == "corpus" else given["keep"]
+    if isinstance(keep, str) and keep != "all":
+        raise RecipeError(f"keep: expected 'corpus', 'all' or a list of words, got {keep!r}")
+    if vectors is not None and keep != "all":
+        vectors = vectors.restrict(sorted(keep), given["backoff"])
+    if vectors is not None and not len(vectors):
+        raise DataError("expected word vectors for some words of the sentences, got none")
     vocabulary = TaggingVocabulary.from_sentences(
         sentences,
         sorted(tokens) if vectors is None else vectors.words,
@@ -62,10 +65,12 @@ def make_tagger(cls, sentences, vectors, model, options):
         made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
+    if made.subwords is not None and vectors is None:
+        raise RecipeError("model: subword_buckets needs word vectors, from which n-grams are learned")
     if vectors is not None:
         made.set_vectors(vectors.matrix)
-    if made.subwords is not None and every is not None:
-        learn_subwords(made.subwords, vocabulary, every)
+    if made.subwords is not None:
+        learn_subwords(made.subwords, vocabulary, all_vectors)
     return cls(made, vocabulary)
 
 

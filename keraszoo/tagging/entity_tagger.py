@@ -189,8 +189,8 @@ class EntityTagger(Task):
 
                 - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
                 - `constrain`: where the scheme is enforced, `"decode"`, `"both"` or `"none"`;
-                - `keep`: `"corpus"`, the vectors that a word of the sentences uses, `"all"`, or the words
-                  that use one;
+                - `keep`: `"corpus"`, the vectors that a word of the sentences uses; `"all"`; or a list of
+                  words, the vectors that these use;
                 - `backoff`: the sequence of forms by which a word finds its vector;
                 - `token_rules`: how text is split into words, a key of `keraszoo.text.tokens.TOKEN_RULES`;
                   `None`: as in the sentences.
@@ -199,7 +199,7 @@ class EntityTagger(Task):
             An `EntityTagger`.
 
         Raises:
-            DataError: no sentence, or no entity in any.
+            DataError: no sentence, no entity in any, or no word with a vector.
             RecipeError: an unknown model, configuration or option.
         """
         return make_tagger(cls, sentences_of(sentences), vectors, (model, configuration), options)

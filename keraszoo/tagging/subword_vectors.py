@@ -4,20 +4,23 @@ import numpy as np
 from keras import ops
 
 WORDS = 200_000  # the first words of the vectors, which are the most frequent
-PENALTY = 3.0
+RIDGE = 3.0
 
 
 def learn_subwords(layer, vocabulary, vectors):
     """Sets the weights of a `BagOfSubwords`: ridge regression of word vectors on n-grams.
 
-    It minimises sum_w |v(w) - v_w|^2 + `PENALTY` |U|^2 over the table U (N, D) of n-grams, with v_w projected
-    on the R directions of the largest variance and v(w) as in `BagOfSubwords`; E = U P and W = P^T for the
-    projection P (D, R).
+    With m the mean of the vectors v_w and P (D, R) the R directions of the largest variance,
+
+        min_{E, c}  sum_w |z(w) + c - (v_w - m) P|^2 + `RIDGE` |E|^2
+        z(w) = |G|^{-1/2} sum_{g in G} E[hash(g)],    W = P^T,    b = m + c P^T
+
+    Letters count as they are: `Paris` and `PARIS` share few n-grams.
 
     Args:
         layer: the `BagOfSubwords` of a tagger.
         vocabulary: the `TaggingVocabulary` of the tagger, which numbers characters.
-        vectors: `WordVectors`, the most frequent words first; the first `WORDS` count.
+        vectors: `WordVectors`, the most frequent words first. Rows beyond the first `WORDS` do not count.
     """
     import scipy.sparse
     from sklearn.linear_model import Ridge
@@ -33,7 +36,9 @@ def learn_subwords(layer, vocabulary, vectors):
     mean = vectors.matrix.mean(axis=0, dtype="float64")
     centred = vectors.matrix - mean
     projection = np.linalg.eigh(centred.T @ centred)[1][:, : -layer.rank - 1 : -1]  # (D, R)
-    ridge = Ridge(PENALTY, solver="sparse_cg", tol=1e-3).fit(n_grams, centred @ projection)
+    ridge = Ridge(RIDGE, solver="sparse_cg", tol=1e-3).fit(n_grams, centred @ projection)
     if not layer.built:
         layer.build()
-    layer.set_weights([ridge.coef_.T, projection.T, mean + projection @ ridge.intercept_])
+    layer.set_weights(
+        [ridge.coef_.reshape(-1, layer.buckets).T, projection.T, mean + projection @ ridge.intercept_]
+    )

@@ -5,8 +5,9 @@ import pytest
 from keras import ops
 
 from keraszoo import EntityTagger
+from keraszoo.errors import DataError, RecipeError
 from keraszoo.layers import BagOfSubwords
-from keraszoo.tagging.subword_vectors import PENALTY, learn_subwords
+from keraszoo.tagging.subword_vectors import RIDGE, learn_subwords
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.word_vectors import WordVectors
 
@@ -35,9 +36,36 @@ def test_it_solves_the_normal_equations(vectors):
             np.add.at(counts[row], own[there], 1)
     counts /= np.sqrt(counts.sum(axis=1, keepdims=True))
     x, y = counts - counts.mean(axis=0), vectors.matrix - vectors.matrix.mean(axis=0)
-    weights = np.linalg.solve(x.T @ x + PENALTY * np.eye(layer.buckets), x.T @ y)
+    weights = np.linalg.solve(x.T @ x + RIDGE * np.eye(layer.buckets), x.T @ y)
     wanted = x @ weights + vectors.matrix.mean(axis=0)
     np.testing.assert_allclose(to_numpy(layer(spelt[:, None]))[:, 0], wanted, atol=0.01)
+
+
+@pytest.mark.parametrize("buckets", [True, None, 0.0, 1.5, -1, 200_000])
+def test_buckets_are_checked_before_anything_is_trained(buckets, vectors, tagged_sentences):
+    with pytest.raises(RecipeError, match="model: subword_buckets must be an integer from 0 to 131072"):
+        EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", subword_buckets=buckets)
+
+
+def test_n_grams_need_vectors(tagged_sentences):
+    with pytest.raises(RecipeError, match="subword_buckets needs word vectors"):
+        EntityTagger.for_sentences(tagged_sentences, subword_buckets=101)
+    with pytest.raises(RecipeError, match="keep: expected 'corpus', 'all' or a list of words, got 'al'"):
+        EntityTagger.for_sentences(tagged_sentences, keep="al")
+    with pytest.raises(DataError, match="word vectors for some words of the sentences, got none"):
+        EntityTagger.for_sentences(tagged_sentences, WordVectors(["zzz"], [[1.0]]))
+
+
+def test_words_dropped_in_training_have_the_vector_of_the_unknown_word(vectors, tagged_sentences):
+    options = {"units": 6, "subword_buckets": 101, "word_dropout": 0.999, "keep": "all"}
+    model = EntityTagger.for_sentences(tagged_sentences, vectors, "recurrent", "tiny", **options).model
+    features = {"words": np.full((1, 50), 2), "characters": np.full((1, 50, 3), 4)}
+    dropped = to_numpy(model.represent(features, training=True))[0]
+    np.testing.assert_allclose(np.median(dropped, axis=0), vectors.matrix.mean(axis=0), atol=1e-5)
+    features["words"] = np.full((1, 50), 1)
+    model.word_dropout = 0.0
+    unknown = to_numpy(model.represent(features, training=True))[0, 0]
+    assert np.abs(unknown - vectors.matrix.mean(axis=0)).max() > 1e-3
 
 
 def test_an_unknown_word_has_a_vector_near_its_relatives(vectors, tagged_sentences, tmp_path):
