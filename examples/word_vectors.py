@@ -6,6 +6,7 @@
     python examples/word_vectors.py train biomedical          # 37 million tokens
     python examples/word_vectors.py select general            # a directory; also for biomedical
     python examples/word_vectors.py measure runs/words/english_words runs/words/biomedical_words
+    python examples/word_vectors.py spelling english_words    # how near n-grams come to the vectors of words
 
 Skip-gram with negative sampling, 200 numbers, over the free text and the words of the training parts of the
 tagged corpora. All digits become 0, so `1849` has the vector of `0000`; biomedical text is lower-cased. With
@@ -17,12 +18,16 @@ the rest the 55,000 most frequent words are kept, in half precision.
 """
 
 import argparse
+import time
 from pathlib import Path
 
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.layers import BagOfSubwords
+from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.text.columns import read_columns
+from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.vector_scores import score_vectors
 from keraszoo.text.vector_training import train_vectors
 from keraszoo.text.word_vectors import WordVectors
@@ -31,6 +36,14 @@ NAMES = {"general": "english_words", "biomedical": "biomedical_words"}
 CORPORA = {"general": ["english"], "biomedical": ["bc5cdr", "ncbi_disease"]}
 FORMS = {"general": "digits0", "biomedical": "lower+digits0"}
 GENERAL_TESTS = ("btc", "wnut17", "wikigold/1", "english/test_gmb", "english/test_worldwide")
+SUBWORDS = [
+    (131_071, 64, 3, 6),
+    (131_071, 64, 2, 5),
+    (32_749, 64, 3, 5),
+    (32_749, 64, 2, 4),
+    (32_749, 32, 2, 4),
+    (16_381, 32, 2, 4),
+]
 TESTS = (*GENERAL_TESTS, *CORPORA["biomedical"])
 
 
@@ -75,6 +88,29 @@ def measure(options):
             print(f"  {corpus}: {missing:.1%} of the entity tokens have no vector")
 
 
+def spelling(options):
+    """Prints the mean cosine of vectors from n-grams with those of 2,000 rare words that were left out."""
+    vectors = WordVectors.read(options.vectors)
+    rare = [row for row, word in enumerate(vectors.words) if row >= 20_000 and word.isalpha()]
+    held_out = np.random.default_rng(0).choice(rare, 2_000, replace=False)
+    kept = np.setdiff1d(np.arange(len(vectors)), held_out)
+    known = WordVectors([vectors.words[row] for row in kept], vectors.matrix[kept])
+    vocabulary = TaggingVocabulary([], sorted(set("".join(vectors.words))), ["LOC"])
+    spelt, wanted = vocabulary.spell([vectors.words[row] for row in held_out]), vectors.matrix[held_out]
+    print(f"mean of all vectors: {cosine(known.matrix.mean(axis=0), wanted):.4f}")
+    for settings in SUBWORDS:
+        layer, start = BagOfSubwords(len(vocabulary.characters) + 2, vectors.width, *settings), time.time()
+        learn_subwords(layer, vocabulary, known)
+        found = np.asarray(layer(spelt[:, None]))[:, 0]
+        print(*settings, f"{cosine(found, wanted):.4f}, {time.time() - start:.0f} s", flush=True)
+
+
+def cosine(found, wanted):
+    """The mean cosine of rows."""
+    lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(wanted, axis=-1)
+    return np.mean((found * wanted).sum(axis=-1) / lengths)
+
+
 def main():
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -92,6 +128,9 @@ def main():
     measuring = commands.add_parser("measure")
     measuring.add_argument("vectors", nargs="+")
     measuring.set_defaults(run=measure)
+    spelled = commands.add_parser("spelling")
+    spelled.add_argument("vectors")
+    spelled.set_defaults(run=spelling)
     options = parser.parse_args()
     options.run(options)
 
