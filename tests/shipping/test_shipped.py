@@ -62,4 +62,6 @@ def test_a_wrong_environment_variable_is_named(tmp_path, monkeypatch):
 def test_what_ships_can_be_read(monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
     for name in list_presets():
-        assert read_directory(find(name)).names
+        directory = read_directory(find(name))
+        assert directory.names
+        assert '"/' not in directory.read_text("config.json"), f"{name}: a path of one machine"
