@@ -85,6 +85,8 @@ LADDER = {
     ),
     "crf": ("attention", {"preset": "bidirectional"}),
     "strong": ("strong", {}),
+    "subwords": ("strong", {"overrides": {"subword_buckets": 32749}}),
+    "self_attention": ("strong", {"overrides": {"subword_buckets": 32749, "attention_heads": 4}}),
     "vectors_trained": ("strong", {"overrides": {"train_vectors": True}}),
 }
 
@@ -96,7 +98,7 @@ def arguments():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("prepare").add_argument("data", type=Path)
     training = commands.add_parser("train")
-    training.add_argument("--vectors", type=Path, required=True)
+    training.add_argument("--vectors", required=True, help="a file, a directory or a shipped name")
     training.add_argument("--corpora", nargs="+", choices=CORPORA, default=CORPORA)
     training.add_argument("--models", nargs="+", choices=["ladder", *LADDER], default=["attention", "strong"])
     training.add_argument("--seeds", type=int, default=3)
@@ -254,7 +256,8 @@ def train(options):
     import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 
     models = list(LADDER) if "ladder" in options.models else options.models
-    os.environ["VECTORS"] = str(options.vectors.resolve())
+    vectors = Path(options.vectors)
+    os.environ["VECTORS"] = str(vectors.resolve() if vectors.exists() else vectors)
     for seed in range(1, options.seeds + 1):
         for corpus in options.corpora:
             for place in [f"wikigold/{i + 1}" for i in range(FOLDS)] if corpus == "wikigold" else [corpus]:
