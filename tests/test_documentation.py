@@ -57,7 +57,17 @@ def test_every_shipped_model_has_a_page():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files(page):
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-    missing = [link for link in links if not re.match(r"[a-z]+:", link) and not (page.parent / link).exists()]
+def test_links_lead_to_files_and_headings(page):
+    missing = []
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)", page.read_text()):
+        if not re.match(r"[a-z]+:", link):
+            target = page.parent / link if link else page
+            if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+                missing.append(f"{link}#{anchor}")
     assert not missing
+
+
+def anchors(page):
+    """The anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
