@@ -8,7 +8,7 @@ words and tags the test sentences, already split into words, one by one and 64 a
 alternate in each of `--windows` windows, so that a change in machine speed affects all of them. Compilation
 and caches are warm before the clock runs. spaCy is `spacy.blank("en")` with its default `ner` (four
 convolutions of 96 over hashed embeddings, transitions); keraszoo is the preset `strong` (BiLSTM of 200,
-characters, CRF) and the plain attention tagger.
+characters, CRF), the same with n-grams for words without a vector, and the plain attention tagger.
 
 Prints one JSON line per window and contestant, and the ratios of the medians.
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-CONTESTANTS = ("spacy", "keraszoo strong", "keraszoo attention")
+CONTESTANTS = ("spacy", "keraszoo strong", "keraszoo subwords", "keraszoo attention")
 SENTENCES_ALONE = 300  # test sentences tagged one by one
 
 
@@ -104,10 +104,13 @@ class Keraszoo:
         from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
         keras.utils.set_random_seed(1)
-        kind, preset = {"strong": ("recurrent", "strong"), "attention": ("attention", "base")}[name]
+        kind, preset = ("attention", "base") if name == "attention" else ("recurrent", "strong")
+        buckets = 32_749 if name == "subwords" else 0
         train, self.test = (read_columns(folder / f"{part}.tsv").sentences for part in ("train", "test"))
         vectors = WordVectors.read(vectors)
-        self.tagger = EntityTagger.for_sentences([*train, *self.test], vectors, kind, preset)
+        self.tagger = EntityTagger.for_sentences(
+            [*train, *self.test], vectors, kind, preset, subword_buckets=buckets
+        )
         self.model = self.tagger.model
         self.model.compile(Adam(0.004, global_clipnorm=5.0), jit_compile=False)
         plan = TagBatches(TaggedRows(train, self.tagger.vocabulary, self.model.features), words, shapes=None)
@@ -163,7 +166,7 @@ def main():
     """Starts the contestants and measures them in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("vectors", type=Path)
+    parser.add_argument("vectors", help="a file, a directory or a shipped name")
     parser.add_argument("--spacy-python", default=sys.executable)
     parser.add_argument("--batch-words", type=int, default=1024)
     parser.add_argument("--seconds", type=float, default=15, help="seconds of training per window")
