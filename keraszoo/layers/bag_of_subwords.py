@@ -88,12 +88,13 @@ class BagOfSubwords(Configured, keras.layers.Layer):
         spelt = ops.where(places == 0, self.vocabulary_size, spelt)  # <
         spelt = ops.where(places == count + 1, self.vocabulary_size + 1, spelt)  # >
         spelt = ops.pad(spelt, [[0, 0], [0, self.lengths[-1]]])
-        found = []
-        for length in self.lengths:
-            ids = ops.full_like(spelt[:, :size], length)
-            for i in range(length):
-                ids = (ids * FACTOR + spelt[:, i : i + size] + 1) % self.buckets
-            found.append((ids, places + length <= count + 2))
+        found, hashed = [], ops.zeros_like(spelt[:, :size])
+        for length in range(1, self.lengths[-1] + 1):
+            hashed = (hashed * FACTOR + spelt[:, length - 1 : length - 1 + size] + 1) % self.buckets
+            if length in self.lengths:  # a hash that starts with the length: this one, shifted
+                shifted = hashed + length * FACTOR**length % self.buckets
+                ids = ops.where(shifted >= self.buckets, shifted - self.buckets, shifted)
+                found.append((ids, places + length <= count + 2))
         return found
 
     def call(self, inputs):

@@ -86,11 +86,8 @@ class TaggingModel(ConfiguredModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        wanted, known = (
-            f"subword_buckets must be an integer from 0 to {MOST_BUCKETS}",
-            range(MOST_BUCKETS + 1),
-        )
-        fits = type(subword_buckets) is int and subword_buckets in known
+        fits = type(subword_buckets) is int and 0 <= subword_buckets <= MOST_BUCKETS
+        wanted = f"subword_buckets must be an integer from 0 to {MOST_BUCKETS}"
         require(fits, wanted, subword_buckets=subword_buckets)
         spelt = characters or subword_buckets
         for name, used in (("character_vocabulary_size", spelt), ("casing_size", casing_dim)):

@@ -37,6 +37,9 @@ def prepare(recipe, checkpoints):
         **({} if recipe.vectors is None else {"keep": keep, "backoff": tuple(recipe.vectors.backoff)}),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
+    if vectors is not None:
+        kept = len(tagger.vocabulary.words)
+        say(f"{recipe.vectors.file}: {kept:,} vectors of {vectors.width} numbers are kept")
     say(
         f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters; "
         f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags repaired"
@@ -57,7 +60,5 @@ def _vectors(recipe, kind, *corpora):
     width = recipe.model.overrides.get("vector_width", vectors.width)
     if width != vectors.width:
         raise RecipeError(f"model.overrides.vector_width is {width}, but {section.file} has {vectors.width}")
-    kept = vectors if keep == "all" else vectors.restrict(keep, backoff)
-    say(f"{section.file}: {len(kept):,} vectors of {vectors.width} numbers are kept")
-    show(kept.coverage(list(corpora[0]), backoff))
+    show(vectors.coverage(list(corpora[0]), backoff))
     return vectors, keep
