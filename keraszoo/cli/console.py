@@ -115,6 +115,14 @@ def check_output(path, check=None, folders=True):
         check(path)
 
 
+def one_thread_per_operation():
+    """Lets TensorFlow run each operation on one thread, unless the user says otherwise.
+
+    For commands that translate or tag: batches run on all cores at once, see `keraszoo.tasks.batch_threads`.
+    """
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+
+
 def import_tensorflow():
     """Imports TensorFlow without the log lines that it writes to stderr at start regardless of any setting.
 

@@ -105,6 +105,7 @@ def plot(model, text, picture):
 
 def load(model):
     """Returns the tagger of a directory or of a shipped model."""
+    console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.tagging.entity_tagger import EntityTagger
 

@@ -136,6 +136,7 @@ def load(model, engine="keras"):
 
         if ctranslate2_translator.is_export(model):
             return ctranslate2_translator.load(model)
+    console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.translation.translator import Translator
 

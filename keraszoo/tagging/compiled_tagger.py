@@ -1,5 +1,7 @@
 """Batches of features to tags, compiled: used by `EntityTagger` and by its export."""
 
+import threading
+
 import keras
 import numpy as np
 from keras import ops
@@ -68,6 +70,7 @@ class CompiledTagger:
         self.function = function
         self._program = None
         self._programs_of_one = {}
+        self._lock = threading.Lock()
         self._alone = 0  # sentences that came alone so far
 
     def __call__(self, features):
@@ -77,12 +80,13 @@ class CompiledTagger:
         if backend == "jax":
             features = {name: _filled_up(array) for name, array in features.items()}
         alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_ALONE
-        self._alone += alone
-        if alone and self._alone > ALONE_AT_FIRST:
-            features = {name: _doubled_up(array) for name, array in features.items()}
-            program = self._program_of_one(features)
-        else:
-            program = self._program = self._program or self._compiled()
+        with self._lock:  # batches come on several threads
+            self._alone += alone
+            if alone and self._alone > ALONE_AT_FIRST:
+                features = {name: _doubled_up(array) for name, array in features.items()}
+                program = self._program_of_one(features)
+            else:
+                program = self._program = self._program or self._compiled()
         parts = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
         return [ops.convert_to_numpy(part)[:rows, :length] for part in parts]
 

@@ -13,11 +13,13 @@ from keraszoo.tagging.compiled_tagger import (
 )
 from keraszoo.tagging.results import TaggedTokens, tagged_text
 from keraszoo.tagging.training import make_data, sentences_of
+from keraszoo.tasks.batch_threads import batches_at_once, in_threads
 from keraszoo.tasks.task import Task
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tokens import sentence_tokens
 
 BATCH_TOKENS = 8192
+FEW_TOKENS = 1024  # not worth two batches on two threads
 
 
 class EntityTagger(Task):
@@ -69,7 +71,8 @@ class EntityTagger(Task):
             texts: str, or list of str, of at most 1,048,576 characters each; a text without a word has no
                 entities.
             batch_tokens: tokens tagged at a time, with padding, of sentences grouped by length; the result
-                does not depend on it.
+                does not depend on it. On CPUs, as many batches as there are cores, at most 8, are tagged at
+                once.
             threshold: leave out entities whose probability is smaller, in [0, 1].
 
         Returns:
@@ -237,11 +240,18 @@ class EntityTagger(Task):
     def _outputs(self, sentences, batch_tokens, compiled):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
         _check_sentences(sentences)
-        for indices in length_batches(list(map(len, sentences)), batch_tokens):
+        lengths, threads = list(map(len, sentences)), batches_at_once()
+        if threads > 1 and isinstance(batch_tokens, int):
+            batch_tokens = min(batch_tokens, max(FEW_TOKENS, -(-sum(lengths) // threads)))
+
+        def outputs(indices):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
-            outputs = compiled({name: encoded[name] for name in self.model.features})
+            return indices, compiled({name: encoded[name] for name in self.model.features})
+
+        batches = list(length_batches(lengths, batch_tokens))[::-1]  # the longest first
+        for indices, parts in in_threads(outputs, batches, threads):
             for row, i in enumerate(indices):
-                yield i, *(part[row, : len(sentences[i])] for part in outputs)
+                yield i, *(part[row, : lengths[i]] for part in parts)
 
 
 def _check_texts(texts):

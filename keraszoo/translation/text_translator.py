@@ -5,7 +5,10 @@ import warnings
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.translation.results import Hypothesis, Translation
+
+FEW = 16  # sentences that are not worth two batches on two threads
 
 
 class TextTranslator:
@@ -24,7 +27,7 @@ class TextTranslator:
         Args:
             texts: list of str; a blank one gives an empty translation.
             batch_size: sentences searched at a time, those of similar length together; the result does not
-                depend on it.
+                depend on it. On CPUs, as many batches as there are cores, at most 8, are searched at once.
             prefix: str, or list of str or of lists of subwords, one per text: how each translation begins. A
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
@@ -148,11 +151,22 @@ class TextTranslator:
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
-        for first in range(0, len(order), batch_size):
-            indices = order[first : first + batch_size]
+        threads = self._batches_at_once()
+        parts = max(1, min(threads, len(order) // FEW))
+        size = min(batch_size, max(1, -(-len(order) // parts)))
+
+        def searched(indices):
             some = [rows[i] for i in indices]
             best = self._search(some, options, attention, prefixes and [prefixes[i] for i in indices])
-            yield indices, best, some, [cut[i] for i in indices]
+            return indices, best, some, [cut[i] for i in indices]
+
+        # the longest first, so that all threads end at about the same time
+        batches = [order[first : first + size] for first in range(0, len(order), size)][::-1]
+        yield from in_threads(searched, batches, threads)
+
+    def _batches_at_once(self):
+        """The number of batches that `_search` may get at once, on different threads."""
+        return 1
 
     def _search(self, rows, options, attention, prefixes):
         """`Hypotheses` of NumPy arrays for lists of source ids; `prefixes` are such lists, or `None`."""

@@ -4,6 +4,7 @@ import keras
 
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
+from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.task import Task
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords
@@ -218,6 +219,9 @@ class Translator(TextTranslator, Task):
         if len(sources) != len(targets):
             raise KerasZooError(f"{len(sources)} sources, but {len(targets)} targets")
         return self._source_rows(sources)[0], [row[:-1] if row[-1:] == [end_id] else row for row in rows]
+
+    def _batches_at_once(self):
+        return batches_at_once()
 
     def _search(self, rows, options, attention, prefixes):
         search = self.compiled_search

@@ -1,0 +1,49 @@
+"""Several batches at once, each on a thread of its own: how tasks use all cores for many sentences."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+
+MOST = 8  # batches at once, each with the memory of one
+
+
+def batches_at_once():
+    """The number of batches that run at once: one per core, at most `MOST`.
+
+    Only TensorFlow without a GPU runs several. Its threads for single operations gain little from the small
+    products of a batch; it is fastest with one such thread (`TF_NUM_INTRAOP_THREADS=1`) and a batch per core.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores, MOST)
+
+
+def in_threads(function, items, threads):
+    """Calls a function with each item, at most `threads` at a time; yields the results in order.
+
+    After an exception, such as a KeyboardInterrupt, calls that have not begun are cancelled.
+
+    Args:
+        function: of one argument.
+        items: a list.
+        threads: int; with 1, or with one item, the calling thread does all.
+
+    Example:
+
+    >>> list(in_threads(str.upper, ["a", "b"], threads=2))
+    ['A', 'B']
+    """
+    if threads == 1 or len(items) < 2:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(min(threads, len(items)))
+    try:
+        yield from pool.map(function, items)
+    finally:
+        pool.shutdown(cancel_futures=True)

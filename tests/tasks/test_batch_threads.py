@@ -1,0 +1,97 @@
+"""Batches on several threads, compared with the same on one."""
+
+import threading
+import time
+
+import pytest
+
+from keraszoo import EntityTagger, Translator
+from keraszoo.models import RNNSearch
+from keraszoo.tasks import batch_threads
+from keraszoo.tasks.batch_threads import in_threads
+from keraszoo.text.subwords import Subwords
+from keraszoo.text.tagged_corpus import TaggedSentence
+
+
+def test_results_come_in_order_from_threads_that_run_together():
+    together = threading.Barrier(2, timeout=20)  # breaks unless two calls are under way at once
+
+    def slow_at_first(item):
+        together.wait()
+        time.sleep(0.05 if item == 0 else 0)
+        return 10 * item, threading.current_thread().name
+
+    results, names = zip(*in_threads(slow_at_first, range(6), threads=2), strict=True)
+    assert results == (0, 10, 20, 30, 40, 50) and len(set(names)) == 2
+
+
+@pytest.mark.parametrize("items, threads", [([1, 2, 3], 1), ([1], 4)])
+def test_one_thread_or_one_item_stays_in_the_calling_thread(items, threads):
+    threads_used = {*in_threads(lambda _: threading.current_thread(), items, threads)}
+    assert threads_used == {threading.current_thread()}
+
+
+def test_an_error_cancels_what_has_not_begun():
+    begun = []
+
+    def fail(item):
+        begun.append(item)
+        time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_threads(fail, range(100), threads=2))
+    assert len(begun) < 10
+
+
+def sentences():
+    """80 sentences of 1 to 8 words, so that there are batches of several lengths."""
+    words = "one two three four five".split()
+    return [" ".join(words[(i + k) % 5] for k in range(1 + i % 8)) for i in range(80)]
+
+
+@pytest.mark.parametrize("batch_size", [64, 7])
+def test_translations_do_not_depend_on_the_number_of_threads(monkeypatch, batch_size):
+    texts = [*sentences(), ""]
+    subwords = Subwords.train(texts, vocabulary_size=22)
+    translator = Translator(RNNSearch(22, embedding_dim=8, units=8), subwords)
+    several, searched = [], translator.compiled_search
+
+    def seen(*arguments):
+        several.append(threading.current_thread().name)
+        return searched(*arguments)
+
+    seen.pad = searched.pad
+    translator.compiled_search = seen
+    answers = []
+    for threads in (1, 3):
+        monkeypatch.setattr("keraszoo.translation.translator.batches_at_once", lambda n=threads: n)
+        several.clear()
+        answers.append(translator.translate_details(texts, batch_size=batch_size, max_length=12))
+        assert (len(set(several)) > 1) == (threads > 1)
+    for one, other in zip(*answers, strict=True):
+        assert one.text == other.text and one.tokens == other.tokens
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
+
+
+def test_tags_do_not_depend_on_the_number_of_threads(monkeypatch):
+    texts = [text.split() for text in sentences()] * 4
+    tagged = [
+        TaggedSentence(tuple(text), tuple("B-N" if w == "two" else "O" for w in text)) for text in texts
+    ]
+    tagger = EntityTagger.for_sentences(tagged, configuration="tiny")
+    answers = []
+    for threads in (1, 3):
+        monkeypatch.setattr("keraszoo.tagging.entity_tagger.batches_at_once", lambda n=threads: n)
+        answers.append(tagger.tag_tokens(texts))
+    assert answers[0] == answers[1]
+
+
+def test_only_tensorflow_without_a_gpu_runs_several_batches_at_once(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(40), raising=False)
+    for backend, expected in (("tensorflow", batch_threads.MOST), ("jax", 1), ("torch", 1)):
+        monkeypatch.setattr("keras.backend.backend", lambda name=backend: name)
+        assert batch_threads.batches_at_once() == expected
+    monkeypatch.setattr("keras.backend.backend", lambda: "tensorflow")
+    monkeypatch.setattr("tensorflow.config.list_physical_devices", lambda kind: [kind])
+    assert batch_threads.batches_at_once() == 1
