@@ -13,12 +13,12 @@ PAD, START, END, VOCABULARY = 1, 2, 3, 8000
 LAYERS, WIDTH, HIDDEN, HEADS = 3, 256, 1024, 4
 
 
-def start(kind):
+def start(kind, threads_per_operation=None):
     """Parses the contract's arguments and sets TensorFlow's number of threads."""
     arguments = kit.arguments(kind)
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
+    tf.config.threading.set_intra_op_parallelism_threads(threads_per_operation or arguments.threads)
     tf.config.threading.set_inter_op_parallelism_threads(arguments.threads)
     return arguments
 

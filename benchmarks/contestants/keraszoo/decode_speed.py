@@ -1,15 +1,19 @@
-"""Measures decoding speed of an exported SavedModel with the weights that all contestants share."""
+"""Measures decoding speed of an exported SavedModel with the weights that all contestants share.
+
+A batch is split into one part for each thread; operations run on one thread each.
+"""
 
 import common_work
 import kit
 
-arguments = common_work.start("decode-speed")
+arguments = common_work.start("decode-speed", threads_per_operation=1)
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from keraszoo import Translator  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
+from keraszoo.tasks.batch_threads import in_threads  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
 
 model = common_work.make_model("transformer")
@@ -25,6 +29,16 @@ for beam in {beam for beam, _ in kit.decode_settings(arguments)}:
 
 def translate(rows, beam):
     """Translates lists of ids to lists of ids."""
+    parts = arguments.threads if len(rows) >= 16 * arguments.threads else 1
+    found = in_threads(lambda i: translate_part(rows[i::parts], beam), range(parts), parts)
+    results = [None] * len(rows)
+    for i, some in enumerate(found):
+        results[i::parts] = some
+    return results
+
+
+def translate_part(rows, beam):
+    """Translates lists of ids in one batch, on the calling thread."""
     source = np.full((len(rows), max(map(len, rows)) + 1), common_work.PAD, "int32")
     for i, row in enumerate(rows):
         source[i, : len(row)] = row
