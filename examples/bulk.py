@@ -96,7 +96,7 @@ def run(model, source, target, workers=1, cpus=1, engine="keras"):
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.target_max_block_size = ROWS * BYTES
-    threads = {"TF_NUM_INTRAOP_THREADS": str(cpus), "OMP_NUM_THREADS": str(cpus)}
+    threads = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": str(cpus)}
     rows = read(source).map_batches(
         Worker,
         fn_constructor_args=(model, engine),

@@ -9,7 +9,7 @@ MOST = 8  # batches at once, each with the memory of one
 
 
 def batches_at_once():
-    """The number of batches that run at once: one per core, at most `MOST`.
+    """The number of batches that run at once: one per core, at most `MOST` and `OMP_NUM_THREADS`.
 
     Only TensorFlow without a GPU runs several. Its threads for single operations gain little from the small
     products of a batch; it is fastest with one such thread (`TF_NUM_INTRAOP_THREADS=1`) and a batch per core.
@@ -21,7 +21,8 @@ def batches_at_once():
     if tf.config.list_physical_devices("GPU"):
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(cores, MOST)
+    limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return min(cores, MOST, int(limit) if limit.isdecimal() and int(limit) else MOST)
 
 
 def in_threads(function, items, threads):

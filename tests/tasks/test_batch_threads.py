@@ -89,9 +89,13 @@ def test_tags_do_not_depend_on_the_number_of_threads(monkeypatch):
 
 def test_only_tensorflow_without_a_gpu_runs_several_batches_at_once(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(40), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for backend, expected in (("tensorflow", batch_threads.MOST), ("jax", 1), ("torch", 1)):
         monkeypatch.setattr("keras.backend.backend", lambda name=backend: name)
         assert batch_threads.batches_at_once() == expected
     monkeypatch.setattr("keras.backend.backend", lambda: "tensorflow")
+    for limit, expected in (("3", 3), ("2,1", 2), ("100", 8), ("0", 8), ("", 8), ("many", 8)):
+        monkeypatch.setenv("OMP_NUM_THREADS", limit)
+        assert batch_threads.batches_at_once() == expected
     monkeypatch.setattr("tensorflow.config.list_physical_devices", lambda kind: [kind])
     assert batch_threads.batches_at_once() == 1
