@@ -27,8 +27,9 @@ maps the labels; two corpora need more:
 - A third of its training sentences is split at hyphens and full stops, as some corpora are.
 - The persons of the loan agreements are "Borrower" and "Lender", so their PER becomes O.
 
-Its test sets are written by corpus. Three of them are never trained on: the test parts of Universal NER, and
-newswire from around the world (ner_worldwide/), of which only PER, LOC and ORG are scored.
+Its training and test parts are also written by corpus. Three test sets are never trained on: the test parts
+of Universal NER, and newswire from around the world (ner_worldwide/), of which only PER, LOC and ORG are
+scored.
 
 examples/word_vectors.py trains the vectors, also on the training parts of these corpora.
 
@@ -148,22 +149,22 @@ def read_parts(data):
 
 def joined(corpora, data, output):
     """Joins the general corpora under four labels; adds all test sets."""
-    general = {name: corpora[name] for name in ("wnut17", "btc", "wikigold/1")}
+    general = {name: corpora[name] for name in ("wnut17", "btc")} | {"wikigold": corpora["wikigold/1"]}
     general["gmb"] = meaning_bank(read(data / "ner_gmb" / "gmb.tsv", tag_column=1))
     web, web_test, news = (
         read(data / "ner_uner" / f"en_{name}.iob2") for name in ("ewt-ud-dev", "ewt-ud-test", "pud-ud-test")
     )
     worldwide = without_comments(data / "ner_worldwide" / "worldwide.iob2.gz", output / "worldwide.tsv")
-    loans = [
-        relabel(sentence, {"LOC": "LOC", "ORG": "ORG"})
-        for sentence in read(data / "ner_sec" / "fin5.train.tsv")
-    ]
+    loans = read(data / "ner_sec" / "fin5.train.tsv")
+    trains = {"web": web, "loans": [relabel(sentence, {"LOC": "LOC", "ORG": "ORG"}) for sentence in loans]}
+    for name, corpus in general.items():
+        trains[name] = [without_titles(relabel(sentence)) for sentence in corpus["train"]]
     parts = {
-        "train": [*web, *loans]
-        + [without_titles(relabel(s)) for corpus in general.values() for s in corpus["train"]],
+        "train": [sentence for corpus in trains.values() for sentence in corpus],
         "validation": [relabel(s) for corpus in general.values() for s in corpus["validation"]],
+        **{f"train_{name}": corpus for name, corpus in trains.items()},
     }
-    tests = {name.split("/")[0]: corpus["test"] for name, corpus in general.items()}
+    tests = {name: corpus["test"] for name, corpus in general.items()}
     tests |= {"uner_ewt": web_test, "uner_pud": news, "worldwide": worldwide}
     tests = {f"test_{name}": [relabel(sentence) for sentence in test] for name, test in tests.items()}
     own = [s for name in ("wnut17", "btc", "wikigold") for s in tests[f"test_{name}"]]
@@ -293,22 +294,25 @@ def table(output):
 def score(output, models):
     """Prints strict F1 of taggers on every general test set, without labels that the set does not have."""
     from keraszoo import EntityTagger
-    from keraszoo.evaluation import score_tags
 
     files = sorted(output.glob("english/test_*.tsv"))
     print(f"| {' | '.join(['tagger', *(file.stem.removeprefix('test_') for file in files)])} |")
     print("|---" * (len(files) + 1) + "|")
     for model in models:
         tagger = EntityTagger.from_preset(model)
-        cells = []
-        for file in files:
-            sentences = [sentence for sentence in read(file) if sentence.tokens]
-            labels = {label: label for sentence in sentences for label, *_ in spans(sentence.tags, "IOB2")}
-            predicted = tagger.tag_tokens([sentence.tokens for sentence in sentences])
-            pairs = zip(sentences, predicted, strict=True)
-            predicted = [relabel(dataclasses.replace(s, tags=tags), labels).tags for s, tags in pairs]
-            cells.append(f"{score_tags([s.tags for s in sentences], predicted).f1.score:.2f}")
+        cells = [f"{score_file(tagger.tag_tokens, file).f1.score:.2f}" for file in files]
         print(f"| {' | '.join([model, *cells])} |", flush=True)
+
+
+def score_file(tag, file):
+    """Scores what a function predicts for a tagged file, without labels that the file does not have."""
+    from keraszoo.evaluation import score_tags
+
+    sentences = [sentence for sentence in read(file) if sentence.tokens]
+    labels = {label: label for sentence in sentences for label, *_ in spans_of(sentence)}
+    pairs = zip(sentences, tag([sentence.tokens for sentence in sentences]), strict=True)
+    predicted = [relabel(dataclasses.replace(sentence, tags=tags), labels).tags for sentence, tags in pairs]
+    return score_tags([sentence.tags for sentence in sentences], predicted)
 
 
 def calibrate(options):
