@@ -3,8 +3,6 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import keras
-
 MOST = 8  # batches at once, each with the memory of one
 
 
@@ -14,6 +12,8 @@ def batches_at_once():
     Only TensorFlow without a GPU runs several. Its threads for single operations gain little from the small
     products of a batch; it is fastest with one such thread (`TF_NUM_INTRAOP_THREADS=1`) and a batch per core.
     """
+    import keras  # not above: the engine ctranslate2 uses `in_threads` without Keras
+
     if keras.backend.backend() != "tensorflow":
         return 1
     import tensorflow as tf
