@@ -116,9 +116,10 @@ def check_output(path, check=None, folders=True):
 
 
 def one_thread_per_operation():
-    """Lets TensorFlow run each operation on one thread, unless the user says otherwise.
+    """Lets TensorFlow run each operation on one thread, unless the user says otherwise; call it first.
 
-    For commands that translate or tag: batches run on all cores at once, see `keraszoo.tasks.batch_threads`.
+    Only for commands whose batches run on all cores at once, see `keraszoo.tasks.batch_threads`: training and
+    forced decoding would be slower.
     """
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 

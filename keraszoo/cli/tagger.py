@@ -35,6 +35,7 @@ def tag(
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")
     if threshold and to == "columns":
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
+    console.one_thread_per_operation()
     with console.results() as write:
         tagger = load(model)
         if attention:
@@ -64,6 +65,7 @@ def tag(
 
 def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
     """Prints the scores of a tagger on a tagged file."""
+    console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.text.tagged_files import read_tagged
 
@@ -105,7 +107,6 @@ def plot(model, text, picture):
 
 def load(model):
     """Returns the tagger of a directory or of a shipped model."""
-    console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.tagging.entity_tagger import EntityTagger
 

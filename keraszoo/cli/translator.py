@@ -44,6 +44,7 @@ def translate(
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix)
+    console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)
         if attention:
@@ -99,6 +100,7 @@ def evaluate(model, source, references, as_json, **search):
     from keraszoo.text.parallel import read_pairs
 
     sources, targets = zip(*read_pairs(source, references), strict=True)
+    console.one_thread_per_operation()
     with console.results() as write:
         scores = load(model).evaluate(list(sources), list(targets), **_given(**search))
         write([json.dumps(scores.as_dict()) if as_json else scores])
@@ -136,7 +138,6 @@ def load(model, engine="keras"):
 
         if ctranslate2_translator.is_export(model):
             return ctranslate2_translator.load(model)
-    console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.translation.translator import Translator
 

@@ -32,7 +32,7 @@ def in_threads(function, items, threads):
 
     Args:
         function: of one argument.
-        items: a list.
+        items: a sequence.
         threads: int; with 1, or with one item, the calling thread does all.
 
     Example:

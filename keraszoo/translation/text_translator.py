@@ -152,8 +152,7 @@ class TextTranslator:
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         threads = self._batches_at_once()
-        parts = max(1, min(threads, len(order) // FEW))
-        size = min(batch_size, max(1, -(-len(order) // parts)))
+        size = min(batch_size, max(FEW, -(-len(order) // threads)))
 
         def searched(indices):
             some = [rows[i] for i in indices]

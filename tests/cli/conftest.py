@@ -12,6 +12,9 @@ from keraszoo.cli import app
 def run(capfd, monkeypatch):
     """Runs the command line: (exit code, stdout, stderr)."""
 
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")  # what a command sets ends with the test
+    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
+
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:

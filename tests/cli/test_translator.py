@@ -52,6 +52,21 @@ def test_translate_keeps_lines_and_blanks(run, trained_directory, trained, test_
     assert (code, out.split("\n")) == (0, [wanted[0], "", wanted[1], ""])
 
 
+@pytest.mark.parametrize(
+    "command, expected", [("translate", "1"), ("evaluate", "1"), ("score", None), ("align", None)]
+)
+def test_only_commands_with_batches_on_all_cores_want_one_thread_per_operation(
+    run, files, trained_directory, loaded, monkeypatch, command, expected
+):
+    target = "--references" if command == "evaluate" else "--target"
+    sides = ["a.en"] if command == "translate" else ["--source", "a.en", target, "a.de"]
+    assert run(command, trained_directory, *sides)[0] == 0
+    assert os.environ.get("TF_NUM_INTRAOP_THREADS") == expected
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "3")
+    assert run(command, trained_directory, *sides)[0] == 0
+    assert os.environ["TF_NUM_INTRAOP_THREADS"] == "3"
+
+
 def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_pairs, monkeypatch):
     code, out, _ = run("score", trained_directory, "--source", "a.en", "--target", "a.de")
     wanted = loaded.score(*map(list, zip(*test_pairs, strict=True)))
