@@ -33,6 +33,7 @@ CORPORA = ("gmb", "btc", "wnut17", "wikigold", "web", "loans")
 TESTS = {"btc": "btc", "gmb": "gmb", "uner_ewt": "web", "wikigold": "wikigold", "wnut17": "wnut17"}
 NEVER_TRAINED_ON = ("uner_pud", "worldwide")
 OTHER = -1e4
+BATCH_TOKENS, LEARNING_RATE, WARMUP_STEPS = 512, 0.003, 500
 
 
 class CorpusTagger(RecurrentTagger):
@@ -74,8 +75,6 @@ def arguments():
     parser.add_argument("--vectors", default="english_words")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch-tokens", type=int, default=512)
-    parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -126,15 +125,18 @@ def renamed(sentence, corpus):
 
 def train(tagger, corpora, options):
     """Trains with Adam and a learning rate that falls to 0 as a cosine."""
-    budget, model = options.batch_tokens, tagger.model
+    model = tagger.model
     rows = [TaggedRows(corpus, tagger.vocabulary, model.features) for corpus in corpora]
     batches = CorpusBatches(
-        [TagBatches(some, max(budget, some.lengths.max()), seed=options.seed, shapes=None) for some in rows],
+        [
+            TagBatches(some, max(BATCH_TOKENS, some.lengths.max()), seed=options.seed, shapes=None)
+            for some in rows
+        ],
         options.seed,
     )
     steps = options.epochs * len(batches)
     rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - 500), warmup_target=options.learning_rate, warmup_steps=500
+        0.0, max(1, steps - WARMUP_STEPS), warmup_target=LEARNING_RATE, warmup_steps=WARMUP_STEPS
     )
     model.compile(keras.optimizers.Adam(rate, clipnorm=5.0), jit_compile=False)
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
