@@ -8,12 +8,14 @@ Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs
 With `each`, every corpus has scores of tags and transitions of its own over the same BiLSTM, and a sentence
 trains those of its own corpus. To tag a text, one of the corpora is chosen.
 
-The tags of all corpora are those of one CRF, with labels such as `gmb.PER`; the score of a tag of another
-corpus is lowered by 10,000. All corpora share `O`, which is no loss: a softmax or a CRF does not change if
-the same number is added to the scores of all tags.
+The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
+scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
+corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
+scores of all tags.
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
@@ -21,39 +23,47 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 # isort: split
 import keras
 import numpy as np
-from entities import read, relabel, score_file
+from entities import read, score_file
 from keras import ops
 
 from keraszoo import EntityTagger
+from keraszoo.layers.linear_chain import log_partition, path_score, with_outside
 from keraszoo.models import RecurrentTagger
+from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
-CORPORA = ("gmb", "btc", "wnut17", "wikigold", "web", "loans")
+CORPORA = ("wikigold", "gmb", "web", "btc", "wnut17", "loans")
+LABELS = ("LOC", "MISC", "ORG", "PER")
 TESTS = {"btc": "btc", "gmb": "gmb", "uner_ewt": "web", "wikigold": "wikigold", "wnut17": "wnut17"}
 NEVER_TRAINED_ON = ("uner_pud", "worldwide")
-OTHER = -1e4
 BATCH_TOKENS, LEARNING_RATE, WARMUP_STEPS = 512, 0.003, 500
 
 
 class CorpusTagger(RecurrentTagger):
-    """A recurrent tagger of sentences whose corpus, a row of `others`, is known in training."""
+    """A recurrent tagger of batches of one corpus each, whose number is the feature `corpus`."""
 
-    others = None  # (corpora, K): 0 for a tag of the corpus, `OTHER` for one of another corpus
+    own = None  # (corpora, k): the numbers of each corpus's tags among all
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        scores = y_pred + ops.take(self.others, x["corpus"], axis=0)[:, None]
-        return super().compute_loss(x, y, scores, sample_weight, training)
+        own = ops.take(self.own, x["corpus"][0], axis=0)
+        between = ops.take(ops.take(self.chain.transitions, own, axis=0), own, axis=1)
+        ends = [ops.take(weight, own) for weight in (self.chain.start, self.chain.end)]
+        mask = self.mask(x)
+        scores, moves = with_outside(ops.take(y_pred, own, axis=-1), mask, between, *ends)
+        y = ops.where(mask, ops.cast(y, "int32"), len(self.own[0]))
+        likelihood = path_score(scores, moves, y) - log_partition(scores, moves)
+        return -ops.sum(sample_weight[:, 0] * likelihood)
 
 
 class CorpusBatches(keras.utils.PyDataset):
-    """Batches of one corpus each, in random order."""
+    """Batches of one corpus each, in random order after the first two, which show Keras what shapes vary."""
 
     def __init__(self, corpora, seed):
         super().__init__()
         self.corpora, self.epoch, self.random = corpora, 0, np.random.default_rng(seed)
         self.places = [(number, i) for number, batches in enumerate(corpora) for i in range(len(batches))]
-        self.random.shuffle(self.places)
+        self._shuffle()
 
     def __len__(self):
         return len(self.places)
@@ -65,7 +75,12 @@ class CorpusBatches(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         self.epoch += 1
-        self.random.shuffle(self.places)
+        self._shuffle()
+
+    def _shuffle(self):
+        rest = self.places[2:]
+        self.random.shuffle(rest)
+        self.places[2:] = rest
 
 
 def arguments():
@@ -74,8 +89,10 @@ def arguments():
     parser.add_argument("--data", type=Path, default=Path("runs/entities/english"))
     parser.add_argument("--vectors", default="english_words")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
+    parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", help="with `each`: where the tagger is saved")
     return parser.parse_args()
 
 
@@ -83,50 +100,52 @@ def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
     corpora = {name: read(options.data / f"train_{name}.tsv") for name in CORPORA}
+    sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":
-        corpora = {name: [renamed(s, name) for s in corpus] for name, corpus in corpora.items()}
+        sentences = [dataclasses.replace(s, tags=("O",) * len(s.tokens)) for s in sentences]
+        sentences += [every_label(name) for name in CORPORA]
     keras.utils.set_random_seed(options.seed)
     tagger = EntityTagger.for_sentences(
-        [sentence for corpus in corpora.values() for sentence in corpus],
+        sentences,
         WordVectors.read(options.vectors),
         keep="all",
         scheme="BIOES",
         backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
         subword_buckets=32749,
+        attention_heads=options.attention_heads,
     )
-    model = CorpusTagger.from_config(tagger.model.get_config())
-    model.build()
-    model.set_weights(tagger.model.get_weights())
-    tagger = EntityTagger(model, tagger.vocabulary)
-    model.others = np.stack([others(tagger, name, options.crfs) for name in CORPORA])
-    train(tagger, corpora.values(), options)
-    bias = ops.convert_to_numpy(model.scores.bias)
-    for number, name in enumerate(CORPORA[:1] if options.crfs == "one" else CORPORA):
-        model.scores.bias.assign(bias + model.others[number])
-        for test, own in TESTS.items():
-            if options.crfs == "one" or own == name:
-                report(tagger, options, name, test)
-        for test in NEVER_TRAINED_ON:
-            report(tagger, options, name, test)
+    train(tagger, corpora, options)
+    if options.crfs == "one":
+        for test in (*TESTS, *NEVER_TRAINED_ON):
+            report(tagger, options, "of all", test)
+        return
+    tagger.corpora = CORPORA
+    if options.output:
+        tagger.save_to_preset(options.output)
+    for name in CORPORA:
+        alone = tagger.for_corpus(name)
+        for test in (*(test for test, own in TESTS.items() if own == name), *NEVER_TRAINED_ON):
+            report(alone, options, name, test)
 
 
-def others(tagger, corpus, crfs):
-    """What is added to the scores of tags in a sentence of a corpus."""
-    own = f"{corpus}." if crfs == "each" else ""
-    labels = [tag[2:] for tag in tagger.vocabulary.tags]
-    return np.float32([0 if label.startswith(own) or not label else OTHER for label in labels])
-
-
-def renamed(sentence, corpus):
-    """A sentence whose labels begin with the name of its corpus."""
-    names = {label: f"{corpus}.{label}" for label in ("PER", "LOC", "ORG", "MISC")}
-    return relabel(sentence, names)
+def every_label(corpus):
+    """A sentence with every label of a corpus."""
+    return TaggedSentence(LABELS, tuple(f"B-{corpus}.{label}" for label in LABELS))
 
 
 def train(tagger, corpora, options):
     """Trains with Adam and a learning rate that falls to 0 as a cosine."""
-    model = tagger.model
-    rows = [TaggedRows(corpus, tagger.vocabulary, model.features) for corpus in corpora]
+    vocabularies = [tagger.vocabulary] * len(corpora)
+    model = CorpusTagger.from_config(tagger.model.get_config())
+    model.build()
+    model.set_weights(tagger.model.get_weights())
+    model.own = [range(len(tagger.vocabulary.tags))] * len(corpora)
+    if options.crfs == "each":
+        vocabularies, model.own = zip(*map(tagger.vocabulary.for_corpus, corpora), strict=True)
+    rows = [
+        TaggedRows(corpus, vocabulary, model.features)
+        for corpus, vocabulary in zip(corpora.values(), vocabularies, strict=True)
+    ]
     batches = CorpusBatches(
         [
             TagBatches(some, max(BATCH_TOKENS, some.lengths.max()), seed=options.seed, shapes=None)
@@ -140,21 +159,13 @@ def train(tagger, corpora, options):
     )
     model.compile(keras.optimizers.Adam(rate, clipnorm=5.0), jit_compile=False)
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
+    tagger.model.set_weights(model.get_weights())
 
 
 def report(tagger, options, corpus, test):
     """Prints the score of the CRF of a corpus on a test set."""
-
-    def tag(sentences):
-        return [[without_corpus(t) for t in tags] for tags in tagger.tag_tokens(sentences)]
-
-    scores = score_file(tag, options.data / f"test_{test}.tsv")
+    scores = score_file(tagger.tag_tokens, options.data / f"test_{test}.tsv")
     print(f"{options.crfs} seed {options.seed}  CRF {corpus:9}  {test:10} {scores.f1.score:.2f}", flush=True)
-
-
-def without_corpus(tag):
-    """A tag without the name of the corpus: B-gmb.PER becomes B-PER."""
-    return tag[:2] + tag[2:].split(".")[-1]
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ A stopped run resumes, and a finished run is not repeated. RESULTS.md has the sc
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -104,7 +105,9 @@ def arguments():
     training.add_argument("--models", nargs="+", choices=["ladder", *LADDER], default=["attention", "strong"])
     training.add_argument("--seeds", type=int, default=3)
     commands.add_parser("table")
-    commands.add_parser("score").add_argument("models", nargs="+")
+    scoring = commands.add_parser("score")
+    scoring.add_argument("models", nargs="+")
+    scoring.add_argument("--corpora", nargs="+", default=[None], help="of taggers of several corpora")
     calibration = commands.add_parser("calibration")
     calibration.add_argument("model")
     calibration.add_argument("data", type=Path, help="a tagged file")
@@ -291,17 +294,18 @@ def table(output):
     print("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
-def score(output, models):
+def score(options):
     """Prints strict F1 of taggers on every general test set, without labels that the set does not have."""
     from keraszoo import EntityTagger
 
-    files = sorted(output.glob("english/test_*.tsv"))
+    files = sorted(options.output.glob("english/test_*.tsv"))
     print(f"| {' | '.join(['tagger', *(file.stem.removeprefix('test_') for file in files)])} |")
     print("|---" * (len(files) + 1) + "|")
-    for model in models:
-        tagger = EntityTagger.from_preset(model)
+    for model, corpus in itertools.product(options.models, options.corpora):
+        tagger = EntityTagger.from_preset(model, corpus)
         cells = [f"{score_file(tagger.tag_tokens, file).f1.score:.2f}" for file in files]
-        print(f"| {' | '.join([model, *cells])} |", flush=True)
+        name = model if corpus is None else f"{model}, {corpus}"
+        print(f"| {' | '.join([name, *cells])} |", flush=True)
 
 
 def score_file(tag, file):
@@ -360,7 +364,7 @@ def main():
     elif options.command == "train":
         train(options)
     elif options.command == "score":
-        score(options.output, options.models)
+        score(options)
     elif options.command == "calibration":
         calibrate(options)
     else:

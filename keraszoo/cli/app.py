@@ -58,6 +58,7 @@ def evaluate(
     scheme: Annotated[
         str | None, Option(help="Taggers: tag scheme of the data; detected by default.")
     ] = None,
+    corpus: tagger.Corpus = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
@@ -69,12 +70,13 @@ def evaluate(
     search |= {"max_length": max_length, "batch_size": batch_size}
     if data is not None:
         _refuse("--data", source=source, references=references, **search)
-        tagger.evaluate(model, data, known, token_column or "0", tag_column or "-1", scheme, as_json)
+        tagger.evaluate(model, data, known, token_column or "0", tag_column or "-1", scheme, corpus, as_json)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    _refuse("--source", known=known, token_column=token_column, tag_column=tag_column, scheme=scheme)
+    of_taggers = {"token_column": token_column, "tag_column": tag_column, "scheme": scheme}
+    _refuse("--source", known=known, corpus=corpus, **of_taggers)
     translator.evaluate(model, source, references, as_json, **search)
 
 
@@ -100,6 +102,7 @@ def export(
         str | None,
         Option(metavar="TYPE", help="ctranslate2: type of the weights, such as int8 or float16."),
     ] = None,
+    corpus: tagger.Corpus = None,
 ):
     """Export a SavedModel, or another format, that maps strings to strings."""
     from keraszoo.tasks.export import check_export
@@ -109,8 +112,9 @@ def export(
     lines = None if verify is None else list(read_lines(verify))
     if task(model) == "tagging":
         _refuse("a tagger", jit_compile=jit_compile, quantize=quantize)
-        tagger.export(model, directory, lines, format_)
+        tagger.export(model, directory, lines, format_, corpus)
     else:
+        _refuse("a translator", corpus=corpus)
         others = {
             "savedmodel": {"quantize": quantize},
             "ctranslate2": {"jit_compile": jit_compile},

@@ -11,6 +11,9 @@ from keraszoo.errors import KerasZooError
 
 In = Literal["text", "columns", "json"]
 Out = Literal["text", "columns", "json", "html"]
+Corpus = Annotated[
+    str | None, Option(help="Taggers of several corpora: whose labels; the first of the card by default.")
+]
 
 
 def tag(
@@ -25,6 +28,7 @@ def tag(
     threshold: Annotated[
         float, Option(min=0.0, max=1.0, help="Leave out entities that are less probable (not for columns).")
     ] = 0.0,
+    corpus: Corpus = None,
 ):
     """Find named entities in text, columns or JSON lines."""
     from keraszoo.tagging import lines as tagged_lines
@@ -37,7 +41,7 @@ def tag(
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
     console.one_thread_per_operation()
     with console.results() as write:
-        tagger = load(model)
+        tagger = load(model, corpus)
         if attention:
             tagger.require_attention()
         tagged = []
@@ -63,7 +67,7 @@ def tag(
             write(html_page(tagged, list(tagger.vocabulary.labels), attention).splitlines())
 
 
-def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
+def evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_json):
     """Prints the scores of a tagger on a tagged file."""
     console.one_thread_per_operation()
     console.import_tensorflow()
@@ -71,18 +75,18 @@ def evaluate(model, data, known, token_column, tag_column, scheme, as_json):
 
     columns = {"token_column": column(token_column), "tag_column": column(tag_column), "scheme": scheme}
     with console.results() as write:
-        tagger = load(model)
+        tagger = load(model, corpus)
         rules = tagger.vocabulary.token_rules
-        corpus = read_tagged(data, rules, **columns)
+        gold = read_tagged(data, rules, **columns)
         known = None if known is None else read_tagged(known, rules, **columns)
-        scores = tagger.evaluate(corpus, known)
+        scores = tagger.evaluate(gold, known)
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 
-def export(model, directory, verify, format):
+def export(model, directory, verify, format, corpus):
     """Exports a tagger, and verifies the export on the lines `verify` unless they are None."""
     with console.results() as write:
-        tagger = load(model)
+        tagger = load(model, corpus)
         tagger.export(directory, format=format)
         write([directory])
         if verify is not None:
@@ -105,12 +109,12 @@ def plot(model, text, picture):
         write(bracketed(tagged))
 
 
-def load(model):
-    """Returns the tagger of a directory or of a shipped model."""
+def load(model, corpus=None):
+    """Returns the tagger of a directory or of a shipped model, with the labels of one of its corpora."""
     console.import_tensorflow()
     from keraszoo.tagging.entity_tagger import EntityTagger
 
-    return EntityTagger.from_preset(model)
+    return EntityTagger.from_preset(model, corpus)
 
 
 def column(text):

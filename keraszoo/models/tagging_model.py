@@ -1,6 +1,7 @@
 """The contract of a tagger: from features of words to scores of tags, and from these to tags."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keraszoo.layers.arguments import check_rates, require
@@ -164,6 +165,30 @@ class TaggingModel(ConfiguredModel):
         if not bool(ops.all(ops.isfinite(matrix))):
             raise ValueError("vectors must be finite. Received: NaN or infinity among them")
         table.assign(matrix)
+
+    def with_tags(self, tags, allowed=None):
+        """A model that knows only some of the tags: their scores and transitions, and all other weights.
+
+        Args:
+            tags: numbers of the k tags that are kept, in their new order.
+            allowed: what the scheme permits among them, as for `CRF`; not used if this model has none.
+
+        Returns:
+            A model of the same class with k tags.
+        """
+        if self.chain is None or self.chain.allowed is None:
+            allowed = None
+        model = type(self).from_config({**self.get_config(), "num_tags": len(tags), "allowed": allowed})
+        model.build()
+        kept = {id(weight): (-1,) for weight in self.scores.weights}
+        if self.chain is not None:
+            kept |= {id(weight): range(len(weight.shape)) for weight in self.chain.weights}
+        for new, old in zip(model.weights, self.weights, strict=True):
+            value = old
+            for axis in kept.get(id(old), ()):
+                value = ops.take(value, np.array(tags), axis=axis)
+            new.assign(value)
+        return model
 
     def check_features(self, features):
         """The features that the model reads, as int32 tensors; raises an error that names missing ones."""

@@ -36,6 +36,7 @@ class _Model(Entries, extra="ignore"):
 class _Config(Entries, extra="ignore"):
     vocabulary: _Vocabulary
     model: _Model
+    corpora: list[str] = []
 
 
 def contents(tagger):
@@ -45,9 +46,13 @@ def contents(tagger):
         if "\n" in word:
             raise PresetError(f"{WORDS}: a word contains a line end: {shown(word)}")
     config = {"vocabulary": {key: value for key, value in vocabulary.as_dict().items() if key != "words"}}
+    labels = vocabulary.labels
+    if tagger.corpora:
+        config["corpora"] = list(tagger.corpora)
+        labels = vocabulary.for_corpus(tagger.corpora[0])[0].labels
     facts = {
         "pipeline_tag": "token-classification",
-        "summary": f"It finds {', '.join(vocabulary.labels)}. Vectors of {len(vocabulary.words):,} words.",
+        "summary": f"It finds {', '.join(labels)}. Vectors of {len(vocabulary.words):,} words.",
         "example": [
             "from keraszoo import EntityTagger",
             'EntityTagger.from_preset("this directory").tag("...")',
@@ -65,4 +70,4 @@ def read(cls, directory):
     words = directory.read_text(WORDS).split("\n")[:-1]
     vocabulary = TaggingVocabulary.from_dict({**config.vocabulary.model_dump(), "words": words})
     extra = {"allowed": vocabulary.transitions() if config.model.constrained else None}
-    return cls(make_model(directory, kinds, extra=extra), vocabulary)
+    return cls(make_model(directory, kinds, extra=extra), vocabulary, config.corpora)

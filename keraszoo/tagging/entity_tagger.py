@@ -32,6 +32,8 @@ class EntityTagger(Task):
     Args:
         model: a `TaggingModel`.
         vocabulary: a `TaggingVocabulary` of the same sizes.
+        corpora: names of corpora whose labels the model tells apart, such as `wikigold.PER` and `btc.PER`;
+            see `for_corpus`. The first is the default of `from_preset`.
 
     Raises:
         KerasZooError: if vocabulary and model do not fit each other.
@@ -49,9 +51,10 @@ class EntityTagger(Task):
 
     kind = "tagging"
 
-    def __init__(self, model, vocabulary):
+    def __init__(self, model, vocabulary, corpora=()):
         super().__init__(model)
         self.vocabulary = vocabulary
+        self.corpora = tuple(corpora)
         for name, size in vocabulary_sizes(vocabulary).items():
             used = model.arguments[name]
             if used is not None and used != size:
@@ -61,6 +64,27 @@ class EntityTagger(Task):
         self.compiled_tagger = CompiledTagger(model, vocabulary)
         self.compiled_tags = CompiledTagger(model, vocabulary, tags_alone)
         self.compiled_probabilities = CompiledTagger(model, vocabulary, tag_probabilities)
+
+    @classmethod
+    def from_preset(cls, name, corpus=None):
+        """Reads a directory that `save_to_preset` wrote.
+
+        Args:
+            name: path of the directory, or the name of a shipped model.
+            corpus: of a tagger of several corpora, the one whose labels it gives, as for `for_corpus`;
+                `None`: the first.
+
+        Returns:
+            An `EntityTagger`.
+
+        Raises:
+            PresetError: no such directory, a damaged one, or one of another task.
+            KerasZooError: no such corpus.
+        """
+        tagger = super().from_preset(name)
+        if corpus is None and not tagger.corpora:
+            return tagger
+        return tagger.for_corpus(corpus or tagger.corpora[0])
 
     # --- text in, entities out
 
@@ -173,6 +197,31 @@ class EntityTagger(Task):
         known = None if known is None else known_entities(sentences_of(known))
         gold = [sentence.tags for sentence in sentences]
         return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
+
+    def for_corpus(self, corpus):
+        """The tagger of one corpus, of a tagger that was trained on several.
+
+        Corpora disagree on what an entity is. Where each has labels of its own over a shared encoder, this
+        keeps the scores and transitions of one: with a CRF,
+
+            p'(y | x) = p(y | x, y has labels of this corpus alone)
+
+        Args:
+            corpus: one of `corpora`.
+
+        Returns:
+            An `EntityTagger` with labels such as `PER` instead of `wikigold.PER`, and weights of its own.
+
+        Raises:
+            KerasZooError: no such corpus.
+        """
+        if corpus not in self.corpora:
+            known = ", ".join(self.corpora) or "none"
+            raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
+        vocabulary, own = self.vocabulary.for_corpus(corpus)
+        alone = type(self)(self.model.with_tags(own, vocabulary.transitions()), vocabulary)
+        alone.metrics, alone.about, alone.recipe = self.metrics, self.about, self.recipe
+        return alone
 
     # --- training
 

@@ -112,6 +112,26 @@ class TaggingVocabulary:
         labels = {split_tag(tag)[1] for tag in tags} - {""}
         return cls(words, sorted(characters), labels, **options)
 
+    def for_corpus(self, corpus):
+        """The vocabulary of one corpus alone, where each has labels of its own, such as `wikigold.PER`.
+
+        Args:
+            corpus: what its labels begin with.
+
+        Returns:
+            A `TaggingVocabulary` with labels such as `PER`, and the numbers of its tags in this one.
+
+        Raises:
+            KerasZooError: no label begins so.
+        """
+        prefix = f"{corpus}."
+        labels = [label.removeprefix(prefix) for label in self.labels if label.startswith(prefix)]
+        if not labels:
+            raise KerasZooError(f"no label is one of the corpus {corpus!r}: {', '.join(self.labels)}")
+        alone = dataclasses.replace(self, labels=labels)
+        names = (tag if tag == "O" else f"{tag[:2]}{prefix}{tag[2:]}" for tag in alone.tags)
+        return alone, [self._tag_ids[name] for name in names]
+
     def word_id(self, token):
         """Returns the id of the first form of a token that is listed, otherwise `UNKNOWN`."""
         for form in backoff_forms(token, self.backoff):

@@ -20,7 +20,7 @@ TEXT = "In Paris, Kurt Gödel met Hedy Lamarr."
 @pytest.fixture
 def tagger(trained_tagger, monkeypatch):
     """The trained tagger, which the commands find under any name."""
-    monkeypatch.setattr(commands, "load", lambda model: trained_tagger)
+    monkeypatch.setattr(commands, "load", lambda model, corpus=None: trained_tagger)
     monkeypatch.setattr(app, "task", lambda model: "tagging")
     return trained_tagger
 
@@ -104,6 +104,17 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     assert done == [(str(tmp_path / "saved"), "savedmodel")]
 
 
+def test_a_corpus_is_chosen(run, tagger, tmp_path, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(commands, "load", lambda model, corpus: chosen.append(corpus) or tagger)
+    monkeypatch.setattr(type(tagger), "export", lambda self, directory, format: None)
+    (tmp_path / "a.tsv").write_text("In\tO\nParis\tB-LOC\n")
+    assert run("tag", "m", "--corpus", "news", stdin=b"Paris\n")[0] == 0
+    assert run("evaluate", "m", "--data", tmp_path / "a.tsv", "--corpus", "posts")[0] == 0
+    assert run("export", "m", tmp_path / "saved", "--corpus", "mail")[0] == 0
+    assert chosen == ["news", "posts", "mail"]
+
+
 def test_the_task_of_a_model(tagger_directory):
     assert app.task(tagger_directory) == "tagging" and app.task("tatoeba_en_de_luong") == "translation"
 
@@ -118,6 +129,10 @@ def test_the_task_of_a_model(tagger_directory):
         (["tag", "m", "--from", "columns", "--threshold", "0.5"], "--threshold: expected --to text, json"),
         (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect with --data"),
         (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
+        (
+            ["evaluate", "m", "--source", "x", "--references", "x", "--corpus", "a"],
+            "--corpus has no effect with --source",
+        ),
         (
             ["evaluate", "m", "--source", "x", "--references", "y", "--tag-column", "1"],
             "--tag-column has no effect with --source",

@@ -1,4 +1,4 @@
-"""The loss with a CRF per corpus, compared with a CRF that has the tags of one corpus alone."""
+"""The loss with a CRF per corpus, compared with that of the tagger of one corpus alone."""
 
 import importlib.util
 import sys
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
-from keraszoo.layers import CRF
 from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -25,38 +25,33 @@ def example(monkeypatch):
 
 
 @pytest.mark.parametrize("corpus", [0, 1])
-def test_other_corpora_have_no_share_in_the_loss_of_a_sentence(example, monkeypatch, corpus):
-    monkeypatch.setattr(example, "CORPORA", ("gmb", "btc"))
-    plain = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
-    sentences = [example.renamed(plain, name) for name in example.CORPORA]
-    tagger = EntityTagger.for_sentences(sentences, configuration="tiny", constrain="none")
-    names = tagger.vocabulary.tags
+def test_a_sentence_trains_its_own_corpus(example, corpus):
+    name = ("gmb", "btc")[corpus]
+    sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
+    sentences = [example.every_label("gmb"), example.every_label("btc")]
+    tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
+    tagger.corpora = ("gmb", "btc")
     model = example.CorpusTagger.from_config(tagger.model.get_config())
     model.build()
     random = np.random.default_rng(0)
     model.set_weights([random.normal(size=w.shape).astype(w.dtype) for w in model.get_weights()])
-    model.others = np.stack([example.others(tagger, name, "each") for name in example.CORPORA])
+    tagger.model.set_weights(model.get_weights())
+    model.own = [tagger.vocabulary.for_corpus(name)[1] for name in tagger.corpora]
 
-    words = tagger.vocabulary.encode([list(plain.tokens)])
-    features = {name: words[name] for name in model.features}
-    tags = np.array([[names.index(tag) for tag in sentences[corpus].tags]])
-    scores = model(features)
+    alone = tagger.for_corpus(name)
+    batches = TagBatches(TaggedRows([sentence], alone.vocabulary, model.features), 8)
+    features, tags, weights = batches.batch(0, 0)
     given = {**features, "corpus": np.array([corpus])}
-    loss = float(model.compute_loss(given, tags, scores))
-
-    own = [i for i, name in enumerate(names) if name == "O" or f"-{example.CORPORA[corpus]}." in name]
-    alone = CRF(len(own))
-    alone.build((None, None, len(own)))
-    moves, start, end = (np.asarray(w) for w in (model.chain.transitions, model.chain.start, model.chain.end))
-    for weight, value in (
-        (alone.transitions, moves[np.ix_(own, own)]),
-        (alone.start, start[own]),
-        (alone.end, end[own]),
-    ):
-        weight.assign(value)
-    likelihood = alone.log_likelihood(np.asarray(scores)[..., own], [[own.index(tag) for tag in tags[0]]])
-    assert 0.1 < loss == pytest.approx(-float(likelihood[0]) / len(plain.tokens), rel=1e-4)
+    loss = float(model.compute_loss(given, tags, model(features), weights))
+    expected = alone.model.compute_loss(features, tags, alone.model(features), weights)
+    assert 0.1 < loss == pytest.approx(float(expected), rel=1e-4)
 
 
-def test_a_tag_loses_the_name_of_its_corpus(example):
-    assert [example.without_corpus(tag) for tag in ("O", "B-gmb.PER", "I-LOC")] == ["O", "B-PER", "I-LOC"]
+def test_keras_sees_the_shapes_of_the_first_two_batches(example):
+    corpora = [[f"{name}{i}" for i in range(9)] for name in "ab"]
+    batches = example.CorpusBatches(corpora, seed=1)
+    for _ in range(3):
+        assert batches.places[:2] == [(0, 0), (0, 1)] and len(set(batches.places)) == len(batches) == 18
+        before = list(batches.places)
+        batches.on_epoch_end()
+        assert batches.places != before

@@ -1,0 +1,77 @@
+"""A tagger of several corpora, and the tagger of each."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
+from keraszoo.text.tagged_corpus import TaggedSentence
+
+SENTENCES = [
+    TaggedSentence(("Ada", "met", "Bo"), ("B-news.PER", "O", "B-news.PER")),
+    TaggedSentence(("in", "New", "York"), ("O", "B-posts.LOC", "I-posts.LOC")),
+    TaggedSentence(("Ada", "in", "Rome"), ("B-posts.PER", "O", "B-posts.LOC")),
+]
+WORDS = ["Ada", "in", "York"]
+
+
+@pytest.fixture
+def make():
+    def make(**options):
+        tagger = EntityTagger.for_sentences(SENTENCES, configuration="tiny", **options)
+        tagger.corpora = ("posts", "news")
+        random = np.random.default_rng(0)
+        weights = [random.normal(size=w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
+        tagger.model.set_weights(weights)
+        return tagger
+
+    return make
+
+
+@pytest.mark.parametrize("crf", [True, False])
+@pytest.mark.parametrize(("corpus", "labels"), [("posts", ("LOC", "PER")), ("news", ("PER",))])
+def test_probabilities_are_those_of_all_taggings_with_labels_of_the_corpus(make, crf, corpus, labels):
+    tagger = make(crf=crf, constrain="none")
+    alone = tagger.for_corpus(corpus)
+    assert alone.vocabulary.labels == labels and alone.corpora == ()
+    own = [
+        tagger.vocabulary.tags.index(tag if tag == "O" else f"{tag[:2]}{corpus}.{tag[2:]}")
+        for tag in alone.vocabulary.tags
+    ]
+    encoded = tagger.vocabulary.encode([WORDS])
+    scores = np.asarray(tagger.model({name: encoded[name] for name in tagger.model.features}))[0]
+    moves, start, end = np.zeros((len(scores[0]),) * 2), *np.zeros((2, len(scores[0])))
+    if crf:
+        chain = tagger.model.chain
+        moves, start, end = (np.asarray(weight) for weight in (chain.transitions, chain.start, chain.end))
+    expected = np.zeros((len(WORDS), len(own)))
+    for path in itertools.product(range(len(own)), repeat=len(WORDS)):
+        tags = [own[tag] for tag in path]
+        score = start[tags[0]] + end[tags[-1]] + sum(scores[t, tag] for t, tag in enumerate(tags))
+        score += sum(moves[a, b] for a, b in itertools.pairwise(tags))
+        expected[range(len(WORDS)), path] += np.exp(score)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(alone.tag_probabilities([WORDS])[0], expected, rtol=1e-3, atol=1e-6)
+
+
+def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
+    tagger = make(scheme="BIOES")
+    tagger.save_to_preset(tmp_path / "model")
+    sentences = [WORDS, ["Bo", "met", "New", "York"]]
+    for corpus, name in ((None, "posts"), ("posts", "posts"), ("news", "news")):
+        read = EntityTagger.from_preset(tmp_path / "model", corpus)
+        assert read.tag_tokens(sentences) == tagger.for_corpus(name).tag_tokens(sentences)
+    assert "It finds LOC, PER." in (tmp_path / "model" / "README.md").read_text()
+    with pytest.raises(KerasZooError, match="no corpus 'mail'; it has: posts, news"):
+        EntityTagger.from_preset(tmp_path / "model", "mail")
+    read.save_to_preset(tmp_path / "alone")
+    assert EntityTagger.from_preset(tmp_path / "alone").tag_tokens(sentences) == read.tag_tokens(sentences)
+    with pytest.raises(KerasZooError, match="no corpus 'news'; it has: none"):
+        EntityTagger.from_preset(tmp_path / "alone", "news")
+
+
+def test_a_vocabulary_without_labels_of_the_corpus(make):
+    with pytest.raises(KerasZooError, match="no label is one of the corpus 'mail'"):
+        make().vocabulary.for_corpus("mail")
