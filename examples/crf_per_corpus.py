@@ -16,6 +16,7 @@ scores of all tags.
 
 import argparse
 import dataclasses
+import time
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
@@ -121,7 +122,7 @@ def main():
         return
     tagger.corpora = CORPORA
     if options.output:
-        tagger.save_to_preset(options.output)
+        tagger.save_to_preset(options.output, dtype="float16")
     for name in CORPORA:
         alone = tagger.for_corpus(name)
         for test in (*(test for test, own in TESTS.items() if own == name), *NEVER_TRAINED_ON):
@@ -158,8 +159,12 @@ def train(tagger, corpora, options):
         0.0, max(1, steps - WARMUP_STEPS), warmup_target=LEARNING_RATE, warmup_steps=WARMUP_STEPS
     )
     model.compile(keras.optimizers.Adam(rate, clipnorm=5.0), jit_compile=False)
+    start = time.perf_counter()
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
     tagger.model.set_weights(model.get_weights())
+    tokens = options.epochs * sum(int(some.lengths.sum()) for some in rows)
+    seconds = round(time.perf_counter() - start)
+    tagger.metrics["training"] = {"steps": steps, "tokens": tokens, "seconds": seconds}
 
 
 def report(tagger, options, corpus, test):

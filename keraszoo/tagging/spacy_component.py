@@ -53,16 +53,19 @@ def _split_tokens(doc, places):
 
 
 @Language.factory(
-    "keraszoo", assigns=["doc.ents"], default_config={"preset": "english_entities", "threshold": 0.0}
+    "keraszoo",
+    assigns=["doc.ents"],
+    default_config={"preset": "english_entities", "threshold": 0.0, "corpus": None},
 )
-def make_component(nlp: Language, name: str, preset: str, threshold: float):
+def make_component(nlp: Language, name: str, preset: str, threshold: float, corpus: str | None):
     """Makes the component from its settings in a pipeline's configuration.
 
     Args:
         nlp, name: given by spaCy.
         preset: path, name or `hf://user/name` of a tagger.
         threshold: leave out entities that are less probable, in [0, 1].
+        corpus: of a tagger of several corpora, whose labels; `None`: the first.
     """
     from keraszoo.tagging.entity_tagger import EntityTagger
 
-    return SpacyEntities(EntityTagger.from_preset(preset), threshold)
+    return SpacyEntities(EntityTagger.from_preset(preset, corpus), threshold)
