@@ -38,7 +38,7 @@ CORPORA = ("wikigold", "gmb", "web", "btc", "wnut17", "loans")
 LABELS = ("LOC", "MISC", "ORG", "PER")
 TESTS = {"btc": "btc", "gmb": "gmb", "uner_ewt": "web", "wikigold": "wikigold", "wnut17": "wnut17"}
 NEVER_TRAINED_ON = ("uner_pud", "worldwide")
-BATCH_TOKENS, LEARNING_RATE, WARMUP_STEPS = 512, 0.003, 500
+BATCH_TOKENS, WARMUP_STEPS = 512, 500
 
 
 class CorpusTagger(RecurrentTagger):
@@ -92,6 +92,8 @@ def arguments():
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=1, help="of all corpora but gmb in an epoch")
+    parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
     return parser.parse_args()
@@ -101,6 +103,7 @@ def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
     corpora = {name: read(options.data / f"train_{name}.tsv") for name in CORPORA}
+    corpora = {name: some * (1 if name == "gmb" else options.repeats) for name, some in corpora.items()}
     sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":
         sentences = [dataclasses.replace(s, tags=("O",) * len(s.tokens)) for s in sentences]
@@ -156,7 +159,7 @@ def train(tagger, corpora, options):
     )
     steps = options.epochs * len(batches)
     rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - WARMUP_STEPS), warmup_target=LEARNING_RATE, warmup_steps=WARMUP_STEPS
+        0.0, max(1, steps - WARMUP_STEPS), warmup_target=options.learning_rate, warmup_steps=WARMUP_STEPS
     )
     model.compile(keras.optimizers.Adam(rate, clipnorm=5.0), jit_compile=False)
     start = time.perf_counter()

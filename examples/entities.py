@@ -5,7 +5,7 @@
     python examples/entities.py train --vectors biomedical_words --corpora bc5cdr --models ladder --seeds 1
     python examples/entities.py table                # all finished runs, as Markdown
     python examples/entities.py score english_entities  # the shipped tagger on each general test set
-    python examples/entities.py calibration english_entities runs/entities/english/test.tsv
+    python examples/entities.py calibration english_entities runs/entities/english/test_wikigold.tsv
 
 DATA holds the corpora as their publishers distribute them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv,
 devel.tsv, test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll to h.conll), wikigold/
@@ -111,6 +111,7 @@ def arguments():
     calibration = commands.add_parser("calibration")
     calibration.add_argument("model")
     calibration.add_argument("data", type=Path, help="a tagged file")
+    calibration.add_argument("--corpus", help="of a tagger of several corpora")
     calibration.add_argument("--picture", type=Path)
     return parser.parse_args()
 
@@ -326,7 +327,8 @@ def calibrate(options):
     from keraszoo.plots import reliability_plot
 
     sentences = [sentence for sentence in read(options.data) if sentence.tokens]
-    tagged = EntityTagger.from_preset(options.model).tag_tokens_details([s.tokens for s in sentences])
+    tagger = EntityTagger.from_preset(options.model, options.corpus)
+    tagged = tagger.tag_tokens_details([s.tokens for s in sentences])
     probabilities, right = [], []
     for sentence, answer in zip(sentences, tagged, strict=True):
         gold = set(spans_of(sentence))

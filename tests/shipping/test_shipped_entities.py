@@ -24,7 +24,7 @@ GOLDEN = {
             ],
         ),
         (
-            "Marie Curie moved from Warsaw to Paris \N{SNOWMAN}, where she studied.",
+            "In winter \N{SNOWMAN}, Marie Curie moved from Warsaw to Paris, where she studied.",
             [("Marie Curie", "PER"), ("Warsaw", "LOC"), ("Paris", "LOC")],
         ),
         ("It rained all day.", []),
