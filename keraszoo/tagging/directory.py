@@ -69,5 +69,8 @@ def read(cls, directory):
     kinds = {kind.__name__: kind for kind in model_classes("tagging").values()}
     words = directory.read_text(WORDS).split("\n")[:-1]
     vocabulary = TaggingVocabulary.from_dict({**config.vocabulary.model_dump(), "words": words})
+    for corpus in config.corpora:
+        if not any(label.startswith(f"{corpus}.") for label in vocabulary.labels):
+            raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")
     extra = {"allowed": vocabulary.transitions() if config.model.constrained else None}
     return cls(make_model(directory, kinds, extra=extra), vocabulary, config.corpora)

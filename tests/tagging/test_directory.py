@@ -57,6 +57,8 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
         ("vocabulary", "word_length", 1.5, "vocabulary.word_length: expected a valid integer"),
         ("vocabulary", "labels", "PER", "vocabulary.labels: expected a valid list, got 'PER'"),
         ("vocabulary", None, None, "vocabulary: expected a valid dictionary"),
+        ("corpora", None, ["mail"], "corpora: no label of 'mail'"),
+        ("corpora", None, "mail", "corpora: expected a valid list, got 'mail'"),
         ("model", "constrained", 1, "model.constrained: expected a valid boolean, got 1"),
     ],
 )
