@@ -1,6 +1,7 @@
 """Cleans the Tatoeba corpus of everyday sentences, splits it by English sentence, and scores models on it.
 
     python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    python examples/tatoeba.py reverse runs/tatoeba_en_de runs/tatoeba_de_en       # for German to English
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
     python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
     python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
@@ -10,9 +11,12 @@ Lines are `English TAB other`, as in the files of https://www.manythings.org/ank
 https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and prints their
 sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that
 occur in no other file; and `test_references.tsv` with all translations of the test sentences, for a second
-BLEU with several references. `score` takes this folder, or the corpus, which it then splits in the same way,
-and optionally the number of sentences to translate. `copies` writes 200 English sentences with a name of the
-given files (one a line) or a number, and reports how many translations contain it unchanged.
+BLEU with several references. `reverse` swaps the languages of these files, and leaves out held-out pairs
+whose new source sentence is in `train.tsv`; so a model of one direction can begin with the weights of the
+other, which has not seen the held-out sentences either. `score` takes this folder, or the corpus, which it
+then splits in the same way, and optionally the number of sentences to translate. `copies` writes 200 English
+sentences with a name of the given files (one a line) or a number, and reports how many translations contain
+it unchanged.
 """
 
 import random
@@ -46,13 +50,29 @@ FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 
 def prepare(corpus, directory, held_out=HELD_OUT):
     """Cleans and splits a corpus; writes all four files or none."""
-    parts = dict(zip(FILES, split(corpus, held_out), strict=True))
+    write(split(corpus, held_out), directory)
+
+
+def reverse(directory, output):
+    """Swaps the languages of four files, without held-out sentences that are in the training part."""
+    train, *held_out = ([pair[::-1] for pair in read_pairs(f"{directory}/{name}")] for name in FILES)
+    trained = {words_of(source) for source, _ in train}
+    validation, test, all_of_test = (
+        [pair for pair in pairs if words_of(pair[0]) not in trained] for pairs in held_out
+    )
+    tested = {words_of(source) for source, _ in all_of_test}
+    validation = [pair for pair in validation if words_of(pair[0]) not in tested]
+    write((train, one_of_each(validation), one_of_each(test), all_of_test), output)
+
+
+def write(parts, directory):
+    """Writes all four files or none, and prints their sizes."""
     with replace_directory(directory, check=lambda: _check_replaceable(Path(directory))) as folder:
-        for name, lines in parts.items():
+        for name, lines in zip(FILES, parts, strict=True):
             text = "".join(f"{source}\t{target}\n" for source, target in lines)
             (folder / name).write_text(text, encoding="utf-8")
             sentences = len({words_of(source) for source, _ in lines})
-            print(f"{name}: {len(lines):,} pairs, {sentences:,} English sentences")
+            print(f"{name}: {len(lines):,} pairs, {sentences:,} source sentences")
 
 
 def split(corpus, held_out=HELD_OUT):
@@ -136,6 +156,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["prepare", _, _]:
             command = prepare
+        case ["reverse", _, _]:
+            command = reverse
         case ["score", _, _] | ["score", _, _, _] if sys.argv[4:] == [] or sys.argv[4].isdecimal():
             command = score
         case ["copies", _, _, *_]:

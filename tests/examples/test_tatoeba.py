@@ -39,6 +39,26 @@ def test_four_files(corpus, tmp_path, capsys):
     assert (tmp_path / "out" / "test.tsv").read_bytes() == before
 
 
+def test_the_other_direction_has_no_sentence_that_was_trained_on(tmp_path):
+    folder = tmp_path / "en-de"
+    folder.mkdir()
+    parts = (
+        [("Hi.", "Hallo!"), ("Hello.", "Hallo."), ("Run!", "Lauf!")],
+        [("Good day.", "Hallo."), ("Wait.", "Warte!"), ("Stop!", "Halt!")],
+        [("Halt!", "Halt!"), ("Sprint!", "Lauf!"), ("Walk.", "Geh!"), ("Go.", "Geh.")],
+        [("Halt!", "Halt!"), ("Halt!", "Stopp!"), ("Walk.", "Geh!"), ("Go.", "Geh."), ("Sprint!", "Lauf!")],
+    )
+    tatoeba.write(parts, folder)
+    tatoeba.reverse(folder, tmp_path / "de-en")
+    train, validation, test, references = (
+        list(read_pairs(tmp_path / "de-en" / name)) for name in tatoeba.FILES
+    )
+    assert train == [("Hallo!", "Hi."), ("Hallo.", "Hello."), ("Lauf!", "Run!")]
+    assert validation == [("Warte!", "Wait.")]  # "Halt!" is a test sentence
+    assert ("Halt!", "Halt!") in test and len(test) == 2 and test[1][1] in ("Walk.", "Go.")
+    assert references == [("Halt!", "Halt!"), ("Stopp!", "Halt!"), ("Geh!", "Walk."), ("Geh.", "Go.")]
+
+
 def test_nobodys_files_are_replaced(corpus, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("")
