@@ -1,8 +1,9 @@
 """One CRF over all corpora of named entities, compared with one CRF for each on a shared encoder.
 
-    python examples/entities.py prepare DATA                       # writes runs/entities/english
+    python examples/entities.py prepare DATA                       # writes runs/entities
     python examples/crf_per_corpus.py --crfs one
     python examples/crf_per_corpus.py --crfs each
+    python examples/crf_per_corpus.py --crfs each --corpora biomedical --epochs 20
 
 Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs to the person or does not.
 With `each`, every corpus has scores of tags and transitions of its own over the same BiLSTM, and a sentence
@@ -26,19 +27,50 @@ import keras
 import numpy as np
 from entities import read, score_file
 from keras import ops
+from name_swaps import NameSwaps
 
 from keraszoo import EntityTagger
 from keraszoo.layers.linear_chain import log_partition, path_score, with_outside
 from keraszoo.models import RecurrentTagger
+from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
-CORPORA = ("wikigold", "gmb", "web", "btc", "wnut17", "loans")
-LABELS = ("LOC", "MISC", "ORG", "PER")
-TESTS = {"btc": "btc", "gmb": "gmb", "uner_ewt": "web", "wikigold": "wikigold", "wnut17": "wnut17"}
-NEVER_TRAINED_ON = ("uner_pud", "worldwide")
 BATCH_TOKENS, WARMUP_STEPS = 512, 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Corpora of one kind of text: their training files, and the test files with the corpus of each."""
+
+    vectors: str
+    train: dict
+    tests: dict
+    never_trained_on: dict = dataclasses.field(default_factory=dict)
+
+
+def english(part, *names):
+    """The files of corpora in english/, by name."""
+    return {name: [f"english/{part}_{name}.tsv"] for name in names}
+
+
+def biomedical(*parts):
+    """The files of the biomedical corpora, by name."""
+    return {name: [f"{name}/{part}.tsv" for part in parts] for name in ("bc5cdr", "ncbi_disease")}
+
+
+# The first corpus is the default of the saved tagger.
+GROUPS = {
+    "english": Group(
+        "english_words",
+        english("train", "wikigold", "gmb", "web", "btc", "wnut17", "loans"),
+        english("test", "wikigold", "gmb", "btc", "wnut17") | {"web": ["english/test_uner_ewt.tsv"]},
+        english("test", "uner_pud", "worldwide"),
+    ),
+    "biomedical": Group("biomedical_words", biomedical("train"), biomedical("test")),
+    "biomedical_both_parts": Group("biomedical_words", biomedical("train", "validation"), biomedical("test")),
+}
 
 
 class CorpusTagger(RecurrentTagger):
@@ -87,12 +119,15 @@ class CorpusBatches(keras.utils.PyDataset):
 def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("runs/entities/english"))
-    parser.add_argument("--vectors", default="english_words")
+    parser.add_argument("--corpora", choices=GROUPS, default="english")
+    parser.add_argument("--data", type=Path, default=Path("runs/entities"))
+    parser.add_argument("--vectors", help="other ones than usual")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="of all corpora but gmb in an epoch")
+    parser.add_argument("--names", type=Path, help="a folder of lists; copies of sentences get names of them")
+    parser.add_argument("--cases", type=float, help="share of sentences in capitals, and in small letters")
     parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
@@ -102,16 +137,21 @@ def arguments():
 def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
-    corpora = {name: read(options.data / f"train_{name}.tsv") for name in CORPORA}
-    corpora = {name: some * (1 if name == "gmb" else options.repeats) for name, some in corpora.items()}
+    group = GROUPS[options.corpora]
+    corpora = {
+        name: [sentence for file in files for sentence in read(options.data / file)]
+        for name, files in group.train.items()
+    }
+    corpora = in_an_epoch(corpora, options)
     sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":
+        labels = sorted({span.label for s in sentences for span in spans(s.tags, "IOB2")})
         sentences = [dataclasses.replace(s, tags=("O",) * len(s.tokens)) for s in sentences]
-        sentences += [every_label(name) for name in CORPORA]
+        sentences += [every_label(name, labels) for name in corpora]
     keras.utils.set_random_seed(options.seed)
     tagger = EntityTagger.for_sentences(
         sentences,
-        WordVectors.read(options.vectors),
+        WordVectors.read(options.vectors or group.vectors),
         keep="all",
         scheme="BIOES",
         backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
@@ -120,21 +160,38 @@ def main():
     )
     train(tagger, corpora, options)
     if options.crfs == "one":
-        for test in (*TESTS, *NEVER_TRAINED_ON):
-            report(tagger, options, "of all", test)
+        report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
-    tagger.corpora = CORPORA
+    tagger.corpora = tuple(corpora)
     if options.output:
         tagger.save_to_preset(options.output, dtype="float16")
-    for name in CORPORA:
-        alone = tagger.for_corpus(name)
-        for test in (*(test for test, own in TESTS.items() if own == name), *NEVER_TRAINED_ON):
-            report(alone, options, name, test)
+    for name in corpora:
+        report(
+            tagger.for_corpus(name), options, name, {name: group.tests.get(name, [])} | group.never_trained_on
+        )
 
 
-def every_label(corpus):
+def in_an_epoch(corpora, options):
+    """The sentences of each corpus in an epoch: small ones repeated, with other names, some in one case."""
+    swaps = (
+        NameSwaps(options.names, corpora.values(), options.seed)
+        if options.names
+        else lambda sentence: sentence
+    )
+    corpora = {
+        name: some + [swaps(s) for _ in range(0 if name == "gmb" else options.repeats - 1) for s in some]
+        for name, some in corpora.items()
+    }
+    for some in corpora.values():
+        for case, start in ((str.upper, 0), (str.lower, 1)):
+            for i in range(start, len(some), round(1 / options.cases)) if options.cases else ():
+                some[i] = dataclasses.replace(some[i], tokens=tuple(map(case, some[i].tokens)))
+    return corpora
+
+
+def every_label(corpus, labels):
     """A sentence with every label of a corpus."""
-    return TaggedSentence(LABELS, tuple(f"B-{corpus}.{label}" for label in LABELS))
+    return TaggedSentence(tuple(labels), tuple(f"B-{corpus}.{label}" for label in labels))
 
 
 def train(tagger, corpora, options):
@@ -170,10 +227,12 @@ def train(tagger, corpora, options):
     tagger.metrics["training"] = {"steps": steps, "tokens": tokens, "seconds": seconds}
 
 
-def report(tagger, options, corpus, test):
-    """Prints the score of the CRF of a corpus on a test set."""
-    scores = score_file(tagger.tag_tokens, options.data / f"test_{test}.tsv")
-    print(f"{options.crfs} seed {options.seed}  CRF {corpus:9}  {test:10} {scores.f1.score:.2f}", flush=True)
+def report(tagger, options, corpus, tests):
+    """Prints the scores of the CRF of a corpus on test sets."""
+    for test, files in tests.items():
+        for file in files:
+            score = score_file(tagger.tag_tokens, options.data / file).f1.score
+            print(f"{options.crfs} seed {options.seed}  CRF {corpus:12}  {test:12} {score:.2f}", flush=True)
 
 
 if __name__ == "__main__":

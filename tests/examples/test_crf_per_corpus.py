@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def example(monkeypatch):
 def test_a_sentence_trains_its_own_corpus(example, corpus):
     name = ("gmb", "btc")[corpus]
     sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
-    sentences = [example.every_label("gmb"), example.every_label("btc")]
+    sentences = [example.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
     tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
     tagger.corpora = ("gmb", "btc")
     model = example.CorpusTagger.from_config(tagger.model.get_config())
@@ -55,3 +56,12 @@ def test_keras_sees_the_shapes_of_the_first_two_batches(example):
         before = list(batches.places)
         batches.on_epoch_end()
         assert batches.places != before
+
+
+def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case(example):
+    corpora = {name: [TaggedSentence((f"Aa{i}",), ("O",)) for i in range(5)] for name in ("gmb", "btc")}
+    epoch = example.in_an_epoch(corpora, SimpleNamespace(names=None, repeats=2, cases=0.25))
+    words = {name: [sentence.tokens[0] for sentence in some] for name, some in epoch.items()}
+    assert words["gmb"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4"]
+    assert words["btc"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4", "aa0", "Aa1", "Aa2", "AA3", "aa4"]
+    assert corpora["btc"][0].tokens == ("Aa0",)
