@@ -2,11 +2,15 @@
 
 import os
 import random
+import signal
 
 import keras
 import numpy as np
 import pytest
 from filelock import FileLock
+
+# A shell that starts the tests in the background has SIGINT ignored, also for the processes that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
