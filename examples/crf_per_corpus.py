@@ -42,7 +42,7 @@ BATCH_TOKENS, WARMUP_STEPS = 512, 500
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Corpora of one kind of text: their training files, and the test files with the corpus of each."""
+    """Corpora of one kind of text: their files by name, and test files of other corpora."""
 
     vectors: str
     train: dict
@@ -52,12 +52,12 @@ class Group:
 
 def english(part, *names):
     """The files of corpora in english/, by name."""
-    return {name: [f"english/{part}_{name}.tsv"] for name in names}
+    return {name: f"english/{part}_{name}.tsv" for name in names}
 
 
-def biomedical(*parts):
+def biomedical(part):
     """The files of the biomedical corpora, by name."""
-    return {name: [f"{name}/{part}.tsv" for part in parts] for name in ("bc5cdr", "ncbi_disease")}
+    return {name: f"{name}/{part}.tsv" for name in ("bc5cdr", "ncbi_disease")}
 
 
 # The first corpus is the default of the saved tagger.
@@ -65,11 +65,10 @@ GROUPS = {
     "english": Group(
         "english_words",
         english("train", "wikigold", "gmb", "web", "btc", "wnut17", "loans"),
-        english("test", "wikigold", "gmb", "btc", "wnut17") | {"web": ["english/test_uner_ewt.tsv"]},
+        english("test", "wikigold", "gmb", "btc", "wnut17") | {"web": "english/test_uner_ewt.tsv"},
         english("test", "uner_pud", "worldwide"),
     ),
     "biomedical": Group("biomedical_words", biomedical("train"), biomedical("test")),
-    "biomedical_both_parts": Group("biomedical_words", biomedical("train", "validation"), biomedical("test")),
 }
 
 
@@ -121,7 +120,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", choices=GROUPS, default="english")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
-    parser.add_argument("--vectors", help="other ones than usual")
+    parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
@@ -138,10 +137,7 @@ def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
     group = GROUPS[options.corpora]
-    corpora = {
-        name: [sentence for file in files for sentence in read(options.data / file)]
-        for name, files in group.train.items()
-    }
+    corpora = {name: read(options.data / file) for name, file in group.train.items()}
     corpora = in_an_epoch(corpora, options)
     sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":
@@ -166,9 +162,8 @@ def main():
     if options.output:
         tagger.save_to_preset(options.output, dtype="float16")
     for name in corpora:
-        report(
-            tagger.for_corpus(name), options, name, {name: group.tests.get(name, [])} | group.never_trained_on
-        )
+        own = {name: group.tests[name]} if name in group.tests else {}
+        report(tagger.for_corpus(name), options, name, own | group.never_trained_on)
 
 
 def in_an_epoch(corpora, options):
@@ -229,10 +224,9 @@ def train(tagger, corpora, options):
 
 def report(tagger, options, corpus, tests):
     """Prints the scores of the CRF of a corpus on test sets."""
-    for test, files in tests.items():
-        for file in files:
-            score = score_file(tagger.tag_tokens, options.data / file).f1.score
-            print(f"{options.crfs} seed {options.seed}  CRF {corpus:12}  {test:12} {score:.2f}", flush=True)
+    for test, file in tests.items():
+        score = score_file(tagger.tag_tokens, options.data / file).f1.score
+        print(f"{options.crfs} seed {options.seed}  CRF {corpus:12}  {test:12} {score:.2f}", flush=True)
 
 
 if __name__ == "__main__":
