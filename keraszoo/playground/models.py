@@ -15,7 +15,7 @@ CLASSES = {  # task in config.json -> module and class
 
 
 class Models:
-    """Models by name.
+    """Models by name; a tagger of several corpora has one name for each.
 
     Args:
         names: names of shipped models and model directories; if there are none, all shipped models on this
@@ -27,7 +27,7 @@ class Models:
 
     def __init__(self, names=()):
         self.about = {}
-        self._directories, self._loaded = {}, {}
+        self._places, self._loaded = {}, {}
         for name in names or shipped.list_presets():
             directory = Path(shipped.find(name)).resolve()
             try:
@@ -44,15 +44,17 @@ class Models:
             raise PresetError("no models on this machine; `keraszoo fetch` gets them, or name a directory")
 
     def _add(self, directory, config):
-        name = directory.name if directory.name not in self.about else str(directory)
-        facts, model = config.get("about", {}), config.get("model", {})
-        self._directories[name] = directory
-        self.about[name] = {
-            "name": name,
-            "task": config["task"],
-            "class": str(model.get("class", "")) if isinstance(model, dict) else "",
-            "languages": facts.get("languages", []) if isinstance(facts, dict) else [],
-        }
+        facts, corpora = config.get("about", {}), config.get("corpora")
+        for corpus in corpora if isinstance(corpora, list) else [None]:
+            ending = "" if corpus is None else f", {corpus}"
+            name = directory.name + ending
+            name = name if name not in self.about else f"{directory}{ending}"
+            self._places[name] = directory, {} if corpus is None else {"corpus": corpus}
+            self.about[name] = {
+                "name": name,
+                "task": config["task"],
+                "languages": facts.get("languages", []) if isinstance(facts, dict) else [],
+            }
 
     def get(self, name, task, progress):
         """Returns a model, and loads it on first use.
@@ -71,5 +73,6 @@ class Models:
             progress(f"loading {name}")
             module, of_task = CLASSES[task]
             task_class = getattr(importlib.import_module(module), of_task)
-            self._loaded[name] = task_class.from_preset(self._directories[name])
+            directory, options = self._places[name]
+            self._loaded[name] = task_class.from_preset(directory, **options)
         return self._loaded[name]

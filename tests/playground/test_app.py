@@ -17,6 +17,7 @@ from keraszoo.playground.app import make_app
 from keraszoo.playground.models import Models
 from keraszoo.playground.serve import serve
 from keraszoo.playground.worker import Worker
+from keraszoo.text.tagged_corpus import TaggedSentence
 
 HOME = "http://127.0.0.1:8000"
 TEXT = '👩‍🚀 <img src=x onerror="alert(1)"> Ada flew\n to New York. '
@@ -226,6 +227,17 @@ def test_a_bug_is_one_line_and_ends_nothing(capsys):
     assert events == [{"error": "internal error: ZeroDivisionError; the terminal shows more"}]
     assert "1 / 0" in capsys.readouterr().err
     assert events_of(worker, lambda progress: 1)[0] == [{"result": 1}]
+
+
+def test_a_tagger_of_several_corpora_has_a_name_for_each(tmp_path):
+    sentence = TaggedSentence(("Ada", "in", "Rome"), ("B-news.PER", "O", "B-posts.LOC"))
+    tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
+    tagger.corpora = ("posts", "news")
+    tagger.save_to_preset(tmp_path / "tagger")
+    models = Models([str(tmp_path / "tagger")])
+    assert list(models.about) == ["tagger, posts", "tagger, news"]
+    assert models.get("tagger, posts", "tagging", print).vocabulary.labels == ("LOC",)
+    assert models.get("tagger, news", "tagging", print).vocabulary.labels == ("PER",)
 
 
 def test_models_that_cannot_be_used(tmp_path, monkeypatch):

@@ -105,7 +105,7 @@ export function fail(panel, message) {
 // Fills a select with the models of a task; disables the form if there are none.
 export function offer(panel, models, task, select = panel.querySelector("[name=model]")) {
   const fitting = models.filter((model) => model.task === task);
-  select.append(...fitting.map((model) => el("option", { value: model.name }, `${model.name} (${model.class})`)));
+  select.append(...fitting.map((model) => el("option", { value: model.name }, model.name)));
   if (!fitting.length) {
     fail(panel, `no model for ${task} here`);
     panel.querySelector("form button").disabled = true;
