@@ -108,7 +108,7 @@ def corpus(options):
     Periods(batches, None, period, skip).batches.batch(period, skip)
     stages.end("resume")
     fit(Transformer, SIZES["transformer"], batches, options["steps"], stages)
-    tokens = int(some.source_lengths.sum(dtype="int64") + some.target_lengths.sum(dtype="int64"))
+    tokens = int(some.sources.lengths.sum(dtype="int64") + some.targets.lengths.sum(dtype="int64"))
     stages.figures["corpus_us_a_token"] = round(1e6 * stages.figures["corpus_s"] / tokens, 4)
     return {"batches": len(batches), "tokens": tokens, **stages.figures}
 

@@ -6,17 +6,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 CORPUS = {
-    "memory, MB": {
-        "vocabulary": "vocabulary_rss_mb",
-        "memory": "next_epoch_rss_mb",
-        "disk": "next_epoch_rss_mb",
-    },
-    "text to corpus, µs a token": {"memory": "corpus_us_a_token", "disk": "corpus_us_a_token"},
-    "first batch, s": {"memory": "first_batch_s", "disk": "first_batch_s"},
-    "training, µs a token": {"memory": "step_us_a_token", "disk": "step_us_a_token"},
+    "memory, MB": {"vocabulary": "vocabulary_rss_mb", "memory": "next_epoch_rss_mb"},
+    "text to corpus, µs a token": {"memory": "corpus_us_a_token"},
+    "first batch, s": {"memory": "first_batch_s"},
+    "training, µs a token": {"memory": "step_us_a_token"},
 }
-COLOURS = {"vocabulary": "C2", "memory": "C0", "disk": "C1", "transformer": "C0", "rnnsearch": "C1"}
-NAMES = {"memory": "in memory", "disk": "on disk"}
+COLOURS = {"vocabulary": "C2", "memory": "C0", "transformer": "C0", "rnnsearch": "C1"}
 LENGTH = {
     "training, µs a token": {"transformer": "step_us_a_token", "rnnsearch": "step_us_a_token"},
     "memory, MB": {"transformer": "more_steps_rss_mb", "rnnsearch": "more_steps_rss_mb"},
@@ -40,7 +35,7 @@ def plot(points, path):
         for kind, key in keys.items():
             line = sorted((point[size], point[key]) for point in chosen if point["kind"] == kind)
             highest = max([highest, *(value for _, value in line)])
-            axis.plot(*zip(*line, strict=True), marker="o", color=COLOURS[kind], label=NAMES.get(kind, kind))
+            axis.plot(*zip(*line, strict=True), marker="o", color=COLOURS[kind], label=kind)
         axis.set(xscale="log", xlabel=label, ylabel=cost, ylim=(0, 1.08 * highest))
         axis.legend()
         axis.grid(alpha=0.3)

@@ -2,7 +2,6 @@
 
     python benchmarks/start_up.py                      # all groups; a fresh process for each
     python benchmarks/start_up.py translate --model tatoeba_en_de_rnnsearch
-    python benchmarks/start_up.py speed                # sentences per CPU second once warm
 
 Prints a line per phase with CPU seconds (all threads, and the processes that it started) and wall seconds.
 Compare CPU seconds, because other work on the machine changes the wall time. The group `stock` trains a tiny
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -153,62 +151,22 @@ def stock(model, folder):
     phase("fit, one batch")
 
 
-def speed(model, folder):
-    """Sentences per second of a warm translator and of a warm SavedModel, one by one and in batches of 64.
-
-    Per CPU second, because other work on the machine changes the wall time; one thread computes.
-    """
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401
-
-    from keraszoo import Translator
-
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    translator = Translator.from_preset(model)
-    for width in (1, 5):
-        translator.search = translator.search.replace(beam_width=width)
-        translator.export(f"{folder}/{width}")
-        saved = tf.saved_model.load(f"{folder}/{width}").signatures["translate"]
-        ways = {"Translator": translator.translate, "SavedModel": partial(serve_one, saved)}
-        for way, function in ways.items():
-            for size, batches in ((1, [[text] for text in BATCH[:32]]), (64, [BATCH] * 4)):
-                seconds = []
-                for _ in range(4):  # the first is a warm-up
-                    started = time.process_time()
-                    for texts in batches:
-                        function(texts)
-                    seconds.append(time.process_time() - started)
-                rate = size * len(batches) / min(seconds[1:])
-                print(f"| {way} | beam {width} | batch {size} | {rate:.1f} |", flush=True)
-
-
-def serve_one(signature, texts):
-    """Calls a signature with a batch of texts."""
-    import tensorflow as tf
-
-    return signature(text=tf.constant(texts))
-
-
-GROUPS = {f.__name__: f for f in (command, translate, export, serve, fit, stock, speed)}
+GROUPS = {f.__name__: f for f in (command, translate, export, serve, fit, stock)}
 
 
 def main():
     """Runs each group in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all but speed by default")
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--folder", help="of this process' export")
     options = parser.parse_args()
     if options.folder is not None:
         GROUPS[options.groups[0]](options.model, options.folder)
         return
-    groups = options.groups or [group for group in GROUPS if group != "speed"]
-    heads = (
-        "way | search | batch | sentences/CPU s" if groups == ["speed"] else "group | phase | CPU s | wall s"
-    )
-    print(f"| {heads} |\n|---|---|---|---|", flush=True)
+    print("| group | phase | CPU s | wall s |\n|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for group in groups:
+        for group in options.groups or GROUPS:
             run = [sys.executable, __file__, group, "--model", options.model, "--folder", f"{folder}/export"]
             subprocess.run(run, check=True)
 

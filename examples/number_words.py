@@ -32,7 +32,6 @@ import keras
 import yaml
 
 from keraszoo import Translator
-from keraszoo.plots import attention_heatmap
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.numbers import number_pairs, split_numbers
@@ -139,7 +138,7 @@ def main():
         **work["training"],
         label_smoothing=0.0,
         monitor="val_loss",  # a number is one word in German: there are no four in a row for BLEU to count
-        optimizer={**optimizer, "warmup_steps": work["warmup_steps"]},
+        optimizer=optimizer,
     )
 
     # 4. How many numbers are exactly right that neither the training nor the choice of weights has seen?
@@ -158,7 +157,7 @@ def main():
     (drawn,) = translator.translate_details([work["drawn"]])
     if model.attends:
         picture = folder / "attention.png"
-        attention_heatmap(drawn.source_tokens, drawn.tokens, drawn.attention_weights, picture, drawn.text)
+        drawn.plot(picture, subwords=True, title=drawn.text)
         print(f"{picture} shows the attention of one translation")
     print(f"That took {time.perf_counter() - started:.0f} seconds")
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import EntityTagger, QuestionAnswerer, Translator
-from keraszoo.plots import attention_heatmap
-from keraszoo.plots.entity_html import html_page, save_html
-from keraszoo.text.subwords import merge_subwords
+from keraszoo.plots import html_page, save_html
+from keraszoo.tagging.lines import bracketed
 
 SENTENCES = [
     "Where did you park the car?",
@@ -34,10 +33,7 @@ def main():
             print(f"  {source} -> {target}")
 
     (tagged,) = EntityTagger.from_preset("english_entities").tag_details([NAMES])
-    marked = NAMES
-    for entity in reversed(tagged.entities):
-        marked = f"{marked[: entity.start]}[{entity.text}]{entity.label}{marked[entity.end :]}"
-    print(f"english_entities\n  {marked}")
+    print(f"english_entities\n  {bracketed(tagged)[0]}")
     page = output / "entities.html"
     save_html(html_page([tagged]), page)
 
@@ -46,8 +42,7 @@ def main():
 
     drawn = Translator.from_preset("tatoeba_en_de_rnnsearch").translate_details(SENTENCES[2:])[0]
     picture = output / "attention.png"
-    words = merge_subwords(drawn.source_tokens, drawn.tokens, drawn.attention_weights)
-    attention_heatmap(*words, path=picture)
+    drawn.plot(picture)
     print(f"{page} has the names in colour")
     print(f"{picture} shows where tatoeba_en_de_rnnsearch looked for: {drawn.text}")
 

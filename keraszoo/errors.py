@@ -14,11 +14,12 @@ class DataError(KerasZooError):
 
     Args:
         message: what is wrong, what was expected and what was received.
-        path: the file, if there is one.
+        path: the file, if there is one; `"-"` is shown as `<stdin>`.
         line: the line in it, counted from 1, if there is one.
     """
 
     def __init__(self, message, path=None, line=None):
+        path = "<stdin>" if str(path) == "-" else path
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{where}{message}")
         self.path = path
@@ -35,3 +36,11 @@ class PresetError(KerasZooError):
 
 class ScoreError(KerasZooError):
     """Hypotheses and references cannot be scored against each other."""
+
+
+def check_texts(texts, name="texts"):
+    """Raises KerasZooError, naming the argument, unless `texts` is a list of str."""
+    listed = hasattr(texts, "__len__") and not isinstance(texts, str)
+    if not listed or not all(isinstance(text, str) for text in texts):
+        received = "other items" if listed else f"a {type(texts).__name__}, {texts!r:.40}"
+        raise KerasZooError(f"{name}: expected a list of str, got {received}")

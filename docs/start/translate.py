@@ -36,13 +36,9 @@ translator.translate(["She has never been to Berlin."], prefix="In Berlin")
 # is easy to read. Each row is a German word; its weights sum to 1.
 
 # %%
-from keraszoo.plots import attention_heatmap
-from keraszoo.text.subwords import merge_subwords
-
 rnnsearch = Translator.from_preset("tatoeba_en_de_rnnsearch")
 (translation,) = rnnsearch.translate_details(["My brother bought a new car yesterday."])
-words = merge_subwords(translation.source_tokens, translation.tokens, translation.attention_weights)
-attention_heatmap(*words)
+translation.plot()
 
 # %% [markdown]
 # Look at "gekauft", the last German word: it attends to "bought", the third English one. German puts the participle at the end, and the model

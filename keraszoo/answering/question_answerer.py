@@ -2,16 +2,20 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.answering import directory as answerer_directory
 from keraszoo.answering.training import AnsweringSection, train_answerer
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown
+from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.saving.model_config import make_model
 from keraszoo.tasks.task import Task
 from keraszoo.text.babi import Question, split_words
+from keraszoo.text.vocabulary import Vocabulary
 
+WORDS = "words.txt"
 BATCH = 500  # questions read at a time
 MEMORY = 50  # sentences that a new memory holds at most
 
@@ -104,7 +108,7 @@ class QuestionAnswerer(Task):
             some = questions[first : first + BATCH]
             logits, attention_weights = self.model.read(*self.encode(some))
             probabilities = ops.convert_to_numpy(ops.softmax(ops.cast(logits, "float32")))
-            weights = np.asarray(ops.convert_to_numpy(ops.cast(attention_weights, "float32")))
+            weights = ops.convert_to_numpy(ops.cast(attention_weights, "float32"))
             chosen = 1 + np.argmax(probabilities[:, 1:], axis=1)  # padding is no answer
             for n, question in enumerate(some):
                 kept = question.story[-self.model.memory_size :]
@@ -144,9 +148,6 @@ class QuestionAnswerer(Task):
             **sizes: arguments of `MemoryNetwork`, such as `width=50`. The memory holds 50 sentences, or as
                 many as the longest story has, unless `memory_size` says otherwise.
         """
-        from keraszoo.models import MemoryNetwork
-        from keraszoo.text.vocabulary import Vocabulary
-
         texts = {text for question in questions for text in (*question.story, question.text)}
         words = {word for text in texts for word in split_words(text)}
         vocabulary = Vocabulary(sorted(words | {question.answer for question in questions}))
@@ -178,10 +179,21 @@ class QuestionAnswerer(Task):
 
     @classmethod
     def _read(cls, directory):
-        return answerer_directory.read(cls, directory)
+        model = make_model(directory, {MemoryNetwork.__name__: MemoryNetwork})
+        return cls(model, Vocabulary.from_text(directory.read_text(WORDS)))
 
     def _contents(self):
-        return answerer_directory.contents(self)
+        model, known = self.model, len(self.vocabulary.words)
+        facts = {
+            "title": f"{type(model).__name__}, {model.hops} hops, {model.count_params():,} parameters",
+            "pipeline_tag": "question-answering",
+            "summary": f"It knows {known} words and remembers {model.memory_size} sentences.",
+            "example": [
+                "from keraszoo import QuestionAnswerer",
+                'QuestionAnswerer.from_preset("this directory").answer(["...", "..."], "...?")',
+            ],
+        }
+        return {}, {WORDS: self.vocabulary.text()}, facts, {}
 
     def _settings(self):
         return AnsweringSection
@@ -199,10 +211,7 @@ class QuestionAnswerer(Task):
             for i, text in enumerate(story):
                 story_rows[n, i, : len(ids[text])] = ids[text]
         asked = [self._ids(question.text) for question in questions]
-        question_rows = np.zeros((len(questions), max(map(len, asked))), "int32")
-        for row, ids in zip(question_rows, asked, strict=True):
-            row[: len(ids)] = ids
-        return story_rows, question_rows
+        return story_rows, keras.utils.pad_sequences(asked, padding="post")
 
     def _ids(self, text):
         words = split_words(text)

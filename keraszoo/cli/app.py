@@ -3,6 +3,7 @@
 Large libraries are imported by the commands that need them, so `keraszoo --help` starts quickly.
 """
 
+import os
 import sys
 import warnings
 from typing import Annotated
@@ -110,24 +111,28 @@ def export(
 
     console.check_output(directory, check_export)
     lines = None if verify is None else list(read_lines(verify))
-    if task(model) == "tagging":
-        _refuse("a tagger", jit_compile=jit_compile, quantize=quantize)
-        tagger.export(model, directory, lines, format_, corpus)
+    options = {"jit_compile": jit_compile, "quantize": quantize}
+    if tags := task(model) == "tagging":
+        _refuse("a tagger", **options)
     else:
+        reads = {"savedmodel": "jit_compile", "ctranslate2": "quantize"}.get(format_)
         _refuse("a translator", corpus=corpus)
-        others = {
-            "savedmodel": {"quantize": quantize},
-            "ctranslate2": {"jit_compile": jit_compile},
-            "onnx": {"jit_compile": jit_compile, "quantize": quantize},
-        }
-        _refuse(f"--format {format_}", **others.get(format_, {}))
-        options = {"format": format_, "jit_compile": jit_compile, "quantize": quantize}
-        translator.export(model, directory, lines, **options)
-    if format_ == "ctranslate2":
-        console.hint("keraszoo", "translate", directory, "--engine", "ctranslate2", "TEXT_FILE")
-    else:
-        load = f"import tensorflow_text, tensorflow; tensorflow.saved_model.load({directory!r})"
-        console.hint("python", "-c", load)
+        _refuse(f"--format {format_}", **{name: options[name] for name in options if name != reads})
+    with console.results() as write:
+        loaded = tagger.load(model, corpus) if tags else translator.load(model)
+        say(f"exporting to the format {format_}")
+        loaded.export(directory, format=format_, **{k: v for k, v in options.items() if v is not None})
+        write([directory])
+        if lines is not None:
+            say(f"running the export on {len(lines)} lines")
+            write([f"{loaded.verify_export(directory, lines)} of {len(lines)} results are the same"])
+    program = os.path.join(directory, "tag.py" if tags else "translate.py")
+    load = f"import tensorflow_text, tensorflow; tensorflow.saved_model.load({directory!r})"
+    commands = {
+        "ctranslate2": ["keraszoo", "translate", directory, "--engine", "ctranslate2", "TEXT_FILE"],
+        "onnx": ["python", program],
+    }
+    console.hint(*commands.get(format_, ["python", "-c", load]))
 
 
 def plot(

@@ -1,6 +1,7 @@
-"""The command `tag`, and the tagger's part of `evaluate`, `export` and `plot`."""
+"""The command `tag`, and the tagger's part of `evaluate` and `plot`."""
 
 import json
+import re
 from typing import Annotated, Literal
 
 from typer import Option
@@ -83,16 +84,6 @@ def evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_js
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 
-def export(model, directory, verify, format, corpus):
-    """Exports a tagger, and verifies the export on the lines `verify` unless they are None."""
-    with console.results() as write:
-        tagger = load(model, corpus)
-        tagger.export(directory, format=format)
-        write([directory])
-        if verify is not None:
-            write([f"{tagger.verify_export(directory, verify)} texts have the same tags"])
-
-
 def plot(model, text, picture):
     """Draws the attention over the words of a text; writes a page if the path ends in .html."""
     from keraszoo.plots import html_page, save_html
@@ -119,4 +110,4 @@ def load(model, corpus=None):
 
 def column(text):
     """Returns a column as the readers expect it: an int if the text is a number, otherwise a name."""
-    return int(text) if text.lstrip("-").isdigit() else text
+    return int(text) if re.fullmatch(r"-?[0-9]+", text) else text

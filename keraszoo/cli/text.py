@@ -36,11 +36,6 @@ Rules = Annotated[
 ]
 
 
-@subwords.callback()
-def subwords_options():
-    """Train subword vocabularies."""
-
-
 @subwords.command("train")
 def train_subwords(
     files: Annotated[
@@ -61,11 +56,6 @@ def train_subwords(
     with console.results() as write:
         write([output])
     console.hint("keraszoo", "train", "RECIPE", "--set", f"subwords.model={output}")
-
-
-@vectors.callback()
-def vectors_options():
-    """Train, convert and evaluate word vectors."""
 
 
 @vectors.command()

@@ -1,4 +1,4 @@
-"""The commands `translate`, `score` and `align`, and `evaluate`, `export` and `plot` for translators."""
+"""The commands `translate`, `score` and `align`, and `evaluate` and `plot` for translators."""
 
 import itertools
 import json
@@ -8,7 +8,6 @@ from typer import Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
-from keraszoo.messages import say
 
 Engine = Annotated[
     Literal["keras", "ctranslate2"],
@@ -104,20 +103,6 @@ def evaluate(model, source, references, as_json, **search):
     with console.results() as write:
         scores = load(model).evaluate(list(sources), list(targets), **_given(**search))
         write([json.dumps(scores.as_dict()) if as_json else scores])
-
-
-def export(model, directory, verify, **options):
-    """Exports a translator, and verifies the export on the lines `verify` unless they are None."""
-    with console.results() as write:
-        translator = load(model)
-        say(f"exporting to the format {options['format']}")
-        translator.export(directory, **_given(**options))
-        write([directory])
-        if verify is not None:
-            say(f"translating {len(verify)} lines here and with the export")
-            kind = "translations" if options["format"] == "savedmodel" else "greedy translations"
-            same = translator.verify_export(directory, verify)
-            write([f"{same} of {len(verify)} {kind} are the same"])
 
 
 def plot(model, sentence, picture, subwords, heads):

@@ -157,7 +157,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     Your Own NER Scorer, Non-replicable Results Will Come, 2020, https://aclanthology.org/2020.insights-1.15.
     """
     gold, predicted = [list(map(list, side)) for side in (gold, predicted)]
-    _check_lengths(gold, predicted, tokens if known is not None else None)
+    _check_lengths(gold, predicted, None if known is None else tokens or ())
     invalid = sum(_mended("predicted", i, tags, scheme)[1] > 0 for i, tags in enumerate(predicted))
     if scheme != "IOB2":
         predicted = [list(convert(tags, scheme, "IOB2")) for tags in predicted]

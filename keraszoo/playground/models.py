@@ -1,16 +1,16 @@
 """The models of the playground: found by name or directory, loaded when they are first used."""
 
-import importlib
 from pathlib import Path
 
+import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.saving import model_directory
 from keraszoo.shipping import shipped
 
-CLASSES = {  # task in config.json -> module and class
-    "translation": ("keraszoo.translation.translator", "Translator"),
-    "tagging": ("keraszoo.tagging.entity_tagger", "EntityTagger"),
-    "question answering": ("keraszoo.answering.question_answerer", "QuestionAnswerer"),
+CLASSES = {  # by the task in config.json; `keraszoo` imports them on first use
+    "translation": "Translator",
+    "tagging": "EntityTagger",
+    "question answering": "QuestionAnswerer",
 }
 
 
@@ -71,8 +71,6 @@ class Models:
             raise KerasZooError(f"there is no model {name!r:.60} for {task} here")
         if name not in self._loaded:
             progress(f"loading {name}")
-            module, of_task = CLASSES[task]
-            task_class = getattr(importlib.import_module(module), of_task)
             directory, options = self._places[name]
-            self._loaded[name] = task_class.from_preset(directory, **options)
+            self._loaded[name] = getattr(keraszoo, CLASSES[task]).from_preset(directory, **options)
         return self._loaded[name]

@@ -13,13 +13,9 @@ def translate(request, models, progress):
     """Translates a sentence; returns hypotheses and the attention between words."""
     translator = models.get(request.model, "translation", progress)
     progress("translating")
-    translation = _translated(
-        translator,
-        request.text,
-        beam_width=request.beam_width,
-        num_hypotheses=request.beam_width,
-        length_penalty=request.length_penalty,
-    )
+    width = request.beam_width
+    search = {"beam_width": width, "num_hypotheses": width, "length_penalty": request.length_penalty}
+    (translation,) = translator.translate_details([request.text], **search)
     return {
         "text": translation.text,
         "truncated": translation.truncated,
@@ -36,7 +32,7 @@ def step(request, models, progress):
     """Continues a translation greedily; returns its subwords and what else could stand at each position."""
     translator = models.get(request.model, "translation", progress)
     progress("translating")
-    translation = _translated(translator, request.text, prefix=[request.prefix], beam_width=1)
+    (translation,) = translator.translate_details([request.text], prefix=[request.prefix], beam_width=1)
     progress("computing the next words")
     alternatives = translator.next_tokens([request.text], [translation.tokens], ALTERNATIVES)[0]
     return {
@@ -47,11 +43,6 @@ def step(request, models, progress):
         "alternatives": alternatives[: len(translation.tokens)],
         **_attention(translator, request.text, translation, progress, merged=False),
     }
-
-
-def _translated(translator, text, **options):
-    """The `Translation` of one line of text, not blank."""
-    return translator.translate_details([text], **options)[0]
 
 
 def _attention(translator, text, translation, progress, merged):

@@ -49,8 +49,7 @@ def attention_strip(tokens, attention_weights, tags=None, path=None, title=None)
         raise KerasZooError(f"tags: expected one for each of {len(words)} tokens, got {len(tags)}")
     entities = spans(tags, "IOB2")
     labels = [tag.partition("-")[2] for tag in tags]
-    families, (words, labels), title = fonts_for([words, labels], title)
-    plain = {"family": families, "parse_math": False, "usetex": False}
+    plain, (words, labels), title = fonts_for([words, labels], title)
     style = {"ha": "center", "va": "center", **plain}
     lines, places = _lay_out(words, labels)
     width = LETTER * max(place + size for place, size, _ in places)

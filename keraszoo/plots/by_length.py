@@ -1,7 +1,7 @@
 """BLEU against the length of the source, one line per model: the figure of the papers on attention."""
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots.figures import finish, new_figure
+from keraszoo.plots.figures import finish, new_figure, plain_axes
 
 MARKERS = "osD^vPX*"
 # Colours for colour-blind readers (Wong 2011); beyond eight models they repeat with other markers.
@@ -57,14 +57,9 @@ def length_plot(results, path=None, title=None):
             linewidth=1.4,
             elinewidth=0.8,
         )
-    axes.set_xticks(range(len(ranges)), [f"{label}\n{count:,}" for label, count in ranges], fontsize=8)
-    axes.set_xlabel("words of the source, and number of sentences", fontsize=9)
-    axes.set_ylabel("BLEU", fontsize=9)
+    axes.set_xticks(range(len(ranges)), [f"{label}\n{count:,}" for label, count in ranges])
+    plain_axes(axes, "words of the source, and number of sentences", "BLEU")
     axes.set_ylim(bottom=0)
-    axes.tick_params(axis="y", labelsize=8)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     lines, names = axes.get_legend_handles_labels()
     order = sorted(range(len(names)), key=lambda i: -results[names[i]][-1].bleu.score)
     box = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": 8}

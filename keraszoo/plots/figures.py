@@ -66,6 +66,16 @@ def finish(figure, path=None):
     return figure
 
 
+def plain_axes(axes, x, y):
+    """Labels the axes; draws light lines at the values of y, and no frame."""
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_ylabel(y, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def check_tokens(name, tokens):
     """Tokens as a list; raises KerasZooError, naming the argument, unless they are at least one str."""
     if not isinstance(tokens, (list, tuple)) or not all(isinstance(token, str) for token in tokens):
@@ -116,7 +126,7 @@ def fonts_for(lists, title):
         title: str or None.
 
     Returns:
-        Names of fonts, the lists and the title.
+        The style of texts, keyword arguments of Matplotlib; the lists; and the title.
     """
     from matplotlib import font_manager
 
@@ -140,4 +150,5 @@ def fonts_for(lists, title):
                 missing -= covered
     boxes = dict.fromkeys(missing, "\u25a1")
     lists = [[label.translate(boxes) for label in labels] for labels in lists]
-    return families, lists, title.translate(boxes) if title else None
+    style = {"family": families, "parse_math": False, "usetex": False}
+    return style, lists, title.translate(boxes) if title else None

@@ -45,14 +45,13 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
     shape = len(target_tokens), len(source_tokens)
     weights = check_weights(attention_weights, shape, "target words by source words")
     labels = word_labels(source_tokens), word_labels(target_tokens)
-    families, (source_labels, target_labels), title = fonts_for(labels, title)
+    style, (source_labels, target_labels), title = fonts_for(labels, title)
     rows, columns = weights.shape
     cell, font, every = _sizes(max(rows, columns))
     letter = 0.62 * font / 72  # inches
     beside = letter * max(map(len, target_labels)) * (2 if columns > MANY else 1)
     above = letter * max(map(len, source_labels)) * (2 if rows > MANY else 1) + (0.3 if title else 0)
     size = max(columns * cell + beside + 1.5, 3.2), max(rows * cell + above + 0.8, 2.4)
-    style = {"family": families, "parse_math": False, "usetex": False}
 
     figure.set_size_inches(size)
     axes = figure.add_subplot()
@@ -117,7 +116,7 @@ def attention_sheet(source_tokens, target_tokens, attention_weights, path=None, 
     shape = layers or 1, heads or 1, len(target_tokens), len(source_tokens)
     weights = check_weights(attention_weights, shape, "layers by heads by target words by source words")
     labels = word_labels(source_tokens), word_labels(target_tokens)
-    families, (source_labels, target_labels), title = fonts_for(labels, title)
+    style, (source_labels, target_labels), title = fonts_for(labels, title)
     rows, columns = weights.shape[2:]
     cell = min(0.16, WIDEST / (heads * columns), WIDEST / (layers * rows))  # inches
     font = max(SMALLEST_FONT, min(8, 0.7 * 72 * cell))
@@ -125,7 +124,6 @@ def attention_sheet(source_tokens, target_tokens, attention_weights, path=None, 
     letter = 0.62 * font / 72  # inches
     beside, above = (letter * max(map(len, some)) for some in (target_labels, source_labels))
     size = heads * (columns * cell + 0.1) + beside + 1.2, layers * (rows * cell + 0.1) + above + 0.8
-    style = {"family": families, "parse_math": False, "usetex": False}
 
     figure.set_size_inches(size)
     grid = figure.subplots(layers, heads, squeeze=False)

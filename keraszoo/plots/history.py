@@ -4,7 +4,7 @@ import itertools
 
 from keraszoo.errors import KerasZooError
 from keraszoo.plots.by_length import COLOURS
-from keraszoo.plots.figures import finish, new_figure
+from keraszoo.plots.figures import finish, new_figure, plain_axes
 
 SCORES = {"val_bleu": "BLEU", "val_f1": "F1"}
 
@@ -57,12 +57,7 @@ def history_plot(runs, path=None, title=None):
         axes.set_xlim(left=0)
         if label != "loss":
             axes.set_ylim(bottom=0)
-        axes.set_xlabel("updates", fontsize=9)
-        axes.set_ylabel(label, fontsize=9)
-        axes.tick_params(labelsize=8)
-        axes.grid(axis="y", color="0.9", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain_axes(axes, "updates", label)
     grid[-1].ticklabel_format(axis="y", scilimits=(-3, 4))
     _legend(figure, runs)
     if title:

@@ -1,6 +1,6 @@
 """The reliability diagram: accuracy against probability."""
 
-from keraszoo.plots.figures import finish, new_figure
+from keraszoo.plots.figures import finish, new_figure, plain_axes
 
 
 def reliability_plot(bins, path=None, title=None):
@@ -37,10 +37,7 @@ def reliability_plot(bins, path=None, title=None):
         axes.annotate(f"{group.count:,}", (middle, 0.01), ha="center", fontsize=7, rotation=90)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.set_xlabel("probability, and number of predictions", fontsize=9)
-    axes.set_ylabel("share that is right", fontsize=9)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes, "probability, and number of predictions", "share that is right")
     if title:
         axes.set_title(title, fontsize=10, loc="left", parse_math=False)
     return finish(figure, path)

@@ -45,7 +45,8 @@ def contents(tagger):
     for word in vocabulary.words:
         if "\n" in word:
             raise PresetError(f"{WORDS}: a word contains a line end: {shown(word)}")
-    config = {"vocabulary": {key: value for key, value in vocabulary.as_dict().items() if key != "words"}}
+    stored = {name: getattr(vocabulary, name) for name in _Vocabulary.model_fields}
+    config = {"vocabulary": {**stored, "characters": "".join(vocabulary.characters)}}
     labels = vocabulary.labels
     if tagger.corpora:
         config["corpora"] = list(tagger.corpora)
@@ -68,7 +69,7 @@ def read(cls, directory):
     config = checked(_Config, directory.config, f"{directory.path}: config.json")
     kinds = {kind.__name__: kind for kind in model_classes("tagging").values()}
     words = directory.read_text(WORDS).split("\n")[:-1]
-    vocabulary = TaggingVocabulary.from_dict({**config.vocabulary.model_dump(), "words": words})
+    vocabulary = TaggingVocabulary(words, **config.vocabulary.model_dump())
     for corpus in config.corpora:
         if not any(label.startswith(f"{corpus}.") for label in vocabulary.labels):
             raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")

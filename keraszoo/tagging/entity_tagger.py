@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_texts
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.compiled_tagger import (
@@ -119,7 +119,7 @@ class EntityTagger(Task):
         Returns:
             List of `TaggedText`.
         """
-        _check_texts(texts)
+        check_texts(texts)
         sentences = [sentence_tokens(text, self.vocabulary.token_rules) for text in texts]
         words = [[token.text for token in tokens] for some in sentences for tokens in some]
         tagged = iter(self.tag_tokens_details(words, batch_tokens))
@@ -303,13 +303,9 @@ class EntityTagger(Task):
                 yield i, *(part[row, : lengths[i]] for part in parts)
 
 
-def _check_texts(texts):
-    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-        came = "other items" if isinstance(texts, (list, tuple)) else f"a {type(texts).__name__}"
-        raise KerasZooError(f"expected a list of str, got {came}")
-
-
 def _check_sentences(sentences):
+    if not hasattr(sentences, "__len__"):
+        raise KerasZooError(f"expected a list of sentences, got a {type(sentences).__name__}")
     for i, tokens in enumerate(sentences):
         if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
             raise KerasZooError(f"sentence {i}: expected a list of str, its words, got {tokens!r:.60}")

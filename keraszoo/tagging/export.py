@@ -96,9 +96,7 @@ def _texts_module(tagger):
     @tf.function(input_signature=texts, autograph=False)
     def find(text):
         outputs, labels, begins, rows = read_words(text)
-        how = {"start": "first", "end": "last", "probability": "min", "attention": "sum"}
-        of_words = {name: (outputs[name], how[name]) for name in how if name in outputs}
-        values = entities(labels, begins, of_words)
+        values = entities(labels, begins, outputs)
         which = tf.gather(rows.value_rowids(), values.pop("word"))  # the text that an entity is from
         strings = tf.gather(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace"), which)
         length = values["end"] - values["start"]

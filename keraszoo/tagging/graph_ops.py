@@ -40,15 +40,12 @@ def tokenize(texts, rules):
     import tensorflow as tf
     import tensorflow_text as tf_text
 
-    def split(strings, expression, keep):
-        return tf_text.regex_split_with_offsets(strings, expression, keep)
-
+    split = tf_text.regex_split_with_offsets
     match, part = TOKEN_RULES[rules]
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     sentences, begin, _ = split(texts, f"{SENTENCE}|{BLANKS}", KEEP)  # (B, S)
-    tokens, start, _ = split(
-        sentences.flat_values, f"{match}|{BLANKS}", KEEP
-    )  # (N, T), N sentences of all texts
+    # (N, T), N sentences of all texts
+    tokens, start, _ = split(sentences.flat_values, f"{match}|{BLANKS}", KEEP)
     start = start + tf.expand_dims(begin.flat_values, 1)
     if part:
         pieces, shift, _ = split(tokens.flat_values, part, "(?s).+")  # (M, P), M words of all sentences
@@ -222,32 +219,34 @@ def iob2(labels, begins):
     return tf.where(labels == "", "O", tf.where(begins, "B-", "I-") + labels)
 
 
-def entities(labels, begins, values):
-    """Reduces values of words to values of entities.
+def entities(labels, begins, words):
+    """Reduces outputs for words to outputs for entities.
 
     Args:
         labels, begins: the results of `GraphTags.read`.
-        values: dict of name -> (tensor `(W,)`, reduction); the reduction over the words of an entity is
-            `"first"`, `"last"`, `"min"` or `"sum"`.
+        words: dict of tensors `(W,)`: `start`, `end`, `probability` and perhaps `attention`.
 
     Returns:
-        Dict of tensors `(E,)`: one for each name, `label`, and `word`, the number of the first word.
+        Dict of tensors `(E,)`: the same names, `label`, and `word`, the number of the first word.
     """
     import tensorflow as tf
 
-    start = tf.where(begins)[:, 0]  # (E,)
+    first = tf.where(begins)[:, 0]  # (E,)
     inside = tf.where(labels != "")[:, 0]
     number = tf.gather(tf.cumsum(tf.cast(begins, tf.int32)), inside) - 1
-    count = tf.size(start)
+    count = tf.size(first)
     last = tf.math.unsorted_segment_max(inside, number, count)
-    reductions = {
-        "first": lambda value: tf.gather(value, start),
-        "last": lambda value: tf.gather(value, last),
-        "min": lambda value: tf.math.unsorted_segment_min(tf.gather(value, inside), number, count),
-        "sum": lambda value: tf.math.unsorted_segment_sum(tf.gather(value, inside), number, count),
+    found = {
+        "label": tf.gather(labels, first),
+        "word": first,
+        "start": tf.gather(words["start"], first),
+        "end": tf.gather(words["end"], last),
+        "probability": tf.math.unsorted_segment_min(tf.gather(words["probability"], inside), number, count),
     }
-    reduced = {name: reductions[how](value) for name, (value, how) in values.items()}
-    return {"label": tf.gather(labels, start), "word": start, **reduced}
+    if "attention" in words:
+        attention = tf.gather(words["attention"], inside)
+        found["attention"] = tf.math.unsorted_segment_sum(attention, number, count)
+    return found
 
 
 def in_batches(function, rows, dtypes):

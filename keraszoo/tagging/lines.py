@@ -8,7 +8,6 @@ import numpy as np
 from keraszoo.errors import DataError
 from keraszoo.tagging.results import tagged_text
 from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
-from keraszoo.text.lines import shown_name
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import Token
 
@@ -126,5 +125,4 @@ def _record(line, path, number):
             return record
     except (ValueError, RecursionError):
         record = None
-    where = "lines" if path is None else shown_name(path)
-    raise DataError(f'expected a JSON object with a "text", got {line[:40]!r}', where, number)
+    raise DataError(f'expected a JSON object with a "text", got {line[:40]!r}', path or "lines", number)

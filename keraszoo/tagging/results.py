@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-from functools import partial
 
 import numpy as np
 
@@ -125,10 +124,10 @@ def tagged_text(text, sentences, tagged, attends):
     """
     bounds = np.cumsum([0, *map(len, sentences)]).tolist()
     nothing = np.zeros(0, "float32")
-    entities = itertools.starmap(partial(entities_of, text), zip(sentences, tagged, strict=True))
+    pairs = zip(sentences, tagged, strict=True)
     return TaggedText(
         text=text,
-        entities=list(itertools.chain.from_iterable(entities)),
+        entities=[entity for pair in pairs for entity in entities_of(text, *pair)],
         tokens=list(itertools.chain.from_iterable(sentences)),
         tags=[tag for sentence in tagged for tag in sentence.tags],
         probabilities=np.concatenate([nothing, *(sentence.probabilities for sentence in tagged)]),

@@ -183,12 +183,12 @@ def _describe_tagged(chosen):
     parts, scheme = {}, None
     for role, file in chosen.items():
         corpus = read_tagged(file, **{} if is_json_lines(file) else {**columns, "scheme": scheme})
-        scheme = scheme or corpus.scheme
+        scheme = scheme or (None if is_json_lines(file) else corpus.scheme)
         counts = Counter(tag[2:] for sentence in corpus for tag in sentence.tags if tag[0] == "B")
         labels = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(12))
         text = f"{len(corpus):,} sentences, {corpus.count_tokens():,} tokens, {counts.total():,} entities"
         if role == "train":
-            report += [f"{'tag scheme':<12}{scheme}, {corpus.repaired:,} invalid tags repaired"]
+            report += [f"{'tag scheme':<12}{corpus.scheme}, {corpus.repaired:,} invalid tags repaired"]
             report += [f"{'labels':<12}{labels}"]
         parts[role] = text, [sentence.tokens for sentence in corpus]
     defaults = {"token_column": 0, "tag_column": -1}

@@ -72,7 +72,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
     if not rows:
         raise DataError("expected rows of a token and its tag, got none", path)
     first = rows[0][0] if header is None else header
-    if separator is None:
+    if not separator:
         separator = "\t" if "\t" in lines[first].rstrip() else " "
     names = _fields(lines[first], separator)
     with located(path, first + 1):

@@ -29,7 +29,7 @@ class ParallelCorpus:
     Use `from_pairs` or `from_ids` to make one.
 
     Attributes:
-        sources, targets: `TokenRows`.
+        sources, targets: `TokenRows`: `sources[i]` is int32 (length,), `sources.lengths` int32 (pairs,).
         source_special, target_special: `SpecialIds`.
         dropped: the number of pairs left out, `{"blank": n, "too_long": n}`.
         sampling: a `SubwordSampling` of this corpus, which `TokenBatches` draws from, or None. Settable.
@@ -37,7 +37,7 @@ class ParallelCorpus:
     Example:
 
     >>> corpus = ParallelCorpus.from_ids([[5, 6], [7]], [[8], [9, 9, 9]], pad_id=0, start_id=2, end_id=3)
-    >>> len(corpus), corpus.target(1).tolist(), corpus.source_lengths.tolist()
+    >>> len(corpus), corpus.targets[1].tolist(), corpus.sources.lengths.tolist()
     (2, [9, 9, 9], [2, 1])
     """
 
@@ -48,8 +48,8 @@ class ParallelCorpus:
             raise DataError("an empty corpus: expected at least one pair")
         self.sources = sources
         self.targets = targets
-        self.source_special = SpecialIds(*source_special)
-        self.target_special = SpecialIds(*target_special)
+        self.source_special = source_special
+        self.target_special = target_special
         self.dropped = dropped or {"blank": 0, "too_long": 0}
         self.sampling = None
 
@@ -118,24 +118,6 @@ class ParallelCorpus:
                     f"negative and not those of <pad>, <s> and </s>, {tuple(special)}"
                 )
         return cls(*sides, special, special)
-
-    @property
-    def source_lengths(self):
-        """The number of tokens of each source sentence: int32 (pairs,)."""
-        return self.sources.lengths
-
-    @property
-    def target_lengths(self):
-        """The number of tokens of each target sentence: int32 (pairs,)."""
-        return self.targets.lengths
-
-    def source(self, i):
-        """Returns the ids of source sentence i: int32 (length,)."""
-        return self.sources[i]
-
-    def target(self, i):
-        """Returns the ids of target sentence i: int32 (length,)."""
-        return self.targets[i]
 
     def __len__(self):
         return len(self.sources)

@@ -37,8 +37,16 @@ def read_lines(path):
     >>> list(read_lines(file))
     ['A dog.', '', 'A cat.']
     """
-    for number, line in enumerate(raw_lines(path), start=1):
-        yield decoded(line, path, number)
+    number = 0
+    with open_bytes(path, line=lambda: number + 1) as file:
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                message = f"expected one sentence per line, got a line above {LONGEST_LINE:,} bytes"
+                raise DataError(message, path, number)
+            if number == 1:
+                line = line.removeprefix(BOM)
+            yield _decoded(line.removesuffix(b"\n").removesuffix(b"\r"), path, number)
 
 
 def write_lines(path, lines):
@@ -49,20 +57,6 @@ def write_lines(path, lines):
     """
     with replace_file(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
-
-
-def raw_lines(path):
-    """Yields the lines of a file as bytes, without line ends and byte order mark."""
-    number = 0
-    with open_bytes(path, line=lambda: number + 1) as file:
-        while line := file.readline(LONGEST_LINE):
-            number += 1
-            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                message = f"expected one sentence per line, got a line above {LONGEST_LINE:,} bytes"
-                raise DataError(message, shown_name(path), number)
-            if number == 1:
-                line = line.removeprefix(BOM)
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 @contextlib.contextmanager
@@ -87,20 +81,19 @@ def open_bytes(path, line=lambda: None):
             else:
                 yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"damaged gzip: {error}", shown_name(path), line()) from None
+        raise DataError(f"damaged gzip: {error}", path, line()) from None
     except OSError as error:
-        raise DataError(f"cannot read: {error.strerror or error}", shown_name(path)) from None
+        raise DataError(f"cannot read: {error.strerror or error}", path) from None
 
 
-def decoded(line, path, number):
-    """Decodes a line of `raw_lines`; raises a DataError with file and line if it is not text."""
+def _decoded(line, path, number):
     if b"\0" in line:
-        raise DataError("a NUL byte: a binary file, or text that is not UTF-8", shown_name(path), number)
+        raise DataError("a NUL byte: a binary file, or text that is not UTF-8", path, number)
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"not UTF-8: byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
-        raise DataError(message, shown_name(path), number) from None
+        raise DataError(message, path, number) from None
 
 
 @contextlib.contextmanager
@@ -110,8 +103,3 @@ def located(path, line=None):
         yield
     except DataError as error:
         raise DataError(str(error), path, line) from None
-
-
-def shown_name(path):
-    """Returns the name of a file in messages."""
-    return "<stdin>" if str(path) == "-" else path

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 from keraszoo.errors import DataError
-from keraszoo.text.lines import decoded, raw_lines, read_lines, shown_name
+from keraszoo.text.lines import read_lines
 
 # Soft hyphens, zero-width spaces and joiners, byte order marks.
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
@@ -44,7 +44,7 @@ def read_pairs(source, target=None):
         empty = False
         yield pair
     if empty:
-        raise DataError("an empty corpus: expected at least one line", shown_name(source))
+        raise DataError("an empty corpus: expected at least one line", source)
 
 
 def _columns(path):
@@ -54,20 +54,20 @@ def _columns(path):
             yield tuple(sides)
         elif line.strip():
             message = f"expected source TAB target, got a line with no TAB: {line[:40]!r}"
-            raise DataError(message, shown_name(path), number)
+            raise DataError(message, path, number)
         else:
             yield "", ""
 
 
 def _side_by_side(source, target):
-    sides = [raw_lines(source), raw_lines(target)]
+    sides = [read_lines(source), read_lines(target)]
     for number, lines in enumerate(itertools.zip_longest(*sides), start=1):
         if None in lines:
             count = number + sum(1 for side in sides for _ in side)
             longer, shorter = (source, target) if lines[1] is None else (target, source)
-            counts = f"{shown_name(longer)} has {count}, {shown_name(shorter)} has {number - 1}"
-            raise DataError(f"unequal numbers of lines: {counts}", shown_name(longer), number)
-        yield decoded(lines[0], source, number), decoded(lines[1], target, number)
+            counts = f"{longer} has {count}, {shorter} has {number - 1}"
+            raise DataError(f"unequal numbers of lines: {counts}", longer, number)
+        yield lines
 
 
 def clean_text(text):

@@ -32,7 +32,7 @@ class TaggedCorpus:
         repaired: the number of tags that the scheme did not allow and that were repaired.
         moved: the number of entities that began or ended inside a token and were widened to whole tokens.
         dropped: the number of entities dropped because no token was left for them.
-        layout: for a file of columns its `Layout`, which `tagged_lines` needs; otherwise None.
+        layout: for a file of columns its `Layout`, which `lines_with_tags` needs; otherwise None.
 
     Example:
 

@@ -43,7 +43,7 @@ def read_tagged(path, rules="words", **columns):
 def read_corpora(data):
     """Reads the corpora of a recipe's `data` section.
 
-    The tag scheme detected in the first training file is used for all files, because the scheme of a small
+    The tag scheme detected in the first file of columns is used for all files, because the scheme of a small
     file can be ambiguous.
 
     Args:
@@ -61,7 +61,8 @@ def read_corpora(data):
         parts = []
         for file in files or ():
             parts.append(read_tagged(file, data.token_rules, **columns))
-            columns["scheme"] = columns["scheme"] or parts[-1].scheme
+            if not is_json_lines(file):
+                columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
     return tuple(corpora)
 
@@ -110,7 +111,10 @@ def find_kind(path):
 
     Raises:
         DataError: the file cannot be read.
+        KerasZooError: standard input.
     """
+    if str(path) == "-":
+        raise KerasZooError("standard input is read once: give its kind, such as text")
     if is_json_lines(path):
         return "json"
     lines = itertools.islice((line for line in read_lines(path) if line.strip()), 100)

@@ -139,54 +139,47 @@ class TaggingVocabulary:
                 return self._word_ids[form]
         return UNKNOWN
 
-    def encode(self, sentences, length=None, word_length=None):
+    def encode(self, sentences):
         """Turns sentences of tokens into padded arrays.
 
         Args:
             sentences: list of B sentences, each a sequence of tokens; an empty one is a row of padding.
-            length: T; by default that of the longest sentence, at least 1.
-            word_length: C; by default that of the longest token, at least 1 and at most the vocabulary's
-                `word_length`.
 
         Returns:
-            Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T).
-
-        Raises:
-            DataError: a sentence of more than `length` tokens, or a token of more than `word_length`
-                characters that are read.
+            Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T). T is the length of
+            the longest sentence, C that of the longest token, at most `word_length`; both are at least 1.
         """
-        words = _padded([map(self.word_id, tokens) for tokens in sentences], length, "sentence", "tokens")
-        casing = _padded([map(casing_id, tokens) for tokens in sentences], length, "sentence", "tokens")
-        spelt = self.spell([token for tokens in sentences for token in tokens], word_length)
+        words = _padded([map(self.word_id, tokens) for tokens in sentences])
+        casing = _padded([map(casing_id, tokens) for tokens in sentences])
+        spelt = self.spell([token for tokens in sentences for token in tokens])
         characters = np.zeros((*words.shape, spelt.shape[1]), "int32")
         characters[words != 0] = spelt
         return {"words": words, "characters": characters, "casing": casing}
 
-    def spell(self, words, length=None):
+    def spell(self, words):
         """Turns N words into the ids of their characters: int32 (N, C), C as in `encode`."""
         ids, read = self._character_ids, self.word_length
         spelt = [[ids.get(character, UNKNOWN) for character in word[:read]] for word in words]
-        return _padded(spelt, length, "token", "characters")
+        return _padded(spelt)
 
-    def encode_tags(self, sequences, length=None):
+    def encode_tags(self, sequences):
         """Turns IOB2 tags into ids of the vocabulary's own scheme.
 
         Args:
             sequences: list of B sequences of tags.
-            length: T; by default that of the longest sequence, at least 1.
 
         Returns:
-            int32 (B, T). Padding is 0, the id of `O`, and needs a mask.
+            int32 (B, T), T as in `encode`. Padding is 0, the id of `O`, and needs a mask.
 
         Raises:
-            DataError: an unknown label, or more than `length` tags.
+            DataError: an unknown label.
         """
         try:
             ids = [[self._tag_ids[tag] for tag in convert(tags, "IOB2", self.scheme)] for tags in sequences]
         except KeyError as error:
             labels = ", ".join(self.labels)
             raise DataError(f"expected tags of the labels {labels}, got {shown(error.args[0])}") from None
-        return _padded(ids, length, "sentence", "tags")
+        return _padded(ids)
 
     def decode_tags(self, ids, lengths):
         """Turns ids of tags into tags of the vocabulary's scheme, without repairing them.
@@ -204,28 +197,6 @@ class TaggingVocabulary:
     def transitions(self):
         """Returns `allowed_transitions` of its tags: which may follow, begin and end."""
         return allowed_transitions(self.tags, self.scheme)
-
-    def as_dict(self):
-        """Returns the arguments of the constructor as JSON values; `from_dict` reads them."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
-        return {**fields, **lists, "characters": "".join(self.characters)}
-
-    @classmethod
-    def from_dict(cls, values):
-        """Makes a vocabulary from the result of `as_dict`.
-
-        Raises:
-            DataError: missing or additional keys, or values of another type.
-            KerasZooError: as the class does.
-        """
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise DataError(f"not the parts of a tagging vocabulary: {error}") from None
-
-    def __hash__(self):
-        return hash((self.tags, len(self.words), self.characters))
 
     def __repr__(self):
         sizes = f"{len(self.words)} words, {len(self.characters)} characters"
@@ -259,14 +230,10 @@ def _distinct(items, what, longest=None):
     return items
 
 
-def _padded(rows, length, what, of):
+def _padded(rows):
     """Returns rows of numbers as an int32 array, padded with 0."""
     rows = [list(row) for row in rows]
-    longest = max(map(len, rows), default=0)
-    length = max(1, longest) if length is None else length
-    if longest > length:
-        raise DataError(f"expected a {what} of at most {length} {of}, got one of {longest}")
-    array = np.zeros((len(rows), length), "int32")
+    array = np.zeros((len(rows), max(map(len, rows), default=0) or 1), "int32")
     for row, numbers in zip(array, rows, strict=True):
         row[: len(numbers)] = numbers
     return array

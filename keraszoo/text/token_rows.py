@@ -54,7 +54,5 @@ class TokenRows:
         return len(self.lengths)
 
     def __getitem__(self, index):
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"row {index} of {len(self)}")
-        index %= len(self)
+        index = range(len(self))[index]
         return np.asarray(self.ids[self.offsets[index] : self.offsets[index + 1]], dtype="int32")

@@ -246,10 +246,9 @@ def fitting_rules(sentences):
 
 
 def check_rules(rules):
-    """Returns the name of token rules, or raises a `KerasZooError` if they are unknown."""
+    """Raises a `KerasZooError` if token rules are unknown."""
     if rules not in TOKEN_RULES:
         raise KerasZooError(f"expected token rules of {', '.join(TOKEN_RULES)}, got {rules!r}")
-    return rules
 
 
 # The `regex` package, because `re` does not know Unicode categories.

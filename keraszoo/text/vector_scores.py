@@ -5,9 +5,8 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
-from keraszoo.errors import DataError
+from keraszoo.text.lines import read_lines
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def score_vectors(vectors, pairs=None, analogies=None):
         nothing is known.
 
     Raises:
-        DataError: a file that cannot be read.
+        DataError: as `read_lines` does.
 
     Reference:
         Finkelstein et al. 2001, Placing Search in Context; Mikolov et al. 2013,
@@ -127,22 +126,22 @@ def score_vectors(vectors, pairs=None, analogies=None):
     from gensim.models import KeyedVectors
     from gensim.test.utils import datapath
 
-    for file in (pairs, analogies):
-        if file is not None and not Path(file).is_file():
-            raise DataError("no such file", file)
+    for _ in read_lines(pairs) if pairs else ():
+        pass  # gensim takes a line that is not UTF-8 for unknown words
     name = "wordsim_353" if pairs is None else "pairs"
     analogies = analogies or datapath("questions-words.txt")
+    asked = sum(len(line.split()) == 4 and not line.startswith(":") for line in read_lines(analogies))
     model = KeyedVectors(vectors.width)
     model.add_vectors(vectors.words, vectors.matrix)
     with quiet_gensim():
         try:
-            _, (spearman, _), missing = model.evaluate_word_pairs(pairs or datapath("wordsim353.tsv"))
+            _, (spearman, _), missing = model.evaluate_word_pairs(
+                pairs or datapath("wordsim353.tsv"), restrict_vocab=None
+            )
         except ValueError:  # no pair is known
             spearman, missing = math.nan, 100.0
-        share, sections = model.evaluate_word_analogies(analogies)
+        share, sections = model.evaluate_word_analogies(analogies, restrict_vocab=None)
     answered = len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])
-    with open(analogies, encoding="utf-8") as file:
-        asked = sum(1 for line in file if len(line.split()) == 4 and not line.startswith(":"))
     return {
         name: None if math.isnan(spearman) else float(spearman),
         f"{name}_known": 100 - float(missing),

@@ -41,9 +41,6 @@ class Vocabulary:
     def __eq__(self, other):
         return isinstance(other, Vocabulary) and self.words == other.words
 
-    def __hash__(self):
-        return hash(tuple(self.words))
-
     def ids(self, words):
         """Returns the ids of a list of words.
 

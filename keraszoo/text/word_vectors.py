@@ -288,10 +288,7 @@ def _read_directory(name):
     task = directory.config.get("task")
     if task != TASK:
         raise PresetError(f"{directory.path}: expected a directory for {TASK}, got one for {shown(task)}")
-    try:
-        words = directory.read_bytes("words.txt").decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        raise PresetError(f"{directory.path}/words.txt: not UTF-8") from None
+    words = directory.read_text("words.txt").split("\n")
     if words.pop() != "":
         raise PresetError(f"{directory.path}/words.txt: the last line has no end")
     path = directory.file("vectors.npy")

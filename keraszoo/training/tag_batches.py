@@ -161,6 +161,9 @@ class TaggedRows:
 
 
 def _tag_ids(sentence, vocabulary):
+    tokens, tags = len(sentence.tokens), len(sentence.tags)
+    if tags != tokens:
+        raise DataError(f"sentence from line {sentence.line}: {tokens} tokens, but {tags} tags")
     try:
         return vocabulary.encode_tags([sentence.tags])[0]
     except DataError as error:

@@ -67,7 +67,7 @@ class TokenBatches(AddressedBatches):
         self.shapes = shapes
         self.corpus = corpus
         self.copies = 1
-        lengths = corpus.source_lengths, corpus.target_lengths
+        lengths = corpus.sources.lengths, corpus.targets.lengths
         if corpus.sampling is not None:
             lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
         lengths = [side + 1 for side in lengths]
@@ -108,7 +108,7 @@ class TokenBatches(AddressedBatches):
         With `sampling`, the tokens of the best segmentations are counted.
         """
         indices = self.indices(epoch, i)
-        return int(self.corpus.target_lengths[indices].sum()) + len(indices)
+        return int(self.corpus.targets.lengths[indices].sum()) + len(indices)
 
     def _new_plan(self, generator):
         return self._grouping.plan(generator)

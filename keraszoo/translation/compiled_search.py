@@ -42,24 +42,26 @@ class CompiledSearch:
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
         inputs = [source] if prefix is None else [source, prefix]
-        key = (options, attention, prefix is None)
-        if keras.backend.backend() == "tensorflow":
-            with self._lock:  # threads may share a translator
-                self._calls[key] += 1
-                key = (*key, self._calls[key] > PLAIN_AT_FIRST)
-                if key not in self._compiled:
-                    if len(self._compiled) >= KEPT:
-                        del self._compiled[next(iter(self._compiled))]
-                    self._compiled[key] = self.graph(options, attention, prefix is not None, key[-1])
-                run = self._compiled[key]
+        key, in_graph = (options, attention, prefix is None), keras.backend.backend() == "tensorflow"
+        with self._lock:  # threads may share a translator
+            self._calls[key] += 1
+            key = (*key, in_graph and self._calls[key] > PLAIN_AT_FIRST)
+            if key not in self._compiled:
+                if len(self._compiled) >= KEPT:
+                    del self._compiled[next(iter(self._compiled))]
+                self._compiled[key] = (
+                    self.graph(options, attention, prefix is not None, key[-1])
+                    if in_graph
+                    else jitted_on_jax(partial(self.tensors, options, attention), self.model)
+                )
+            run = self._compiled[key]
+        if in_graph:
             return Hypotheses(*(part.numpy() for part in run(*inputs)))
-        if key not in self._compiled:
-            self._compiled[key] = jitted_on_jax(partial(self.tensors, options, attention), self.model)
         sentences = rows = len(source)
         if sentences and keras.backend.backend() == "jax":  # a program for each power of two
             rows = 1 << (sentences - 1).bit_length()
         rows = np.minimum(np.arange(rows), sentences - 1)  # repeats the last sentence
-        tensors = self._compiled[key](*(ops.convert_to_tensor(part[rows]) for part in inputs))
+        tensors = run(*(ops.convert_to_tensor(part[rows]) for part in inputs))
         return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in tensors))
 
     def compile_now(self, options):

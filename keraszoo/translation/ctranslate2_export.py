@@ -18,7 +18,6 @@ from keraszoo.translation.ctranslate2_translator import (
     CTranslate2Translator,
     check_options,
     import_ctranslate2,
-    pieces_of,
     search_arguments,
 )
 
@@ -136,11 +135,11 @@ def specification(translator):
     names = target.pieces([target.unknown_id, target.start_id, target.end_id])
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = names
     spec.config.decoder_start_token = spec.config.bos_token
-    of_source = pieces_of(source)  # has the same names
+    of_source = source.pieces(range(len(source)))  # has the same names
     for special, name in zip((source.unknown_id, source.start_id, source.end_id), names, strict=True):
         of_source[special] = name
     spec.register_source_vocabulary(of_source)
-    spec.register_target_vocabulary(pieces_of(target))
+    spec.register_target_vocabulary(target.pieces(range(len(target))))
     return spec
 
 

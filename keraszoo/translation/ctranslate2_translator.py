@@ -47,7 +47,7 @@ class CTranslate2Translator(TextTranslator):
             message = f"{directory}: not an export for CTranslate2: {error}"
             raise KerasZooError(" ".join(message.split())) from error
         self.source_subwords, self.target_subwords = sides[0], sides[-1]
-        self.ids = {piece: i for i, piece in enumerate(pieces_of(sides[-1]))}
+        self.ids = {piece: i for i, piece in enumerate(sides[-1].pieces(range(len(sides[-1]))))}
 
     def require_attention(self, wanted="attention weights"):
         """Raises KerasZooError: CTranslate2 gives no attention weight of `</s>`."""
@@ -131,8 +131,3 @@ def search_arguments(options, subwords):
         "max_input_length": 0,
         "return_end_token": True,
     }
-
-
-def pieces_of(subwords):
-    """All subwords of a vocabulary, by id."""
-    return subwords.pieces(range(subwords.vocabulary_size))

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.text.token_rows import TokenRows
+from keraszoo.training.addressed_batches import check_at_least
 from keraszoo.training.token_batches import teacher_forced
 
 
@@ -77,6 +78,7 @@ class ForcedDecoding:
 
     def _batches(self, sources, targets, batch_size):
         """Yields `(indices, (source, target_in), target_out, real)`; `real` `(B, T)` marks target tokens."""
+        check_at_least(batch_size=(batch_size, 1))
         order = sorted(range(len(sources)), key=lambda i: (len(targets[i]), len(sources[i])))
         for first in range(0, len(order), batch_size):
             indices = order[first : first + batch_size]

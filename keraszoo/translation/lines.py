@@ -13,7 +13,7 @@ def translate_lines(translator, lines, chunk=512, **options):
 
     Args:
         translator: an object with `translate(list of str, **options)`, such as a `Translator`.
-        lines: an iterable of strings; a blank line gives an empty one without translation.
+        lines: an iterable of strings; a blank line gives an empty one.
         chunk: lines read before the first of them is answered.
         **options: passed on to `translate`.
 
@@ -24,14 +24,13 @@ def translate_lines(translator, lines, chunk=512, **options):
 
     >>> class Shouting:
     ...     def translate(self, sources):
-    ...         return [source.upper() for source in sources]
+    ...         return [source.strip().upper() for source in sources]
     >>> list(translate_lines(Shouting(), ["a dog", " ", "a cat"], chunk=2))
     [['A DOG', ''], ['A CAT']]
     """
     for some in in_chunks(lines, chunk):
-        answers = iter(_of_those_with_text(translator.translate, some, options))
         # A translation is always printed as one line.
-        yield [" ".join(next(answers).splitlines()) if line.strip() else "" for line in some]
+        yield [" ".join(text.splitlines()) for text in translator.translate(some, **options)]
 
 
 def describe_lines(translator, lines, chunk=512, attention=False, **options):
@@ -48,12 +47,10 @@ def describe_lines(translator, lines, chunk=512, attention=False, **options):
         the best first; a blank line has only `source` and an empty `text`.
     """
     for some in in_chunks(lines, chunk):
-        answers = iter(_of_those_with_text(translator.translate_details, some, options))
-        blank = {"text": ""}
-        described = (_description(next(answers), attention) if line.strip() else blank for line in some)
+        translations = translator.translate_details(some, **options)
         yield [
-            json.dumps({"source": line, **values}, ensure_ascii=False)
-            for line, values in zip(some, described, strict=True)
+            json.dumps({"source": line, **_description(translation, attention)}, ensure_ascii=False)
+            for line, translation in zip(some, translations, strict=True)
         ]
 
 
@@ -117,12 +114,9 @@ def in_chunks(lines, size):
         yield some
 
 
-def _of_those_with_text(translate, lines, options):
-    sources = [line for line in lines if line.strip()]
-    return translate(sources, **options) if sources else []
-
-
 def _description(translation, attention):
+    if not translation.hypotheses:  # of a blank line
+        return {"text": ""}
     description = {
         "text": translation.text,
         "log_prob": float(translation.log_prob),

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.translation.results import Hypothesis, Translation
 
@@ -151,6 +151,8 @@ class TextTranslator:
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
+        if batch_size < 1:
+            raise KerasZooError(f"batch_size must be at least 1, got {batch_size}")
         threads = self._batches_at_once()
         size = min(batch_size, max(FEW, -(-len(order) // threads)))
 
@@ -188,13 +190,6 @@ class TextTranslator:
             ]
             for i in range(len(best.tokens))
         ]
-
-
-def check_texts(texts, name="texts"):
-    """Raises KerasZooError, naming the argument, unless `texts` is a list of str."""
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        received = f"a str, {texts!r:.40}" if isinstance(texts, str) else "other items"
-        raise KerasZooError(f"{name}: expected a list of str, got {received}")
 
 
 def rows_of(targets, subwords, name):

@@ -51,7 +51,7 @@ def make_held_out(translator, validation, settings):
         raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))
     corpus = make_corpus(translator, validation)
-    longest = 1 + int(max(corpus.source_lengths.max(), corpus.target_lengths.max()))
+    longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
     shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
     batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)
     translate = translator.translate if settings.monitor == "val_bleu" else None

@@ -2,7 +2,7 @@
 
 import keras
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_texts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.task import Task
@@ -12,7 +12,7 @@ from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
-from keraszoo.translation.text_translator import TextTranslator, check_texts, rows_of
+from keraszoo.translation.text_translator import TextTranslator, rows_of
 from keraszoo.translation.warm_up import warm_up_batches
 
 MAX_SOURCE_TOKENS = 512

@@ -20,13 +20,12 @@ def warm_up_batches(translator):
     return [[" ".join([word] * length)] * rows for length in lengths for rows in ROWS]
 
 
-def write_requests(directory, batches, signature="serving_default"):
+def write_requests(directory, batches):
     """Writes requests that TensorFlow Serving sends to a SavedModel before it serves.
 
     Args:
         directory: of the SavedModel.
         batches: list of dicts, input name -> array.
-        signature: the signature that is called.
     """
     import tensorflow as tf
 
@@ -34,10 +33,10 @@ def write_requests(directory, batches, signature="serving_default"):
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:
         for inputs in batches:
-            writer.write(prediction_log(inputs, signature))
+            writer.write(prediction_log(inputs))
 
 
-def prediction_log(inputs, signature):
+def prediction_log(inputs):
     """A serialized `tensorflow.serving.PredictionLog` with a request for predictions.
 
     Its classes are in `tensorflow-serving-api`. The four messages on the way to the tensors have only fields
@@ -53,7 +52,7 @@ def prediction_log(inputs, signature):
             size >>= 7
         return bytes([number << 3 | 2, *length, size]) + content
 
-    request = field(1, field(3, signature.encode()))
+    request = field(1, field(3, b"serving_default"))
     for name, value in inputs.items():
         tensor = tf.make_tensor_proto(value).SerializeToString()
         request += field(2, field(1, name.encode()) + field(2, tensor))

@@ -40,7 +40,7 @@ class Upper:
     def translate(self, sources, **options):
         print("a progress bar")  # as Keras does, on stdout
         self.options = options
-        return [source.upper() for source in sources]
+        return [source.strip().upper() for source in sources]
 
     def translate_details(self, sources, **options):
         return [

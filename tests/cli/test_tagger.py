@@ -94,7 +94,7 @@ def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch)
     monkeypatch.setattr(type(tagger), "verify_export", lambda self, directory, texts: len(texts))
     (tmp_path / "a.txt").write_text("a\nb\n")
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
-    assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 texts have the same tags\n")
+    assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 of 2 results are the same\n")
     for *arguments, option in (
         ("export", "m", "x", "--jit-compile"),
         ("plot", "m", "In Paris", "a.png", "--subwords"),

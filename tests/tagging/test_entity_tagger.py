@@ -170,6 +170,8 @@ def test_something_else_than_texts(trained_tagger, texts):
 def test_something_else_than_words(trained_tagger):
     with pytest.raises(KerasZooError, match="sentence 1: expected a list of str, its words, got 'Paris'"):
         trained_tagger.tag_tokens([["Paris"], "Paris"])
+    with pytest.raises(KerasZooError, match="expected a list of sentences, got a list_iterator"):
+        trained_tagger.tag_tokens(iter([["Paris"]]))
     with pytest.raises(KerasZooError, match="batch_tokens must be at least 1"):
         trained_tagger.tag("Paris", batch_tokens=0)
 

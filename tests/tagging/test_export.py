@@ -102,7 +102,8 @@ def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
     wanted = [tag for tags in sentences for tag in convert(tags, scheme, "IOB2")]
     assert decoded(iob2(labels, begins).numpy()) == wanted
     numbers = tf.range(len(flat))
-    columns = entities(labels, begins, {"start": (numbers, "first"), "last": (numbers, "last")})
+    words = {"start": numbers, "end": numbers, "probability": tf.cast(numbers, tf.float32)}
+    columns = entities(labels, begins, words)
     places = iter(range(len(flat)))
     shifted = [[next(places) for _ in tags] for tags in sentences]
     spelt = [
@@ -110,7 +111,7 @@ def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
         for tags, place in zip(sentences, shifted, strict=True)
         for span in spans(tags, scheme)
     ]
-    ours = [decoded(columns[name].numpy().tolist()) for name in ("label", "start", "last")]
+    ours = [decoded(columns[name].numpy().tolist()) for name in ("label", "start", "end")]
     assert list(zip(*ours, strict=True)) == spelt
 
 

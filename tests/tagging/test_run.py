@@ -93,6 +93,8 @@ def test_corpora_of_several_files(files, tagged_sentences):
     assert len(train) == 41 and train.scheme == "BIOES" and test is None
     assert train.sentences[-1].tags == ("B-PER", "O", "O", "B-LOC", "O")
     assert train.sentences[-1].document == train.sentences[-2].document + 1
+    turned, *_ = read_corpora(TaggedDataSection(train=files_of[::-1]))
+    assert [s.tags for s in turned] == [s.tags for s in (train.sentences[-1], *train.sentences[:-1])]
     # read in the scheme of the training files, in which B alone is mended
     assert validation.scheme == "BIOES" and validation.repaired == 2
     assert [sentence.tags for sentence in validation] == [("B-LOC",), ("B-PER",)]

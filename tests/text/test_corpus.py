@@ -33,11 +33,11 @@ def test_pairs_are_encoded_and_bad_ones_counted(subwords, monkeypatch, chunk):
     assert corpus.dropped == {"blank": 2, "too_long": 2}
     assert corpus.sources.ids.dtype == "uint16"
     for i, (source, target) in enumerate(KEPT):
-        assert corpus.source(i).tolist() == subwords[0].encode([source])[0]
-        assert corpus.target(i).tolist() == subwords[1].encode([target])[0]
-        assert corpus.source(i).dtype == "int32"
-        assert corpus.source_lengths[i] == len(corpus.source(i))
-        assert corpus.target_lengths[i] == len(corpus.target(i))
+        assert corpus.sources[i].tolist() == subwords[0].encode([source])[0]
+        assert corpus.targets[i].tolist() == subwords[1].encode([target])[0]
+        assert corpus.sources[i].dtype == "int32"
+        assert corpus.sources.lengths[i] == len(corpus.sources[i])
+        assert corpus.targets.lengths[i] == len(corpus.targets[i])
     assert corpus.source_special == corpus.target_special == SpecialIds(pad_id=0, start_id=2, end_id=3)
 
 
@@ -55,8 +55,8 @@ def test_nothing_left(subwords):
 def test_from_ids_keeps_every_pair():
     ids = dict(pad_id=1, start_id=2, end_id=3)
     corpus = ParallelCorpus.from_ids([[70_000, 5], []], [[], np.array([9])], **ids)
-    assert [corpus.source(i).tolist() for i in (0, 1)] == [[70_000, 5], []]
-    assert corpus.target(1).tolist() == [9]
+    assert [corpus.sources[i].tolist() for i in (0, 1)] == [[70_000, 5], []]
+    assert corpus.targets[1].tolist() == [9]
     assert corpus.source_special == SpecialIds(1, 2, 3)
     for id_ in (-1, 1, 2, 3):
         with pytest.raises(DataError, match=f"target sentence 2 holds the id {id_}"):

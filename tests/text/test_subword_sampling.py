@@ -140,7 +140,7 @@ def test_what_has_no_room_or_is_unknown_keeps_its_best_segmentation(kind, both):
     shortest = corpus.sources.lengths[0]
     for stream in range(20):
         source, _ = corpus.sampling.draw(stream, [0, 1], (shortest, None))
-        assert len(source[0]) <= shortest and source[1].tolist() == corpus.source(1).tolist()
+        assert len(source[0]) <= shortest and source[1].tolist() == corpus.sources[1].tolist()
 
 
 def test_what_cannot_be_sampled_is_refused(kind, both):

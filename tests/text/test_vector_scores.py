@@ -47,7 +47,7 @@ def test_nothing_is_known(tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="pairs.tsv: cannot read: No such file"):
         score_vectors(WordVectors(["a"], [[1.0]]), pairs=tmp_path / "pairs.tsv")
 
 

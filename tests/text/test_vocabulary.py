@@ -18,7 +18,7 @@ def test_text_there_and_back():
     vocabulary = Vocabulary(["b", "a", "é,ö"])
     assert vocabulary.text() == "b\na\né,ö\n"
     again = Vocabulary.from_text(vocabulary.text())
-    assert again == vocabulary and hash(again) == hash(vocabulary) and again != Vocabulary(["a", "b", "é,ö"])
+    assert again == vocabulary and again != Vocabulary(["a", "b", "é,ö"])
     assert len(Vocabulary.from_text("")) == 1
 
 

@@ -115,7 +115,7 @@ def _npy(header, body=b"\0" * 140):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("words.txt", b"\xff\n", "not UTF-8"),
+        ("words.txt", b"\xff\n", "is not UTF-8"),
         ("words.txt", b"a\nb", "the last line has no end"),
         ("words.txt", b"a\nb\n", "has 7 rows, words.txt has 2 words"),
         ("words.txt", b"a\n" * 7, "'a' twice"),

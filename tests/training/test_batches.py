@@ -95,7 +95,7 @@ def test_epochs_differ_in_order_and_in_composition(corpus):
     first, second = composition(batches, 0), composition(batches, 1)
     assert len(first) == len(second) == len(batches)
     assert len({tuple(batch) for batch in first} & {tuple(batch) for batch in second}) < len(first) / 4
-    longest = [[max(corpus.target_lengths[batch]) for batch in epoch] for epoch in (first, second)]
+    longest = [[max(corpus.targets.lengths[batch]) for batch in epoch] for epoch in (first, second)]
     assert longest[0] != sorted(longest[0])
     assert longest[0] != longest[1]
 

@@ -131,8 +131,8 @@ def test_figures_of_held_out_pairs_do_not_depend_on_the_batches(both_subwords, t
     losses, right = [], []
     for i in range(len(corpus)):  # each pair alone, without padding, token by token
         special = corpus.target_special
-        source = np.array([[*corpus.source(i), corpus.source_special.end_id]])
-        target = corpus.target(i)
+        source = np.array([[*corpus.sources[i], corpus.source_special.end_id]])
+        target = corpus.targets[i]
         logits = np.asarray(model((source, np.array([[special.start_id, *target]]))))[0].astype("float64")
         for word, scores in zip([*target, special.end_id], logits, strict=True):
             losses.append(np.log(np.exp(scores).sum()) - scores[word])

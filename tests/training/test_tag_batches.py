@@ -53,12 +53,13 @@ def test_every_sentence_once_within_the_budget(vocabulary, lengths, tokens, repl
             count, length, letters = batches.shape(epoch, i)
             assert features["words"].shape == features["casing"].shape == tags.shape == (count, length)
             assert count % replicas == 0 and count - len(some) < replicas and count * length <= tokens
-            wanted = vocabulary.encode([s.tokens for s in some], length=length, word_length=letters)
+            wanted = vocabulary.encode([s.tokens for s in some])
             for name in FEATURES:
-                np.testing.assert_array_equal(features[name][: len(some)], wanted[name])
-                assert not features[name][len(some) :].any()
-            ids = vocabulary.encode_tags([s.tags for s in some], length=length)
-            np.testing.assert_array_equal(tags[: len(some)], ids)
+                part = features[name][tuple(map(slice, wanted[name].shape))]
+                np.testing.assert_array_equal(part, wanted[name])
+                assert features[name].sum() == part.sum()  # the rest is padding
+            ids = vocabulary.encode_tags([s.tags for s in some])
+            np.testing.assert_array_equal(tags[: len(some), : ids.shape[1]], ids)
             assert batches.real_tokens(epoch, i) == sum(len(s.tokens) for s in some)
             np.testing.assert_allclose(weight, (features["words"] != 0) / batches.real_tokens(epoch, i))
             if shapes is None:
@@ -101,6 +102,8 @@ def test_what_is_wrong_is_said(vocabulary):
         TagBatches(rows, 6)
     with pytest.raises(KerasZooError, match="replicas must be at least 1, got 0"):
         TagBatches(rows, 8, replicas=0)
+    with pytest.raises(DataError, match="sentence from line 1: 2 tokens, but 1 tags"):
+        TaggedRows([TaggedSentence(("a", "bb"), ("O",))], vocabulary, FEATURES)
     with pytest.raises(DataError, match="expected at least one sentence"):
         TaggedRows([], vocabulary, FEATURES)
     with pytest.raises(DataError, match="sentence 1 has no token"):

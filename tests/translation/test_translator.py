@@ -126,7 +126,7 @@ def test_control_characters_are_as_good_as_blanks(trained):
     ]
 
 
-@pytest.mark.parametrize("texts", ["one two", ["one", 3], [None], [b"one"]])
+@pytest.mark.parametrize("texts", ["one two", ["one", 3], [None], [b"one"], iter(["one"])])
 def test_something_else_than_a_list_of_texts(trained, texts):
     for method in (trained.translate, trained.translate_details, trained.n_best):
         with pytest.raises(KerasZooError, match="expected a list of str"):
@@ -139,7 +139,12 @@ def test_unequal_numbers_of_texts(trained):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"beam_width": 0}, "beam_width"), ({"bean": 3}, "no search option 'bean'")]
+    ("options", "said"),
+    [
+        ({"beam_width": 0}, "beam_width"),
+        ({"bean": 3}, "no search option 'bean'"),
+        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
+    ],
 )
 def test_bad_search_options(trained, options, said):
     with pytest.raises(KerasZooError, match=said):

@@ -86,7 +86,7 @@ def given_batches(corpus, batches):
 
     order = np.concatenate(batches).astype("int32")
     bounds = np.cumsum([0, *map(len, batches)])
-    lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+    lengths = corpus.sources.lengths + 1, corpus.targets.lengths + 1
     sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in lengths]
     plan = EpochPlan(order, bounds[:-1], bounds[1:], np.stack(sides, axis=1).astype("int64"))
 
@@ -137,14 +137,13 @@ def take_weights(model, path):
 
     model.build()
     model.target_embedding.E.assign(weights["src_embed.lut.weight"])
-    ours, theirs = ("self_attention", "src_src_att", "layer_norm"), None
     for i, layer in enumerate(model.encoder_layers):
-        block(layer, f"encoder.layers.{i}", [ours])
-    theirs = [
+        block(layer, f"encoder.layers.{i}", [("self_attention", "src_src_att", "layer_norm")])
+    sublayers = [
         ("self_attention", "trg_trg_att", "x_layer_norm"),
         ("cross_attention", "src_trg_att", "dec_layer_norm"),
     ]
     for i, layer in enumerate(model.decoder_layers):
-        block(layer, f"decoder.layers.{i}", theirs)
+        block(layer, f"decoder.layers.{i}", sublayers)
     norm(model.encoder_norm, "encoder.layer_norm")
     norm(model.decoder_norm, "decoder.layer_norm")

@@ -8,13 +8,13 @@ import kit
 
 arguments = common_work.start("decode-speed", threads_per_operation=1)
 
-import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from keraszoo import Translator  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.tasks.batch_threads import in_threads  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
+from keraszoo.translation.compiled_search import padded  # noqa: E402
 
 model = common_work.make_model("transformer")
 common_work.take_weights(model, arguments.weights)
@@ -39,10 +39,8 @@ def translate(rows, beam):
 
 def translate_part(rows, beam):
     """Translates lists of ids in one batch, on the calling thread."""
-    source = np.full((len(rows), max(map(len, rows)) + 1), common_work.PAD, "int32")
-    for i, row in enumerate(rows):
-        source[i, : len(row)] = row
-        source[i, len(row)] = common_work.END
+    longest = max(map(len, rows)) + 1
+    source = padded([[*row, common_work.END] for row in rows], longest, common_work.PAD)
     outputs = signatures[beam](source_ids=tf.constant(source))
     tokens, lengths = outputs["tokens"].numpy(), outputs["lengths"].numpy()
     return [
