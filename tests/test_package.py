@@ -18,7 +18,7 @@ PACKAGES = {
     "errors": "",
     "messages": "",
     "saving": "errors messages",
-    "shipping": "errors saving",
+    "shipping": "errors messages saving",
     "text": "errors messages saving shipping",
     "layers": "errors",
     "models": "errors layers",

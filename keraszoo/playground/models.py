@@ -28,7 +28,7 @@ class Models:
     def __init__(self, names=()):
         self.about = {}
         self._places, self._loaded = {}, {}
-        for name in names or shipped.list_presets():
+        for name in names or shipped.places():
             directory = Path(shipped.find(name)).resolve()
             try:
                 config = model_directory.read_description(directory).config

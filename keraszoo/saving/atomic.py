@@ -4,7 +4,7 @@ New content is written to a hidden name next to its target, flushed to the disk 
 call. Any reader sees the old content or the new content, complete. The same holds after `kill -9`, a full
 disk or a power cut.
 
-Linux and macOS exchange two directories atomically (`renameat2`, `renamex_np`). On file systems that cannot,
+Linux exchanges two directories atomically (`renameat2`). On other systems, and on file systems that cannot,
 the old directory is renamed to `.<name>.previous` before the new one is renamed into place. In between, the
 target does not exist. Readers therefore call `locate`, which waits for a running writer or restores the old
 directory.
@@ -18,7 +18,6 @@ import glob
 import os
 import secrets
 import shutil
-import sys
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,7 +25,7 @@ from filelock import FileLock, Timeout
 from keraszoo.errors import DataError
 
 _AT_FDCWD = -100
-_RENAME_EXCHANGE = 2  # RENAME_SWAP on macOS has the same number
+_RENAME_EXCHANGE = 2
 
 
 @contextlib.contextmanager
@@ -59,6 +58,10 @@ def replace_file(path, folders=False):
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_char_device() or path.is_fifo():  # such as /dev/stdout: it is written to, not replaced
+            with open(path, "wb") as file:
+                yield file
+            return
         with open(temporary, "wb") as file:
             yield file
             file.flush()
@@ -104,8 +107,9 @@ def replace_directory(path, check=None):
     check = check or (lambda: None)
     with locked(_hidden(path, "lock")) as alone:
         _restore(path)
-        if alone:
-            clear(path)
+        if alone:  # what killed writers left
+            for temporary in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.new"):
+                remove(temporary)
         check()
         temporary = _temporary(path)
         try:
@@ -125,18 +129,21 @@ def locate(path):
         path: the directory.
 
     Returns:
-        The absolute `path`, or None if it does not exist. If a writer was killed between its two renames in a
-        folder that is now read-only, the path of the old directory that it renamed.
+        The absolute `path`, or None if it does not or cannot exist. If a writer was killed between its two
+        renames in a folder that is now read-only, the path of the old directory that it renamed.
     """
-    path = Path(path).resolve()
-    previous = _hidden(path, "previous")
-    if not path.exists() and previous.exists():
-        try:
-            with locked(_hidden(path, "lock")):  # a running writer has finished by now
-                _restore(path)
-        except OSError:
-            return previous
-    return path if path.exists() else None
+    try:
+        path = Path(path).resolve()
+        previous = _hidden(path, "previous")
+        if not path.exists() and previous.exists():
+            try:
+                with locked(_hidden(path, "lock")):  # a running writer has finished by now
+                    _restore(path)
+            except OSError:
+                return previous
+        return path if path.exists() else None
+    except (OSError, ValueError):  # no file can have this name
+        return None
 
 
 @contextlib.contextmanager
@@ -169,12 +176,6 @@ def locked(path, wait=True):
         lock.release()
 
 
-def clear(path):
-    """Deletes the temporary directories that killed writers of `path` left; its lock must be held."""
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.new"):
-        remove(temporary)
-
-
 def remove(path):
     """Deletes a directory or a file if it exists."""
     if path.is_dir():
@@ -185,14 +186,9 @@ def remove(path):
 
 def exchange(first, second):
     """Exchanges two directories in one system call. Returns False if the file system cannot."""
-    name = {"linux": "renameat2", "darwin": "renamex_np"}.get(sys.platform)
-    function = getattr(ctypes.CDLL(None), name, None) if name else None
-    if function is None:
-        return False
-    first, second = os.fsencode(first), os.fsencode(second)
-    if name == "renameat2":
-        return function(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) == 0
-    return function(first, second, _RENAME_EXCHANGE) == 0
+    function = getattr(ctypes.CDLL(None), "renameat2", None)  # only Linux has it
+    arguments = _AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE
+    return function is not None and function(*arguments) == 0
 
 
 def _place(temporary, path):

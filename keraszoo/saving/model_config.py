@@ -15,16 +15,15 @@ import keras
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
 from keraszoo.saving.entries import argument_entries, checked
-from keraszoo.saving.weights import stored_shapes
+from keraszoo.saving.weights import WEIGHTS, stored_shapes
 
 
-def make_model(directory, kinds, weights="model.weights.h5", extra=None):
+def make_model(directory, kinds, extra=None):
     """Creates the model of a directory without loading its weights.
 
     Args:
         directory: a `model_directory.Directory`.
         kinds: dict of name -> class: the classes that may be created.
-        weights: name of the weight file that the model must fit.
         extra: dict of arguments that `config.json` must not contain.
 
     Returns:
@@ -40,7 +39,7 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
     if not isinstance(kind, str) or kind not in kinds:
         raise PresetError(f"{where}: there is no model {shown(kind)}")
     kind = kinds[kind]
-    shapes = stored_shapes(directory.file(weights))
+    shapes = stored_shapes(directory.file(WEIGHTS))
     if isinstance(arguments, dict):  # older versions stored other names
         arguments = {kind.renamed_arguments.get(name, name): value for name, value in arguments.items()}
     _check_arguments(kind, arguments, len(shapes), where, extra or {})
@@ -54,7 +53,7 @@ def make_model(directory, kinds, weights="model.weights.h5", extra=None):
             reason = " ".join(str(error).split())
             raise PresetError(f"{where} is not one of a model: {reason:.300}") from error
     if sorted(wanted) != sorted(shapes):
-        raise PresetError(f"{where} makes a model of {_total(wanted)}, {weights} holds {_total(shapes)}")
+        raise PresetError(f"{where} makes a model of {_total(wanted)}, {WEIGHTS} holds {_total(shapes)}")
     return kind(**arguments)
 
 

@@ -18,7 +18,7 @@ from keraszoo.errors import PresetError
 from keraszoo.saving import atomic
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.manifest import MANIFEST
-from keraszoo.saving.weights import load_weights
+from keraszoo.saving.weights import WEIGHTS, load_weights
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Directory:
         except UnicodeDecodeError as error:
             raise PresetError(f"{self.path / name}: is not UTF-8: {error}") from error
 
-    def load_weights(self, model, name="model.weights.h5"):
-        """Sets all weights of `model` from a file; see `keraszoo.saving.weights.load_weights`.
+    def load_weights(self, model):
+        """Sets all weights of `model` from its file; see `keraszoo.saving.weights.load_weights`.
 
         Raises:
             PresetError: no weight has been set, because the file does not fit or because the directory was
@@ -72,7 +72,7 @@ class Directory:
             if manifests.read_manifest(self.path) != self.manifest:
                 raise PresetError(f"{self.path}: was replaced after it was read; read it again")
 
-        load_weights(model, self.file(name), check=check)
+        load_weights(model, self.file(WEIGHTS), check=check)
 
 
 def write_directory(path, files):
@@ -147,7 +147,7 @@ def read_directory(path):
             model directory. The message names the file.
     """
     while True:
-        place = locate(path)
+        place = atomic.locate(path)
         if place is None or place.is_file():
             problem = "is a file, not a model directory" if place else "no such model directory"
             neighbours = ", ".join(names_in(Path(path).parent)) or "none"
@@ -173,14 +173,6 @@ def names_in(folder):
         return sorted(item.parent.name for item in Path(folder).glob(f"[!.]*/{MANIFEST}"))
     except OSError:
         return []
-
-
-def locate(path):
-    """Returns where a directory can be read, or None; see `keraszoo.saving.atomic.locate`."""
-    try:
-        return atomic.locate(path)
-    except (OSError, ValueError):  # no file can have this name
-        return None
 
 
 def check_replaceable(path):

@@ -6,7 +6,6 @@
 Programs write the first five. People write the others in a YAML file for `keraszoo card`; see `Facts`.
 """
 
-import math
 import textwrap
 
 import yaml
@@ -14,7 +13,6 @@ import yaml
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory, yaml_text
 from keraszoo.saving.entries import Entries, checked
-from keraszoo.saving.weights import stored_shapes
 
 CARD = "README.md"
 SECTIONS = {  # the facts in Markdown, in the order of the card
@@ -24,9 +22,8 @@ SECTIONS = {  # the facts in Markdown, in the order of the card
     "evaluation": "Getting the figures again",
     "attribution": "Attribution",
 }
-OUTSIDE = (
-    "out of its domain"  # marks metrics sections measured on another kind of data than the training data
-)
+# Marks metrics sections measured on another kind of data than the training data.
+OUTSIDE = "out of its domain"
 FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our name -> the name on model hubs
 LASTING = ("languages", "licence", "tags", "data", "attribution")
 
@@ -147,9 +144,6 @@ def rewrite_card(path, facts=None, metrics=None):
     """
     directory = model_directory.read_directory(path)
     facts = {**stored_facts(directory), **check_facts(facts or {}, path)}
-    if "parameters" not in facts:
-        weights = [directory.file(name) for name in directory.names if name.endswith(".weights.h5")]
-        facts["parameters"] = sum(math.prod(shape) for file in weights for shape in stored_shapes(file))
     metrics = {**directory.metrics, **(metrics or {})}
     files = {name: directory.read_bytes(name) for name in directory.names}
     files["config.json"] = {**directory.config, "about": facts}
@@ -258,8 +252,8 @@ def _front_matter(facts, metrics):
         if isinstance(figures, dict)
     }
     kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
-    if facts.get("metrics", kinds) or "metrics" in facts:
-        front["metrics"] = facts.get("metrics", kinds)
+    if named := facts.get("metrics", kinds):
+        front["metrics"] = named
     if "name" in facts and "score" in facts:
         front["model-index"] = [{"name": facts["name"], "results": list(_results(metrics, scores, facts))}]
     return front
@@ -268,16 +262,14 @@ def _front_matter(facts, metrics):
 def _results(metrics, scores, facts):
     """Yields one entry for each section with scores, the section of the main figure first."""
     main = facts["score"]
-    corpus = facts.get("data", [{"name": "unknown", "id": "unknown"}])[0]
+    corpus = (facts.get("data") or [{"name": "unknown", "id": "unknown"}])[0]
     for section in sorted(metrics, key=lambda section: section != main["section"]):
         values = [
             {"type": kind, "name": it["name"], "value": round(it["score"], 2), "args": it["signature"]}
             for kind, it in scores.get(section, {}).items()
         ]
-        if section == main["section"] and not values:
-            kind = facts.get("metrics", [main["figure"]])[0]
-            value = round(metrics[section][main["figure"]], 2)
-            values = [{"type": kind, "name": main["name"], "value": value}]
+        if section == main["section"] and not values and (score := _main_score(main, metrics)):
+            values = [{"type": (facts.get("metrics") or [main["figure"]])[0], **score}]
         dataset = {"name": f"{corpus['name']}, {section}", "type": corpus["id"]}
         if OUTSIDE in section or "data" in main:
             dataset = {"name": section if OUTSIDE in section else main["data"], "type": "other"}

@@ -13,6 +13,7 @@ import numpy as np
 
 from keraszoo.errors import PresetError
 
+WEIGHTS = "model.weights.h5"  # in a model directory
 HALF_LARGEST = float(np.finfo("float16").max)
 
 

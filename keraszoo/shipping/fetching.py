@@ -13,6 +13,7 @@ from pathlib import Path
 
 from keraszoo import __version__
 from keraszoo.errors import PresetError
+from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
 from keraszoo.shipping import hub, shipped
@@ -43,7 +44,9 @@ def fetch(name, source=None, folder=None, sha256=None, report=None):
         PresetError: the model does not exist or differs from the expected one, the connection failed too
             often, or the file system reports an error. The message names the file and the cause.
     """
-    if hub.is_address(name):
+    if (source is None) != hub.is_address(name):
+        raise PresetError(f"{name}: expected a name with a source, or {hub.PREFIX}USER/NAME without one")
+    if source is None:
         source, _, name = f"{hub.PREFIX}{hub.repository(name)}".rpartition("/")
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
@@ -97,15 +100,13 @@ def _check_known(name, address, is_remote, sha256):
         return
     parent = Path(address).parent
     if is_remote and sha256 is None:
-        hint = shipped.suggest(name, shipped.index())
         raise PresetError(
-            f"{name}: does not ship with this keraszoo; to fetch it from {address}, give its SHA-256, "
-            f"the last entry of its {manifests.MANIFEST}{'; ' if hint else ''}{hint}"
+            f"{name}: to fetch it from {address}, give its SHA-256, the last entry of its "
+            f"{manifests.MANIFEST}; it does not ship with this keraszoo{suggestion(name, shipped.index())}"
         )
     if not is_remote and not (parent / name).exists():
-        names = model_directory.names_in(parent)
-        hint = shipped.suggest(name, names) or f"it has {', '.join(names) or 'none'}"
-        raise PresetError(f"{parent}: has no model {name}; {hint}")
+        hint = suggestion(name, model_directory.names_in(parent))
+        raise PresetError(f"{parent}: has no model {name}{hint}")
 
 
 def _expected_manifest(address, kind, partial, sha256):
@@ -170,7 +171,9 @@ def _downloader(size):
         headers = {"User-Agent": f"keraszoo/{__version__}", "Accept-Encoding": "identity"}
         headers |= {"Range": f"bytes={start}-"} if start else {}
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            if 400 <= answer.status_code < 500:
+            if answer.status_code == 416:  # nothing is left of it, or it is too long: fetch it again
+                part.unlink()
+            elif 400 <= answer.status_code < 500:
                 raise OSError(f"{answer.status_code} {answer.reason}")  # pooch would retry a RequestException
             answer.raise_for_status()
             is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")

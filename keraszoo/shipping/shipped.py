@@ -4,14 +4,14 @@ An installed package contains no weights but `index.json`: the description and t
 model, and thus the size and the SHA-256 of each file. `keraszoo fetch` uses it to fill the cache.
 """
 
-import difflib
 import functools
 import json
 import os
 from pathlib import Path
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import model_directory
+from keraszoo.messages import suggestion
+from keraszoo.saving import atomic, model_directory
 from keraszoo.saving.manifest import MANIFEST
 from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import hub
@@ -63,8 +63,8 @@ def find(name_or_directory):
     if hub.is_address(name_or_directory):
         from keraszoo.shipping.fetching import fetch
 
-        return model_directory.locate(hub_place(name_or_directory)) or fetch(str(name_or_directory))
-    path = model_directory.locate(name_or_directory)
+        return atomic.locate(hub_place(name_or_directory)) or fetch(str(name_or_directory))
+    path = atomic.locate(name_or_directory)
     if path is not None:
         return path
     name = str(name_or_directory)
@@ -77,20 +77,8 @@ def find(name_or_directory):
             f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it with `keraszoo "
             f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
         )
-    names = sorted({*available, *index()})
-    hint = suggest(name, names) or f"shipped: {', '.join(names) or 'none'}"
-    raise PresetError(f"{name}: no such directory, and no shipped model of that name; {hint}")
-
-
-def suggest(name, names):
-    """Returns the end of an error message that suggests similar names, or an empty string."""
-    similar = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-    return f"did you mean {' or '.join(similar)}?" if similar else ""
-
-
-def list_presets():
-    """Returns the sorted names for which `find` returns a directory."""
-    return list(places())
+    hint = suggestion(name, {*available, *index()})
+    raise PresetError(f"{name}: no such directory, and no shipped model of that name{hint}")
 
 
 def places():

@@ -115,9 +115,7 @@ class TaggerTrainingSection(FitSection):
     """
 
     batch_tokens: Count = 1024
-    optimizer: TaggerOptimizerSection = Field(
-        default_factory=lambda: TaggerOptimizerSection.model_validate({})
-    )
+    optimizer: TaggerOptimizerSection = TaggerOptimizerSection()
     monitor: Literal["val_f1", "val_loss"] = "val_f1"
 
 

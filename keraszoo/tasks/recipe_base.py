@@ -43,9 +43,14 @@ class Section(BaseModel):
 
     def refuse(self, keys, because):
         """Raises ValueError if one of `keys` has a value that would be ignored."""
-        for key in keys:
-            if getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(f"`{key}` has no effect {because}; leave it out")
+        key = self.given_of(*keys)
+        if key is not None:
+            raise ValueError(f"`{key}` has no effect {because}; leave it out")
+
+    def given_of(self, *keys):
+        """The first of these settings that differs from its default; None if all are defaults."""
+        fields = type(self).model_fields
+        return next((key for key in keys if getattr(self, key) != fields[key].default), None)
 
 
 class BaseModelSection(Section):
@@ -147,7 +152,7 @@ class FitSection(Section):
     epochs: Count = 30
     steps: Count | None = None
     steps_per_evaluation: Count | None = None
-    optimizer: OptimizerSection = Field(default_factory=lambda: OptimizerSection.model_validate({}))
+    optimizer: OptimizerSection = OptimizerSection()
     deterministic: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool | None = None
@@ -168,11 +173,6 @@ class FitSection(Section):
                 f"`jit_compile: true` does not work with `strategy: {self.strategy}`; leave it out"
             )
         return self
-
-    def given_of(self, *keys):
-        """The first of these settings that differs from its default; None if all are defaults."""
-        fields = type(self).model_fields
-        return next((key for key in keys if getattr(self, key) != fields[key].default), None)
 
     def deciding(self):
         """All values that affect what is learned, as JSON."""

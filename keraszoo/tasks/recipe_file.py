@@ -1,5 +1,6 @@
 """Reads recipe files: YAML, overrides from the command line, relative paths, and one-line errors."""
 
+import operator
 import os
 import re
 from typing import Annotated
@@ -74,12 +75,9 @@ def _resolve_or_name(written, info: ValidationInfo):
     return ResolvedPath(path.expanded, written) if is_name else path
 
 
-def _written(path):
-    return getattr(path, "written", path)
-
-
-FilePath = Annotated[str, AfterValidator(_resolve), PlainSerializer(_written, return_type=str)]
-PathOrName = Annotated[str, AfterValidator(_resolve_or_name), PlainSerializer(_written, return_type=str)]
+_AS_WRITTEN = PlainSerializer(operator.attrgetter("written"), return_type=str)
+FilePath = Annotated[str, AfterValidator(_resolve), _AS_WRITTEN]
+PathOrName = Annotated[str, AfterValidator(_resolve_or_name), _AS_WRITTEN]
 
 
 def read_yaml(path):

@@ -1,10 +1,10 @@
 """Reads a recipe of any task, and runs it: a run can be stopped at any time and resumed by the same call."""
 
-import importlib
 import time
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say, show, suggestion
@@ -50,7 +50,7 @@ def read_recipe(path, overrides=()):
     if not isinstance(task, str) or task not in TASKS:
         hint = suggestion(task, list(TASKS))
         raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
-    return _named(TASKS[task][0]).read(path, overrides)
+    return resolve_name(TASKS[task][0]).read(path, overrides)
 
 
 def run_recipe(recipe):
@@ -87,7 +87,7 @@ def run_recipe(recipe):
         if not run.checkpoints.finished:
             return _run(recipe, run)
     say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
-    return _named(TASKS[recipe.task][1]).from_preset(recipe.output)
+    return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
 
 
 def product_speed(precision, size=1024):
@@ -114,7 +114,7 @@ def _warn_if_slow(precision):
 def _run(recipe, run):
     started = time.perf_counter()
     _warn_if_slow(recipe.training.precision)
-    task, train, validation, test = _named(TASKS[recipe.task][2])(recipe, run.checkpoints)
+    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, run.checkpoints)
     task.recipe, task.about = recipe.as_dict(), dict(recipe.about)
     task.fit_run(train, validation, run)
     task.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
@@ -145,8 +145,3 @@ def _looks_like_tagging(values):
     data = values.get("data")
     train = data.get("train") if isinstance(data, dict) else None
     return isinstance(train, (str, list)) or "vectors" in values or "tags" in values
-
-
-def _named(place):
-    module, name = place.split(":")
-    return getattr(importlib.import_module(module), name)

@@ -76,7 +76,7 @@ def run_seeds(path, overrides, count, report=None):
     Raises:
         RecipeError: as `read_recipe`; or there is neither a test nor a validation corpus.
     """
-    from keraszoo.training.distribution import is_first_worker
+    from keraszoo.training.run import Run
 
     recipe = read_recipe(path, overrides)
     part = "test" if recipe.data.test is not None else "validation"
@@ -85,8 +85,7 @@ def run_seeds(path, overrides, count, report=None):
             f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
         )
     scores = []
-    written = getattr(recipe.output, "written", recipe.output)
-    for seed, output in outputs_of_seeds(recipe, count, written).items():
+    for seed, output in outputs_of_seeds(recipe, count, recipe.output.written).items():
         own = [*overrides, f"training.seed={seed}", f"output={json.dumps(output)}"]
         checked = read_recipe(path, own)
         scores.append(_scores(run_recipe(checked).metrics[part]))
@@ -94,7 +93,7 @@ def run_seeds(path, overrides, count, report=None):
             report(checked.output)
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
-    if is_first_worker(recipe.training.strategy):
+    if Run(recipe.training).writes:
         with replace_file(f"{recipe.output}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures

@@ -8,13 +8,12 @@ import keraszoo
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.messages import say, shown
 from keraszoo.saving import model_directory, model_facts
-from keraszoo.saving.weights import save_weights
+from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import Run, opened_checkpoints, train
 
-WEIGHTS = "model.weights.h5"
 NOT_STORED = ("name", "trainable", "dtype", "allowed")  # arguments of a model
 FEW_UPDATES = 50  # a run of fewer updates hardly learns anything
 # Arguments of `keras.Model.fit` that are called otherwise here.
@@ -205,8 +204,8 @@ class Task:
             }
             if run.checkpoints is not None:
                 self.metrics["training"]["checkpoint_seconds"] = round(history.checkpoint_seconds, 3)
+            self._note_validation(figures)
             if save is not None:
-                self._note_validation(figures)
                 self.save_to_preset(run.directory)
         return history
 

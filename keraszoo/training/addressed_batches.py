@@ -7,33 +7,33 @@ import keras
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.training.batch_plans import BudgetGrouping, check_at_least
 
 
 class AddressedBatches(keras.utils.PyDataset):
     """Base class of batches for `fit` and `evaluate`: `batch(epoch, i)` is a pure function of its arguments.
 
     So a stopped run can resume at any step with the remaining batches (`Periods`). A subclass supplies
-    `batch(epoch, i)`, `real_tokens(epoch, i)` and `_new_plan(generator)`, which returns the `EpochPlan` of an
-    epoch. Every epoch has the same number of batches.
+    `batch(epoch, i)` and `real_tokens(epoch, i)`. Every epoch has the same number of batches.
 
     Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches.
 
     Args:
-        seed: seed of the shuffling, not negative.
-        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill
-            the batch.
-        shuffle: `False` for validation: the same batches in the same order every epoch.
+        lengths, tokens, shapes: as for `BudgetGrouping`.
+        seed, replicas, shuffle: as for `TokenBatches`.
 
     Attributes:
         epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
     """
 
-    def __init__(self, seed=0, replicas=1, shuffle=True):
+    def __init__(self, lengths, tokens, seed, replicas, shuffle, shapes):
         super().__init__()
         check_at_least(seed=(seed, 0), replicas=(replicas, 1))
         self.seed = seed
         self.replicas = replicas
         self.shuffle = shuffle
+        self.shapes = shapes
+        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
         self.epoch = 0
         self._plans = {}
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class AddressedBatches(keras.utils.PyDataset):
 
     def _new_plan(self, generator):
         """Returns the plan of an epoch, shuffled by a NumPy generator unless that is None."""
-        raise NotImplementedError
+        return self._grouping.plan(generator)
 
     def _address(self, epoch, i):
         """The sentence numbers of a batch, and its shape."""
@@ -114,13 +114,6 @@ class AddressedBatches(keras.utils.PyDataset):
                     del self._plans[old]
                 self._plans[key] = self._new_plan(generator)
             return self._plans[key]
-
-
-def check_at_least(**values):
-    """Raises KerasZooError for the first (value, minimum) with a smaller value; None passes."""
-    for name, (value, least) in values.items():
-        if value is not None and value < least:
-            raise KerasZooError(f"{name} must be at least {least}, got {value}")
 
 
 class Periods(keras.utils.PyDataset):

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keraszoo.errors import DataError
-from keraszoo.training.addressed_batches import check_at_least
+from keraszoo.errors import DataError, KerasZooError
 
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
@@ -101,6 +100,13 @@ class BudgetGrouping:
             sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in self.lengths]
             lengths = np.minimum(lengths, np.stack(sides, axis=1))
         return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
+
+
+def check_at_least(**values):
+    """Raises KerasZooError for the first (value, minimum) with a smaller value; None passes."""
+    for name, (value, least) in values.items():
+        if value is not None and value < least:
+            raise KerasZooError(f"{name} must be at least {least}, got {value}")
 
 
 def rounded_lengths(longest, multiple=1):

@@ -39,12 +39,10 @@ class Throughput(keras.callbacks.Callback):
             self.model.stop_training = True  # `fit` reads it at the end of the step
 
     def on_train_batch_end(self, batch, logs=None):
-        if logs is not None:
-            logs["tokens_per_s"] = self.tokens[batch + 1] / (time.perf_counter() - self.started)
+        logs["tokens_per_s"] = self.tokens[batch + 1] / (time.perf_counter() - self.started)
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None and self.tokens[-1]:
-            logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
+        logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
 
 
 class ProgressBar(keras.callbacks.Callback):
@@ -57,14 +55,12 @@ class ProgressBar(keras.callbacks.Callback):
         run: the `Run`.
         steps: the updates of the whole run.
         done: those that earlier sessions have made.
-        console: a `rich.console.Console`; by default stderr.
     """
 
     async_safe = True
 
-    def __init__(self, run, steps, done=0, console=None):
-        from rich import console as consoles
-        from rich import progress
+    def __init__(self, run, steps, done):
+        from rich import console, progress
 
         super().__init__()
         self.best = next((one for one in run.evaluations if isinstance(one, BestWeights)), None)
@@ -76,7 +72,7 @@ class ProgressBar(keras.callbacks.Callback):
             progress.TextColumn("{task.completed:,.0f}/{task.total:,} {task.fields[rate]}"),
             progress.TimeRemainingColumn(),
             progress.TextColumn("left {task.fields[figures]}"),
-            console=console or consoles.Console(stderr=True),
+            console=console.Console(stderr=True),
             speed_estimate_period=600,  # seconds: steps and evaluations take turns
             expand=True,
         )
@@ -93,16 +89,15 @@ class ProgressBar(keras.callbacks.Callback):
         self.progress.update(self.line, description=f"{self.name} {epoch + 1}/{self.params['epochs']}")
 
     def on_train_batch_end(self, batch, logs=None):
-        if logs and "tokens_per_s" in logs:
-            rate, figures = f"{logs['tokens_per_s']:,.0f} tokens/s", f"loss {logs['loss']:.3f}"
-            if self.best is not None and self.best.logs is not None:
-                figures += f" best {self.best.logs[self.best.monitor]:.2f}"
-            self.progress.update(self.line, advance=1 / self.parts, rate=rate, figures=figures)
+        rate, figures = f"{logs['tokens_per_s']:,.0f} tokens/s", f"loss {logs['loss']:.3f}"
+        if self.best is not None and self.best.logs is not None:
+            figures += f" best {self.best.logs[self.best.monitor]:.2f}"
+        self.progress.update(self.line, advance=1 / self.parts, rate=rate, figures=figures)
         if batch + 1 == self.params["steps"]:
             self.progress.update(self.line, description="evaluating", refresh=True)  # no step will redraw it
 
     def on_epoch_end(self, epoch, logs=None):
-        shown = {name: value for name, value in (logs or {}).items() if name != "tokens_per_s"}
+        shown = {name: value for name, value in logs.items() if name != "tokens_per_s"}
         figures = "  ".join(f"{name} {value:,.4g}" for name, value in shown.items())
         self.progress.console.print(f"{self.name} {epoch + 1}: {figures}", highlight=False, markup=False)
 
@@ -122,7 +117,7 @@ class WholeHistory(keras.callbacks.History):
 
     def on_epoch_end(self, epoch, logs=None):
         rate = float(keras.ops.convert_to_numpy(innermost(self.model.optimizer).learning_rate))
-        super().on_epoch_end(epoch, {**(logs or {}), "learning_rate": rate})
+        super().on_epoch_end(epoch, {**logs, "learning_rate": rate})
 
     def get_state(self):
         """Returns the state for `set_state`."""

@@ -99,14 +99,12 @@ class SaveCheckpoints(keras.callbacks.Callback):
         return ask and self.any_worker(mine)
 
     def _is_due(self):
-        if self.checkpoints is None or self.step == self.saved_step:
-            return False
         if time.monotonic() - self.saved_at >= 60 * self.minutes:
             return True
         return self.steps is not None and self.step % (self.steps * self.periods.parts) == 0
 
     def _save(self):
-        if self.checkpoints is None:
+        if self.checkpoints is None or self.step == self.saved_step:
             return
         started = time.monotonic()
         check_health(self.model, self.periods)

@@ -26,7 +26,6 @@ from keraszoo.saving import atomic, model_directory
 
 TASK = "checkpoint"
 _STEP = re.compile(r"step-(\d{8,})")
-_SET_ASIDE = re.compile(r"\.(step-\d{8,}|finished)\.previous")
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,6 @@ class Checkpoints:
         self.writes = writes
         self.newest = None
         self.finished = False
-        self._locks = contextlib.ExitStack()
-        self._locked = False
 
     @contextlib.contextmanager
     def open(self):
@@ -98,8 +95,13 @@ class Checkpoints:
             RecipeError: the run in it began with another identity.
         """
         self.newest, self.finished = None, False
-        with self._locks:
-            self._lock()
+        with contextlib.ExitStack() as stack:
+            if self.writes:
+                try:
+                    stack.enter_context(_only_one(self.folder))
+                except OSError as error:
+                    reason = error.strerror or error
+                    raise PresetError(f"{self.folder}: cannot be written: {reason}") from error
             self._look()
             yield self
 
@@ -125,7 +127,6 @@ class Checkpoints:
         """
         if not self.writes:
             return
-        self._lock()
         plain, arrays = {}, {}
         for name, state in parts.items():
             arrays[name] = {key: value for key, value in state.items() if _is_arrays(value)}
@@ -145,7 +146,6 @@ class Checkpoints:
         """Records that the run is over, and deletes its checkpoints."""
         if not self.writes:
             return
-        self._lock()
         config = {"task": TASK, "finished": figures, "identity": self.identity, "versions": _versions()}
         model_directory.write_directory(self.folder / "finished", {"config.json": config})
         self.finished = True
@@ -153,13 +153,12 @@ class Checkpoints:
             self._delete(old)
 
     def forget(self):
-        """Deletes all checkpoints, and the folder if it contains nothing else."""
+        """Deletes all checkpoints."""
         self.newest, self.finished = None, False
         if not self.writes:
             return
         for path in [*self._steps(), self.folder / "finished"]:
             self._delete(path)
-        self._locks.close()
 
     def _look(self):
         """Sets `newest` to the newest intact checkpoint, or `finished`."""
@@ -209,23 +208,6 @@ class Checkpoints:
         with contextlib.suppress(OSError):  # the next start deletes what remains
             os.rename(path, rubbish)
             atomic.remove(rubbish)
-
-    def _lock(self):
-        """Makes the folder and locks it, once, and deletes what dead writers left."""
-        if self._locked or not self.writes:
-            return
-        try:
-            self._locks.enter_context(_only_one(self.folder))
-            self._locks.callback(setattr, self, "_locked", False)
-        except OSError as error:
-            raise PresetError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
-        self._locked = True
-        for item in list(self.folder.iterdir()):
-            set_aside = _SET_ASIDE.fullmatch(item.name)
-            if set_aside:  # a writer was killed between its two renames
-                atomic.locate(self.folder / set_aside[1])
-            elif item.name.startswith(".") and item.name != ".lock":
-                atomic.remove(item)
 
 
 def read_checkpoint(path):
@@ -304,7 +286,9 @@ def _versions():
 
 @contextlib.contextmanager
 def _only_one(folder):
-    """Creates a folder and holds the lock of its run. At the end, deletes the folder if it is empty.
+    """Creates a folder, holds the lock of its run, and deletes what dead writers left in it.
+
+    At the end, deletes the folder if it is empty.
 
     On a file system without locks, a second run in the same folder is not noticed.
 
@@ -319,6 +303,9 @@ def _only_one(folder):
             held.enter_context(atomic.locked(folder / ".lock", wait=False))
         except TimeoutError:
             raise PresetError(f"{folder}: another process is training with these checkpoints") from None
+        for item in list(folder.iterdir()):
+            if item.name.startswith(".") and item.name != ".lock":
+                atomic.remove(item)
         yield
 
 

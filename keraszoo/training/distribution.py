@@ -118,11 +118,6 @@ def writes(strategy):
     return (resolver.task_type, resolver.task_id) == (first, 0)
 
 
-def is_first_worker(name):
-    """Whether this process writes files under the strategy of this name."""
-    return name != "workers" or writes(_workers())
-
-
 def shared_by_workers(model):
     """Whether a model or a strategy is distributed over several processes, each with its own metrics."""
     resolver = getattr(getattr(model, "distribute_strategy", model), "cluster_resolver", None)

@@ -8,7 +8,6 @@ from keraszoo.errors import KerasZooError
 from keraszoo.training.adam import innermost, largest_gradients
 from keraszoo.training.addressed_batches import step_in_words
 
-EVERY = {"tensorflow": 1}  # steps between checks; JAX computes ahead, and a check makes it wait
 ADVICE = "take a lower learning rate or a clipnorm"
 
 
@@ -50,7 +49,8 @@ class StopIfDiverged(keras.callbacks.Callback):
     def __init__(self, periods):
         super().__init__()
         self.periods = periods
-        self.every = EVERY.get(keras.backend.backend(), 16)
+        # Steps between checks: JAX computes ahead, and a check makes it wait.
+        self.every = 1 if keras.backend.backend() == "tensorflow" else 16
 
     def on_train_batch_begin(self, batch, logs=None):
         if batch and batch % self.every == 0:
@@ -58,9 +58,8 @@ class StopIfDiverged(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         check_health(self.model, self.periods)
-        loss = (logs or {}).get("loss", 0.0)
-        if not np.isfinite(loss):
-            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {loss}; {ADVICE}")
+        if not np.isfinite(logs["loss"]):
+            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {logs['loss']}; {ADVICE}")
 
 
 def check_health(model, periods):

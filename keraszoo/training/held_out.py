@@ -4,16 +4,16 @@ import functools
 import math
 
 import keras
-import numpy as np
 from keras import ops
+
+LARGEST = 700  # nats; the exponential of more is no float
 
 
 class HeldOut(keras.callbacks.Callback):
     """Base class: adds the figures of held-out data to the logs; a subclass supplies `figures(model)`."""
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            logs.update(self.figures(self.model))
+        logs.update(self.figures(self.model))
 
     def figures(self, model):
         """Returns the figures of a compiled model, a dict."""
@@ -44,10 +44,10 @@ class HeldOutPairs(HeldOut):
         """Returns the figures of a model, a dict."""
         from keraszoo.evaluation.translation import score_translations
 
-        perplexity, accuracy = token_figures(model, self.batches)
+        loss, accuracy = token_figures(model, self.batches)
         figures = {
-            "val_loss": float(np.log(perplexity)),
-            "val_perplexity": perplexity,
+            "val_loss": loss,
+            "val_perplexity": math.exp(min(loss, LARGEST)),
             "val_token_accuracy": accuracy,
         }
         if self.translate is not None:
@@ -57,7 +57,7 @@ class HeldOutPairs(HeldOut):
 
 
 def token_figures(model, batches):
-    """Returns perplexity and share of correct tokens of a model over all batches, by teacher forcing."""
+    """Returns the mean loss and the share of correct tokens over all batches, by teacher forcing."""
     loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
     accuracy = keras.metrics.SparseCategoricalAccuracy()
     for i in range(len(batches)):
@@ -65,7 +65,7 @@ def token_figures(model, batches):
         logits = ops.cast(_forward(model)(*inputs), "float32")
         for metric in (loss, accuracy):
             metric.update_state(target_out, logits, (weight > 0).astype("float32"))
-    return math.exp(loss.result()), float(accuracy.result())
+    return float(loss.result()), float(accuracy.result())
 
 
 @functools.lru_cache(maxsize=2)

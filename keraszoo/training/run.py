@@ -131,11 +131,10 @@ def train(model, batches, run):
     parts = getattr(innermost(trained.optimizer), "accumulate", 1)
     settings, last = run.settings, parts * run.steps(batches)
     history = WholeHistory()
-    kept = {"history": history} | {
-        type(callback).__name__.lower(): callback
-        for callback in [*run.evaluations, *run.callbacks]
-        if hasattr(callback, "get_state")
-    }
+    named = {type(callback).__name__.lower(): callback for callback in run.evaluations}
+    named |= {f"callback{i}": callback for i, callback in enumerate(run.callbacks)}
+    kept = {name: callback for name, callback in named.items() if hasattr(callback, "get_state")}
+    kept["history"] = history
     evaluations = run.evaluations if trained is model else [OnOneDevice(model, run.evaluations)]
     shows_bar = run.verbose is None and sys.stderr.isatty()
     verbose = 0 if shows_bar else 2 if run.verbose is None else run.verbose

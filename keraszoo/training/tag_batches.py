@@ -5,7 +5,6 @@ import numpy as np
 from keraszoo.errors import DataError
 from keraszoo.text.token_rows import TokenRows
 from keraszoo.training.addressed_batches import AddressedBatches
-from keraszoo.training.batch_plans import BudgetGrouping
 
 
 class TagBatches(AddressedBatches):
@@ -50,12 +49,10 @@ class TagBatches(AddressedBatches):
     """
 
     def __init__(self, rows, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
-        super().__init__(seed, replicas, shuffle)
-        self.shapes = shapes
-        self.rows = rows
         # A sentence has one length and a pair two: here, the second is 1 for all.
         lengths = rows.lengths, np.ones_like(rows.lengths)
-        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
+        super().__init__(lengths, tokens, seed, replicas, shuffle, shapes)
+        self.rows = rows
 
     def batch(self, epoch, i):
         """Returns batch i of an epoch.
@@ -85,7 +82,7 @@ class TagBatches(AddressedBatches):
 
     def _new_plan(self, generator):
         """The plan of the grouping, with the characters of the longest word as the second length."""
-        plan = self._grouping.plan(generator)
+        plan = super()._new_plan(generator)
         letters = np.full(len(plan.start), self.rows.letters.max(), "int64")
         if self.shapes is None:
             first = np.argsort(plan.start)

@@ -5,7 +5,6 @@ import numpy as np
 
 from keraszoo.text.subword_sampling import PLANNING_DRAWS
 from keraszoo.training.addressed_batches import AddressedBatches
-from keraszoo.training.batch_plans import BudgetGrouping
 
 
 class TokenBatches(AddressedBatches):
@@ -63,15 +62,12 @@ class TokenBatches(AddressedBatches):
     """
 
     def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
-        super().__init__(seed, replicas, shuffle)
-        self.shapes = shapes
-        self.corpus = corpus
-        self.copies = 1
         lengths = corpus.sources.lengths, corpus.targets.lengths
         if corpus.sampling is not None:
             lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
-        lengths = [side + 1 for side in lengths]
-        self._grouping = BudgetGrouping(lengths, tokens, replicas, shapes)
+        super().__init__([side + 1 for side in lengths], tokens, seed, replicas, shuffle, shapes)
+        self.corpus = corpus
+        self.copies = 1
 
     def batch(self, epoch, i):
         """Returns batch i of an epoch.
@@ -109,9 +105,6 @@ class TokenBatches(AddressedBatches):
         """
         indices = self.indices(epoch, i)
         return int(self.corpus.targets.lengths[indices].sum()) + len(indices)
-
-    def _new_plan(self, generator):
-        return self._grouping.plan(generator)
 
 
 def teacher_forced(sources, targets, source_special, target_special, shape):

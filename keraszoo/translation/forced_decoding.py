@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.addressed_batches import check_at_least
+from keraszoo.training.batch_plans import check_at_least
 from keraszoo.training.token_batches import teacher_forced
 
 

@@ -245,7 +245,7 @@ def test_models_that_cannot_be_used(tmp_path, monkeypatch):
         Models(["english_words"])
     with pytest.raises(KerasZooError, match="no such directory"):
         Models([str(tmp_path / "missing")])
-    monkeypatch.setattr("keraszoo.shipping.shipped.list_presets", list)
+    monkeypatch.setattr("keraszoo.shipping.shipped.places", dict)
     with pytest.raises(KerasZooError, match="no models on this machine"):
         Models()
 

@@ -240,6 +240,17 @@ def test_what_is_there_stays_until_the_new_file_is_whole(tmp_path):
     assert place.read_bytes() == b"new" and names(tmp_path) == ["a.txt"]
 
 
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    place, came = tmp_path / "pipe", []
+    os.mkfifo(place)
+    reader = threading.Thread(target=lambda: came.append(place.read_bytes()))
+    reader.start()
+    with replace_file(place) as file:
+        file.write(b"new")
+    reader.join()
+    assert came == [b"new"] and place.is_fifo() and names(tmp_path) == ["pipe"]
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_block_that_raises_leaves_nothing(tmp_path, error):
     (tmp_path / "a.txt").write_bytes(b"old")

@@ -90,6 +90,15 @@ def test_a_headline_that_is_a_plain_number(place):
     assert front["model-index"][0]["results"][0]["metrics"][0]["type"] == "error_rate"
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [{"score": {"name": "F1", "section": "test", "figure": "f1x"}}, {"data": []}, {"metrics": []}],
+)
+def test_a_card_is_written_even_if_the_headline_is_not_there(place, facts):
+    model_facts.rewrite_card(place, {**FACTS, **facts})
+    assert (place / "README.md").is_file()
+
+
 def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place):
     model_facts.rewrite_card(place, FACTS)
     assert set(model_facts.lasting_facts(read_directory(place))) == {"languages", "licence", "data"}

@@ -6,7 +6,7 @@ import pytest
 
 from keraszoo.errors import PresetError
 from keraszoo.saving.model_directory import read_directory, write_directory
-from keraszoo.shipping.shipped import find, list_presets
+from keraszoo.shipping.shipped import find, places
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_shipped_directories_are_found_by_name(folder):
-    names = list_presets()
+    names = list(places())
     assert {"rnnsearch_en_de", "transformer_en_de"} <= set(names) and names == sorted(names)
     assert not any("unfinished" in name or name.startswith(".") for name in names)
     assert find("rnnsearch_en_de") == folder / "rnnsearch_en_de"
@@ -37,7 +37,7 @@ def test_a_path_that_exists_wins(folder, tmp_path, monkeypatch):
 def test_an_unknown_name_gives_the_near_ones(folder):
     with pytest.raises(PresetError, match=r"rnnserch_en_de: .* did you mean rnnsearch_en_de"):
         find("rnnserch_en_de")
-    with pytest.raises(PresetError, match=r"xxxxx: no such directory.*; shipped: .*rnnsearch_en_de"):
+    with pytest.raises(PresetError, match=r"xxxxx: no such directory.*, expected one of .*rnnsearch_en_de"):
         find("xxxxx")
 
 
@@ -56,12 +56,12 @@ def test_odd_names_are_errors_of_ours(folder, name):
 def test_a_wrong_environment_variable_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASZOO_PRETRAINED", str(tmp_path / "nowhere"))
     with pytest.raises(PresetError, match="nowhere: KERASZOO_PRETRAINED names no directory"):
-        list_presets()
+        places()
 
 
 def test_what_ships_can_be_read(monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    for name in list_presets():
+    for name in places():
         directory = read_directory(find(name))
         assert directory.names
         assert '"/' not in directory.read_text("config.json"), f"{name}: a path of one machine"

@@ -74,10 +74,10 @@ def run(batches, kind="rnn", folder=None, at=None, parts=1, eager=True, steps=7,
         optimizer = Adam(InverseSquareRoot(0.01, 5), 0.9, 0.98, 1e-9, global_clipnorm=1.0, accumulate=parts)
         model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=eager, jit_compile=False)
 
-    verbose = options.pop("verbose", 0)
+    verbose, callbacks = options.pop("verbose", 0), options.pop("callbacks", [])
     settings = FitSection(steps=steps, steps_per_evaluation=3, accumulate=parts, **options)
     run = Run(settings, compile_model=compile_model, evaluations=[Judge(), best, last], verbose=verbose)
-    run.callbacks = [] if at is None else [at]
+    run.callbacks = callbacks if at is None else [*callbacks, at]
     if folder is None:
         history = train(model, batches, run)
     else:
@@ -129,6 +129,29 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 1/3", "Epoch 2/3"]
     run(batches, folder=tmp_path / "run", verbose=2)
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
+
+
+def test_callbacks_of_one_class_have_states_of_their_own(batches, tmp_path):
+    class Counting(keras.callbacks.Callback):
+        def __init__(self, count):
+            super().__init__()
+            self.count = count
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.count += 1
+
+        def get_state(self):
+            return {"count": self.count}
+
+        def set_state(self, state):
+            self.count = state["count"]
+
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, folder=folder, at=At(4, interrupt(signal.SIGINT)), callbacks=[Counting(0), Counting(9)])
+    counting = [Counting(0), Counting(9)]
+    run(batches, folder=folder, callbacks=counting)
+    assert [callback.count for callback in counting] == [3, 12]
 
 
 def test_on_a_terminal_a_bar_counts_the_steps_of_the_whole_run(batches, tmp_path, monkeypatch):
