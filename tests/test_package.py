@@ -22,7 +22,7 @@ PACKAGES = {
     "text": "errors messages saving shipping",
     "layers": "errors",
     "models": "errors layers",
-    "search": "errors",
+    "search": "errors messages",
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "errors messages saving text evaluation",

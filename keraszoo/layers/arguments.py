@@ -16,6 +16,11 @@ def check_sizes(**sizes):
         require(type(size) is int and size > 0, f"{name} must be a positive integer", **{name: size})
 
 
+def check_optional_sizes(**sizes):
+    """Does the same for those sizes that are not `None`."""
+    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
+
+
 def require(fits, wanted, /, **received):
     """Raises a ValueError that says what is wanted and what was received, unless that `fits`.
 
@@ -43,11 +48,6 @@ def check_rates(**rates):
     """Raises an error that names the first rate outside [0, 1)."""
     for name, rate in rates.items():
         require(0 <= rate < 1, f"{name} must be in [0, 1)", **{name: rate})
-
-
-def check_optional_sizes(**sizes):
-    """Does the same for those sizes that are not `None`."""
-    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def shapes_fit(shape, wanted, broadcast=False):

@@ -70,7 +70,7 @@ class Attention(WeightedLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
-        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
+        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape, key_shape=None):
         self._check(query_shape, value_shape, key_shape)
@@ -111,10 +111,7 @@ class Attention(WeightedLayer):
         mask, factor = self.focus(query, mask, positions, ops.shape(values)[1])
         weights = self.normalize(self.scores(query, keys), mask)  # (B, T, S)
         weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
-        return ops.matmul(self._dropped(weights, training), values), weights  # (B, T, D)
-
-    def _dropped(self, weights, training):
-        return weights if self.weight_dropout is None else self.weight_dropout(weights, training=training)
+        return ops.matmul(self.weight_dropout(weights, training=training), values), weights  # (B, T, D)
 
     def attend(
         self, query, keys, values, *, value_mask=None, attention_mask=None, training=None, **positions

@@ -13,7 +13,8 @@ class AttendingDecoder(Configured, keras.layers.Layer):
     """Base of the recurrent decoders that attend to a memory.
 
     `step` is one position of every row, and `call` runs the same step over all positions. Several rows
-    (hypotheses) may belong to one sentence: they follow each other and share its memory.
+    (hypotheses) may belong to one sentence: they follow each other and share its memory. A subclass writes
+    `project`, which reads the inputs, and `advance`, the rest of a step.
 
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
@@ -41,6 +42,34 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         context = ops.reshape(context, (-1, values.shape[-1]))
         return context, ops.reshape(weights, (-1, ops.shape(values)[1]))
 
+    def step(self, inputs, state, memory, position, memory_mask=None, training=None):
+        """One position of every row.
+
+        Args:
+            inputs: `(N, E)`, N = B * rows of a sentence.
+            state: what `initial_state` returned.
+            memory: what `prepare` returned, B sentences.
+            position: scalar int, how many positions came before; some kinds of attention use it.
+            memory_mask: bool `(B, S)`.
+
+        Returns:
+            `(outputs, attention_weights, state)`: `(N, ...)`, `(N, S)` and the next state.
+        """
+        return self.advance(self.project(inputs), state, memory, memory_mask, position, training)
+
+    def steps(self, inputs, state, width, *arguments):
+        """Outputs `(B, T, width)` and attention weights of all positions, by `advance` with `arguments`."""
+        memory, memory_mask, *others = arguments
+
+        def step(projected, state):
+            state, position = state
+            outputs, weights, after = self.advance(projected, state, memory, memory_mask, position, *others)
+            return ops.concatenate([outputs, weights], axis=-1), [after, position + 1]
+
+        both, _ = over_time(step, self.project(inputs), [state, ops.zeros((), dtype="int32")])
+        outputs = ops.reshape(both[..., :width], (*ops.shape(both)[:2], width))  # keeps the width in graphs
+        return outputs, both[..., width:]
+
     def get_config(self):
         return {**super().get_config(), "attention": keras.saving.serialize_keras_object(self.attention)}
 
@@ -48,12 +77,6 @@ class AttendingDecoder(Configured, keras.layers.Layer):
     def from_config(cls, config):
         attention = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**{**config, "attention": attention})
-
-
-def split_weights(outputs, width):
-    """Outputs `(B, T, width)` and the attention weights after them; the static width is kept in graphs."""
-    weights = outputs[..., width:]
-    return ops.reshape(outputs[..., :width], (*ops.shape(outputs)[:2], width)), weights
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -114,38 +137,18 @@ class AttentionDecoder(AttendingDecoder):
         """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return self.cell.first_state(first)
 
-    def step(self, inputs, state, memory, position, memory_mask=None, training=None):
-        """One position of every row.
+    def project(self, inputs):
+        return self.cell.project(inputs)
 
-        Args:
-            inputs: `(N, E)`, N = B * rows of a sentence.
-            state: the cell's, a list of `(N, U)`.
-            memory: what `prepare` returned, B sentences.
-            position: scalar int, how many positions came before; some kinds of attention use it.
-            memory_mask: bool `(B, S)`.
-
-        Returns:
-            `(outputs, attention_weights, state)`: `(N, U + D)`, `(N, S)` and the cell's next state.
-        """
-        return self._step(self.cell.project(inputs), state, memory, memory_mask, position, training)
-
-    def _step(self, projected, state, memory, memory_mask, position, training):
+    def advance(self, projected, state, memory, memory_mask, position, training):
         context, weights = self.attend(state[0], memory, memory_mask, position, training)
         after = self.cell.advance(projected + linear(context, self.C), state)
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
-        prepared = self.prepare(memory)
         if initial_state is None:
             initial_state = self.cell.zero_state(ops.shape(inputs)[0])
         elif not isinstance(initial_state, (list, tuple)):
             initial_state = self.initial_state(initial_state)
-
-        def step(projected, state):
-            *state, position = state
-            outputs, weights, after = self._step(projected, state, prepared, memory_mask, position, training)
-            return ops.concatenate([outputs, weights], axis=-1), [*after, position + 1]
-
-        start = [*initial_state, ops.zeros((), dtype="int32")]
-        outputs, _ = over_time(step, self.cell.project(inputs), start)  # (B, T, U + D + S)
-        return split_weights(outputs, self.units + memory.shape[-1])
+        width = self.units + memory.shape[-1]
+        return self.steps(inputs, list(initial_state), width, self.prepare(memory), memory_mask, training)

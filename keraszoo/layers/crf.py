@@ -32,8 +32,8 @@ class CRF(Configured, keras.layers.Layer):
     scheme, and a corpus may break it.
 
     Padding stands at the end of a sentence, has no tag and changes nothing. Everything is computed in float32
-    (in float64 if the emissions are), also under mixed precision. The likelihood has a custom gradient, the
-    marginals, and can be differentiated once.
+    (in float64 if the emissions are), also under mixed precision. The gradient of the likelihood consists of
+    marginals of the forward pass, so it can be differentiated once.
 
     Shapes: B batch, T words, K `num_tags`.
 
@@ -105,7 +105,7 @@ class CRF(Configured, keras.layers.Layer):
         return ops.concatenate([scores, moves], axis=1)
 
     def _read(self, emissions, mask, wanted):
-        reader = ChainReader(wanted, None if self.constrain == "none" else self.allowed)
+        reader = ChainReader(wanted, None if self.constrain == "none" else as_lists(self.allowed))
         chain = self._chain(emissions, mask)
         return reader(chain) if isinstance(chain, keras.KerasTensor) else reader.call(chain)
 
@@ -162,7 +162,7 @@ class CRF(Configured, keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class ChainReader(keras.layers.Layer):
+class ChainReader(Configured, keras.layers.Layer):
     """Reads the output of a `CRF` inside a functional model; `CRF.decode` and `CRF.marginals` add it.
 
     Args:
@@ -189,9 +189,6 @@ class ChainReader(keras.layers.Layer):
             return marginals(scores, moves)[..., :-1]
         tags, score = best_path(scores, moves)
         return ops.where(is_word(scores), tags, 0), score
-
-    def get_config(self):
-        return {**super().get_config(), "wanted": self.wanted, "allowed": as_lists(self.allowed)}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")

@@ -46,7 +46,7 @@ class FeedForward(WeightedLayer):
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
-        self.hidden_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy) if dropout else None
+        self.hidden_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, inputs_shape):
         width, hidden = inputs_shape[-1], self.intermediate_dim
@@ -57,9 +57,7 @@ class FeedForward(WeightedLayer):
 
     def call(self, inputs, training=None):
         hidden = self.activation(linear(inputs, self.W_1, self.b_1))  # (B, T, d_ff)
-        if self.hidden_dropout is not None:
-            hidden = self.hidden_dropout(hidden, training=training)
-        return linear(hidden, self.W_2, self.b_2)
+        return linear(self.hidden_dropout(hidden, training=training), self.W_2, self.b_2)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

@@ -4,10 +4,9 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes
-from keraszoo.layers.attention_decoder import AttendingDecoder, split_weights
+from keraszoo.layers.attention_decoder import AttendingDecoder
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.layers.time_loop import over_time
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -99,23 +98,10 @@ class LuongDecoder(AttendingDecoder):
         fed = ops.zeros((rows, self.readout_width), dtype=layers[0][0].dtype)
         return {"layers": layers, "fed": fed}
 
-    def step(self, inputs, state, memory, position, memory_mask=None, training=None):
-        """One position of every row.
+    def project(self, inputs):
+        return self.stack.cells[0].project(inputs)
 
-        Args:
-            inputs: `(N, E)`, N = B * rows of a sentence.
-            state: what `initial_state` returned.
-            memory: what `prepare` returned, B sentences.
-            position: scalar int, how many positions came before; some kinds of attention use it.
-            memory_mask: bool `(B, S)`.
-
-        Returns:
-            `(outputs, attention_weights, state)`: the readouts `(N, R)`, `(N, S)` and the next state.
-        """
-        projected = self.stack.cells[0].project(inputs)
-        return self._step(projected, state, memory, memory_mask, position, training)
-
-    def _step(self, projected, state, memory, memory_mask, position, training, dropped=None):
+    def advance(self, projected, state, memory, memory_mask, position, training, dropped=None):
         if self.input_feeding:
             projected = projected + linear(state["fed"], self.C)
         hidden, layers = self.stack.step(projected, state["layers"], dropped)  # (N, U)
@@ -143,13 +129,5 @@ class LuongDecoder(AttendingDecoder):
             whole = ops.ones_like(initial_state[0][0])
             dropped = [self.stack.between(whole, training=True) for _ in self.stack.cells[1:]]
 
-        def step(projected, state):
-            state, position = state
-            readout, weights, after = self._step(
-                projected, state, prepared, memory_mask, position, training, dropped
-            )
-            return ops.concatenate([readout, weights], axis=-1), [after, position + 1]
-
-        start = [self.initial_state(initial_state), ops.zeros((), dtype="int32")]
-        outputs, _ = over_time(step, self.stack.cells[0].project(inputs), start)  # (B, T, R + S)
-        return split_weights(outputs, self.readout_width)
+        state = self.initial_state(initial_state)
+        return self.steps(inputs, state, self.readout_width, prepared, memory_mask, training, dropped)

@@ -4,13 +4,13 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import require_shapes
-from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
+from keraszoo.layers.attention import Attention
 from keraszoo.layers.linear import linear
 from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class MemoryHop(ScaledDotProductAttention):
+class MemoryHop(Attention):
     """Attention over a memory; the context is added to the query, which becomes the query of the next hop.
 
         p_i = Softmax(u^T m_i)                                    `attention_weights`            (1)
@@ -58,16 +58,18 @@ class MemoryHop(ScaledDotProductAttention):
     weight_kinds = {"kernel": keras.initializers.RandomNormal(stddev=0.1)}
 
     def __init__(self, use_map=False, dropout=0.0, seed=None, **kwargs):
-        super().__init__(scale=1.0, dropout=dropout, seed=seed, **kwargs)
+        super().__init__(dropout, seed, **kwargs)
         self.use_map = use_map
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        super().make_weights(query_shape, value_shape, key_shape)
-        width = query_shape[-1]
-        wanted = "The context is added to the query: values must be as wide as queries"
-        require_shapes(value_shape[-1] == width, wanted, query=query_shape, value=value_shape)
+        width, shapes = query_shape[-1], {"query": query_shape, "value": value_shape, "key": key_shape}
+        fits = all(shape[-1] == width for shape in shapes.values())
+        require_shapes(fits, "A hop needs queries, keys and values of one width", **shapes)
         self.H = self.new_weight("H", (width, width)) if self.use_map else None
         self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
+
+    def scores(self, query, keys):
+        return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
     def normalize(self, scores, mask):
         weights = masked_softmax(scores, mask)
@@ -77,8 +79,3 @@ class MemoryHop(ScaledDotProductAttention):
     def look(self, query, keys, values, mask, training=None, positions=None):
         context, weights = super().look(query, keys, values, mask, training, positions)
         return (query if self.H is None else linear(query, self.H)) + context, weights  # (B, T, D)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["scale"], config["use_scale"]  # 1 and none by definition
-        return config

@@ -224,7 +224,7 @@ class MultiHeadAttention(Attention):
         if self._uses_flash():
             heads = self._flash(queries, keys, values, mask)
         else:
-            dropped = self._dropped(weights, training)
+            dropped = self.weight_dropout(weights, training=training)
             heads = ops.matmul(dropped, values)  # (B, H, T, d_v)
             if self.relative:
                 heads = heads + relative_values(dropped, relative_vectors(self.A_v, *places))

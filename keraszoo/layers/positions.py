@@ -35,7 +35,7 @@ class PositionalEncoding(Configured, keras.layers.Layer):
     Call arguments:
         inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
         start: position of the first row of `inputs`: an integer or a scalar tensor. A decoder that steps
-            passes its position.
+            can pass its position.
 
     Returns:
         `(B, T, d_model)`: inputs + PE.
@@ -96,7 +96,7 @@ class LearnedPositions(WeightedLayer):
     Call arguments:
         inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
         start: position of the first row of `inputs`: an integer or a scalar tensor. A decoder that steps
-            passes its position.
+            can pass its position.
 
     Returns:
         `(B, T, d_model)`: inputs + P.
@@ -152,11 +152,11 @@ def added_positions(positions, max_positions, **options):
     return keras.layers.Identity(**options)
 
 
-def rotate(x, positions, max_wavelength=10_000):
+def rotate(x, positions):
     """Rotary positions: turns each pair of coordinates by an angle that grows with the position.
 
         (x_i, x_{i + d/2}) -> (x_i cos a - x_{i + d/2} sin a, x_i sin a + x_{i + d/2} cos a)
-        a = pos / max_wavelength^(2i / d)                                                       (eq. 15, 34)
+        a = pos / 10000^(2i / d)                                                                (eq. 15, 34)
 
     The product of a query turned by m and a key turned by n depends only on n - m: attention sees how far
     words are from each other, not where they are. The paper pairs the neighbours `x_{2i}` and `x_{2i+1}`;
@@ -165,7 +165,6 @@ def rotate(x, positions, max_wavelength=10_000):
     Args:
         x: `(..., T, d)`, queries or keys of a head, d even.
         positions: int `(T,)`, or `(1,)` if all are at one position.
-        max_wavelength: as for `PositionalEncoding`.
 
     Returns:
         A tensor like `x`.
@@ -180,7 +179,7 @@ def rotate(x, positions, max_wavelength=10_000):
     Reference: Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
     https://arxiv.org/abs/2104.09864.
     """
-    angles = angles_of(positions, x.shape[-1], max_wavelength)  # (T or 1, d / 2)
+    angles = angles_of(positions, x.shape[-1])  # (T or 1, d / 2)
     cosines, sines = (ops.cast(f(angles), x.dtype) for f in (ops.cos, ops.sin))
     first, second = ops.split(x, 2, axis=-1)
     return ops.concatenate([first * cosines - second * sines, first * sines + second * cosines], axis=-1)

@@ -92,7 +92,6 @@ class TransformerLayer(WeightedLayer):
         self.dropout = dropout
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.hidden_dropout = dropout if hidden_dropout is None else hidden_dropout
-        self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.rotary = rotary
         self.relative = relative
@@ -126,14 +125,18 @@ class TransformerLayer(WeightedLayer):
             name=name,
         )
 
-    def _make_self_attention(self, width):
-        return self._make_attention(
-            width,
-            "self_attention",
-            rotary=self.rotary,
-            relative=self.relative,
-            flash_attention=self.flash_attention,
-        )
+    def _build(self, inputs_shape, memory_shape=None):
+        width = inputs_shape[-1]
+        options = {"rotary": self.rotary, "relative": self.relative, "flash_attention": self.flash_attention}
+        self.self_attention = self._make_attention(width, "self_attention", **options)
+        if memory_shape is not None:
+            self.cross_attention = self._make_attention(width, "cross_attention")
+        self.self_attention.build(inputs_shape, inputs_shape)
+        if memory_shape is not None:
+            self.cross_attention.build(inputs_shape, memory_shape)
+        self.feed_forward.build(inputs_shape)
+        for norm in self.norms.values():
+            norm.build(inputs_shape)
 
     def residual(self, name, x, sublayer, training=None):
         """Returns the sum of x and its sublayer, and the other outputs of the sublayer."""
@@ -141,6 +144,12 @@ class TransformerLayer(WeightedLayer):
         output, *rest = sublayer(norm(x) if self.pre_norm else x)
         x = x + self.residual_dropout(output, training=training)
         return (x if self.pre_norm else norm(x)), *rest
+
+    def _fed_forward(self, x, training):
+        def feed_forward(x):
+            return (self.feed_forward(x, training=training),)
+
+        return self.residual("feed_forward", x, feed_forward, training)[0]
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -165,11 +174,7 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape):
-        self.self_attention = self._make_self_attention(inputs_shape[-1])
-        self.self_attention.build(inputs_shape, inputs_shape)
-        self.feed_forward.build(inputs_shape)
-        for norm in self.norms.values():
-            norm.build(inputs_shape)
+        self._build(inputs_shape)
 
     def call(self, inputs, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
@@ -179,12 +184,8 @@ class TransformerEncoderLayer(TransformerLayer):
             keys, values = self.self_attention.prepare(x)
             return self.self_attention.attend(x, keys, values, value_mask=inputs_mask, training=training)
 
-        def feed_forward(x):
-            return (self.feed_forward(x, training=training),)
-
         x, _ = self.residual("self_attention", inputs, self_attention, training)
-        (x,) = self.residual("feed_forward", x, feed_forward, training)
-        return x
+        return self._fed_forward(x, training)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
@@ -220,13 +221,7 @@ class TransformerDecoderLayer(TransformerLayer):
     sublayers = ("self_attention", "cross_attention", "feed_forward")
 
     def build(self, inputs_shape, memory_shape):
-        self.self_attention = self._make_self_attention(inputs_shape[-1])
-        self.cross_attention = self._make_attention(inputs_shape[-1], "cross_attention")
-        self.self_attention.build(inputs_shape, inputs_shape)
-        self.cross_attention.build(inputs_shape, memory_shape)
-        self.feed_forward.build(inputs_shape)
-        for norm in self.norms.values():
-            norm.build(inputs_shape)
+        self._build(inputs_shape, memory_shape)
 
     def prepare(self, memory):
         """Returns keys and values of the memory for `step`, computed once per sentence."""
@@ -272,13 +267,9 @@ class TransformerDecoderLayer(TransformerLayer):
         def cross_attention(x):
             return self.cross_attention.attend(x, *memory, value_mask=memory_mask, training=training)
 
-        def feed_forward(x):
-            return (self.feed_forward(x, training=training),)
-
         x, _ = self.residual("self_attention", inputs, self_attention, training)
         x, weights = self.residual("cross_attention", x, cross_attention, training)
-        (x,) = self.residual("feed_forward", x, feed_forward, training)
-        return x, weights
+        return self._fed_forward(x, training), weights
 
     def compute_output_shape(self, inputs_shape, memory_shape):
         return inputs_shape, (inputs_shape[0], self.num_heads, inputs_shape[1], memory_shape[1])

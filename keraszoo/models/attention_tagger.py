@@ -67,7 +67,6 @@ class AttentionTagger(TaggingModel):
     """
 
     attends = True
-    renamed_arguments = {"hidden_dim": "hidden_units"}
     configurations = {
         "base": {"units": 200, "dropout": 0.5},
         "bidirectional": {

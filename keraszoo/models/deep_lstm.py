@@ -78,12 +78,6 @@ class DeepLSTM(RecurrentModel):
         self.encoder = RecurrentStack(*layers, backward=reverse_source, dtype=dtype, name="encoder")
         self.decoder = RecurrentStack(*layers, dtype=dtype, name="decoder")
 
-    def encode(self, source, training=None):
-        mask = self.memory_mask(source)
-        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        _, state = self.encoder(x, inputs_mask=mask, training=training)
-        return {"memory_mask": mask, "first": state}
-
     def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
         hidden, _ = self.decoder(embedded, memory["first"], training=training)  # (B, T, U)

@@ -107,11 +107,5 @@ class LuongNMT(AttendingModel):
         layers = units, cell, num_layers, readout_dim, input_feeding, dropout
         self.decoder = LuongDecoder(attention, *layers, dtype=dtype, name="decoder")
 
-    def encode(self, source, training=None):
-        mask = self.memory_mask(source)
-        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        annotations, state = self.encoder(x, inputs_mask=mask, training=training)
-        return {"memory": annotations, "memory_mask": mask, "first": state}
-
     def read(self, outputs, embedded, before, training=None):
         return self.logits(outputs, training)

@@ -23,7 +23,7 @@ class RecurrentModel(TranslationModel):
         x_j = E[j]                               or sqrt(D) E[j], E of width D
         p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_kernel`, or the target embedding if tied
 
-    What `encode` returns has `"first"`, what a decoder starts from: tensors `(B, ...)`, nested.
+    A subclass makes `encoder`, which returns outputs and a last state, and may write `first`.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -99,6 +99,16 @@ class RecurrentModel(TranslationModel):
         """Embeddings of words: int `(...)` to `(..., D)`, some dropped in training."""
         return self.embedding_dropout(self.embedding_scale * embedding(words), training=training)
 
+    def encode(self, source, training=None):
+        mask = self.memory_mask(source)
+        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
+        memory, state = self.encoder(x, inputs_mask=mask, training=training)
+        return {"memory": memory, "memory_mask": mask, "first": self.first(state)}
+
+    def first(self, state):
+        """What the decoder starts from, by the last state of the encoder: tensors `(B, ...)`, nested."""
+        return state
+
     def logits(self, readout, training=None):
         """`(..., R)` to `(..., V)`."""
         readout = self.readout_dropout(readout, training=training)
@@ -119,7 +129,7 @@ class RecurrentModel(TranslationModel):
 class AttendingModel(RecurrentModel):
     """Base of the recurrent models that attend.
 
-    A subclass makes `decoder`, an `AttentionDecoder` or `LuongDecoder`, and writes `encode` and `read`.
+    A subclass makes `decoder`, an `AttentionDecoder` or `LuongDecoder`, and writes `read`.
     """
 
     def read(self, outputs, embedded, before, training=None):

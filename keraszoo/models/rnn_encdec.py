@@ -95,11 +95,8 @@ class RNNEncDec(RecurrentModel):
         self.readout = dense(2 * readout_dim, dtype=dtype, name="readout")
         self.readout_summary = dense(2 * readout_dim, use_bias=False, dtype=dtype, name="readout_summary")
 
-    def encode(self, source, training=None):
-        mask = self.memory_mask(source)
-        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        _, state = self.encoder(x, inputs_mask=mask)
-        return {"memory_mask": mask, "first": self.summary(state[0][0])}
+    def first(self, state):
+        return self.summary(state[0][0])
 
     def _start(self, summary):
         """What every step adds to U h' and to the readout, `(B, G U)` and `(B, 2 l)`; and h'_0."""

@@ -90,11 +90,8 @@ class RNNSearch(AttendingModel):
         self.decoder = AttentionDecoder(attention, decoder_units, cell, dtype=dtype, name="decoder")
         self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
 
-    def encode(self, source, training=None):
-        mask = self.memory_mask(source)
-        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        annotations, first_backward = self.encoder(x, inputs_mask=mask, training=training)
-        return {"memory": annotations, "memory_mask": mask, "first": self.initial(first_backward)}
+    def first(self, first_backward):
+        return self.initial(first_backward)
 
     def read(self, outputs, embedded, before, training=None):
         states, contexts = ops.split(outputs, [self.decoder.units], axis=-1)  # (..., U), (..., D)

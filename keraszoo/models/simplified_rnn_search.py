@@ -84,11 +84,8 @@ class SimplifiedRNNSearch(AttendingModel):
         del parameters["tie_output"]
         return parameters
 
-    def encode(self, source, training=None):
-        mask = self.memory_mask(source)
-        x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        annotations, state = self.encoder(x, inputs_mask=mask)
-        return {"memory": annotations, "memory_mask": mask, "first": state[0][0]}
+    def first(self, state):
+        return state[0][0]
 
     def read(self, outputs, embedded, before, training=None):
         return self.logits(ops.concatenate([embedded, outputs], axis=-1), training)

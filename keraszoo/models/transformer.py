@@ -52,7 +52,7 @@ class Transformer(TranslationModel):
 
     Raises:
         ValueError: if `positions` or `tie_embeddings` is unknown, the latter is `"all"` with two vocabulary
-            sizes, or a width is not a positive integer.
+            sizes, or a size is not a positive integer.
 
     Example:
 
@@ -127,7 +127,9 @@ class Transformer(TranslationModel):
         check_choices(("all", "target"), tie_embeddings=tie_embeddings)
         if tie_embeddings == "all":
             self.require_joint_vocabulary('tie_embeddings="all"')
+        decoder_layers = num_layers if num_decoder_layers is None else num_decoder_layers
         check_sizes(d_model=d_model, num_heads=num_heads, intermediate_dim=intermediate_dim)
+        check_sizes(num_layers=num_layers, num_decoder_layers=decoder_layers)
         self.d_model = d_model
         self.num_heads = num_heads
         dtype = self.dtype_policy
@@ -156,7 +158,6 @@ class Transformer(TranslationModel):
         self.encoder_layers = [
             TransformerEncoderLayer(**layer, name=f"encoder_{i}") for i in range(num_layers)
         ]
-        decoder_layers = num_layers if num_decoder_layers is None else num_decoder_layers
         self.decoder_layers = [
             TransformerDecoderLayer(**layer, name=f"decoder_{i}") for i in range(decoder_layers)
         ]
@@ -177,8 +178,6 @@ class Transformer(TranslationModel):
     def decode(self, memory, target_in, training=None):
         """The attention weights are those of the last layer, the mean over its heads, as in `step`."""
         x, attention = self._decode_layers(memory, target_in, training)
-        if not attention:  # a model without layers embeds words
-            return self._logits(x), None
         return self._logits(x), ops.mean(ops.cast(attention[-1], "float32"), axis=1)  # (B, T, S)
 
     def attention_heads(self, inputs):

@@ -55,7 +55,6 @@ class TransformerTagger(TaggingModel):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    renamed_arguments = {"hidden_dim": "intermediate_dim"}
     configurations = {
         "small": {"d_model": 256, "num_layers": 2, "num_heads": 4, "intermediate_dim": 512, "dropout": 0.2},
         "tiny": {"d_model": 64, "num_layers": 2, "num_heads": 2, "intermediate_dim": 128, "dropout": 0.1},

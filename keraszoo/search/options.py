@@ -1,9 +1,9 @@
 """The options of a search."""
 
 import dataclasses
-import difflib
 
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import suggestion
 
 KINDS = {
     bool: (bool, "True or False"),
@@ -108,9 +108,7 @@ class SearchOptions:
         known = [field.name for field in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
-                raise KerasZooError(f"There is no search option {name!r}, {hint}")
+                raise KerasZooError(f"There is no search option {name!r}{suggestion(name, known)}")
         if changes.get("sampling"):
             changes.setdefault("beam_width", 1)
         if changes.get("sampling") is False:

@@ -26,6 +26,7 @@ def draw(logits, options, sentences, position):
     keys = _mix(_mix(ops.cast(sentences, "int32") + _int32(options.seed * 0x9E3779B9)) + position)
     bits = _mix(keys[:, None] ^ _mix(words)[None])  # (N, V)
     uniform = (ops.cast(ops.bitwise_and(bits, 0xFFFFFF), "float32") + 0.5) / 2.0**24
+    uniform = ops.minimum(uniform, 1 - 2.0**-24)  # float32 rounds the greatest to 1, whose noise is infinite
     noise = -ops.log(-ops.log(uniform))
     return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
 

@@ -42,8 +42,8 @@ def export_ctranslate2(translator, directory, quantize="float32"):
     from ctranslate2.converters import Converter
 
     model = translator.model
-    if not isinstance(model, Transformer) or not (model.encoder_layers and model.decoder_layers):
-        kind = type(model).__name__ + (" without layers" if isinstance(model, Transformer) else "")
+    if not isinstance(model, Transformer):
+        kind = type(model).__name__
         raise KerasZooError(f"CTranslate2 runs Transformers only: {kind} cannot be exported to it")
     if quantize not in QUANTIZATIONS:
         raise KerasZooError(f"quantize: expected one of {', '.join(QUANTIZATIONS)}, got {quantize!r}")

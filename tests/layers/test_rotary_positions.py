@@ -15,9 +15,9 @@ T, D = 7, 10
 
 def test_equals_a_multiplication_of_complex_numbers():
     x = np.random.default_rng(0).normal(size=(3, 2, T, D)).astype("float32")
-    rotated = to_numpy(rotate(ops.convert_to_tensor(x), ops.arange(T), max_wavelength=100))
+    rotated = to_numpy(rotate(ops.convert_to_tensor(x), ops.arange(T)))
     for b, h, t, i in np.ndindex(3, 2, T, D // 2):
-        turned = complex(x[b, h, t, i], x[b, h, t, i + D // 2]) * cmath.exp(1j * t / 100 ** (2 * i / D))
+        turned = complex(x[b, h, t, i], x[b, h, t, i + D // 2]) * cmath.exp(1j * t / 10_000 ** (2 * i / D))
         assert rotated[b, h, t, i] == pytest.approx(turned.real, abs=1e-5)
         assert rotated[b, h, t, i + D // 2] == pytest.approx(turned.imag, abs=1e-5)
 

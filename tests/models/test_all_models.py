@@ -289,14 +289,13 @@ def test_an_empty_source_is_finite_and_an_empty_batch_empty(random_model):
 
 
 WIDTHS = ["embedding_dim", "units", "num_layers", "encoder_layers", "decoder_units", "attention_units"]
-WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim"]
+WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim", "num_decoder_layers"]
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_a_size_of_nothing_is_an_error_where_it_is_given(cls):
     sizes = next(sizes for other, sizes in MODELS.values() if other is cls)
-    without = {"num_layers"} if cls is Transformer else set()  # its embeddings are a model
-    for width in sorted((set(WIDTHS) & set(cls.constructor_parameters())) - without):
+    for width in sorted(set(WIDTHS) & set(cls.constructor_parameters())):
         for size in (-3, 0, 2.5):
             with pytest.raises(ValueError, match=f"{width} must be a positive integer"):
                 cls(V, **{**sizes, width: size})

@@ -89,6 +89,12 @@ def test_sets_by_eye():
         assert (to_numpy(keep_likeliest(logits, 0, top_p)) > -1e8).sum() == stays
 
 
+def test_the_greatest_noise_draws_no_word_that_was_left_out():
+    # word 240 of this sentence has the greatest hash of 1,000 words: noise must stay finite
+    logits = np.where(np.arange(1000) == 7, 9, 0).astype("float32")
+    assert draws(1, sampling(top_k=1), logits, first=3138).tolist() == [7]
+
+
 @pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.6}, {"top_k": 4, "top_p": 0.8}])
 def test_words_are_drawn_from_the_set_in_proportion(cut):
     number = 4000
