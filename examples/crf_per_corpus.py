@@ -12,7 +12,8 @@ trains those of its own corpus. To tag a text, one of the corpora is chosen.
 The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
-scores of all tags.
+scores of all tags. At the end, `EntityTagger.calibrate` divides the scores of each corpus that has held-out
+sentences by a temperature.
 """
 
 import argparse
@@ -46,6 +47,7 @@ class Group:
 
     vectors: str
     train: dict
+    validation: dict
     tests: dict
     never_trained_on: dict = dataclasses.field(default_factory=dict)
 
@@ -65,10 +67,13 @@ GROUPS = {
     "english": Group(
         "english_words",
         english("train", "wikigold", "gmb", "web", "btc", "wnut17", "loans"),
+        english("validation", "wikigold", "gmb", "btc", "wnut17"),
         english("test", "wikigold", "gmb", "btc", "wnut17") | {"web": "english/test_uner_ewt.tsv"},
         english("test", "uner_pud", "worldwide"),
     ),
-    "biomedical": Group("biomedical_words", biomedical("train"), biomedical("test")),
+    "biomedical": Group(
+        "biomedical_words", biomedical("train"), biomedical("validation"), biomedical("test")
+    ),
 }
 
 
@@ -159,6 +164,9 @@ def main():
         report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
     tagger.corpora = tuple(corpora)
+    for name, file in group.validation.items():
+        temperature = tagger.calibrate(read(options.data / file), name)
+        print(f"CRF {name:12}  temperature {temperature:.2f}", flush=True)
     if options.output:
         tagger.save_to_preset(options.output, dtype="float16")
     for name in corpora:

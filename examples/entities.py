@@ -167,6 +167,7 @@ def joined(corpora, data, output):
         "train": [sentence for corpus in trains.values() for sentence in corpus],
         "validation": [relabel(s) for corpus in general.values() for s in corpus["validation"]],
         **{f"train_{name}": corpus for name, corpus in trains.items()},
+        **{f"validation_{name}": list(map(relabel, c["validation"])) for name, c in general.items()},
     }
     tests = {name: corpus["test"] for name, corpus in general.items()}
     tests |= {"uner_ewt": web_test, "uner_pud": news, "worldwide": worldwide}

@@ -190,6 +190,24 @@ class TaggingModel(ConfiguredModel):
             new.assign(value)
         return model
 
+    def scale_scores(self, factor, tags):
+        """Scales by how much taggings differ in their scores, so that the best ones stay the best.
+
+            s(x, y) = factor (s(x, y) - s(x, 0...0))
+
+        Args:
+            factor: a positive number; above 1, probable taggings become more probable.
+            tags: numbers of tags, tag 0 among them. The scores of taggings with other tags are only shifted.
+        """
+        scaled = np.isin(np.arange(self.num_tags), list(tags))
+        transitions = None if self.chain is None else self.chain.transitions
+        for weight in [*self.scores.weights, *(self.chain.weights if self.chain else ())]:
+            value, chosen = ops.convert_to_numpy(weight), scaled
+            value = value - (value[0, 0] if weight is transitions else value[..., :1])
+            if weight is transitions:
+                chosen = np.outer(scaled, scaled)
+            weight.assign(np.where(chosen, factor * value, value))
+
     def check_features(self, features):
         """The features that the model reads, as int32 tensors; raises an error that names missing ones."""
         missing = [name for name in self.features if name not in features]

@@ -5,6 +5,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError, check_texts
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
+from keraszoo.tagging.calibration import best_temperature
 from keraszoo.tagging.compiled_tagger import (
     CompiledTagger,
     length_batches,
@@ -17,6 +18,7 @@ from keraszoo.tasks.batch_threads import batches_at_once, in_threads
 from keraszoo.tasks.task import Task
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tokens import sentence_tokens
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 BATCH_TOKENS = 8192
 FEW_TOKENS = 1024  # not worth two batches on two threads
@@ -215,13 +217,39 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: no such corpus.
         """
-        if corpus not in self.corpora:
-            known = ", ".join(self.corpora) or "none"
-            raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
+        self._check_corpus(corpus)
         vocabulary, own = self.vocabulary.for_corpus(corpus)
         alone = type(self)(self.model.with_tags(own, vocabulary.transitions()), vocabulary)
         alone.metrics, alone.about, alone.recipe = self.metrics, self.about, self.recipe
         return alone
+
+    def calibrate(self, sentences, corpus=None):
+        """Divides all scores by a temperature, so that the probabilities of entities can be believed.
+
+        Trained taggers are too sure of themselves. The temperature is that at which the tags of held-out
+        sentences are likeliest; which tags are found does not change. See `best_temperature`.
+
+        Args:
+            sentences: a `TaggedCorpus` or list of `TaggedSentence` that the tagger was not trained on.
+            corpus: of a tagger of several corpora, the one whose scores are divided.
+
+        Returns:
+            The temperature: above 1 if the tagger was too sure.
+
+        Raises:
+            DataError: no sentence, or an unknown label.
+            KerasZooError: no such corpus, or none given for a tagger of several.
+        """
+        vocabulary, own = self.vocabulary, range(len(self.vocabulary.tags))
+        if corpus is not None or self.corpora:
+            self._check_corpus(corpus)
+            vocabulary, own = vocabulary.for_corpus(corpus)
+        model = self.model.with_tags(own, vocabulary.transitions())
+        rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
+        batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
+        temperature = best_temperature(model, map(batches.__getitem__, range(len(batches))))
+        self.model.scale_scores(1 / temperature, own)
+        return temperature
 
     # --- training
 
@@ -279,6 +307,11 @@ class EntityTagger(Task):
         return export_tagger, verify_export
 
     # --- in between
+
+    def _check_corpus(self, corpus):
+        if corpus not in self.corpora:
+            known = ", ".join(self.corpora) or "none"
+            raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
 
     def _tagged(self, sentences, batch_tokens, compiled):
         """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""

@@ -30,30 +30,78 @@ def make():
     return make
 
 
+def taggings(tagger, corpus, words):
+    """The scores of all taggings with tags of a corpus, by a loop over the model of all corpora."""
+    own = [
+        tagger.vocabulary.tags.index(tag if tag == "O" else f"{tag[:2]}{corpus}.{tag[2:]}")
+        for tag in tagger.vocabulary.for_corpus(corpus)[0].tags
+    ]
+    encoded = tagger.vocabulary.encode([words])
+    scores = np.asarray(tagger.model({name: encoded[name] for name in tagger.model.features}))[0]
+    moves, start, end = np.zeros((len(scores[0]),) * 2), *np.zeros((2, len(scores[0])))
+    if tagger.model.crf:
+        chain = tagger.model.chain
+        moves, start, end = (np.asarray(weight) for weight in (chain.transitions, chain.start, chain.end))
+    found = {}
+    for path in itertools.product(range(len(own)), repeat=len(words)):
+        tags = [own[tag] for tag in path]
+        score = start[tags[0]] + end[tags[-1]] + sum(scores[t, tag] for t, tag in enumerate(tags))
+        found[path] = score + sum(moves[a, b] for a, b in itertools.pairwise(tags))
+    return found
+
+
 @pytest.mark.parametrize("crf", [True, False])
 @pytest.mark.parametrize(("corpus", "labels"), [("posts", ("LOC", "PER")), ("news", ("PER",))])
 def test_probabilities_are_those_of_all_taggings_with_labels_of_the_corpus(make, crf, corpus, labels):
     tagger = make(crf=crf, constrain="none")
     alone = tagger.for_corpus(corpus)
     assert alone.vocabulary.labels == labels and alone.corpora == ()
-    own = [
-        tagger.vocabulary.tags.index(tag if tag == "O" else f"{tag[:2]}{corpus}.{tag[2:]}")
-        for tag in alone.vocabulary.tags
-    ]
-    encoded = tagger.vocabulary.encode([WORDS])
-    scores = np.asarray(tagger.model({name: encoded[name] for name in tagger.model.features}))[0]
-    moves, start, end = np.zeros((len(scores[0]),) * 2), *np.zeros((2, len(scores[0])))
-    if crf:
-        chain = tagger.model.chain
-        moves, start, end = (np.asarray(weight) for weight in (chain.transitions, chain.start, chain.end))
-    expected = np.zeros((len(WORDS), len(own)))
-    for path in itertools.product(range(len(own)), repeat=len(WORDS)):
-        tags = [own[tag] for tag in path]
-        score = start[tags[0]] + end[tags[-1]] + sum(scores[t, tag] for t, tag in enumerate(tags))
-        score += sum(moves[a, b] for a, b in itertools.pairwise(tags))
+    expected = np.zeros((len(WORDS), len(alone.vocabulary.tags)))
+    for path, score in taggings(tagger, corpus, WORDS).items():
         expected[range(len(WORDS)), path] += np.exp(score)
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(alone.tag_probabilities([WORDS])[0], expected, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("crf", [True, False])
+def test_a_temperature_divides_the_scores_of_one_corpus_and_makes_held_out_tags_likeliest(make, crf):
+    tagger = make(crf=crf)
+    texts = [["Bo", "in", "Ada"], WORDS, ["Bo", "met", "in"], ["York", "met", "Ada"]]
+    found = [*tagger.for_corpus("posts").tag_tokens(texts[:3]), ["O", "O", "B-LOC"]]  # and a mistake
+    held_out = [TaggedSentence(tuple(words), tuple(tags)) for words, tags in zip(texts, found, strict=True)]
+    before = {corpus: [taggings(tagger, corpus, words) for words in texts] for corpus in tagger.corpora}
+    gold = [
+        tuple(map(tagger.for_corpus("posts").vocabulary.tags.index, sentence.tags)) for sentence in held_out
+    ]
+
+    def likelihood(temperature):
+        return sum(
+            some[path] / temperature - np.logaddexp.reduce([score / temperature for score in some.values()])
+            for path, some in zip(gold, before["posts"], strict=True)
+        )
+
+    temperature = tagger.calibrate(held_out, "posts")
+    grid = np.exp(np.linspace(np.log(0.05), np.log(20), 2000))
+    assert likelihood(temperature) == pytest.approx(max(map(likelihood, grid)), abs=1e-3)
+    for corpus, divisor in (("posts", temperature), ("news", 1)):
+        for words, some in zip(texts, before[corpus], strict=True):
+            after = taggings(tagger, corpus, words)
+            first = next(iter(some))
+            for path, score in some.items():
+                wanted = (score - some[first]) / divisor
+                assert after[path] - after[first] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_what_calibration_needs(make):
+    tagger = make()
+    for corpus in (None, "mail"):
+        with pytest.raises(KerasZooError, match=f"no corpus {corpus!r}; it has: posts, news"):
+            tagger.calibrate(SENTENCES, corpus)
+    alone, sentence = tagger.for_corpus("posts"), TaggedSentence(("Ada", "in"), ("B-PER", "O"))
+    tags, probabilities = alone.tag_tokens([WORDS]), alone.tag_probabilities([WORDS])[0]
+    assert alone.calibrate([sentence]) != 1
+    assert alone.tag_tokens([WORDS]) == tags
+    assert not np.allclose(alone.tag_probabilities([WORDS])[0], probabilities)
 
 
 def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
