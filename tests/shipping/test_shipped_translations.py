@@ -13,7 +13,8 @@ from keraszoo import Translator
 from keraszoo.shipping import shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
-SOURCE, GERMAN = "Where did you park the car?", "Wo hast du das Auto geparkt?"
+SOURCE = "Where did you park the car?"
+SOURCES = {"_de_en_": "Wo hast du das Auto geparkt?", "_fr_en_": "Où as-tu garé la voiture ?"}
 GOLDEN = {
     "tatoeba_de_en_transformer": "Where did you park the car?",
     "tatoeba_en_de_luong": "Wo hast du das Auto geparkt?",
@@ -22,6 +23,7 @@ GOLDEN = {
     "tatoeba_en_de_transformer": "Wo hast du das Auto geparkt?",
     "tatoeba_en_fr_rnnsearch": "Où as-tu garé la voiture ?",
     "tatoeba_en_fr_transformer": "Où as-tu garé la voiture ?",
+    "tatoeba_fr_en_transformer": "Where did you park the car?",
 }
 OTHERS = {
     "babi_memory_network",
@@ -63,7 +65,7 @@ REST = [pytest.param(name, marks=pytest.mark.slow) for name in GOLDEN if name no
 def test_it_says_what_it_said(name, monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
     assert shipped.find(name) == FOLDER / name
-    source = GERMAN if "_de_en_" in name else SOURCE
+    source = next((source for pair, source in SOURCES.items() if pair in name), SOURCE)
     assert Translator.from_preset(name).translate([source], beam_width=1) == [GOLDEN[name]]
 
 
