@@ -4,6 +4,7 @@
     python examples/crf_per_corpus.py --crfs one
     python examples/crf_per_corpus.py --crfs each
     python examples/crf_per_corpus.py --crfs each --corpora biomedical --epochs 20
+    python examples/crf_per_corpus.py --crfs each --start TAGGER --general runs/general.tsv
 
 Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs to the person or does not.
 With `each`, every corpus has scores of tags and transitions of its own over the same BiLSTM, and a sentence
@@ -12,8 +13,9 @@ trains those of its own corpus. To tag a text, one of the corpora is chosen.
 The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
-scores of all tags. At the end, `EntityTagger.calibrate` divides the scores of each corpus that has held-out
-sentences by a temperature.
+scores of all tags. The last command goes on with a saved tagger and one corpus more, which
+examples/consensus.py writes. At the end, `EntityTagger.calibrate` divides the scores of each corpus that has
+held-out sentences by a temperature.
 """
 
 import argparse
@@ -39,6 +41,7 @@ from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 BATCH_TOKENS, WARMUP_STEPS = 512, 500
+LARGE = {"gmb", "general"}  # corpora that are not repeated in an epoch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +130,11 @@ def arguments():
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
+    parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
+    parser.add_argument("--start", help="with `each`: a tagger whose training goes on")
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--repeats", type=int, default=1, help="of all corpora but gmb in an epoch")
+    parser.add_argument("--repeats", type=int, default=1, help="of small corpora in an epoch")
     parser.add_argument("--names", type=Path, help="a folder of lists; copies of sentences get names of them")
     parser.add_argument("--cases", type=float, help="share of sentences in capitals, and in small letters")
     parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
@@ -142,7 +147,8 @@ def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
     group = GROUPS[options.corpora]
-    corpora = {name: read(options.data / file) for name, file in group.train.items()}
+    corpora = {"general": read(options.general)} if options.general else {}
+    corpora |= {name: read(options.data / file) for name, file in group.train.items()}
     corpora = in_an_epoch(corpora, options)
     sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":
@@ -150,21 +156,25 @@ def main():
         sentences = [dataclasses.replace(s, tags=("O",) * len(s.tokens)) for s in sentences]
         sentences += [every_label(name, labels) for name in corpora]
     keras.utils.set_random_seed(options.seed)
-    tagger = EntityTagger.for_sentences(
-        sentences,
-        WordVectors.read(options.vectors or group.vectors),
-        keep="all",
-        scheme="BIOES",
-        backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
-        subword_buckets=32749,
-        attention_heads=options.attention_heads,
-    )
+    if options.start:
+        tagger = continued(options.start, [f"{name}.{label}" for name in corpora for label in labels])
+    else:
+        tagger = EntityTagger.for_sentences(
+            sentences,
+            WordVectors.read(options.vectors or group.vectors),
+            keep="all",
+            scheme="BIOES",
+            backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
+            subword_buckets=32749,
+            attention_heads=options.attention_heads,
+        )
     train(tagger, corpora, options)
     if options.crfs == "one":
         report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
     tagger.corpora = tuple(corpora)
-    for name, file in group.validation.items():
+    validation = {"general": group.validation["wikigold"]} if options.general else {}
+    for name, file in (validation | group.validation).items():
         temperature = tagger.calibrate(read(options.data / file), name)
         print(f"CRF {name:12}  temperature {temperature:.2f}", flush=True)
     if options.output:
@@ -182,7 +192,7 @@ def in_an_epoch(corpora, options):
         else lambda sentence: sentence
     )
     corpora = {
-        name: some + [swaps(s) for _ in range(0 if name == "gmb" else options.repeats - 1) for s in some]
+        name: some + [swaps(s) for _ in range(0 if name in LARGE else options.repeats - 1) for s in some]
         for name, some in corpora.items()
     }
     for some in corpora.values():
@@ -195,6 +205,16 @@ def in_an_epoch(corpora, options):
 def every_label(corpus, labels):
     """A sentence with every label of a corpus."""
     return TaggedSentence(tuple(labels), tuple(f"B-{corpus}.{label}" for label in labels))
+
+
+def continued(directory, labels):
+    """A saved tagger of all corpora with other labels; a new corpus begins with the scores of wikigold."""
+    tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+    vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
+    known = set(tagger.vocabulary.tags)
+    first = [tag if tag in known else f"{tag[:2]}wikigold.{tag.partition('.')[2]}" for tag in vocabulary.tags]
+    numbers = [tagger.vocabulary.tags.index(tag) for tag in first]
+    return EntityTagger(tagger.model.with_tags(numbers, vocabulary.transitions()), vocabulary)
 
 
 def train(tagger, corpora, options):

@@ -65,3 +65,17 @@ def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case(example):
     assert words["gmb"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4"]
     assert words["btc"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4", "aa0", "Aa1", "Aa2", "AA3", "aa4"]
     assert corpora["btc"][0].tokens == ("Aa0",)
+
+
+def test_training_goes_on_with_one_corpus_more(example, tmp_path):
+    sentences = [example.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
+    before = EntityTagger.for_sentences(sentences, configuration="tiny")
+    before.corpora = ("gmb", "wikigold")
+    before.save_to_preset(tmp_path / "before")
+    labels = [f"{name}.{label}" for name in ("general", "gmb", "wikigold") for label in ("LOC", "PER")]
+    after = example.continued(tmp_path / "before", labels)
+    after.corpora = ("general", "gmb", "wikigold")
+    words = [["Ada", "met", "Bo"]]
+    for corpus, same_as in (("general", "wikigold"), ("wikigold", "wikigold"), ("gmb", "gmb")):
+        wanted = before.for_corpus(same_as).tag_probabilities(words)[0]
+        np.testing.assert_allclose(after.for_corpus(corpus).tag_probabilities(words)[0], wanted, atol=1e-6)

@@ -1,0 +1,119 @@
+"""Tags plain text with what several taggers agree on, so that one tagger can learn from all of them.
+
+    python examples/crf_per_corpus.py --crfs each ... --output runs/english_a       # two, as RESULTS.md says
+    python examples/crf_per_corpus.py --crfs each ... --output runs/english_b
+    python examples/consensus.py runs/english_a runs/english_b --text news.txt.gz --text wikipedia.txt:40 \
+        --tagged runs/entities/english/train_gmb.tsv:3 --output runs/general.tsv
+    python examples/crf_per_corpus.py --crfs each --start runs/english_b --general runs/general.tsv ...
+
+Each tagger has a CRF for each corpus. The probabilities of the tags at each word are the mean of those of all
+taggers and corpora, and the tags are the best valid ones:
+
+    p(y_t | x) = 1/n sum_i p_i(y_t | x)        y = argmax over valid y of prod_t p(y_t | x)
+
+The O of a corpus without MISC says nothing about MISC: what it gives to O is shared between O and MISC as in
+the corpus before it. Sentences with a word whose tag has a probability below `SURE` are left out, and so are
+lines with fewer than `SHORTEST` words, which are mostly headings.
+"""
+
+import argparse
+from pathlib import Path
+
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
+import numpy as np
+
+from keraszoo import EntityTagger
+from keraszoo.layers import CRF
+from keraszoo.text.columns import column_lines, read_columns
+from keraszoo.text.lines import read_lines, write_lines
+from keraszoo.text.tag_schemes import convert
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.tokens import sentence_tokens
+
+SURE, SHORTEST, AT_A_TIME = 0.4, 8, 5_000
+MISC = "MISC"
+
+
+def file_and_step(text):
+    """`file:3` is every third line or sentence of the file."""
+    file, _, step = text.partition(":")
+    return Path(file), int(step or 1)
+
+
+def arguments():
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("taggers", nargs="+", help="directories of taggers of several corpora")
+    parser.add_argument("--corpora", nargs="+", default=["wikigold", "gmb", "web"])
+    parser.add_argument("--without-misc", nargs="*", default=["web"], help="corpora that have no MISC")
+    parser.add_argument("--text", type=file_and_step, action="append", default=[])
+    parser.add_argument("--tagged", type=file_and_step, action="append", default=[], help="tags are not used")
+    parser.add_argument("--output", type=Path, required=True)
+    return parser.parse_args()
+
+
+def read_sentences(options):
+    """The words of the sentences of all files."""
+    for file, step in options.text:
+        for i, line in enumerate(read_lines(file)):
+            if i % step == 0 and len(line.split()) >= SHORTEST:
+                yield from ([token.text for token in tokens] for tokens in sentence_tokens(line))
+    for file, step in options.tagged:
+        yield from (list(sentence.tokens) for sentence in list(read_columns(file))[::step])
+
+
+def mean_probabilities(taggers, sentences, without_misc):
+    """For each sentence the mean of the probabilities of (corpus, tagger) pairs, float (T, K)."""
+    total = [0] * len(sentences)
+    before = None
+    for corpus, tagger in taggers:
+        tags = tagger.vocabulary.tags
+        rest = [i for i, tag in enumerate(tags) if tag == "O" or tag.endswith(MISC)]
+        probabilities = tagger.tag_probabilities(sentences)
+        for i, some in enumerate(probabilities):
+            if corpus in without_misc:
+                shares = before[i][:, rest] / before[i][:, rest].sum(1, keepdims=True)
+                some[:, rest] = some[:, rest].sum(1, keepdims=True) * shares
+            total[i] = total[i] + some / len(taggers)
+        before = before if corpus in without_misc else probabilities
+    return total
+
+
+def best_tags(chain, probabilities):
+    """For each sentence the best valid tags, as numbers, and the probability of the least sure."""
+    lengths = np.array([len(some) for some in probabilities])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    together = np.ones((*mask.shape, chain.num_tags), "float32")
+    together[mask] = np.concatenate(probabilities)
+    tags = np.asarray(chain.decode(np.log(together + 1e-9), mask)[0])
+    least = np.take_along_axis(together, tags[..., None], axis=2).min(axis=(1, 2))
+    return [some[:length] for some, length in zip(tags, lengths, strict=True)], least
+
+
+def main():
+    """Tags the text and writes it."""
+    options = arguments()
+    taggers = [
+        (corpus, EntityTagger.from_preset(directory, corpus=corpus))
+        for directory in options.taggers
+        for corpus in options.corpora
+    ]
+    vocabulary = taggers[0][1].vocabulary
+    chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)
+    sentences = [words for words in read_sentences(options) if words]
+    kept = []
+    for start in range(0, len(sentences), AT_A_TIME):
+        some = sentences[start : start + AT_A_TIME]
+        tags, least = best_tags(chain, mean_probabilities(taggers, some, options.without_misc))
+        for words, numbers, sure in zip(some, tags, least >= SURE, strict=True):
+            if sure:
+                own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
+                kept.append(TaggedSentence(tuple(words), tuple(own)))
+        print(f"{start + len(some):,} of {len(sentences):,} sentences, {len(kept):,} kept", flush=True)
+    write_lines(options.output, column_lines(kept))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The mean of several taggers, compared with loops and with all taggings of a sentence."""
+
+import importlib.util
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keraszoo.layers import CRF
+from keraszoo.text.tagging_features import TaggingVocabulary
+
+FILE = Path(__file__).parents[2] / "examples" / "consensus.py"
+VOCABULARY = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("consensus", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_probabilities(seed, *lengths):
+    random = np.random.default_rng(seed)
+    return [random.dirichlet(np.ones(len(VOCABULARY.tags)), size=n).astype("float32") for n in lengths]
+
+
+def tagger(probabilities):
+    return SimpleNamespace(vocabulary=VOCABULARY, tag_probabilities=lambda sentences: probabilities)
+
+
+def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before(example):
+    first, second = random_probabilities(1, 2, 3), random_probabilities(2, 2, 3)
+    taggers = [("wikigold", tagger(first)), ("web", tagger([some.copy() for some in second]))]
+    mean = example.mean_probabilities(taggers, [["a"] * 2, ["a"] * 3], ["web"])
+    rest = [tag == "O" or tag.endswith("MISC") for tag in VOCABULARY.tags]
+    for i, word in ((0, 1), (1, 2)):
+        for k, of_rest in enumerate(rest):
+            p, q = first[i][word], second[i][word]
+            other = q[rest].sum() * p[k] / p[rest].sum() if of_rest else q[k]
+            assert mean[i][word, k] == pytest.approx((p[k] + other) / 2, rel=1e-5)
+        assert mean[i][word].sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_the_best_valid_tags_of_sentences_of_different_lengths(example):
+    chain = CRF(len(VOCABULARY.tags), VOCABULARY.transitions(), trainable=False)
+    probabilities = random_probabilities(3, 3, 1, 2)
+    transitions, start, end = VOCABULARY.transitions()
+    tags, least = example.best_tags(chain, probabilities)
+    for some, best, sure in zip(probabilities, tags, least, strict=True):
+        valid = [
+            path
+            for path in itertools.product(range(len(VOCABULARY.tags)), repeat=len(some))
+            if start[path[0]]
+            and end[path[-1]]
+            and all(transitions[i, k] for i, k in itertools.pairwise(path))
+        ]
+        wanted = max(valid, key=lambda path: sum(np.log(p[k]) for p, k in zip(some, path, strict=True)))
+        assert tuple(best) == wanted
+        assert sure == min(p[k] for p, k in zip(some, wanted, strict=True))
