@@ -14,6 +14,8 @@ taggers and corpora, and the tags are the best valid ones:
 The O of a corpus without MISC says nothing about MISC: what it gives to O is shared between O and MISC as in
 the corpus before it. Sentences with a word whose tag has a probability below `SURE` are left out, and so are
 lines with fewer than `SHORTEST` words, which are mostly headings.
+
+    python examples/consensus.py runs/english_a runs/english_b --score runs/entities/english/test_uner_pud.tsv
 """
 
 import argparse
@@ -23,6 +25,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 
 # isort: split
 import numpy as np
+from entities import score_file
 
 from keraszoo import EntityTagger
 from keraszoo.layers import CRF
@@ -50,7 +53,10 @@ def arguments():
     parser.add_argument("--without-misc", nargs="*", default=["web"], help="corpora that have no MISC")
     parser.add_argument("--text", type=file_and_step, action="append", default=[])
     parser.add_argument("--tagged", type=file_and_step, action="append", default=[], help="tags are not used")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument(
+        "--score", type=Path, nargs="+", default=[], help="tagged files: print the strict F1 on each"
+    )
     return parser.parse_args()
 
 
@@ -102,17 +108,24 @@ def main():
     ]
     vocabulary = taggers[0][1].vocabulary
     chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)
-    sentences = [words for words in read_sentences(options) if words]
-    kept = []
-    for start in range(0, len(sentences), AT_A_TIME):
-        some = sentences[start : start + AT_A_TIME]
-        tags, least = best_tags(chain, mean_probabilities(taggers, some, options.without_misc))
-        for words, numbers, sure in zip(some, tags, least >= SURE, strict=True):
-            if sure:
+
+    def tagged(sentences):
+        for start in range(0, len(sentences), AT_A_TIME):
+            some = sentences[start : start + AT_A_TIME]
+            tags, least = best_tags(chain, mean_probabilities(taggers, some, options.without_misc))
+            for words, numbers, probability in zip(some, tags, least, strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
-                kept.append(TaggedSentence(tuple(words), tuple(own)))
-        print(f"{start + len(some):,} of {len(sentences):,} sentences, {len(kept):,} kept", flush=True)
-    write_lines(options.output, column_lines(kept))
+                yield TaggedSentence(tuple(words), tuple(own)), probability
+            print(f"{start + len(some):,} of {len(sentences):,} sentences", flush=True)
+
+    if options.output:
+        sentences = [words for words in read_sentences(options) if words]
+        kept = [sentence for sentence, least in tagged(sentences) if least >= SURE]
+        write_lines(options.output, column_lines(kept))
+        print(f"{len(kept):,} sentences kept")
+    for file in options.score:
+        score = score_file(lambda sentences: [sentence.tags for sentence, _ in tagged(sentences)], file)
+        print(f"{file.stem}: {score.f1.score:.2f}")
 
 
 if __name__ == "__main__":

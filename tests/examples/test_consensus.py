@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,12 +16,14 @@ FILE = Path(__file__).parents[2] / "examples" / "consensus.py"
 VOCABULARY = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
 
 
-@pytest.fixture(scope="module")
-def example():
+@pytest.fixture
+def example(monkeypatch):
+    monkeypatch.syspath_prepend(str(FILE.parent))  # it imports its neighbour
     spec = importlib.util.spec_from_file_location("consensus", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.modules.pop("entities")
 
 
 def random_probabilities(seed, *lengths):
