@@ -57,7 +57,12 @@ def arguments():
     parser.add_argument(
         "--score", type=Path, nargs="+", default=[], help="tagged files: print the strict F1 on each"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.output and not options.score:
+        parser.error("expected --output or --score")
+    if options.corpora[0] in options.without_misc:
+        parser.error(f"{options.corpora[0]} has no MISC and cannot be the first corpus")
+    return options
 
 
 def read_sentences(options):

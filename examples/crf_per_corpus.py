@@ -140,7 +140,10 @@ def arguments():
     parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if (options.general or options.start) and (options.crfs, options.corpora) != ("each", "english"):
+        parser.error("--general and --start are for --crfs each and --corpora english")
+    return options
 
 
 def main():
