@@ -65,12 +65,12 @@ def arguments():
     return options
 
 
-def read_sentences(options):
-    """The words of the sentences of all files."""
+def read_sentences(options, rules):
+    """The words of the sentences of all files; text is split by `rules`."""
     for file, step in options.text:
         for i, line in enumerate(read_lines(file)):
             if i % step == 0 and len(line.split()) >= SHORTEST:
-                yield from ([token.text for token in tokens] for tokens in sentence_tokens(line))
+                yield from ([token.text for token in tokens] for tokens in sentence_tokens(line, rules))
     for file, step in options.tagged:
         yield from (list(sentence.tokens) for sentence in list(read_columns(file))[::step])
 
@@ -124,7 +124,8 @@ def main():
             print(f"{start + len(some):,} of {len(sentences):,} sentences", flush=True)
 
     if options.output:
-        sentences = [words for words in read_sentences(options) if words]
+        read = map(tuple, read_sentences(options, vocabulary.token_rules))
+        sentences = [words for words in dict.fromkeys(read) if words]
         kept = [sentence for sentence, least in tagged(sentences) if least >= SURE]
         write_lines(options.output, column_lines(kept))
         print(f"{len(kept):,} sentences kept")

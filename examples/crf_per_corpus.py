@@ -141,8 +141,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
     options = parser.parse_args()
-    if (options.general or options.start) and (options.crfs, options.corpora) != ("each", "english"):
-        parser.error("--general and --start are for --crfs each and --corpora english")
+    if (options.general or options.start) and options.crfs != "each":
+        parser.error("--general and --start are for --crfs each")
     return options
 
 
@@ -150,6 +150,7 @@ def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
     group = GROUPS[options.corpora]
+    first = next(iter(group.train))
     corpora = {"general": read(options.general)} if options.general else {}
     corpora |= {name: read(options.data / file) for name, file in group.train.items()}
     corpora = in_an_epoch(corpora, options)
@@ -160,7 +161,7 @@ def main():
         sentences += [every_label(name, labels) for name in corpora]
     keras.utils.set_random_seed(options.seed)
     if options.start:
-        tagger = continued(options.start, [f"{name}.{label}" for name in corpora for label in labels])
+        tagger = continued(options.start, [f"{name}.{label}" for name in corpora for label in labels], first)
     else:
         tagger = EntityTagger.for_sentences(
             sentences,
@@ -176,14 +177,15 @@ def main():
         report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
     tagger.corpora = tuple(corpora)
-    validation = {"general": group.validation["wikigold"]} if options.general else {}
+    validation = {"general": group.validation[first]} if options.general else {}
     for name, file in (validation | group.validation).items():
         temperature = tagger.calibrate(read(options.data / file), name)
         print(f"CRF {name:12}  temperature {temperature:.2f}", flush=True)
     if options.output:
         tagger.save_to_preset(options.output, dtype="float16")
     for name in corpora:
-        own = {name: group.tests[name]} if name in group.tests else {}
+        like = first if name == "general" else name
+        own = {like: group.tests[like]} if like in group.tests else {}
         report(tagger.for_corpus(name), options, name, own | group.never_trained_on)
 
 
@@ -210,12 +212,12 @@ def every_label(corpus, labels):
     return TaggedSentence(tuple(labels), tuple(f"B-{corpus}.{label}" for label in labels))
 
 
-def continued(directory, labels):
-    """A saved tagger of all corpora with other labels; a new corpus begins with the scores of wikigold."""
+def continued(directory, labels, like):
+    """A saved tagger of all corpora with other labels; a new corpus begins with the scores of `like`."""
     tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
-    first = [tag if tag in known else f"{tag[:2]}wikigold.{tag.partition('.')[2]}" for tag in vocabulary.tags]
+    first = [tag if tag in known else f"{tag[:2]}{like}.{tag.partition('.')[2]}" for tag in vocabulary.tags]
     numbers = [tagger.vocabulary.tags.index(tag) for tag in first]
     return EntityTagger(tagger.model.with_tags(numbers, vocabulary.transitions()), vocabulary)
 

@@ -77,7 +77,7 @@ def test_training_goes_on_with_one_corpus_more(example, tmp_path):
     before.corpora = ("gmb", "wikigold")
     before.save_to_preset(tmp_path / "before")
     labels = [f"{name}.{label}" for name in ("general", "gmb", "wikigold") for label in ("LOC", "PER")]
-    after = example.continued(tmp_path / "before", labels)
+    after = example.continued(tmp_path / "before", labels, "wikigold")
     after.corpora = ("general", "gmb", "wikigold")
     words = [["Ada", "met", "Bo"]]
     for corpus, same_as in (("general", "wikigold"), ("wikigold", "wikigold"), ("gmb", "gmb")):
