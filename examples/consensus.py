@@ -19,6 +19,7 @@ lines with fewer than `SHORTEST` words, which are mostly headings.
 """
 
 import argparse
+import itertools
 from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
@@ -36,12 +37,15 @@ from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import sentence_tokens
 
 SURE, SHORTEST, AT_A_TIME = 0.4, 8, 5_000
+NEVER_ZERO = 1e-9  # a probability
 MISC = "MISC"
 
 
 def file_and_step(text):
     """`file:3` is every third line or sentence of the file."""
     file, _, step = text.partition(":")
+    if int(step or 1) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 after the file, not {step}")
     return Path(file), int(step or 1)
 
 
@@ -66,13 +70,17 @@ def arguments():
 
 
 def read_sentences(options, rules):
-    """The words of the sentences of all files; text is split by `rules`."""
+    """The words of the sentences of all files, each sentence once; text is split by `rules`."""
+    sentences = {}
     for file, step in options.text:
-        for i, line in enumerate(read_lines(file)):
-            if i % step == 0 and len(line.split()) >= SHORTEST:
-                yield from ([token.text for token in tokens] for tokens in sentence_tokens(line, rules))
+        for line in itertools.islice(read_lines(file), 0, None, step):
+            if len(line.split()) >= SHORTEST:
+                found = sentence_tokens(line, rules)
+                sentences.update(dict.fromkeys(tuple(token.text for token in tokens) for tokens in found))
     for file, step in options.tagged:
-        yield from (list(sentence.tokens) for sentence in list(read_columns(file))[::step])
+        some = itertools.islice(read_columns(file), 0, None, step)
+        sentences.update(dict.fromkeys(tuple(sentence.tokens) for sentence in some))
+    return [words for words in sentences if words]
 
 
 def mean_probabilities(taggers, sentences, without_misc):
@@ -85,7 +93,8 @@ def mean_probabilities(taggers, sentences, without_misc):
         probabilities = tagger.tag_probabilities(sentences)
         for i, some in enumerate(probabilities):
             if corpus in without_misc:
-                shares = before[i][:, rest] / before[i][:, rest].sum(1, keepdims=True)
+                shares = before[i][:, rest] + NEVER_ZERO
+                shares /= shares.sum(1, keepdims=True)
                 some[:, rest] = some[:, rest].sum(1, keepdims=True) * shares
             total[i] = total[i] + some / len(taggers)
         before = before if corpus in without_misc else probabilities
@@ -98,7 +107,7 @@ def best_tags(chain, probabilities):
     mask = np.arange(lengths.max()) < lengths[:, None]
     together = np.ones((*mask.shape, chain.num_tags), "float32")
     together[mask] = np.concatenate(probabilities)
-    tags = np.asarray(chain.decode(np.log(together + 1e-9), mask)[0])
+    tags = np.asarray(chain.decode(np.log(together + NEVER_ZERO), mask)[0])
     least = np.take_along_axis(together, tags[..., None], axis=2).min(axis=(1, 2))
     return [some[:length] for some, length in zip(tags, lengths, strict=True)], least
 
@@ -124,8 +133,7 @@ def main():
             print(f"{start + len(some):,} of {len(sentences):,} sentences", flush=True)
 
     if options.output:
-        read = map(tuple, read_sentences(options, vocabulary.token_rules))
-        sentences = [words for words in dict.fromkeys(read) if words]
+        sentences = read_sentences(options, vocabulary.token_rules)
         kept = [sentence for sentence, least in tagged(sentences) if least >= SURE]
         write_lines(options.output, column_lines(kept))
         print(f"{len(kept):,} sentences kept")

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -46,6 +47,33 @@ def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before(ex
             other = q[rest].sum() * p[k] / p[rest].sum() if of_rest else q[k]
             assert mean[i][word, k] == pytest.approx((p[k] + other) / 2, rel=1e-5)
         assert mean[i][word].sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_a_word_that_is_surely_an_entity_has_probabilities_too(example):
+    sure = np.zeros((1, len(VOCABULARY.tags)), "float32")
+    sure[0, VOCABULARY.tags.index("S-PER")] = 1
+    doubtful = np.full_like(sure, 1 / len(VOCABULARY.tags))
+    mean = example.mean_probabilities(
+        [("wikigold", tagger([sure])), ("web", tagger([doubtful]))], [["a"]], ["web"]
+    )
+    assert mean[0].sum() == pytest.approx(1, rel=1e-5)
+    assert np.isfinite(mean[0]).all()
+
+
+def test_sentences_are_split_by_the_rules_and_read_once(example, tmp_path):
+    line = "A beta-blocker is what most of them were given."
+    (tmp_path / "a.txt").write_text(f"{line}\nToo short a line\n{line} Nothing else was.\nLeft out: {line}\n")
+    (tmp_path / "b.tsv").write_text("Ada\tB-PER\nmet\tO\n\nBo\tB-PER\n\nAda\tO\nmet\tO\n\n")
+    options = SimpleNamespace(text=[(tmp_path / "a.txt", 2)], tagged=[(tmp_path / "b.tsv", 2)])
+    rest = ("is", "what", "most", "of", "them", "were", "given", ".")
+    nothing = ("Nothing", "else", "was", ".")
+    for rules, words in (("words", ("beta-blocker",)), ("alphanumeric", ("beta", "-", "blocker"))):
+        assert example.read_sentences(options, rules) == [("A", *words, *rest), nothing, ("Ada", "met")]
+
+
+def test_a_step_below_one_is_refused(example):
+    with pytest.raises(ArgumentTypeError, match="above 0"):
+        example.file_and_step("news.txt:0")
 
 
 def test_the_best_valid_tags_of_sentences_of_different_lengths(example):
