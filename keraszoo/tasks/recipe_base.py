@@ -82,12 +82,13 @@ class OptimizerSection(Section):
 
     - `transformer`: Vaswani 2017, equation 3, times `factor` (1.0), with `warmup_steps`;
     - `inverse_sqrt`: linearly up to `learning_rate` (0.0007) in `warmup_steps`, then as 1/sqrt(step);
+    - `cosine`: linearly up to `learning_rate` (0.0007) in `warmup_steps`, then as a cosine to 0 at the end;
     - `constant`: `learning_rate` (0.001) throughout.
 
     `warmup_steps: null` is a tenth of the run's updates, at most 4000.
     """
 
-    schedule: Literal["transformer", "inverse_sqrt", "constant"] = "inverse_sqrt"
+    schedule: Literal["transformer", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
     learning_rate: Positive | None = None
     factor: Positive | None = None
     warmup_steps: Count | None = None
@@ -105,6 +106,7 @@ class OptimizerSection(Section):
         defaults = {
             "transformer": {"factor": 1.0},
             "inverse_sqrt": {"learning_rate": 7e-4},
+            "cosine": {"learning_rate": 7e-4},
             "constant": {"learning_rate": 1e-3},
         }.get(schedule if isinstance(schedule, str) else "", {})
         missing = {key: value for key, value in defaults.items() if values.get(key) is None}
@@ -115,6 +117,7 @@ class OptimizerSection(Section):
         ignored = {
             "transformer": ["learning_rate"],
             "inverse_sqrt": ["factor"],
+            "cosine": ["factor"],
             "constant": ["factor", "warmup_steps"],
         }
         self.refuse(ignored[self.schedule], f"with schedule {self.schedule}")

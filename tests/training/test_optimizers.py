@@ -99,6 +99,13 @@ def test_each_schedule_of_a_recipe():
     assert rates(9999, schedule="constant", learning_rate=0.25) == [0.25] * 4
 
 
+def test_a_cosine_falls_from_the_warm_up_to_zero_at_the_end():
+    options = {"schedule": "cosine", "learning_rate": 0.01, "warmup_steps": 100}
+    by_hand = [0, 0.005, 0.01, 0.005 + 0.005 * 2**-0.5, 0.005, 0]
+    falling = rates(500, counts=(1, 51, 101, 201, 301, 501), **options)
+    np.testing.assert_allclose(falling, by_hand, atol=1e-8)
+
+
 @pytest.mark.parametrize(("steps", "warmup"), [(8, 1), (1000, 100), (1_000_000, 4000)])
 def test_a_warm_up_that_is_not_stated_is_a_tenth_of_the_run(steps, warmup):
     counts = (1, warmup, 4 * warmup)

@@ -189,6 +189,7 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
         ({"subwords": {"rate": 0.2}}, "`rate` has no effect without `sampling`"),
         ({"training.optimizer": {"schedule": "transformer", "learning_rate": 1.0}}, "`learning_rate` has no"),
         ({"training.optimizer": {"schedule": "inverse_sqrt", "factor": 1.0}}, "`factor` has no effect with"),
+        ({"training.optimizer": {"schedule": "cosine", "factor": 1.0}}, "`factor` has no effect with"),
         ({"training.optimizer": {"schedule": "constant", "warmup_steps": 9}}, "`warmup_steps` has no effect"),
         ({"search": {"min_length": 9, "max_length": 9}}, "min_length must be from 0 to 8. Received: 9"),
         ({"training.patience": 3}, "`training.patience` needs `data.validation`"),
@@ -216,6 +217,7 @@ def test_each_schedule_has_the_defaults_it_reads():
 
     assert optimizer(schedule="transformer") == (1.0, None, None)
     assert optimizer() == optimizer(schedule="inverse_sqrt") == (None, 7e-4, None)
+    assert optimizer(schedule="cosine") == (None, 7e-4, None)
     assert optimizer(schedule="constant") == (None, 1e-3, None)
     assert optimizer(warmup_steps=10, learning_rate=1) == (None, 1, 10)
 
