@@ -5,6 +5,8 @@
     python examples/crf_per_corpus.py --crfs each
     python examples/crf_per_corpus.py --crfs each --corpora biomedical --epochs 20
     python examples/crf_per_corpus.py --crfs each --start TAGGER --general runs/general.tsv
+    python examples/crf_per_corpus.py --crfs each --without wikigold --output TAGGER
+    python examples/crf_per_corpus.py --crfs each --start TAGGER --fold 2 --without gmb loans
 
 Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs to the person or does not.
 With `each`, every corpus has scores of tags and transitions of its own over the same BiLSTM, and a sentence
@@ -13,9 +15,9 @@ trains those of its own corpus. To tag a text, one of the corpora is chosen.
 The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
-scores of all tags. The last command goes on with a saved tagger and one corpus more, which
-examples/consensus.py writes. At the end, `EntityTagger.calibrate` divides the scores of each corpus that has
-held-out sentences by a temperature.
+scores of all tags. `--start` goes on with a saved tagger and one corpus more: one that examples/consensus.py
+writes, or a fold of Wikigold if the tagger has seen nothing of Wikigold. At the end, `EntityTagger.calibrate`
+divides the scores of each corpus that has held-out sentences by a temperature.
 """
 
 import argparse
@@ -28,7 +30,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 # isort: split
 import keras
 import numpy as np
-from entities import read, score_file
+from entities import FOLDS, read, score_file
 from keras import ops
 from name_swaps import NameSwaps
 
@@ -123,11 +125,24 @@ class CorpusBatches(keras.utils.PyDataset):
         self.places[2:] = rest
 
 
+def selected(group, without, fold):
+    """A group without some of its corpora, and with another fold of Wikigold."""
+    parts = {}
+    for part, stem in (("train", "train"), ("validation", "validation"), ("tests", "test")):
+        files = {name: file for name, file in getattr(group, part).items() if name not in without}
+        if fold and "wikigold" in files:
+            files["wikigold"] = f"wikigold/{fold}/{stem}.tsv"
+        parts[part] = files
+    return dataclasses.replace(group, **parts)
+
+
 def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", choices=GROUPS, default="english")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
+    parser.add_argument("--without", nargs="+", default=[], help="corpora to leave out")
+    parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, instead of 1")
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
@@ -149,7 +164,7 @@ def arguments():
 def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
-    group = GROUPS[options.corpora]
+    group = selected(GROUPS[options.corpora], options.without, options.fold)
     first = next(iter(group.train))
     corpora = {"general": read(options.general)} if options.general else {}
     corpora |= {name: read(options.data / file) for name, file in group.train.items()}
@@ -161,7 +176,8 @@ def main():
         sentences += [every_label(name, labels) for name in corpora]
     keras.utils.set_random_seed(options.seed)
     if options.start:
-        tagger = continued(options.start, [f"{name}.{label}" for name in corpora for label in labels], first)
+        labels = [f"{name}.{label}" for name in corpora for label in labels]
+        tagger = continued(options.start, labels, group.train)
     else:
         tagger = EntityTagger.for_sentences(
             sentences,
@@ -212,9 +228,10 @@ def every_label(corpus, labels):
     return TaggedSentence(tuple(labels), tuple(f"B-{corpus}.{label}" for label in labels))
 
 
-def continued(directory, labels, like):
-    """A saved tagger of all corpora with other labels; a new corpus begins with the scores of `like`."""
+def continued(directory, labels, order):
+    """A saved tagger with other labels; a new corpus begins as the first corpus of `order` that it has."""
     tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+    like = next(name for name in order if name in tagger.corpora)
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
     first = [tag if tag in known else f"{tag[:2]}{like}.{tag.partition('.')[2]}" for tag in vocabulary.tags]

@@ -67,6 +67,15 @@ def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case(example):
     assert corpora["btc"][0].tokens == ("Aa0",)
 
 
+def test_corpora_can_be_left_out_and_wikigold_has_five_folds(example):
+    group = example.selected(example.GROUPS["english"], ["gmb", "loans"], 3)
+    assert list(group.train) == ["wikigold", "web", "btc", "wnut17"]
+    assert list(group.validation) == ["wikigold", "btc", "wnut17"]
+    files = [part["wikigold"] for part in (group.train, group.validation, group.tests)]
+    assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
+    assert example.selected(group, [], None) == group
+
+
 def test_training_goes_on_with_one_corpus_more(example, tmp_path):
     sentences = [example.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
     before = EntityTagger.for_sentences(sentences, configuration="tiny")
@@ -77,7 +86,7 @@ def test_training_goes_on_with_one_corpus_more(example, tmp_path):
     before.corpora = ("gmb", "wikigold")
     before.save_to_preset(tmp_path / "before")
     labels = [f"{name}.{label}" for name in ("general", "gmb", "wikigold") for label in ("LOC", "PER")]
-    after = example.continued(tmp_path / "before", labels, "wikigold")
+    after = example.continued(tmp_path / "before", labels, ["btc", "wikigold", "gmb"])
     after.corpora = ("general", "gmb", "wikigold")
     words = [["Ada", "met", "Bo"]]
     for corpus, same_as in (("general", "wikigold"), ("wikigold", "wikigold"), ("gmb", "gmb")):
