@@ -7,7 +7,7 @@
     python examples/crf_per_corpus.py --crfs each --start runs/english_b --general runs/general.tsv ...
 
 Each tagger has a CRF for each corpus. The probabilities of the tags at each word are the mean of those of all
-taggers and corpora, and the tags are the best valid ones:
+taggers and their CRFs of `--corpora`, and the tags are the best valid ones:
 
     p(y_t | x) = 1/n sum_i p_i(y_t | x)        y = argmax over valid y of prod_t p(y_t | x)
 
@@ -29,6 +29,7 @@ import numpy as np
 from entities import score_file
 
 from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
 from keraszoo.layers import CRF
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import read_lines, write_lines
@@ -53,7 +54,12 @@ def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("taggers", nargs="+", help="directories of taggers of several corpora")
-    parser.add_argument("--corpora", nargs="+", default=["wikigold", "gmb", "web"])
+    parser.add_argument(
+        "--corpora",
+        nargs="+",
+        default=["wikigold", "gmb", "web"],
+        help="those that a tagger lacks are skipped",
+    )
     parser.add_argument("--without-misc", nargs="*", default=["web"], help="corpora that have no MISC")
     parser.add_argument("--text", type=file_and_step, action="append", default=[])
     parser.add_argument("--tagged", type=file_and_step, action="append", default=[], help="tags are not used")
@@ -67,6 +73,19 @@ def arguments():
     if options.corpora[0] in options.without_misc:
         parser.error(f"{options.corpora[0]} has no MISC and cannot be the first corpus")
     return options
+
+
+def crfs(directory, corpora):
+    """The pairs (corpus, tagger) of a directory, for those of the corpora that it has.
+
+    Raises:
+        KerasZooError: if it has none of them.
+    """
+    tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+    pairs = [(corpus, tagger.for_corpus(corpus)) for corpus in corpora if corpus in tagger.corpora]
+    if not pairs:
+        raise KerasZooError(f"{directory}: has none of {', '.join(corpora)}")
+    return pairs
 
 
 def read_sentences(options, rules):
@@ -115,11 +134,8 @@ def best_tags(chain, probabilities):
 def main():
     """Tags the text and writes it."""
     options = arguments()
-    taggers = [
-        (corpus, EntityTagger.from_preset(directory, corpus=corpus))
-        for directory in options.taggers
-        for corpus in options.corpora
-    ]
+    taggers = [pair for directory in options.taggers for pair in crfs(directory, options.corpora)]
+    print("CRFs:", *(corpus for corpus, _ in taggers))
     vocabulary = taggers[0][1].vocabulary
     chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)
 
@@ -143,4 +159,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
 from keraszoo.layers import CRF
+from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 
 FILE = Path(__file__).parents[2] / "examples" / "consensus.py"
@@ -58,6 +61,19 @@ def test_a_word_that_is_surely_an_entity_has_probabilities_too(example):
     )
     assert mean[0].sum() == pytest.approx(1, rel=1e-5)
     assert np.isfinite(mean[0]).all()
+
+
+def test_corpora_that_a_tagger_lacks_are_skipped(example, tmp_path):
+    labels = [f"{corpus}.{label}" for corpus in ("gmb", "wikigold") for label in ("LOC", "PER")]
+    sentence = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
+    tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
+    tagger.corpora = ("gmb", "wikigold")
+    tagger.save_to_preset(tmp_path / "tagger")
+    pairs = example.crfs(tmp_path / "tagger", ["general", "wikigold", "gmb"])
+    assert [corpus for corpus, _ in pairs] == ["wikigold", "gmb"]
+    assert {label for _, alone in pairs for label in alone.vocabulary.labels} == {"LOC", "PER"}
+    with pytest.raises(KerasZooError, match="has none of general, web"):
+        example.crfs(tmp_path / "tagger", ["general", "web"])
 
 
 def test_sentences_are_split_by_the_rules_and_read_once(example, tmp_path):
