@@ -136,6 +136,14 @@ def selected(group, without, fold):
     return dataclasses.replace(group, **parts)
 
 
+def named_file(text):
+    """`btc=more.tsv` is a file for the corpus btc."""
+    name, equals, file = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected CORPUS=FILE, got {text}")
+    return name, Path(file)
+
+
 def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -146,6 +154,7 @@ def arguments():
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
+    parser.add_argument("--more", type=named_file, nargs="+", default=[], help="CORPUS=FILE: more sentences")
     parser.add_argument("--start", help="with `each`: a tagger whose training goes on")
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
@@ -158,6 +167,9 @@ def arguments():
     options = parser.parse_args()
     if (options.general or options.start) and options.crfs != "each":
         parser.error("--general and --start are for --crfs each")
+    known = set(GROUPS[options.corpora].train) - set(options.without)
+    if unknown := {name for name, _ in options.more} - known:
+        parser.error(f"--more: no corpus {min(unknown)}")
     return options
 
 
@@ -168,6 +180,8 @@ def main():
     first = next(iter(group.train))
     corpora = {"general": read(options.general)} if options.general else {}
     corpora |= {name: read(options.data / file) for name, file in group.train.items()}
+    for name, file in options.more:
+        corpora[name] = corpora[name] + read(file)
     corpora = in_an_epoch(corpora, options)
     sentences = [sentence for corpus in corpora.values() for sentence in corpus]
     if options.crfs == "each":

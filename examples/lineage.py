@@ -9,8 +9,8 @@
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
 multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 1.9 million
 parameters. One training takes 5 to 9 minutes on one core; RESULTS.md has the scores. A stopped run resumes,
-and a finished run is not repeated. `compare` writes the translations of each model, `lineage.md`,
-`by_length.png` and `curves.png` into `--output`.
+and a finished run is not repeated. `compare` writes the translations of each model, `lineage.md` and
+`by_length.png` into `--output`. `keraszoo plot-runs` draws the losses of runs.
 
 Multi30k's captions have 4 to 34 words, half of them fewer than 12. That is too short for the papers' claim
 that a fixed vector loses long sentences and attention does not. So captions are joined, and each is used
@@ -31,7 +31,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import Translator, __version__
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
-from keraszoo.plots import history_plot, length_plot
+from keraszoo.plots import length_plot
 from keraszoo.shipping.shipped import find
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import mean_and_deviation
@@ -181,22 +181,18 @@ def compare(options):
     groups = {f"{name} ({paper})": trained(name, options) for name, (paper, _, _) in MODELS.items()}
     groups = {label: places for label, places in groups.items() if places}
     groups |= {str(place): [place] for place in options.others}
-    rows, by_length, curves = [], {}, {}
+    rows, by_length = [], {}
     for label, places in groups.items():
         outputs = [translations(place, options) for place in places]
         scores = [score_translations(output[: len(alone)], references[: len(alone)]) for output in outputs]
         by_length[label] = bleu_by_length(sources, outputs[0], references)
         rows.append((label, Translator.from_preset(places[0]), scores))
-        if "loss" in (run := rows[-1][1].metrics.get("training", {})):
-            curves[label] = run
     if not rows:
         raise KerasZooError(f"{options.output}: no finished run, and no model is named")
     text = table(rows, by_length)
     (options.output / "lineage.md").write_text(text, encoding="utf-8")
     picture = options.output / "by_length.png"
     length_plot(by_length, picture, f"BLEU of captions alone and joined by 2 to {max(TESTED_JOINED)}")
-    if curves:
-        history_plot(curves, options.output / "curves.png", "Losses and learning rate, one seed of each")
     print(f"\n{text}\n{picture} shows BLEU against the length of the source")
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -74,6 +75,12 @@ def test_corpora_can_be_left_out_and_wikigold_has_five_folds(example):
     files = [part["wikigold"] for part in (group.train, group.validation, group.tests)]
     assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
     assert example.selected(group, [], None) == group
+
+
+def test_more_sentences_name_their_corpus(example):
+    assert example.named_file("btc=runs/more.tsv") == ("btc", Path("runs/more.tsv"))
+    with pytest.raises(ArgumentTypeError, match="expected CORPUS=FILE, got more.tsv"):
+        example.named_file("more.tsv")
 
 
 def test_training_goes_on_with_one_corpus_more(example, tmp_path):
