@@ -126,13 +126,15 @@ class CorpusBatches(keras.utils.PyDataset):
 
 
 def selected(group, without, fold):
-    """A group without some of its corpora, and with another fold of Wikigold."""
+    """A group without some of its corpora, and with another fold of Wikigold, which is then its only test."""
     parts = {}
     for part, stem in (("train", "train"), ("validation", "validation"), ("tests", "test")):
         files = {name: file for name, file in getattr(group, part).items() if name not in without}
-        if fold and "wikigold" in files:
+        if fold:
             files["wikigold"] = f"wikigold/{fold}/{stem}.tsv"
         parts[part] = files
+    if fold:
+        parts |= {"tests": {"wikigold": parts["tests"]["wikigold"]}, "never_trained_on": {}}
     return dataclasses.replace(group, **parts)
 
 
@@ -150,7 +152,7 @@ def arguments():
     parser.add_argument("--corpora", choices=GROUPS, default="english")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
     parser.add_argument("--without", nargs="+", default=[], help="corpora to leave out")
-    parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, instead of 1")
+    parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, tested alone")
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
@@ -167,6 +169,8 @@ def arguments():
     options = parser.parse_args()
     if (options.general or options.start) and options.crfs != "each":
         parser.error("--general and --start are for --crfs each")
+    if options.fold and (options.corpora != "english" or "wikigold" in options.without):
+        parser.error("--fold is for the English corpora, with Wikigold")
     known = set(GROUPS[options.corpora].train) - set(options.without)
     if unknown := {name for name, _ in options.more} - known:
         parser.error(f"--more: no corpus {min(unknown)}")

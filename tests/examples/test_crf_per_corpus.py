@@ -74,6 +74,7 @@ def test_corpora_can_be_left_out_and_wikigold_has_five_folds(example):
     assert list(group.validation) == ["wikigold", "btc", "wnut17"]
     files = [part["wikigold"] for part in (group.train, group.validation, group.tests)]
     assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
+    assert group.tests == {"wikigold": "wikigold/3/test.tsv"} and not group.never_trained_on
     assert example.selected(group, [], None) == group
 
 
