@@ -75,16 +75,21 @@ def arguments():
     return options
 
 
-def crfs(directory, corpora):
-    """The pairs (corpus, tagger) of a directory, for those of the corpora that it has.
+def crfs(directories, corpora):
+    """The pairs (corpus, tagger) of all directories, for those of the corpora that each has.
 
     Raises:
-        KerasZooError: if it has none of them.
+        KerasZooError: if a directory has none of them, or no directory has one of them.
     """
-    tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
-    pairs = [(corpus, tagger.for_corpus(corpus)) for corpus in corpora if corpus in tagger.corpora]
-    if not pairs:
-        raise KerasZooError(f"{directory}: has none of {', '.join(corpora)}")
+    pairs = []
+    for directory in directories:
+        tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+        own = [corpus for corpus in corpora if corpus in tagger.corpora]
+        if not own:
+            raise KerasZooError(f"{directory}: has none of {', '.join(corpora)}")
+        pairs += [(corpus, tagger.for_corpus(corpus)) for corpus in own]
+    if nowhere := set(corpora) - {corpus for corpus, _ in pairs}:
+        raise KerasZooError(f"no tagger has the corpus {min(nowhere)}")
     return pairs
 
 
@@ -134,7 +139,7 @@ def best_tags(chain, probabilities):
 def main():
     """Tags the text and writes it."""
     options = arguments()
-    taggers = [pair for directory in options.taggers for pair in crfs(directory, options.corpora)]
+    taggers = crfs(options.taggers, options.corpora)
     print("CRFs:", *(corpus for corpus, _ in taggers))
     vocabulary = taggers[0][1].vocabulary
     chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)

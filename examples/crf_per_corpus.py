@@ -171,9 +171,11 @@ def arguments():
         parser.error("--general and --start are for --crfs each")
     if options.fold and (options.corpora != "english" or "wikigold" in options.without):
         parser.error("--fold is for the English corpora, with Wikigold")
-    known = set(GROUPS[options.corpora].train) - set(options.without)
-    if unknown := {name for name, _ in options.more} - known:
-        parser.error(f"--more: no corpus {min(unknown)}")
+    known = set(GROUPS[options.corpora].train)
+    for option, names in (("--without", options.without), ("--more", [name for name, _ in options.more])):
+        if unknown := set(names) - known:
+            parser.error(f"{option}: no corpus {min(unknown)}")
+        known -= set(names)
     return options
 
 

@@ -64,16 +64,21 @@ def test_a_word_that_is_surely_an_entity_has_probabilities_too(example):
 
 
 def test_corpora_that_a_tagger_lacks_are_skipped(example, tmp_path):
-    labels = [f"{corpus}.{label}" for corpus in ("gmb", "wikigold") for label in ("LOC", "PER")]
-    sentence = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
-    tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
-    tagger.corpora = ("gmb", "wikigold")
-    tagger.save_to_preset(tmp_path / "tagger")
-    pairs = example.crfs(tmp_path / "tagger", ["general", "wikigold", "gmb"])
-    assert [corpus for corpus, _ in pairs] == ["wikigold", "gmb"]
+    directories = []
+    for corpora in (("gmb", "wikigold"), ("general", "gmb")):
+        labels = [f"{corpus}.{label}" for corpus in corpora for label in ("LOC", "PER")]
+        sentence = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
+        tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
+        tagger.corpora = corpora
+        directories.append(tmp_path / corpora[0])
+        tagger.save_to_preset(directories[-1])
+    pairs = example.crfs(directories, ["general", "wikigold", "gmb"])
+    assert [corpus for corpus, _ in pairs] == ["wikigold", "gmb", "general", "gmb"]
     assert {label for _, alone in pairs for label in alone.vocabulary.labels} == {"LOC", "PER"}
-    with pytest.raises(KerasZooError, match="has none of general, web"):
-        example.crfs(tmp_path / "tagger", ["general", "web"])
+    with pytest.raises(KerasZooError, match="gmb: has none of general, web"):
+        example.crfs(directories, ["general", "web"])
+    with pytest.raises(KerasZooError, match="no tagger has the corpus gbm"):
+        example.crfs(directories, ["wikigold", "general", "gbm"])
 
 
 def test_sentences_are_split_by_the_rules_and_read_once(example, tmp_path):
