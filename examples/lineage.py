@@ -1,14 +1,14 @@
 """Compares the translation models of the papers: one table, and BLEU against the length of the source.
 
-    python examples/lineage.py train MULTI30K           # six models, those that carry a claim three times
+    python examples/lineage.py train MULTI30K           # all models, those that carry a claim three times
     python examples/lineage.py train MULTI30K --models cho rnnsearch --seeds 2 3
     python examples/lineage.py --output runs/twice train MULTI30K --seeds 1 --set training.epochs=12
     python examples/lineage.py compare MULTI30K         # all finished runs
     python examples/lineage.py compare MULTI30K tatoeba_en_de_rnnsearch tatoeba_en_de_transformer
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... All models share the recipe
-multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 1.9 million
-parameters. One training takes 5 to 9 minutes on one core; RESULTS.md has the scores. A stopped run resumes,
+multi30k_lineage.yaml: the same captions, vocabulary, number of target tokens and settings, 1.8 to 2.0 million
+parameters. One training takes 5 to 14 minutes on one core; RESULTS.md has the scores. A stopped run resumes,
 and a finished run is not repeated. `compare` writes the translations of each model, `lineage.md` and
 `by_length.png` into `--output`. `keraszoo plot-runs` draws the losses of runs.
 
