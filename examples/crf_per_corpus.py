@@ -251,7 +251,9 @@ def every_label(corpus, labels):
 def continued(directory, labels, order):
     """A saved tagger with other labels; a new corpus begins as the first corpus of `order` that it has."""
     tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
-    like = next(name for name in order if name in tagger.corpora)
+    like = next((name for name in order if name in tagger.corpora), None)
+    if not like:
+        raise SystemExit(f"{directory}: has none of the corpora {', '.join(order)}")
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
     first = [tag if tag in known else f"{tag[:2]}{like}.{tag.partition('.')[2]}" for tag in vocabulary.tags]

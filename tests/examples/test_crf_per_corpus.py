@@ -100,3 +100,5 @@ def test_training_goes_on_with_one_corpus_more(example, tmp_path):
     for corpus, same_as in (("general", "wikigold"), ("wikigold", "wikigold"), ("gmb", "gmb")):
         wanted = before.for_corpus(same_as).tag_probabilities(words)[0]
         np.testing.assert_allclose(after.for_corpus(corpus).tag_probabilities(words)[0], wanted, atol=1e-6)
+    with pytest.raises(SystemExit, match="none of the corpora btc"):
+        example.continued(tmp_path / "before", labels, ["btc"])
