@@ -2,8 +2,8 @@
 
     python examples/free_text.py DATA runs/words              # the text
     python examples/entities.py prepare DATA                  # the tagged corpora
-    python examples/word_vectors.py train general             # 58 million tokens
-    python examples/word_vectors.py train biomedical          # 37 million tokens
+    python examples/word_vectors.py train general             # 65.6 million tokens
+    python examples/word_vectors.py train biomedical          # 41 million tokens
     python examples/word_vectors.py select general            # a directory; also for biomedical
     python examples/word_vectors.py measure runs/words/english_words runs/words/biomedical_words
     python examples/word_vectors.py spelling english_words    # how near n-grams come to the vectors of words
