@@ -5,7 +5,7 @@
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
     python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
     python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
-    python examples/tatoeba.py copies tatoeba_en_de_transformer firstnames.txt.gz surnames.txt.gz
+    python examples/tatoeba.py copies tatoeba_en_de_transformer firstnames.txt.gz surnames_us.txt.gz
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
 https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and prints their
@@ -106,13 +106,26 @@ def score(model, data, count=None):
     print(score_translations(translations, streams).bleu.score)
 
 
+def names_in(file):
+    """Returns the names of a file, one a line."""
+    return [name for name in map(str.strip, read_lines(file)) if name]
+
+
+def tested_words(files):
+    """Returns the sentences and words of the test of names and numbers, by the name of the file."""
+    draw, words = random.Random(1), {}
+    for file in files:
+        names, count = names_in(file), 100 // len(files)
+        if len(names) < count:
+            raise DataError(f"expected at least {count} names, got {len(names)}", file)
+        words[Path(file).name] = (WITH_NAME, draw.sample(names, count))
+    numbers = [str(draw.randrange(10, 10**digits)) for digits in (2, 3, 4, 5) * 25]
+    return words | {"numbers": (WITH_NUMBER, numbers)}
+
+
 def copies(model, *files):
     """Prints the share of names and of numbers that a model copies unchanged, of 100 sentences each."""
-    draw, texts = random.Random(1), {}
-    for file in files:
-        names = [name for name in map(str.strip, read_lines(file)) if name]
-        texts[Path(file).name] = (WITH_NAME, draw.sample(names, 100 // len(files)))
-    texts["numbers"] = (WITH_NUMBER, [str(draw.randrange(10, 10**digits)) for digits in (2, 3, 4, 5) * 25])
+    texts = tested_words(files)
     import keraszoo.cli.quiet  # noqa: F401
     from keraszoo import Translator
 

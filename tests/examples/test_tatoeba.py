@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,47 @@ def test_names_and_numbers_that_come_back_are_counted(tmp_path, monkeypatch, cap
     tatoeba.copies("model", names)
     of_names, of_numbers = capsys.readouterr().out.splitlines()
     assert of_names.startswith("names.txt: 50 of 100 ('") and of_numbers.startswith("numbers: 100 of 100")
+
+
+def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(PLACE.parent)
+    import tatoeba_more
+
+    folder, names, pairs = tmp_path / "en-de", tmp_path / "names.txt", tmp_path / "back.tsv"
+    folder.mkdir()
+    parts = [
+        [("Tom's dog is 12.", "Toms Hund ist 12."), ("I met Mary and Tom.", "Ich traf Maria und Tom.")],
+        [("Wait.", "Warte!")],
+        [("Ada wins 500.", "Ada gewinnt 500.")],
+        [("Ada wins 500.", "Ada gewinnt 500.")],
+    ]
+    tatoeba.write(parts, folder)
+    pairs.write_text("wait\u200b!\tWarte.\nCome at 10:30.\tKomm um 10:30.\nTwo of 20.\tZwei von 20.\n")
+    names.write_text("".join(f"Na{a}{b}\n" for a in "abcdefghijkl" for b in "mnopqrtuvwy"))
+    tatoeba_more.enlarge(folder, tmp_path / "more", [pairs], [names])
+    train, *held_out = (list(read_pairs(tmp_path / "more" / name)) for name in tatoeba.FILES)
+    assert held_out == parts[1:]
+    assert train[:4] == [*parts[0], ("Come at 10:30.", "Komm um 10:30."), ("Two of 20.", "Zwei von 20.")]
+    dog, met, *numbers = train[4:]
+    (of_dog,) = re.fullmatch(r"(Na\w\w)'s dog is 12\.", dog[0]).groups()
+    assert dog[1] == f"{of_dog}s Hund ist 12."
+    two = re.fullmatch(r"I met (Na\w\w) and (Na\w\w)\.", met[0]).groups()
+    assert met[1] == "Ich traf {} und {}.".format(*two)
+    assert not {of_dog, *two} & set(tatoeba.tested_words([names])["names.txt"][1])
+    changed = [re.findall(r"\d+", side) for pair in numbers for side in pair]
+    assert changed[::2] == changed[1::2]
+    assert len(numbers) > 4
+    assert not set(numbers) & set(train[:4])
+
+
+def test_a_name_that_hisses_has_no_genitive_s(monkeypatch):
+    monkeypatch.syspath_prepend(PLACE.parent)
+    from tatoeba_more import OtherWords
+
+    others = OtherWords([["Max", "Ada"]])
+    assert {others.names(("Tom's dog", "Toms Hund")) for _ in range(20)} == {
+        ("Tom's dog", "Toms Hund"),
+        ("Ada's dog", "Adas Hund"),
+    }
+    assert ("Max ran", "Max lief") in {others.names(("Tom ran", "Tom lief")) for _ in range(20)}
+    assert others.names(("Tom ran", "Er lief")) == ("Tom ran", "Er lief")
