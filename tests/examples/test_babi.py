@@ -1,18 +1,14 @@
 """The files of the bAbI tasks, as the script finds them."""
 
-import importlib.util
 import os
 from pathlib import Path
 
+import babi
 import pytest
 
 from keraszoo.errors import DataError
 from keraszoo.text.babi import read_questions
 
-PLACE = Path(__file__).parents[2] / "examples" / "babi.py"
-spec = importlib.util.spec_from_file_location("babi", PLACE)
-babi = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(babi)
 find_tasks = babi.find_tasks
 
 

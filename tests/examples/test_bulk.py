@@ -1,9 +1,7 @@
 """Workers on Ray answer every row once, in order, also if one of them is killed."""
 
-import importlib.util
 import os
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -12,17 +10,14 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of Ray and what it imports
 pytest.importorskip("ray.data")
-EXAMPLE = Path(__file__).parents[2] / "examples" / "bulk.py"
 KILLED = "killed"
 
 
 @pytest.fixture(scope="module")
 def bulk():
+    import bulk
     import ray
 
-    spec = importlib.util.spec_from_file_location("bulk", EXAMPLE)
-    bulk = sys.modules["bulk"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bulk)
     ray.cloudpickle.register_pickle_by_value(bulk)  # workers cannot import it
     ray.init(num_cpus=2, include_dashboard=False)
     yield bulk

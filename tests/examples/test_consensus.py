@@ -1,12 +1,10 @@
 """The mean of several taggers, compared with loops and with all taggings of a sentence."""
 
-import importlib.util
 import itertools
-import sys
 from argparse import ArgumentTypeError
-from pathlib import Path
 from types import SimpleNamespace
 
+import consensus
 import numpy as np
 import pytest
 
@@ -16,18 +14,7 @@ from keraszoo.layers import CRF
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 
-FILE = Path(__file__).parents[2] / "examples" / "consensus.py"
 VOCABULARY = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
-
-
-@pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(FILE.parent))  # it imports its neighbour
-    spec = importlib.util.spec_from_file_location("consensus", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.modules.pop("entities")
 
 
 def random_probabilities(seed, *lengths):
@@ -39,10 +26,10 @@ def tagger(probabilities):
     return SimpleNamespace(vocabulary=VOCABULARY, tag_probabilities=lambda sentences: probabilities)
 
 
-def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before(example):
+def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before():
     first, second = random_probabilities(1, 2, 3), random_probabilities(2, 2, 3)
     taggers = [("wikigold", tagger(first)), ("web", tagger([some.copy() for some in second]))]
-    mean = example.mean_probabilities(taggers, [["a"] * 2, ["a"] * 3], ["web"])
+    mean = consensus.mean_probabilities(taggers, [["a"] * 2, ["a"] * 3], ["web"])
     rest = [tag == "O" or tag.endswith("MISC") for tag in VOCABULARY.tags]
     for i, word in ((0, 1), (1, 2)):
         for k, of_rest in enumerate(rest):
@@ -52,18 +39,18 @@ def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before(ex
         assert mean[i][word].sum() == pytest.approx(1, rel=1e-5)
 
 
-def test_a_word_that_is_surely_an_entity_has_probabilities_too(example):
+def test_a_word_that_is_surely_an_entity_has_probabilities_too():
     sure = np.zeros((1, len(VOCABULARY.tags)), "float32")
     sure[0, VOCABULARY.tags.index("S-PER")] = 1
     doubtful = np.full_like(sure, 1 / len(VOCABULARY.tags))
-    mean = example.mean_probabilities(
+    mean = consensus.mean_probabilities(
         [("wikigold", tagger([sure])), ("web", tagger([doubtful]))], [["a"]], ["web"]
     )
     assert mean[0].sum() == pytest.approx(1, rel=1e-5)
     assert np.isfinite(mean[0]).all()
 
 
-def test_corpora_that_a_tagger_lacks_are_skipped(example, tmp_path):
+def test_corpora_that_a_tagger_lacks_are_skipped(tmp_path):
     directories = []
     for corpora in (("gmb", "wikigold"), ("general", "gmb")):
         labels = [f"{corpus}.{label}" for corpus in corpora for label in ("LOC", "PER")]
@@ -72,16 +59,16 @@ def test_corpora_that_a_tagger_lacks_are_skipped(example, tmp_path):
         tagger.corpora = corpora
         directories.append(tmp_path / corpora[0])
         tagger.save_to_preset(directories[-1])
-    pairs = example.crfs(directories, ["general", "wikigold", "gmb"])
+    pairs = consensus.crfs(directories, ["general", "wikigold", "gmb"])
     assert [corpus for corpus, _ in pairs] == ["wikigold", "gmb", "general", "gmb"]
     assert {label for _, alone in pairs for label in alone.vocabulary.labels} == {"LOC", "PER"}
     with pytest.raises(KerasZooError, match="gmb: has none of general, web"):
-        example.crfs(directories, ["general", "web"])
+        consensus.crfs(directories, ["general", "web"])
     with pytest.raises(KerasZooError, match="no tagger has the corpus gbm"):
-        example.crfs(directories, ["wikigold", "general", "gbm"])
+        consensus.crfs(directories, ["wikigold", "general", "gbm"])
 
 
-def test_sentences_are_split_by_the_rules_and_read_once(example, tmp_path):
+def test_sentences_are_split_by_the_rules_and_read_once(tmp_path):
     line = "A beta-blocker is what most of them were given."
     (tmp_path / "a.txt").write_text(f"{line}\nToo short a line\n{line} Nothing else was.\nLeft out: {line}\n")
     (tmp_path / "b.tsv").write_text("Ada\tB-PER\nmet\tO\n\nBo\tB-PER\n\nAda\tO\nmet\tO\n\n")
@@ -89,19 +76,19 @@ def test_sentences_are_split_by_the_rules_and_read_once(example, tmp_path):
     rest = ("is", "what", "most", "of", "them", "were", "given", ".")
     nothing = ("Nothing", "else", "was", ".")
     for rules, words in (("words", ("beta-blocker",)), ("alphanumeric", ("beta", "-", "blocker"))):
-        assert example.read_sentences(options, rules) == [("A", *words, *rest), nothing, ("Ada", "met")]
+        assert consensus.read_sentences(options, rules) == [("A", *words, *rest), nothing, ("Ada", "met")]
 
 
-def test_a_step_below_one_is_refused(example):
+def test_a_step_below_one_is_refused():
     with pytest.raises(ArgumentTypeError, match="above 0"):
-        example.file_and_step("news.txt:0")
+        consensus.file_and_step("news.txt:0")
 
 
-def test_the_best_valid_tags_of_sentences_of_different_lengths(example):
+def test_the_best_valid_tags_of_sentences_of_different_lengths():
     chain = CRF(len(VOCABULARY.tags), VOCABULARY.transitions(), trainable=False)
     probabilities = random_probabilities(3, 3, 1, 2)
     transitions, start, end = VOCABULARY.transitions()
-    tags, least = example.best_tags(chain, probabilities)
+    tags, least = consensus.best_tags(chain, probabilities)
     for some, best, sure in zip(probabilities, tags, least, strict=True):
         valid = [
             path

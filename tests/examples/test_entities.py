@@ -1,18 +1,12 @@
 """The script of the entity corpora, on small ones of our own under the names that publishers give them."""
 
 import gzip
-import importlib.util
 import json
-from pathlib import Path
 
+import entities
 import pytest
 
 from keraszoo.text.columns import read_columns
-
-PLACE = Path(__file__).parents[2] / "examples" / "entities.py"
-spec = importlib.util.spec_from_file_location("entities", PLACE)
-entities = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(entities)
 
 
 def write(path, sentences, label="PER"):

@@ -1,15 +1,10 @@
 """free_text.py writes the training text of the word vectors from small archives."""
 
 import gzip
-import importlib.util
 import lzma
 import zipfile
-from pathlib import Path
 
-PLACE = Path(__file__).parents[2] / "examples" / "free_text.py"
-spec = importlib.util.spec_from_file_location("free_text", PLACE)
-free_text = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(free_text)
+import free_text
 
 ARCHIVES = {
     "masc_tagged": {"masc_tagged/spoken/a.txt": b"Yes_UH ._.\n", "masc_tagged/README": b"no text"},

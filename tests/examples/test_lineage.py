@@ -1,21 +1,16 @@
 """The script that puts the models side by side, on models of our own that took no training."""
 
 import gzip
-import importlib.util
 from pathlib import Path
 from types import SimpleNamespace
 
+import lineage
 import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.translation.run import make_model
-
-PLACE = Path(__file__).parents[2] / "examples" / "lineage.py"
-spec = importlib.util.spec_from_file_location("lineage", PLACE)
-lineage = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(lineage)
 
 PAIRS = [(f"{i}.", f"{i}!") for i in range(8)]
 

@@ -1,18 +1,12 @@
 """Sentences with other names: what is replaced, by what, and that tags stay on their names."""
 
 import gzip
-import importlib.util
-from pathlib import Path
 
+import name_swaps
 import pytest
 
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
-
-PLACE = Path(__file__).parents[2] / "examples" / "name_swaps.py"
-spec = importlib.util.spec_from_file_location("name_swaps", PLACE)
-name_swaps = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(name_swaps)
 
 SENTENCE = TaggedSentence(
     ("Ada", "Lovelace", "left", "London", "and", "IBM", "for", "Big", "Blue", "with", "Bo", "."),

@@ -1,15 +1,9 @@
 """Damaged copies of a model directory: none is read, and nothing but PresetError comes of them."""
 
-import importlib.util
-from pathlib import Path
+import damaged_copies
 
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.model_directory import write_directory
-
-PLACE = Path(__file__).parents[2] / "benchmarks" / "damaged_copies.py"
-spec = importlib.util.spec_from_file_location("damaged_copies", PLACE)
-damaged_copies = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(damaged_copies)
 
 
 def write(place, seed):

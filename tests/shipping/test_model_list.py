@@ -1,12 +1,12 @@
 """What the list, the index and the tables say is what the directories hold."""
 
-import importlib.util
 import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+import write_cards as writing
 
 from keraszoo.cli import app
 from keraszoo.saving import model_directory, model_facts
@@ -15,9 +15,6 @@ from keraszoo.saving.model_facts import SECTIONS
 from keraszoo.shipping import shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
-spec = importlib.util.spec_from_file_location("write_cards", FOLDER / "write_cards.py")
-writing = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(writing)
 SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
 
 
