@@ -23,7 +23,7 @@ from pathlib import Path
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import QuestionAnswerer
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.plots import attention_heatmap
 from keraszoo.text.babi import read_questions
 
@@ -168,4 +168,7 @@ def show(answerer, questions, picture):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

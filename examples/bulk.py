@@ -59,7 +59,8 @@ def as_json(entities):
 
 def lines_of(file):
     """The rows of a text file."""
-    lines = file["bytes"].decode("utf-8").removesuffix("\n").split("\n")
+    text = file["bytes"].decode("utf-8-sig")
+    lines = text.removesuffix("\n").split("\n") if text else []
     name = os.path.basename(file["path"])
     return [{"key": f"{name}:{i:09d}", "text": line.rstrip("\r")} for i, line in enumerate(lines, start=1)]
 
@@ -115,4 +116,7 @@ if __name__ == "__main__":
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--cpus", type=int, default=1, help="of each worker")
     parser.add_argument("--engine", choices=["keras", "ctranslate2"], default="keras")
-    run(**vars(parser.parse_args()))
+    try:
+        run(**vars(parser.parse_args()))
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

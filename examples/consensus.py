@@ -140,6 +140,8 @@ def main():
     """Tags the text and writes it."""
     options = arguments()
     taggers = crfs(options.taggers, options.corpora)
+    if taggers[0][0] in options.without_misc:
+        raise KerasZooError(f"{options.taggers[0]}: expected a corpus with MISC before {taggers[0][0]}")
     print("CRFs:", *(corpus for corpus, _ in taggers))
     vocabulary = taggers[0][1].vocabulary
     chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)

@@ -35,6 +35,7 @@ from keras import ops
 from name_swaps import NameSwaps
 
 from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
 from keraszoo.layers.linear_chain import log_partition, path_score, with_outside
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tag_schemes import spans
@@ -167,8 +168,12 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
     options = parser.parse_args()
-    if (options.general or options.start) and options.crfs != "each":
-        parser.error("--general and --start are for --crfs each")
+    if (options.general or options.start or options.output) and options.crfs != "each":
+        parser.error("--general, --start and --output are for --crfs each")
+    if options.start and (options.vectors or options.attention_heads):
+        parser.error("--vectors and --attention-heads are for a new tagger, not for --start")
+    if options.names and options.repeats < 2:
+        parser.error("--names changes the copies that --repeats 2 or more makes")
     if options.fold and (options.corpora != "english" or "wikigold" in options.without):
         parser.error("--fold is for the English corpora, with Wikigold")
     known = set(GROUPS[options.corpora].train)
@@ -213,7 +218,8 @@ def main():
         report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
     tagger.corpora = tuple(corpora)
-    validation = {"general": group.validation[first]} if options.general else {}
+    held_out = options.general and first in group.validation
+    validation = {"general": group.validation[first]} if held_out else {}
     for name, file in (validation | group.validation).items():
         temperature = tagger.calibrate(read(options.data / file), name)
         print(f"CRF {name:12}  temperature {temperature:.2f}", flush=True)
@@ -253,7 +259,7 @@ def continued(directory, labels, order):
     tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
     like = next((name for name in order if name in tagger.corpora), None)
     if not like:
-        raise SystemExit(f"{directory}: has none of the corpora {', '.join(order)}")
+        raise KerasZooError(f"{directory}: has none of the corpora {', '.join(order)}")
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
     first = [tag if tag in known else f"{tag[:2]}{like}.{tag.partition('.')[2]}" for tag in vocabulary.tags]
@@ -302,4 +308,7 @@ def report(tagger, options, corpus, tests):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

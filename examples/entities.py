@@ -22,12 +22,12 @@ maps the labels; two corpora need more:
 - `gpe` of the Meaning Bank is mostly "Iraqi" or "Palestinians", which are MISC in Wikigold, and sometimes a
   country. A name is LOC if the corpus labels it `geo` at least as often as `gpe`, otherwise MISC.
 - Its persons begin with titles ("President", "Mr."), those of most corpora do not: `TITLES` are cut off, also
-  in the training parts of the others. The entity after a title alone ("Mr." `per`, "Putin" `org`) is a
-  person.
+  in the training parts of the others but the Web Treebank. The entity after a title alone ("Mr." `per`,
+  "Putin" `org`) is a person.
 - A third of its training sentences is split at hyphens and full stops, as some corpora are.
 - The persons of the loan agreements are "Borrower" and "Lender", so their PER becomes O.
 
-Its training and test parts are also written by corpus. Three test sets are never trained on: the test parts
+Its parts are also written by corpus. Three test sets are never trained on: the test parts
 of Universal NER, and newswire from around the world (ner_worldwide/), of which only PER, LOC and ORG are
 scored.
 

@@ -35,7 +35,7 @@ from keraszoo.plots import length_plot
 from keraszoo.shipping.shipped import find
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import mean_and_deviation
-from keraszoo.text.lines import write_lines
+from keraszoo.text.lines import read_lines, write_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.recipe import Recipe
 
@@ -160,7 +160,7 @@ def translations(place, options):
         targets = translator.translate([source for source, _ in alone])
         targets += translator.translate([source for source, _ in longer], max_length=LONGEST)
         write_lines(file, targets)
-    return file.read_text(encoding="utf-8").splitlines()
+    return list(read_lines(file))
 
 
 def trained(name, options):

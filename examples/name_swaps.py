@@ -15,7 +15,7 @@ SHARE = 0.5  # of the names that may be replaced
 
 
 class NameSwaps:
-    """Replaces names of one to three words; see the module for what by what.
+    """Replaces places and organisations of one to three words, and persons of one or two; see the module.
 
     Args:
         folder: firstnames.txt.gz and surnames_us.txt.gz, a name per line, and world-cities.csv.gz, whose

@@ -171,7 +171,9 @@ if __name__ == "__main__":
             command = prepare
         case ["reverse", _, _]:
             command = reverse
-        case ["score", _, _] | ["score", _, _, _] if sys.argv[4:] == [] or sys.argv[4].isdecimal():
+        case ["score", _, _] | ["score", _, _, _] if (
+            sys.argv[4:] == [] or sys.argv[4].isdecimal() and int(sys.argv[4])
+        ):
             command = score
         case ["copies", _, _, *_]:
             command = copies

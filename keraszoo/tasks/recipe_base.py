@@ -211,7 +211,7 @@ class BaseRecipe(Section):
         if self.model.name != "transformer" and self.training.optimizer.schedule == "transformer":
             raise ValueError(
                 "`training.optimizer.schedule: transformer` is computed from d_model, which "
-                f"{self.model.name} does not have; expected inverse_sqrt or constant"
+                f"{self.model.name} does not have; expected inverse_sqrt, cosine or constant"
             )
         return self
 

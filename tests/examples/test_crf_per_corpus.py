@@ -1,39 +1,27 @@
 """The loss with a CRF per corpus, compared with that of the tagger of one corpus alone."""
 
-import importlib.util
-import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 from types import SimpleNamespace
 
+import crf_per_corpus
 import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
-FOLDER = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))  # it imports its neighbour
-    spec = importlib.util.spec_from_file_location("crf_per_corpus", FOLDER / "crf_per_corpus.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.modules.pop("entities")
-
 
 @pytest.mark.parametrize("corpus", [0, 1])
-def test_a_sentence_trains_its_own_corpus(example, corpus):
+def test_a_sentence_trains_its_own_corpus(corpus):
     name = ("gmb", "btc")[corpus]
     sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
-    sentences = [example.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
+    sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
     tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
     tagger.corpora = ("gmb", "btc")
-    model = example.CorpusTagger.from_config(tagger.model.get_config())
+    model = crf_per_corpus.CorpusTagger.from_config(tagger.model.get_config())
     model.build()
     random = np.random.default_rng(0)
     model.set_weights([random.normal(size=w.shape).astype(w.dtype) for w in model.get_weights()])
@@ -49,9 +37,9 @@ def test_a_sentence_trains_its_own_corpus(example, corpus):
     assert 0.1 < loss == pytest.approx(float(expected), rel=1e-4)
 
 
-def test_keras_sees_the_shapes_of_the_first_two_batches(example):
+def test_keras_sees_the_shapes_of_the_first_two_batches():
     corpora = [[f"{name}{i}" for i in range(9)] for name in "ab"]
-    batches = example.CorpusBatches(corpora, seed=1)
+    batches = crf_per_corpus.CorpusBatches(corpora, seed=1)
     for _ in range(3):
         assert batches.places[:2] == [(0, 0), (0, 1)] and len(set(batches.places)) == len(batches) == 18
         before = list(batches.places)
@@ -59,33 +47,33 @@ def test_keras_sees_the_shapes_of_the_first_two_batches(example):
         assert batches.places != before
 
 
-def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case(example):
+def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case():
     corpora = {name: [TaggedSentence((f"Aa{i}",), ("O",)) for i in range(5)] for name in ("gmb", "btc")}
-    epoch = example.in_an_epoch(corpora, SimpleNamespace(names=None, repeats=2, cases=0.25))
+    epoch = crf_per_corpus.in_an_epoch(corpora, SimpleNamespace(names=None, repeats=2, cases=0.25))
     words = {name: [sentence.tokens[0] for sentence in some] for name, some in epoch.items()}
     assert words["gmb"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4"]
     assert words["btc"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4", "aa0", "Aa1", "Aa2", "AA3", "aa4"]
     assert corpora["btc"][0].tokens == ("Aa0",)
 
 
-def test_corpora_can_be_left_out_and_wikigold_has_five_folds(example):
-    group = example.selected(example.GROUPS["english"], ["gmb", "loans"], 3)
+def test_corpora_can_be_left_out_and_wikigold_has_five_folds():
+    group = crf_per_corpus.selected(crf_per_corpus.GROUPS["english"], ["gmb", "loans"], 3)
     assert list(group.train) == ["wikigold", "web", "btc", "wnut17"]
     assert list(group.validation) == ["wikigold", "btc", "wnut17"]
     files = [part["wikigold"] for part in (group.train, group.validation, group.tests)]
     assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
     assert group.tests == {"wikigold": "wikigold/3/test.tsv"} and not group.never_trained_on
-    assert example.selected(group, [], None) == group
+    assert crf_per_corpus.selected(group, [], None) == group
 
 
-def test_more_sentences_name_their_corpus(example):
-    assert example.named_file("btc=runs/more.tsv") == ("btc", Path("runs/more.tsv"))
+def test_more_sentences_name_their_corpus():
+    assert crf_per_corpus.named_file("btc=runs/more.tsv") == ("btc", Path("runs/more.tsv"))
     with pytest.raises(ArgumentTypeError, match="expected CORPUS=FILE, got more.tsv"):
-        example.named_file("more.tsv")
+        crf_per_corpus.named_file("more.tsv")
 
 
-def test_training_goes_on_with_one_corpus_more(example, tmp_path):
-    sentences = [example.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
+def test_training_goes_on_with_one_corpus_more(tmp_path):
+    sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
     before = EntityTagger.for_sentences(sentences, configuration="tiny")
     random = np.random.default_rng(0)
     before.model.set_weights(
@@ -94,11 +82,11 @@ def test_training_goes_on_with_one_corpus_more(example, tmp_path):
     before.corpora = ("gmb", "wikigold")
     before.save_to_preset(tmp_path / "before")
     labels = [f"{name}.{label}" for name in ("general", "gmb", "wikigold") for label in ("LOC", "PER")]
-    after = example.continued(tmp_path / "before", labels, ["btc", "wikigold", "gmb"])
+    after = crf_per_corpus.continued(tmp_path / "before", labels, ["btc", "wikigold", "gmb"])
     after.corpora = ("general", "gmb", "wikigold")
     words = [["Ada", "met", "Bo"]]
     for corpus, same_as in (("general", "wikigold"), ("wikigold", "wikigold"), ("gmb", "gmb")):
         wanted = before.for_corpus(same_as).tag_probabilities(words)[0]
         np.testing.assert_allclose(after.for_corpus(corpus).tag_probabilities(words)[0], wanted, atol=1e-6)
-    with pytest.raises(SystemExit, match="none of the corpora btc"):
-        example.continued(tmp_path / "before", labels, ["btc"])
+    with pytest.raises(KerasZooError, match="none of the corpora btc"):
+        crf_per_corpus.continued(tmp_path / "before", labels, ["btc"])

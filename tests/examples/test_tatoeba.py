@@ -1,20 +1,15 @@
 """The script for the Tatoeba corpus, on a small one of our own."""
 
 import gzip
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+import tatoeba
+import tatoeba_more
 
 from keraszoo.errors import DataError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.text.parallel import read_pairs
-
-PLACE = Path(__file__).parents[2] / "examples" / "tatoeba.py"
-spec = importlib.util.spec_from_file_location("tatoeba", PLACE)
-tatoeba = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tatoeba)
 
 
 @pytest.fixture
@@ -95,10 +90,7 @@ def test_names_and_numbers_that_come_back_are_counted(tmp_path, monkeypatch, cap
     assert of_names.startswith("names.txt: 50 of 100 ('") and of_numbers.startswith("numbers: 100 of 100")
 
 
-def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(PLACE.parent)
-    import tatoeba_more
-
+def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path):
     folder, names, pairs = tmp_path / "en-de", tmp_path / "names.txt", tmp_path / "back.tsv"
     folder.mkdir()
     parts = [
@@ -126,11 +118,8 @@ def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path, monkeyp
     assert not set(numbers) & set(train[:4])
 
 
-def test_a_name_that_hisses_has_no_genitive_s(monkeypatch):
-    monkeypatch.syspath_prepend(PLACE.parent)
-    from tatoeba_more import OtherWords
-
-    others = OtherWords([["Max", "Ada"]])
+def test_a_name_that_hisses_has_no_genitive_s():
+    others = tatoeba_more.OtherWords([["Max", "Ada"]])
     assert {others.names(("Tom's dog", "Toms Hund")) for _ in range(20)} == {
         ("Tom's dog", "Toms Hund"),
         ("Ada's dog", "Adas Hund"),
