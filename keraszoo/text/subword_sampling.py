@@ -2,6 +2,9 @@
 
 import contextlib
 import functools
+import itertools
+import math
+import random
 import threading
 
 import numpy as np
@@ -9,18 +12,19 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.text.token_rows import TokenRows
 
-KINDS = ("bpe_dropout", "unigram")
 PLANNING_DRAWS = 3  # a sentence gets room for the longest of so many segmentations
 TRIES = 4  # segmentations that are drawn until one has room
 _GENERATOR = threading.Lock()  # sentencepiece has one random generator
 
 
 class SubwordSampling:
-    """Draws segmentations of both sides of a `ParallelCorpus`, by sentencepiece.
+    """Draws segmentations of both sides of a `ParallelCorpus`.
 
-    `bpe_dropout` skips each merge of BPE with the probability `rate`. `unigram` draws a segmentation x with a
-    probability proportional to p(x)^rate, so that a smaller rate gives more different segmentations. In both,
-    the rate 0 draws nothing: every sentence keeps its best segmentation.
+    `bpe_dropout` is algorithm 1 of Provilkov et al.: before each merge of BPE, every possible merge is left
+    out with the probability `rate`. (sentencepiece leaves such a merge out for good, so its rate of 0.1 is
+    like 0.2 here.) `unigram` draws a segmentation x with a probability proportional to p(x)^rate, so that a
+    smaller rate gives more different segmentations. In both, the rate 0 draws nothing: every sentence keeps
+    its best segmentation.
 
     A draw is a pure function of (seed, stream, side, sentence), so a stopped run can resume at any step. The
     text of a sentence stays the same. A sentence with an unknown subword is not sampled.
@@ -56,9 +60,8 @@ class SubwordSampling:
             raise KerasZooError(f"sampling must be one of {', '.join(KINDS)}, got {kind!r}")
         if not 0 <= rate <= 1:
             raise KerasZooError(f"the rate of {kind} must be from 0 to 1, got {rate}")
-        processors = [_processor(side.model_bytes, kind) for side in subwords]
-        unknown = [side.unknown_id for side in subwords]
-        self.sides = tuple(zip((corpus.sources, corpus.targets), processors, unknown, strict=True))
+        segmenters = [SEGMENTERS[kind](_processor(side.model_bytes, kind), rate) for side in subwords]
+        self.sides = tuple(zip((corpus.sources, corpus.targets), segmenters, strict=True))
         self.kind, self.rate, self.seed = kind, rate, seed
         self._seeds = functools.lru_cache(maxsize=PLANNING_DRAWS + 2)(self._new_seeds)
 
@@ -93,32 +96,92 @@ class SubwordSampling:
         """
         drawn = []
         for side, seeds, limit in zip(self.sides, self._seeds(stream), limits, strict=True):
-            sentences = [side[0][i].tolist() for i in indices]
+            rows, segmenter = side
+            sentences = [rows[i].tolist() for i in indices]
             if self.rate:
                 own = zip(sentences, seeds[indices].tolist(), strict=True)
-                sentences = [self._segmentation(side, ids, seed, limit) for ids, seed in own]
+                sentences = [_segmentation(segmenter, ids, seed, limit) for ids, seed in own]
             drawn.append(TokenRows.from_lists(sentences))
         return drawn
-
-    def _segmentation(self, side, best, seed, limit):
-        import sentencepiece
-
-        _, processor, unknown = side
-        if unknown in best:
-            return best
-        text = processor.decode(best)
-        with _GENERATOR:
-            sentencepiece.set_random_generator_seed(seed)
-            for _ in range(TRIES):
-                ids = processor.sample_encode_as_ids(text, -1, self.rate)
-                if limit is None or len(ids) <= limit:
-                    return ids
-        return best
 
     def _new_seeds(self, stream):
         """The seed of each sentence of both sides: uint32 (2, pairs)."""
         generator = np.random.default_rng([self.seed, stream, len(KINDS)])
         return generator.integers(2**32, size=(2, len(self.sides[0][0])), dtype="uint32")
+
+
+class BpeDropout:
+    """Algorithm 1 of Provilkov et al. 2020 over the pieces of a sentencepiece model.
+
+    Two neighbours can be merged if the vocabulary has what they make, and a piece that comes earlier in the
+    vocabulary is made first.
+    """
+
+    def __init__(self, processor, rate):
+        other = (processor.is_unknown, processor.is_control, processor.is_unused, processor.is_byte)
+        ids = [i for i in range(len(processor)) if not any(kind(i) for kind in other)]
+        pieces = processor.id_to_piece(ids)
+        self.processor, self.rate = processor, rate
+        self.ids = dict(zip(pieces, ids, strict=True))
+        ordered = sorted(pieces, key=lambda piece: -processor.get_score(self.ids[piece]))
+        self.ranks = {piece: rank for rank, piece in enumerate(ordered) if len(piece) > 1}
+        self.inside = {"".join(pair) for piece in pieces for pair in itertools.pairwise(piece)}
+
+    def draws(self, best, seed):
+        """Yields segmentations without end, or nothing if a subword or a letter is not in the vocabulary."""
+        pieces, draw = self.processor.id_to_piece(best), random.Random(seed).random
+        letters = "".join(pieces)
+        if not self.ids.keys() >= {*pieces, *letters}:
+            return
+        while True:
+            yield [self.ids[piece] for part in self.parts(letters) for piece in self.merged(part, draw)]
+
+    def parts(self, letters):
+        """Splits a text where no piece of the vocabulary can cross."""
+        cuts = [i for i in range(1, len(letters)) if letters[i - 1 : i + 1] not in self.inside]
+        return [letters[start:end] for start, end in itertools.pairwise([0, *cuts, len(letters)])]
+
+    def merged(self, letters, draw):
+        """The pieces of a part: the first of the merges that are not left out, until all are."""
+        pieces = list(letters)
+        while True:
+            first = math.inf
+            for i, pair in enumerate(itertools.pairwise(pieces)):
+                rank = self.ranks.get("".join(pair), first)
+                if rank < first and draw() >= self.rate:
+                    first, place = rank, i
+            if first == math.inf:
+                return pieces
+            pieces[place : place + 2] = ["".join(pieces[place : place + 2])]
+
+
+class UnigramDraws:
+    """Kudo 2018: sentencepiece draws from all segmentations of a text."""
+
+    def __init__(self, processor, rate):
+        self.processor, self.rate = processor, rate
+
+    def draws(self, best, seed):
+        """Yields segmentations without end, or nothing if a subword is unknown."""
+        import sentencepiece
+
+        if self.processor.unk_id() in best:
+            return
+        text = self.processor.decode(best)
+        sentencepiece.set_random_generator_seed(seed)
+        while True:
+            yield self.processor.sample_encode_as_ids(text, -1, self.rate)
+
+
+SEGMENTERS = {"bpe_dropout": BpeDropout, "unigram": UnigramDraws}
+KINDS = tuple(SEGMENTERS)
+
+
+def _segmentation(segmenter, best, seed, limit):
+    """The first of a few draws that is no longer than the limit, or the best segmentation."""
+    with _GENERATOR:
+        draws = itertools.islice(segmenter.draws(best, seed), TRIES)
+        return next((ids for ids in draws if limit is None or len(ids) <= limit), best)
 
 
 def _processor(model_bytes, kind):
