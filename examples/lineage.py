@@ -117,7 +117,7 @@ def recipe_of(name, seed, output, others=()):
     """Returns the recipe for one model and seed, with its files in `output`."""
     changes = [f"model={json.dumps(MODELS[name][1])}", f"training.seed={seed}", *others]
     # Relative paths keep machine folders out of the model directory.
-    folder = os.path.relpath(output.resolve(), RECIPE.parent.resolve())
+    folder = os.path.relpath(output)
     changes += [
         f"data.{part}={json.dumps({'tsv': f'{folder}/{part}.tsv'})}" for part in ("train", "validation")
     ]

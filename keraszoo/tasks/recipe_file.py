@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, BaseModel, PlainSerializer, ValidationInfo
+from pydantic import BaseModel, PlainSerializer, ValidationInfo, WrapValidator
 
 from keraszoo.errors import RecipeError
 from keraszoo.messages import one_line, shown, suggestion
@@ -27,14 +27,17 @@ class ResolvedPath(str):
         return path
 
 
+class Typed(str):
+    """A text of `--set`: as a path, it starts from the current folder, as whoever typed it expects."""
+
+
 def resolve_path(written, recipe_file=None):
     """Resolves a path of a recipe.
 
     Args:
         written: the path; `~`, `${NAME}` and `${NAME:-value}` are expanded.
         recipe_file: the recipe's file; relative paths start from its folder. None changes nothing. A path
-            that begins with an environment variable starts from the current folder, as whoever set the
-            variable expects.
+            that is `Typed` or begins with an environment variable starts from the current folder.
 
     Returns:
         A ResolvedPath.
@@ -50,7 +53,7 @@ def resolve_path(written, recipe_file=None):
     if not written or "\0" in written:
         raise ValueError(f"expected a path, got {written[:60]!r}")
     if recipe_file is None:
-        return ResolvedPath(written, written)
+        return ResolvedPath(written.rstrip("/") or "/", written)
 
     def variable(match):
         value = os.environ.get(match["name"]) or match["default"]
@@ -60,24 +63,26 @@ def resolve_path(written, recipe_file=None):
 
     expanded = os.path.expanduser(VARIABLE.sub(variable, written))
     first = VARIABLE.match(written)
-    given = first and os.environ.get(first["name"])
+    given = isinstance(written, Typed) or (first and os.environ.get(first["name"]))
     folder = os.getcwd() if given else os.path.dirname(recipe_file)
     return ResolvedPath(os.path.normpath(os.path.join(folder, expanded)), written, expanded)
 
 
-def _resolve(written, info: ValidationInfo):
+def _resolve(value, check, info: ValidationInfo):
+    text = check(value)
+    written = Typed(text) if isinstance(value, Typed) else text
     return resolve_path(written, (info.context or {}).get("recipe_file"))
 
 
-def _resolve_or_name(written, info: ValidationInfo):
-    path = _resolve(written, info)
+def _resolve_or_name(value, check, info: ValidationInfo):
+    path = _resolve(value, check, info)
     is_name = re.fullmatch(r"\w+", path.expanded) and not os.path.exists(path)
-    return ResolvedPath(path.expanded, written) if is_name else path
+    return ResolvedPath(path.expanded, path.written) if is_name else path
 
 
 _AS_WRITTEN = PlainSerializer(operator.attrgetter("written"), return_type=str)
-FilePath = Annotated[str, AfterValidator(_resolve), _AS_WRITTEN]
-PathOrName = Annotated[str, AfterValidator(_resolve_or_name), _AS_WRITTEN]
+FilePath = Annotated[str, WrapValidator(_resolve), _AS_WRITTEN]
+PathOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
 
 
 def read_yaml(path):
@@ -131,10 +136,19 @@ def set_value(values, override, lines):
             raise RecipeError(
                 f"--set {one_line(override):.100}: {'.'.join(keys[:depth])} is a value, not a section"
             )
-    section[keys[-1]] = _parse(text, f"--set {one_line(dotted.strip()):.100}", {})
+    section[keys[-1]] = _typed(_parse(text, f"--set {one_line(dotted.strip()):.100}", {}))
     for place in [place for place in lines if place[: len(keys)] == keys]:
         del lines[place]
     lines[keys] = "--set"
+
+
+def _typed(value):
+    """The value with every text in it `Typed`."""
+    if isinstance(value, dict):
+        return {key: _typed(element) for key, element in value.items()}
+    if isinstance(value, list):
+        return [_typed(element) for element in value]
+    return Typed(value) if isinstance(value, str) else value
 
 
 def _parse(text, where, lines):

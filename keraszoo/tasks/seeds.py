@@ -12,6 +12,7 @@ import statistics
 
 from keraszoo.errors import RecipeError
 from keraszoo.saving.atomic import replace_file
+from keraszoo.tasks.recipe_file import ResolvedPath
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
 
@@ -57,7 +58,7 @@ def mean_and_deviation(values):
 def outputs_of_seeds(recipe, count, output):
     """The name of the output of each run of a recipe, a dict of seed -> `output` with `_seed1` and so on."""
     first = recipe.training.seed
-    return {seed: f"{output}_seed{seed}" for seed in range(first, first + count)}
+    return {seed: f"{output.rstrip('/')}_seed{seed}" for seed in range(first, first + count)}
 
 
 def run_seeds(path, overrides, count, report=None):
@@ -85,9 +86,12 @@ def run_seeds(path, overrides, count, report=None):
             f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
         )
     scores = []
-    for seed, output in outputs_of_seeds(recipe, count, recipe.output.written).items():
-        own = [*overrides, f"training.seed={seed}", f"output={json.dumps(output)}"]
-        checked = read_recipe(path, own)
+    written = recipe.output.written.rstrip("/")
+    for seed, output in outputs_of_seeds(recipe, count, written).items():
+        checked = read_recipe(path, [*overrides, f"training.seed={seed}"])
+        # not as an override, whose paths start from the current folder
+        place = ResolvedPath(f"{recipe.output}{output.removeprefix(written)}", output)
+        checked = checked.model_copy(update={"output": place})
         scores.append(_scores(run_recipe(checked).metrics[part]))
         if report is not None:
             report(checked.output)
@@ -104,6 +108,6 @@ def _scores(figures):
     scores = {}
     for name, figure in figures.items():
         value = figure.get("score") if isinstance(figure, dict) else figure
-        if isinstance(value, float):
+        if isinstance(value, float) and name != "averaged":  # a number of weights, which some runs lack
             scores[name] = value
     return scores

@@ -34,6 +34,20 @@ def test_paths_are_meant_from_the_recipe(write, tmp_path, monkeypatch):
     assert recipe.output == str(tmp_path / "runs" / "one")
 
 
+def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    (here / "earlier").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    overrides = ["model.start_from=earlier", "subwords={model: runs/joint.model}", "data.train.target=b.de"]
+    recipe = Recipe.read(write(TEXT), overrides)
+    assert recipe.model.start_from == str(here / "earlier")
+    assert recipe.subwords.model == str(here / "runs" / "joint.model")
+    assert recipe.data.train.target == str(here / "b.de")
+    assert recipe.data.train.source == str(tmp_path / "train.en")
+    assert recipe.as_dict()["model"]["start_from"] == "earlier"
+    assert Recipe.read(write(TEXT), ["model.start_from=shipped_name"]).model.start_from == "shipped_name"
+
+
 def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     recipe = Recipe.read(write("data: {train: {source: /a/b, target: ~/c}}\noutput: ../out"))
@@ -194,3 +208,8 @@ def test_a_wrong_override_is_one_line(write, override, said):
     with pytest.raises(RecipeError) as error:
         Recipe.read(write(TEXT), [override])
     assert said in str(error.value)
+
+
+def test_an_output_may_end_in_a_slash():
+    recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
+    assert (recipe.output, recipe.output.written) == ("runs/x", "runs/x/")
