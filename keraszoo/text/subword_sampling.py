@@ -10,6 +10,7 @@ import threading
 import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.text.subwords import WORD_START
 from keraszoo.text.token_rows import TokenRows
 
 PLANNING_DRAWS = 3  # a sentence gets room for the longest of so many segmentations
@@ -118,7 +119,7 @@ class BpeDropout:
     """
 
     def __init__(self, processor, rate):
-        other = (processor.is_unknown, processor.is_control, processor.is_unused, processor.is_byte)
+        other = (processor.is_unknown, processor.is_control, processor.is_unused)
         ids = [i for i in range(len(processor)) if not any(kind(i) for kind in other)]
         pieces = processor.id_to_piece(ids)
         self.processor, self.rate = processor, rate
@@ -126,23 +127,26 @@ class BpeDropout:
         ordered = sorted(pieces, key=lambda piece: -processor.get_score(self.ids[piece]))
         self.ranks = {piece: rank for rank, piece in enumerate(ordered) if len(piece) > 1}
         self.inside = {"".join(pair) for piece in pieces for pair in itertools.pairwise(piece)}
+        # No merges make bytes and the symbols of a user, so these are whole from the start.
+        self.whole = {piece for piece in pieces if self.merged(piece, lambda: 1.0) != [piece]}
 
     def draws(self, best, seed):
         """Yields segmentations without end, or nothing if a subword or a letter is not in the vocabulary."""
         pieces, draw = self.processor.id_to_piece(best), random.Random(seed).random
-        letters = "".join(pieces)
+        letters = [part for piece in pieces for part in ([piece] if piece in self.whole else piece)]
         if not self.ids.keys() >= {*pieces, *letters}:
             return
         while True:
-            yield [self.ids[piece] for part in self.parts(letters) for piece in self.merged(part, draw)]
+            yield [self.ids[piece] for word in self.words(letters) for piece in self.merged(word, draw)]
 
-    def parts(self, letters):
-        """Splits a text where no piece of the vocabulary can cross."""
-        cuts = [i for i in range(1, len(letters)) if letters[i - 1 : i + 1] not in self.inside]
+    def words(self, letters):
+        """Splits a text at the blanks that no piece of the vocabulary crosses."""
+        pairs = map("".join, itertools.pairwise(letters))
+        cuts = [i for i, pair in enumerate(pairs, 1) if WORD_START in pair and pair not in self.inside]
         return [letters[start:end] for start, end in itertools.pairwise([0, *cuts, len(letters)])]
 
     def merged(self, letters, draw):
-        """The pieces of a part: the first of the merges that are not left out, until all are."""
+        """The pieces of a word: the first of the merges that are not left out, until all are."""
         pieces = list(letters)
         while True:
             first = math.inf

@@ -1,5 +1,6 @@
 """Subword sampling against the definitions of the papers, written out for one word."""
 
+import io
 import itertools
 import math
 from collections import Counter
@@ -10,7 +11,7 @@ import pytest
 from keraszoo.errors import KerasZooError
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.subword_sampling import SubwordSampling
-from keraszoo.text.subwords import Subwords
+from keraszoo.text.subwords import SPECIAL, Subwords
 from keraszoo.training.token_batches import TokenBatches
 
 TEXTS = ["lower newest lowest", "the newer low widest", "wider und lower", "  <s> ein neuester Weg "] * 30
@@ -66,15 +67,16 @@ def segmentations_of_unigram(subwords, word, rate):
     return {pieces: value / sum(found.values()) for pieces, value in found.items()}
 
 
-def test_segmentations_are_as_frequent_as_the_papers_say(kind, both):
+@pytest.mark.parametrize("word", ["lowest", "newlow"])  # no piece crosses the middle of the second
+def test_segmentations_are_as_frequent_as_the_papers_say(kind, both, word):
     count, rate = 6000, 0.3
-    corpus = corpus_of(both, ["lowest"] * count, kind, rate)
+    corpus = corpus_of(both, [word] * count, kind, rate)
     source, _ = corpus.sampling.draw(0, range(count))
     drawn = Counter(tuple(both.pieces(row)) for row in source)
     wanted = {"bpe_dropout": segmentations_of_bpe, "unigram": segmentations_of_unigram}[kind](
-        both, "▁lowest", rate
+        both, f"▁{word}", rate
     )
-    assert set(drawn) <= set(wanted) and len(wanted) > 5
+    assert set(drawn) <= set(wanted) and len(wanted) > 1
     for pieces, share in wanted.items():  # five standard deviations
         assert abs(drawn[pieces] / count - share) < 5 * math.sqrt(share * (1 - share) / count) + 1e-9, pieces
 
@@ -85,6 +87,34 @@ def test_the_best_segmentation_is_that_of_sentencepiece():
     drawn = corpus.sampling.draw(0, range(len(corpus)))
     for side, best in zip(drawn, (corpus.sources, corpus.targets), strict=True):
         assert [row.tolist() for row in side] == [row.tolist() for row in best]
+
+
+@pytest.mark.parametrize(
+    ("options", "symbol", "side"),
+    [
+        ({"user_defined_symbols": ["<de>"], "vocab_size": 60}, "<de>", 0),
+        ({"byte_fallback": True, "vocab_size": 320}, "<0xE6>", 1),
+    ],
+)
+def test_what_no_merges_make_stays_whole_and_the_rest_is_sampled(options, symbol, side):
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*TEXTS, "< d e >"]),
+        model_writer=model,
+        model_type="bpe",
+        character_coverage=1.0,
+        minloglevel=2,
+        **SPECIAL,
+        **options,
+    )
+    brought = Subwords(model.getvalue())
+    corpus = ParallelCorpus.from_pairs([("<de> lowest", "lowest 漢")], brought, brought)
+    sampling = SubwordSampling(corpus, (brought, brought), "bpe_dropout", 0.9)
+    best = (corpus.sources, corpus.targets)[side][0].tolist()
+    drawn = sampling.draw(0, [0])[side][0].tolist()
+    assert symbol in brought.pieces(drawn) and drawn != best
 
 
 def test_the_text_stays_and_the_segmentation_does_not(kind, both):
