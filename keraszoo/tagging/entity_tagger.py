@@ -220,7 +220,7 @@ class EntityTagger(Task):
         self._check_corpus(corpus)
         vocabulary, own = self.vocabulary.for_corpus(corpus)
         alone = type(self)(self.model.with_tags(own, vocabulary.transitions()), vocabulary)
-        alone.metrics, alone.about, alone.recipe = self.metrics, self.about, self.recipe
+        alone.metrics, alone.about, alone.recipe = dict(self.metrics), dict(self.about), self.recipe
         return alone
 
     def calibrate(self, sentences, corpus=None):

@@ -19,8 +19,8 @@ CASINGS = {
     "numeric": r"\p{N}[\p{N}.,:/-]*",
     "marks": r"[^\p{L}\p{N}]*",
     "with digits": r"(?s).*\p{N}.*",
-    "lower": rf"[^{_CAPITAL}]*\p{{Ll}}[^{_CAPITAL}]*",
-    "upper": rf"[^\p{{Ll}}]*[{_CAPITAL}][^\p{{Ll}}]*",
+    "lower": rf"[^{_CAPITAL}\p{{Ll}}]*\p{{Ll}}[^{_CAPITAL}]*",
+    "upper": rf"[^\p{{Ll}}{_CAPITAL}]*[{_CAPITAL}][^\p{{Ll}}]*",
     "capital": rf"[{_CAPITAL}][^{_CAPITAL}]*",
     "mixed": r"(?s).*",
 }

@@ -20,6 +20,8 @@ import regex
 
 from keraszoo.errors import KerasZooError
 
+LONGEST_CACHED = 100  # characters of a text without blanks
+
 # The inside of character classes. Zero-width spaces and byte order marks count as blanks.
 _BLANK = "\\p{Z}\\p{Cc}\u200b\ufeff"
 _INLINE = "\\p{Z}\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u200b\ufeff"  # all of them except a line feed
@@ -163,7 +165,8 @@ def tokenize(text, rules="words"):
     # No expression matches across a blank, so the tokens of a chunk between blanks can be cached.
     for chunk in compile_expression(f"[^{_BLANK}]+").finditer(_checked(text)):
         start = chunk.start()
-        tokens += [Token(part, start + first, start + end) for part, first, end in _cut(chunk[0], rules)]
+        cut = _cut if len(chunk[0]) <= LONGEST_CACHED else _cut.__wrapped__
+        tokens += [Token(part, start + first, start + end) for part, first, end in cut(chunk[0], rules)]
     return tokens
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from keraszoo.errors import DataError
 from keraszoo.text.lines import read_lines
 
 
@@ -117,7 +118,7 @@ def score_vectors(vectors, pairs=None, analogies=None):
         nothing is known.
 
     Raises:
-        DataError: as `read_lines` does.
+        DataError: as `read_lines` does; analogies without a section or without four words in a line.
 
     Reference:
         Finkelstein et al. 2001, Placing Search in Context; Mikolov et al. 2013,
@@ -140,7 +141,10 @@ def score_vectors(vectors, pairs=None, analogies=None):
             )
         except ValueError:  # no pair is known
             spearman, missing = math.nan, 100.0
-        share, sections = model.evaluate_word_analogies(analogies, restrict_vocab=None)
+        try:
+            share, sections = model.evaluate_word_analogies(analogies, restrict_vocab=None)
+        except (ValueError, ZeroDivisionError):  # a line before the first section; no line of four words
+            raise DataError("expected a line ': name', then lines of four words", analogies) from None
     answered = len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])
     return {
         name: None if math.isnan(spearman) else float(spearman),

@@ -26,7 +26,7 @@ class Vocabulary:
         self.words = list(words)
         self._ids = {}
         for i, word in enumerate(self.words, start=1):
-            if not isinstance(word, str) or not word.strip() or len(word.splitlines()) > 1:
+            if not isinstance(word, str) or not word.strip() or word.splitlines() != [word]:
                 raise DataError(f"expected words of one line, got {shown(word)}")
             if self._ids.setdefault(word, i) != i:
                 raise DataError(f"expected words that differ, got {shown(word)} twice")

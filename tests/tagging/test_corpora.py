@@ -123,3 +123,9 @@ def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
 def test_a_vocabulary_without_labels_of_the_corpus(make):
     with pytest.raises(KerasZooError, match="no label is one of the corpus 'mail'"):
         make().vocabulary.for_corpus("mail")
+
+
+def test_a_corpus_has_figures_of_its_own(make):
+    tagger = make()
+    tagger.for_corpus("posts").metrics["training"] = {"steps": 1}
+    assert tagger.metrics == {}

@@ -1,6 +1,7 @@
 """Tokens and tags as numbers, against loops and the vocabulary's own lists."""
 
 import random
+import time
 
 import numpy as np
 import pytest
@@ -119,3 +120,9 @@ def test_casing_in_python_and_in_a_graph(casing, tokens):
 def test_what_cannot_be(change, message):
     with pytest.raises(KerasZooError, match=message):
         TaggingVocabulary(**{"words": ["a"], "characters": "a", "labels": ["x"]} | change)
+
+
+def test_the_casing_of_a_long_token_takes_linear_time():
+    started = time.process_time()
+    assert casing_id("a" * 20_000 + "A") == casing_id("A" * 20_000 + "aA") == list(CASINGS).index("mixed") + 1
+    assert time.process_time() - started < 1  # not 4 s

@@ -348,3 +348,9 @@ def test_a_text_that_is_too_long(monkeypatch):
     for function in tokenize, split_sentences, module.sentence_tokens:
         with pytest.raises(KerasZooError, match="a text of 11 characters; split texts above 10$"):
             function("a b c d. EF")
+
+
+def test_long_chunks_are_not_kept():
+    before = module._cut.cache_info().misses
+    assert len(module.tokenize("Zq+" * 1000)) == 2000
+    assert module._cut.cache_info().misses == before

@@ -91,3 +91,11 @@ def test_coverage_without_tags_or_without_words():
     assert nothing.rows == 0 and "most missed" not in str(nothing)
     with pytest.raises(KerasZooError, match="'soundex'"):
         vectors.coverage([], ["soundex"])
+
+
+@pytest.mark.parametrize("text", ["a b c d\n", "\n: one\na b c d\n", "", ": one\n"])
+def test_analogies_that_cannot_be(tmp_path, text):
+    (tmp_path / "analogies.txt").write_text(text)
+    vectors = WordVectors(list("abcd"), np.eye(4))
+    with pytest.raises(DataError, match="analogies.txt: expected a line ': name'"):
+        score_vectors(vectors, analogies=tmp_path / "analogies.txt")

@@ -39,6 +39,7 @@ def test_an_id_of_no_word(i):
         (["a", "b", "a"], "words that differ, got 'a' twice"),
         (["a", ""], "words of one line, got ''"),
         (["a\nb"], "words of one line"),
+        (["a\n"], "words of one line"),
         (["a", 3], "words of one line, got 3"),
     ],
 )
