@@ -70,7 +70,7 @@ class Attention(WeightedLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
-        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy, autocast=False)
 
     def build(self, query_shape, value_shape, key_shape=None):
         self._check(query_shape, value_shape, key_shape)

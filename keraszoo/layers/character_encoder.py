@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, require
+from keraszoo.layers.arguments import check_choices, check_sizes, require
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.linear import linear
@@ -60,6 +60,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         super().__init__(**kwargs)
         check_choices(("cnn", "lstm"), kind=kind)
         require(window > 0 and window % 2, "window must be odd and positive", window=window)
+        check_sizes(vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, units=units)
         self.vocabulary_size = vocabulary_size
         self.embedding_dim = embedding_dim
         self.units = units

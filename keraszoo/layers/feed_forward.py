@@ -61,3 +61,6 @@ class FeedForward(WeightedLayer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "activation": keras.activations.serialize(self.activation)}

@@ -29,8 +29,9 @@ class LuongAttention(Attention):
         local-p, "predictive":  p_t = S sigmoid(v_p^T tanh(W_p h_t))                            (eq. 9)
                                 a_t(s) times exp(-(s - p_t)^2 / (2 sigma^2)), sigma = D / 2       (eq. 10)
 
-    with S the number of real words of the sentence, t and s counted from 0. As in the paper, the weights of
-    local-p sum to less than 1 and are not normalised again; p_t gets its gradient only through the Gaussian.
+    with S the number of words that the query may see (all real ones, unless an attention mask hides some), t
+    and s counted from 0. As in the paper, the weights of local-p sum to less than 1 and are not normalised
+    again; p_t gets its gradient only through the Gaussian.
     In local-m, a target position more than D beyond the end of the source sees nothing: weights and context
     are zero.
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -48,6 +49,7 @@ class BidirectionalEncoder(Configured, keras.layers.Layer):
 
     def __init__(self, units, cell="gru", num_layers=1, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
+        check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
         self.units = units
         self.between = Dropout(dropout, dtype=self.dtype_policy)

@@ -99,7 +99,7 @@ class SentenceEncoder(Configured, keras.layers.Layer):
         embedded = ops.take(self.embeddings(), inputs, axis=0)  # (..., J, D)
         if self.encoding == "position":
             lengths = ops.sum(ops.cast(inputs != self.pad_id, "int32"), axis=-1)
-            weights = position_encoding(ops.maximum(lengths, 1), inputs.shape[-1], self.width)
+            weights = position_encoding(ops.maximum(lengths, 1), ops.shape(inputs)[-1], self.width)
             embedded = embedded * ops.cast(2 * weights, embedded.dtype)
         return ops.sum(embedded, axis=-2)  # (..., D)
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, require
+from keraszoo.layers.arguments import WeightedLayer, check_sizes, require
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.masking import causal_mask
@@ -87,6 +87,7 @@ class TransformerLayer(WeightedLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(ndim=3)
+        check_sizes(num_heads=num_heads)
         self.num_heads = num_heads
         self.pre_norm = pre_norm
         self.dropout = dropout
@@ -109,6 +110,10 @@ class TransformerLayer(WeightedLayer):
             dtype=self.dtype_policy,
             name="feed_forward",
         )
+
+    def get_config(self):
+        activation = keras.activations.serialize(self.feed_forward.activation)
+        return {**super().get_config(), "activation": activation}
 
     def _make_attention(self, width, name, **options):
         heads = self.num_heads

@@ -133,7 +133,9 @@ class MemoryNetwork(ConfiguredModel):
             for encode, time in zip(self.encoders, self.times, strict=True)
         ]
         empty = self.memory_size - ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)  # (B, 1)
-        mask = ops.concatenate([mask, ops.arange(self.memory_size) < empty], axis=1)  # (B, S + M)
+        mask = ops.concatenate(
+            [mask, ops.arange(self.memory_size, dtype="int32") < empty], axis=1
+        )  # (B, S + M)
         query = self.question_encoder(question)[:, None]  # (B, 1, d)
         attention = []
         for k in range(self.hops):

@@ -289,6 +289,8 @@ class TaggingModel(ConfiguredModel):
                 raise ValueError("a model with a CRF has a loss of its own: compile it without one")
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         mask = ops.cast(self.mask(x), y_pred.dtype)  # (B, T)
+        if sample_weight is not None and len(ops.shape(sample_weight)) == 1:
+            sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
         weight = mask / ops.maximum(ops.sum(mask), 1) if sample_weight is None else sample_weight
         weight = ops.cast(weight, mask.dtype) * mask
         if self.crf:

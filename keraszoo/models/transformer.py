@@ -225,11 +225,13 @@ class Transformer(TranslationModel):
         mask = memory["memory_mask"]
         history, mine = state["history"], memory["row_numbers"]  # (N, L), (B, W)
         length, beam_width = ops.shape(history)[1], mine.shape[1]
-        history = ops.where(ops.arange(length) == position, ops.reshape(mine, (-1, 1)), history)  # (N, L)
+        history = ops.where(
+            ops.arange(length, dtype="int32") == position, ops.reshape(mine, (-1, 1)), history
+        )  # (N, L)
         slots = ops.reshape(history, (-1, beam_width, length, 1)) == mine[:, None, None, :]  # (B, W, L, W)
         seen = ops.reshape(slots, (-1, beam_width, length * beam_width))
 
-        here = (ops.arange(length) == position)[:, None]  # (L, 1)
+        here = (ops.arange(length, dtype="int32") == position)[:, None]  # (L, 1)
         heads, width = self.num_heads, self.d_model // self.num_heads
 
         def write_to(cache):
@@ -246,7 +248,7 @@ class Transformer(TranslationModel):
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
         if self.arguments["positions"] in ADDED_POSITIONS:
             x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
-        places, caches = ops.arange(length * beam_width) // beam_width, []  # of the slots
+        places, caches = ops.arange(length * beam_width, dtype="int32") // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
             caches.append(list(cache))
             x, weights = layer.step(x, prepared, mask, write_to(caches[-1]), seen, place, places)

@@ -79,6 +79,7 @@ class TransformerTagger(TaggingModel):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
         dtype = self.dtype_policy
         check_sizes(d_model=d_model, num_heads=num_heads, intermediate_dim=intermediate_dim)
+        check_sizes(num_layers=num_layers)
         self.inputs_map = keras.layers.Dense(d_model, dtype=dtype, name="inputs_map")
         self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
         self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")

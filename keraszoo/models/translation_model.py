@@ -101,11 +101,14 @@ class TranslationModel(ConfiguredModel):
 
     def call(self, inputs, return_attention_weights=False, training=None):
         source, target_in = inputs
-        if return_attention_weights and not self.attends:
-            raise ValueError(f"{type(self).__name__} does not attend: it has no attention weights to return")
+        self._check_attends(return_attention_weights)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
+
+    def _check_attends(self, wanted):
+        if wanted and not self.attends:
+            raise ValueError(f"{type(self).__name__} does not attend: it has no attention weights to return")
 
     def attention_heads(self, inputs):
         """Attention weights of every layer and head under teacher forcing.
@@ -126,6 +129,7 @@ class TranslationModel(ConfiguredModel):
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
+        self._check_attends(return_attention_weights)
         source, target_in = inputs
         logits = keras.KerasTensor((*target_in.shape, self.target_vocabulary_size), self.compute_dtype)
         weights = keras.KerasTensor((*target_in.shape, source.shape[1]), "float32")

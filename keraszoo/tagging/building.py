@@ -63,6 +63,7 @@ def make_tagger(cls, sentences, vectors, model, options):
         sizes["vector_width"] = vectors.width
     try:
         made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
+        made.build()  # checks some of the sizes
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
     if made.subwords is not None and vectors is None:

@@ -71,9 +71,11 @@ def make_model(recipe, source_subwords, target_subwords):
     }
     kind = model_classes("translation")[recipe.model.name]
     try:
-        return kind.from_configuration(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        model = kind.from_configuration(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        model.build()  # checks some of the sizes
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
+    return model
 
 
 def _subwords(recipe, checkpoints):

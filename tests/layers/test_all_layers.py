@@ -38,6 +38,7 @@ from keraszoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from keraszoo.models import TransformerTagger
 
 B, T, S, D = 2, 3, 5, 6
 QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
@@ -303,3 +304,24 @@ def test_another_backend_gives_the_same_numbers(tmp_path):
     assert set(results.files) == set(expected)
     for key in expected:
         np.testing.assert_allclose(results[key], expected[key], atol=1e-5, err_msg=key)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BidirectionalEncoder(3, num_layers=0),
+        lambda: CharacterEncoder(9, embedding_dim=0),
+        lambda: TransformerEncoderLayer(0, 8),
+        lambda: TransformerTagger(3, 9, num_layers=0),
+    ],
+)
+def test_a_size_of_nothing_is_an_error(make):
+    with pytest.raises(ValueError, match="must be a positive integer"):
+        make()
+
+
+@pytest.mark.parametrize("decoder", [AttentionDecoder, LuongDecoder])
+def test_a_decoder_of_half_precision_around_an_attention_of_full_precision(decoder):
+    x = np.ones((B, T, D), "float32")
+    outputs = decoder(LuongAttention(), D, dtype="mixed_bfloat16")(x, x)
+    assert {keras.backend.standardize_dtype(output.dtype) for output in outputs} == {"bfloat16"}

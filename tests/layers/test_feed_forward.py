@@ -2,11 +2,12 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import FeedForward
+from keraszoo.layers import FeedForward, TransformerEncoderLayer
 
 to_numpy = ops.convert_to_numpy
 NONLINEAR = {
@@ -58,3 +59,19 @@ def test_dropout_takes_its_share_of_the_hidden_units_in_training_alone():
     kept = to_numpy(layer(x, training=True)).item()
     assert 700 < kept < 800
     assert kept == pytest.approx(round(kept), abs=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["feed forward", "encoder layer"])
+def test_an_activation_that_is_a_layer_is_part_of_the_config(kind):
+    activation = keras.layers.LeakyReLU(0.5)
+    layer = (
+        FeedForward(8, activation)
+        if kind == "feed forward"
+        else TransformerEncoderLayer(2, 8, activation=activation, dropout=0.0)
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    expected = layer(x)
+    again = type(layer).from_config(layer.get_config())
+    again(x)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_allclose(to_numpy(again(x)), to_numpy(expected), atol=1e-6)

@@ -256,3 +256,10 @@ def test_two_replicas_make_the_updates_of_one_device(tmp_path):
     np.testing.assert_allclose(two["losses"], one["losses"], atol=1e-5)
     for a, b in zip(two["weights"], one["weights"], strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_a_weight_of_a_sentence_is_that_of_its_words(crf):
+    loss, weight = loss_of(make(crf=crf)), np.array([1, 2, 3, 4], "float32")  # as many as words in a sentence
+    expected = loss({"words": WORDS}, TAGS, np.repeat(weight[:, None], 4, axis=1))
+    assert loss({"words": WORDS}, TAGS, weight) == pytest.approx(expected, rel=1e-6)

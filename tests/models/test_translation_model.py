@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import SimplifiedRNNSearch, TranslationModel
+from keraszoo.models import DeepLSTM, MemoryNetwork, SimplifiedRNNSearch, Transformer, TranslationModel
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,24 @@ def test_stock_fit_traces_the_step_once():
     ids = np.ones((2, 3), "int32")
     model.fit((ids, ids), ids, verbose=0)
     assert calls.count(True) == 1
+
+
+def test_a_symbolic_call_refuses_weights_that_there_are_not():
+    model = DeepLSTM(9, embedding_dim=4, units=4, num_layers=1)
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    with pytest.raises(ValueError, match="DeepLSTM does not attend"):
+        model(inputs, return_attention_weights=True)
+
+
+def test_models_run_in_double_precision():
+    before = keras.config.floatx()
+    keras.config.set_floatx("float64")
+    try:
+        model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+        model.build()
+        memory = model.encode(np.ones((2, 3), "int32"))
+        state = model.initial_state(memory, 1, 4)
+        model.step(np.ones((2,), "int32"), state)
+        MemoryNetwork(9, width=4, memory_size=5)((np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32")))
+    finally:
+        keras.config.set_floatx(before)

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keraszoo.models import DeepLSTM, LuongNMT, RNNSearch, Transformer
+from keraszoo.models import DeepLSTM, LuongNMT, MemoryNetwork, RNNSearch, Transformer
 
 MODELS = {
     "attention decoder": lambda: RNNSearch(13, embedding_dim=4, units=6, dropout=0.0),
@@ -40,3 +40,16 @@ def test_traced_once(kind):
         expected = logits_and_gradients(source, target_in)
         for ours, theirs in zip(traced(source, target_in), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow traces unknown lengths")
+def test_a_memory_network_is_traced_once():
+    import tensorflow as tf
+
+    model = MemoryNetwork(9, width=4, memory_size=5)
+    model.build()
+    lengths = [tf.TensorSpec([None] * 3, tf.int32), tf.TensorSpec([None] * 2, tf.int32)]
+    traced = tf.function(lambda story, question: model((story, question)), input_signature=lengths)
+    for n in (2, 3):
+        story, question = np.ones((2, n, n + 1), "int32"), np.ones((2, n), "int32")
+        np.testing.assert_allclose(traced(story, question), model((story, question)), atol=1e-5)

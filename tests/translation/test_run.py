@@ -112,6 +112,10 @@ def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
         ({"name": "rnnsearch", "overrides": {"cell": "gro"}}, "model: "),
         ({"overrides": {"dropout": "much"}}, "model: "),
         ({"overrides": {"dropout": 1.5}}, "model: "),
+        (
+            {"name": "transformer", "overrides": {"num_heads": 3, "tie_embeddings": "target"}},
+            "model: .*multiple of num_heads",
+        ),
     ],
 )
 def test_a_model_that_there_is_not(make_recipe, both_subwords, model, said):
