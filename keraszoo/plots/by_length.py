@@ -60,7 +60,7 @@ def length_plot(results, path=None, title=None):
     axes.set_xticks(range(len(ranges)), [f"{label}\n{count:,}" for label, count in ranges])
     plain_axes(axes, "words of the source, and number of sentences", "BLEU")
     axes.set_ylim(bottom=0)
-    lines, names = axes.get_legend_handles_labels()
+    lines, names = axes.containers, list(results)
     order = sorted(range(len(names)), key=lambda i: -results[names[i]][-1].bleu.score)
     box = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": 8}
     legend = axes.legend([lines[i][0] for i in order], [names[i] for i in order], **box)

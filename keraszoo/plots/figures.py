@@ -37,6 +37,8 @@ def check_picture(path):
         KerasZooError: an ending that is not a format, or matplotlib is not installed.
     """
     path = Path(path)
+    if path.name in ("", ".."):
+        raise KerasZooError(f"{path}: cannot be drawn: expected the name of a file")
     path = path if path.suffix else path.with_suffix(".png")
     formats = sorted(new_figure().canvas.get_supported_filetypes())
     if path.suffix[1:].lower() not in formats:
@@ -59,7 +61,7 @@ def finish(figure, path=None):
     path, content = check_picture(path), io.BytesIO()
     try:
         figure.savefig(content, format=path.suffix[1:])
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # RuntimeError: .pgf without LaTeX
         raise KerasZooError(f"{path}: cannot be drawn: {error}") from error
     with replace_file(path, folders=True) as file:
         file.write(content.getvalue())

@@ -112,7 +112,10 @@ def attention_sheet(source_tokens, target_tokens, attention_weights, path=None, 
     figure = new_figure()
     source_tokens = check_tokens("source_tokens", source_tokens)
     target_tokens = check_tokens("target_tokens", target_tokens)
-    layers, heads = (*np.shape(attention_weights)[:2], 0, 0)[:2]
+    try:
+        layers, heads = (*np.shape(attention_weights)[:2], 0, 0)[:2]
+    except ValueError:  # ragged lists, which `check_weights` refuses
+        layers = heads = 0
     shape = layers or 1, heads or 1, len(target_tokens), len(source_tokens)
     weights = check_weights(attention_weights, shape, "layers by heads by target words by source words")
     labels = word_labels(source_tokens), word_labels(target_tokens)

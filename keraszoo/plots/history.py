@@ -37,7 +37,8 @@ def history_plot(runs, path=None, title=None):
     """
     figure = new_figure()
     for name, run in runs.items():
-        if not isinstance(run, dict) or not isinstance(run.get("loss"), list) or not run["loss"]:
+        known = isinstance(run, dict) and isinstance(run.get("steps"), (int, float))
+        if not known or not isinstance(run.get("loss"), list) or not run["loss"]:
             raise KerasZooError(f"{name}: has no history of a training")
     if not runs:
         raise KerasZooError("expected at least one run, got none")

@@ -65,3 +65,8 @@ def test_long_names_and_few_ranges_leave_nothing_out_of_the_picture():
 def test_what_cannot_be_drawn_is_refused(results, message):
     with pytest.raises(KerasZooError, match=message):
         length_plot(results)
+
+
+def test_a_name_may_begin_with_an_underscore():
+    legend = length_plot({"_a": buckets(9.0), "b": buckets(8.0)}).axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["_a", "b"]

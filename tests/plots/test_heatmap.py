@@ -198,3 +198,24 @@ def test_a_sheet_has_a_map_for_each_head_of_each_layer(tmp_path):
 def test_a_sheet_of_another_shape(shape):
     with pytest.raises(KerasZooError, match="layers by heads by target words by source words"):
         attention_sheet(["a", "b", "c"], list("vwxyz"), np.zeros(shape))
+
+
+@pytest.mark.parametrize("path", ["", ".", "..", "/"])
+def test_a_path_without_a_name_is_an_error(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(KerasZooError, match="expected the name of a file"):
+        attention_heatmap(["a"], ["b"], [[1.0]], path=path)
+
+
+def test_a_format_that_needs_another_program(tmp_path, monkeypatch):
+    def missing(*_, **__):
+        raise RuntimeError("'xelatex' not found")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", missing)
+    with pytest.raises(KerasZooError, match="cannot be drawn: 'xelatex' not found"):
+        attention_heatmap(["a"], ["b"], [[1.0]], path=tmp_path / "a.pgf")
+
+
+def test_a_sheet_of_ragged_lists_is_an_error():
+    with pytest.raises(KerasZooError, match="expected an array of numbers"):
+        attention_sheet(["a", "b"], ["c"], [[[[0.5, 0.5]], [[0.5]]]])

@@ -39,7 +39,8 @@ def test_several_runs_share_the_axes_of_their_figures():
 
 
 @pytest.mark.parametrize(
-    "runs", [{}, {"a": None}, {"a": {"steps": 3}}, {"a": {"loss": []}}, {"a": {"loss": 0.5}}]
+    "runs",
+    [{}, {"a": None}, {"a": {"steps": 3}}, {"a": {"loss": []}}, {"a": {"loss": 0.5}}, {"a": {"loss": [1]}}],
 )
 def test_runs_without_a_history(runs):
     with pytest.raises(KerasZooError, match="a: has no history of a training|expected at least one run"):
