@@ -107,10 +107,16 @@ def check_output(path, check=None, folders=True):
     if os.path.exists(path) and os.path.isdir(path) != (check is not None):
         came, expected = ("directory", "file") if check is None else ("file", "directory")
         raise KerasZooError(f"{path}: is a {came}, expected a {expected}")
+    if Path(path).is_char_device() or Path(path).is_fifo():  # such as /dev/stdout, which is not replaced
+        return
     parents = Path(os.path.abspath(path)).parents
+    if not parents:
+        raise KerasZooError(f"{path}: cannot be written: the root folder is not replaced")
     folder = next(parent for parent in parents if os.path.lexists(parent)) if folders else parents[0]
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+    if not os.path.isdir(folder):
         raise KerasZooError(f"{path}: cannot be written: there is no folder {folder} to write to")
+    if not os.access(folder, os.W_OK):
+        raise KerasZooError(f"{path}: cannot be written: no permission to write to the folder {folder}")
     if check is not None and os.path.exists(path):
         check(path)
 
@@ -181,5 +187,5 @@ def hint_at_use(model, task):
         "tagging": ("tag", model, "TEXT_FILE"),
         "question answering": ("ask", model, "QUESTION", "STORY_FILE"),
         "word vectors": ("vectors", "neighbours", model, "WORD"),
-    }.get(task, ("list",))
+    }.get(str(task), ("list",))
     hint("keraszoo", *command)

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from keraszoo.cli import console
 from keraszoo.cli.console import AsJson
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import one_line, say
+from keraszoo.messages import one_line, say, suggestion
 
 
 def list_models(as_json: AsJson = False):
@@ -42,7 +42,8 @@ def fetch(
     with console.results() as write:
         place = fetch(name, source, sha256=sha256, report=say)
         write([place])
-        console.hint_at_use(name, model_directory.read_description(place).config.get("task"))
+        found = place if hub.is_address(source) else name  # a name is not looked up in the Hub's folder
+        console.hint_at_use(found, model_directory.read_description(place).config.get("task"))
 
 
 def upload(
@@ -64,8 +65,12 @@ def card(
     """Rewrite a model card. It states the model's metrics and facts such as its licence."""
     from keraszoo.saving.model_facts import read_facts, rewrite_card
 
-    facts_by_name = read_facts(facts) if facts else {}
+    names = {directory: Path(directory).resolve().name for directory in directories}
+    facts_by_name = read_facts(facts) if facts else dict.fromkeys(names.values())
+    for name in names.values():
+        if name not in facts_by_name:
+            raise KerasZooError(f"{facts}: has no facts of {name}{suggestion(name, list(facts_by_name))}")
     with console.results() as write:
-        for directory in directories:
-            rewrite_card(directory, facts_by_name.get(Path(directory).resolve().name))
+        for directory, name in names.items():
+            rewrite_card(directory, facts_by_name[name])
             write([directory])

@@ -22,7 +22,9 @@ def tag(
     files: Files = None,
     from_: Annotated[In, Option("--from", help="Input: a text, word or JSON object per line.")] = "text",
     to: Annotated[Out | None, Option(help="Default: columns for columns, otherwise json.")] = None,
-    token_column: Annotated[str, Option(help="Number (from 0) or name.")] = "0",
+    token_column: Annotated[
+        str | None, Option(help="For --from columns: number (from 0) or name; the first by default.")
+    ] = None,
     attention: Annotated[
         bool, Option("--attention", help="Add the attention weight of each word (JSON or HTML).")
     ] = False,
@@ -40,6 +42,9 @@ def tag(
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")
     if threshold and to == "columns":
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
+    if token_column is not None and from_ != "columns":
+        raise KerasZooError(f"--token-column: expected --from columns, got {from_}")
+    tokens = column(token_column or "0")
     console.one_thread_per_operation()
     with console.results() as write:
         tagger = load(model, corpus)
@@ -57,7 +62,7 @@ def tag(
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
         for file in files or ["-"]:
             if from_ == "columns":
-                write(tagged_lines.tag_columns(tagger, file, writer, token_column=column(token_column)))
+                write(tagged_lines.tag_columns(tagger, file, writer, token_column=tokens))
                 continue
             lines, chunk = read_lines(file), console.lines_at_once(file, 256)
             for answers in tagged_lines.tag_lines(tagger, lines, writer, chunk, from_ == "json", file):

@@ -18,7 +18,10 @@ subwords = typer.Typer(rich_markup_mode="markdown", help="Train subword vocabula
 vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and evaluate word vectors.")
 
 Vectors = Annotated[
-    str, Argument(metavar="VECTORS", help="A word2vec, GloVe or fastText .vec file, or our directory.")
+    str,
+    Argument(
+        metavar="VECTORS", help="A word2vec, GloVe or fastText .vec file, our directory, or a shipped name."
+    ),
 ]
 Output = Annotated[
     str, Option("--output", metavar="FILE", help=".bin, .txt or .vec, also with .gz; or a directory.")
@@ -163,10 +166,10 @@ def coverage(
 def evaluate(
     vectors: Vectors,
     pairs: Annotated[
-        str | None, Option(metavar="FILE", help="word TAB word TAB judgement, as in WordSim-353.")
+        str | None, Option(metavar="FILE", help="word TAB word TAB judgement; WordSim-353 by default.")
     ] = None,
     analogies: Annotated[
-        str | None, Option(metavar="FILE", help="Four words per line, as in Mikolov's set.")
+        str | None, Option(metavar="FILE", help="Four words per line; Mikolov's set by default.")
     ] = None,
     format: Format = "auto",
     as_json: AsJson = False,

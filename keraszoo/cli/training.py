@@ -39,6 +39,8 @@ def init(
     if pair is not None and (task == "tagging" or len(pair) != 2):
         raise KerasZooError(f"--languages: expected two, such as en-de, for a translator; got {languages}")
     path = output or os.path.join(folder, "recipe.yaml")
+    if output is not None:
+        console.check_output(output, folders=False)
     with console.results() as write:
         for line in write_recipe(task, folder, path, pair):
             show(one_line(line))

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -51,7 +51,8 @@ def make_app(models, worker):
     """
 
     async def list_models(request):
-        return JSONResponse(list(models.about.values()))
+        content = json.dumps(list(models.about.values()))  # ASCII: a name may hold half a surrogate pair
+        return Response(content, media_type="application/json")
 
     async def answer(request):
         name = request.path_params["name"]

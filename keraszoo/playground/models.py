@@ -5,6 +5,7 @@ from pathlib import Path
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.saving import model_directory
+from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import shipped
 
 CLASSES = {  # by the task in config.json; `keraszoo` imports them on first use
@@ -31,20 +32,20 @@ class Models:
         for name in names or shipped.places():
             directory = Path(shipped.find(name)).resolve()
             try:
-                config = model_directory.read_description(directory).config
+                description = model_directory.read_description(directory)
+                about = describe(description)
             except PresetError:
                 if names:
                     raise
                 continue
-            if config.get("task") in CLASSES:
-                self._add(directory, config)
+            if about["task"] in CLASSES:
+                self._add(directory, description.config.get("corpora"), about)
             elif names:
                 raise PresetError(f"{name}: expected a model for {', '.join(CLASSES)}")
         if not self.about:
             raise PresetError("no models on this machine; `keraszoo fetch` gets them, or name a directory")
 
-    def _add(self, directory, config):
-        facts, corpora = config.get("about", {}), config.get("corpora")
+    def _add(self, directory, corpora, about):
         for corpus in corpora if isinstance(corpora, list) else [None]:
             ending = "" if corpus is None else f", {corpus}"
             name = directory.name + ending
@@ -52,8 +53,8 @@ class Models:
             self._places[name] = directory, {} if corpus is None else {"corpus": corpus}
             self.about[name] = {
                 "name": name,
-                "task": config["task"],
-                "languages": facts.get("languages", []) if isinstance(facts, dict) else [],
+                "task": about["task"],
+                "languages": about["languages"],
             }
 
     def get(self, name, task, progress):

@@ -68,7 +68,7 @@ class Worker:
 
     def __init__(self, prepare=None, waiting=WAITING, seconds=SECONDS):
         self.seconds = seconds
-        self._jobs = queue.Queue(maxsize=waiting)
+        self._jobs, self._waiting = queue.Queue(), waiting
         threading.Thread(target=self._run, args=(prepare,), daemon=True).start()
 
     def _run(self, prepare):
@@ -82,11 +82,12 @@ class Worker:
 
     def submit(self, work):
         """Puts work into the queue; returns a `Job`. Raises KerasZooError if the queue is full."""
-        job, before = Job(work), self._jobs.qsize()
-        try:
-            self._jobs.put_nowait(job)
-        except queue.Full:
-            raise KerasZooError(f"{before} requests are waiting already; try again later") from None
+        with self._jobs.mutex:
+            before = sum(not job.cancelled for job in self._jobs.queue)
+        if before >= self._waiting:
+            raise KerasZooError(f"{before} requests are waiting already; try again later")
+        job = Job(work)
+        self._jobs.put(job)
         if before:
             job.tell(progress=f"waiting for {before} other requests")
         return job

@@ -35,7 +35,7 @@ def replace_file(path, folders=False):
     If the block raises an exception, `path` stays as it was and no partial file remains.
 
     Args:
-        path: the file to create or to replace.
+        path: the file to create or to replace. Symbolic links are followed.
         folders: whether to create missing parent folders.
 
     Returns:
@@ -54,7 +54,8 @@ def replace_file(path, folders=False):
     ['a.txt']
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,8 +67,8 @@ def replace_file(path, folders=False):
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync(path.parent)
+        os.replace(temporary, target)
+        _sync(target.parent)
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror or error}", path) from None
     finally:

@@ -180,7 +180,7 @@ def _main_score(score, metrics):
     section = metrics.get(score["section"])
     figure = section.get(score["figure"]) if isinstance(section, dict) else None
     value = figure.get("score") if isinstance(figure, dict) else figure
-    return {"name": score["name"], "value": round(value, 2)} if isinstance(value, (int, float)) else None
+    return {"name": score["name"], "value": round(value, 2)} if _is_number(value) else None
 
 
 def model_card(facts, metrics):
@@ -284,7 +284,14 @@ def _data_line(data):
 
 
 def _is_score(figure):
-    return isinstance(figure, dict) and "signature" in figure
+    if not isinstance(figure, dict) or not {"name", "score", "signature"} <= figure.keys():
+        return False
+    return figure["score"] is None or _is_number(figure["score"])
+
+
+def _is_number(value):
+    """Whether a value can be printed as a float: a file may hold an integer of thousands of digits."""
+    return isinstance(value, (int, float)) and abs(value) < 1e15
 
 
 def _line(name, figure):

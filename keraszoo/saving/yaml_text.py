@@ -44,6 +44,12 @@ class _Loader(yaml.SafeLoader):
             self._refuse(node, f"expected null, a bool, a number, text, a list or keys, got {came}")
         return node
 
+    def construct_mapping(self, node, deep=False):
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
+            self._refuse(node, "a key is given twice")
+        return mapping
+
     def construct_integer(self, node):
         return int(node.value, 0 if node.value[:2] in ("0o", "0x") else 10)
 

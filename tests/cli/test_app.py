@@ -18,6 +18,7 @@ import keraszoo
 from keraszoo.cli import app, console
 from keraszoo.cli import translator as commands
 from keraszoo.errors import KerasZooError
+from keraszoo.saving.model_directory import write_directory
 from keraszoo.translation.results import Hypothesis, Translation
 
 FOLDER = Path(keraszoo.__file__).parents[1]
@@ -410,3 +411,41 @@ def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
     assert run("init", "tagging", tmp_path, "--languages", "en-de")[::2] == (
         2, "keraszoo: error: --languages: expected two, such as en-de, for a translator; got en-de\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [["export", "m", "/"], ["vectors", "convert", "x", "--output", "/"]])
+def test_the_root_folder_is_no_output(run, command):
+    said = "keraszoo: error: /: cannot be written: the root folder is not replaced\n"
+    assert run(*command) == (2, "", said)
+
+
+def test_a_folder_without_permission_and_a_pipe(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    console.check_output(str(tmp_path / "pipe"))
+    with pytest.raises(KerasZooError, match="no permission to write to the folder"):
+        console.check_output(str(tmp_path / "a.png"))
+
+
+def test_facts_of_another_name_are_an_error(run, tmp_path):
+    write_directory(tmp_path / "mine", {"config.json": {"task": "translation"}})
+    (tmp_path / "facts.yaml").write_text("mien: {title: A title}\n")
+    code, out, err = run("card", tmp_path / "mine", "--facts", tmp_path / "facts.yaml")
+    assert (code, out) == (2, "") and "has no facts of mine, did you mean mien?" in err
+
+
+def test_the_output_of_init_is_checked_first(run, tmp_path):
+    (tmp_path / "train.tsv").write_bytes(b"\xff")
+    code, _, err = run("init", "translation", tmp_path, "--output", tmp_path / "none" / "recipe.yaml")
+    assert code == 2 and "there is no folder" in err
+
+
+def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
+    write_directory(tmp_path / "small", {"config.json": {"task": "tagging"}})
+    hints = []
+    fetched = lambda name, source=None, **_: tmp_path / "small"  # noqa: E731
+    monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetched)
+    monkeypatch.setattr(console, "hint_at_use", lambda model, task: hints.append(str(model)))
+    for arguments in (["small", "--from", "hf://user"], ["small", "--from", "x"], ["hf://user/small"]):
+        run("fetch", *arguments)
+    assert hints == [str(tmp_path / "small"), "small", "hf://user/small"]

@@ -153,3 +153,8 @@ def test_scores_come_without_a_line_of_tensorflows(tagger_directory, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "") and "F1, strict IOB2" in done.stdout
+
+
+def test_a_column_of_text_is_refused(run):
+    code, _, err = run("tag", "m", "--token-column", "1")
+    assert code == 2 and "--token-column: expected --from columns, got text" in err

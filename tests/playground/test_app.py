@@ -17,6 +17,7 @@ from keraszoo.playground.app import make_app
 from keraszoo.playground.models import Models
 from keraszoo.playground.serve import serve
 from keraszoo.playground.worker import Worker
+from keraszoo.saving.model_directory import write_directory
 from keraszoo.text.tagged_corpus import TaggedSentence
 
 HOME = "http://127.0.0.1:8000"
@@ -257,3 +258,27 @@ def test_a_port_in_use():
         port = other.getsockname()[1]
         with pytest.raises(KerasZooError, match=f"port {port}: cannot be used: Address already in use"):
             serve(None, port)
+
+
+def test_requests_that_nobody_waits_for_take_no_place():
+    go_on = threading.Event()
+    worker = Worker(prepare=lambda: go_on.wait(10), waiting=2)
+
+    async def ask():
+        for _ in range(5):
+            worker.submit(lambda progress: 1).cancelled = True
+        job = worker.submit(lambda progress: 3)
+        go_on.set()
+        return [event async for event in worker.events(job)]
+
+    assert asyncio.run(ask()) == [{"result": 3}]
+
+
+def test_the_languages_and_tasks_of_strangers(tmp_path):
+    write_directory(tmp_path / "a", {"config.json": {"task": ["translation"]}})
+    odd = b'{"task": "translation", "about": {"languages": ["\\ud800"]}}'
+    write_directory(tmp_path / "b", {"config.json": odd})
+    with pytest.raises(KerasZooError, match="expected a model for"):
+        Models([str(tmp_path / "a")])
+    client = TestClient(make_app(Models([str(tmp_path / "b")]), None), base_url=HOME)
+    assert client.get("/api/models").json()[0]["name"] == "b"

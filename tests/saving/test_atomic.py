@@ -282,3 +282,11 @@ def test_missing_folders_are_made_when_asked_for(tmp_path):
     with replace_file(tmp_path / "none" / "below" / "a.txt", folders=True) as file:
         file.write(b"a")
     assert names(tmp_path / "none" / "below") == ["a.txt"]
+
+
+def test_a_link_to_a_file_is_followed(tmp_path):
+    (tmp_path / "real.txt").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real.txt")
+    with replace_file(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real.txt").read_bytes() == b"new"

@@ -144,3 +144,13 @@ def test_a_share_of_nothing_is_no_figure(place):
     front, text = front_matter((place / "README.md").read_text())
     assert "- F1, unseen: none to score\n" in text
     assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
+
+
+@pytest.mark.parametrize(
+    "figure", [10**400, {"signature": "x"}, {**BLEU, "score": "45"}, {**BLEU, "score": 10**400}]
+)
+def test_figures_of_strangers(tmp_path, monkeypatch, figure):
+    files = {"config.json": {}, "metrics.json": {"test": {"bleu": figure}}}
+    write_directory(tmp_path / "odd", files)
+    model_facts.rewrite_card(tmp_path / "odd")
+    assert model_facts.describe(read_directory(tmp_path / "odd"))

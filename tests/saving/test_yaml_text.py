@@ -59,3 +59,8 @@ def test_a_file_has_a_largest_size(tmp_path):
     (tmp_path / "large").write_text("a" * (yaml_text.LONGEST + 1))
     with pytest.raises(ValueError, match="large: expected at most 1,048,576 characters, got more"):
         yaml_text.read_text(tmp_path / "large", ValueError)
+
+
+def test_a_repeated_key_is_an_error():
+    with pytest.raises(ValueError, match="file:2: not YAML: a key is given twice"):
+        yaml_text.parse("# facts\nsmall: {licence: mit, licence: gpl}", "file", ValueError)

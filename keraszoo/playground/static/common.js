@@ -64,6 +64,7 @@ async function request(name, body, signal, progress) {
 // It takes a list of [name, body] and returns their results, or null after an error or a newer call.
 export function runner(panel) {
   const status = panel.querySelector(".status");
+  const text = el("span"), clock = el("span", { "aria-hidden": "true" }); // screen readers need not tell each second
   let current = null;
   return async function run(requests) {
     current?.abort();
@@ -72,9 +73,11 @@ export function runner(panel) {
     let doing = "sent";
     const show = () => {
       const seconds = Math.floor((performance.now() - start) / 1000);
-      status.textContent = seconds ? `${doing}, ${seconds} s` : doing;
+      if (text.parentNode !== status) status.replaceChildren(text, clock);
+      if (text.textContent !== doing) text.textContent = doing;
+      clock.textContent = seconds ? `, ${seconds} s` : "";
     };
-    const progress = (text) => { doing = text; show(); };
+    const progress = (stage) => { doing = stage; show(); };
     const timer = setInterval(show, 1000);
     const busy = setTimeout(() => { if (mine === current) { status.className = "status busy"; show(); } }, 150);
     try {

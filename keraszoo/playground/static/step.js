@@ -6,16 +6,15 @@ import { el, offer, onSubmit, percent, runner, shown } from "./common.js";
 export function setUp(panel, models) {
   const form = panel.querySelector("form"), results = panel.querySelector(".results"), run = runner(panel);
   const known = offer(panel, models, "translation");
-  onSubmit(form, () => go([]));
+  onSubmit(form, () => go({ model: form.elements.model.value, text: form.elements.text.value }, []));
 
-  async function go(prefix) {
-    const body = { model: form.elements.model.value, text: form.elements.text.value, prefix };
-    const answers = await run([["step", body]]);
-    if (!answers) return;
-    show(answers[0], known[body.model].languages[1] ?? null, Math.min(prefix.length, answers[0].tokens.length - 1));
+  // `asked`: the model and the sentence of the shown result, whatever the form holds by now.
+  async function go(asked, prefix) {
+    const answers = await run([["step", { ...asked, prefix }]]);
+    if (answers) show(answers[0], asked, Math.min(prefix.length, answers[0].tokens.length - 1));
   }
 
-  function show(result, language, first) {
+  function show(result, asked, first) {
     const chips = result.tokens.map((token, t) => el("button", {
       type: "button", class: `piece${t < result.forced ? " forced" : ""}`, "aria-pressed": "false", onclick: () => select(t),
     }, shown(token), el("small", {}, chance(result.alternatives[t], token))));
@@ -24,14 +23,14 @@ export function setUp(panel, models) {
       chips.forEach((chip, i) => chip.setAttribute("aria-pressed", String(i === t)));
       const options = result.alternatives[t].map(([piece, p]) => el("li", {}, el("button", {
         type: "button", class: `choice${piece === result.tokens[t] ? " chosen" : ""}`, "--weight": p.toFixed(3),
-        onclick: () => go([...result.tokens.slice(0, t), piece]),
+        onclick: () => go(asked, [...result.tokens.slice(0, t), piece]),
       }, el("span", {}, shown(piece)), el("span", {}, percent(p)))));
       choices.replaceChildren(el("h3", {}, `Position ${t + 1}: likeliest subwords`), el("ol", { class: "choices" }, ...options));
     };
     const again = result.forced
-      ? el("button", { type: "button", class: "plain", onclick: () => go([]) }, "Back to the model's own translation") : null;
+      ? el("button", { type: "button", class: "plain", onclick: () => go(asked, []) }, "Back to the model's own translation") : null;
     results.replaceChildren(el("article", {},
-      el("p", { class: "answer translation", lang: language }, result.text),
+      el("p", { class: "answer translation", lang: known[asked.model].languages[1] ?? null }, result.text),
       el("p", { class: "faint" }, `probability ${percent(result.probability)}; subwords that you chose or kept are dashed`),
       el("ol", { class: "pieces", "aria-label": "Subwords of the translation" }, ...chips.map((chip) => el("li", {}, chip))),
       choices, again, attentionView(result, shown)));

@@ -10,6 +10,7 @@ export function setUp(panel, models) {
   form.elements.file.addEventListener("change", async () => {
     const file = form.elements.file.files[0];
     if (!file) return;
+    form.elements.file.value = ""; // so that the same file can be chosen again after a change
     if (file.size > LARGEST) { fail(panel, `${file.name}: expected at most ${LARGEST} bytes, got ${file.size}`); return; }
     try {
       form.elements.text.value = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
@@ -17,7 +18,6 @@ export function setUp(panel, models) {
     } catch {
       fail(panel, `${file.name}: expected text in UTF-8`);
     }
-    form.elements.file.value = ""; // so that the same file can be chosen again after a change
   });
   onSubmit(form, async () => {
     const answers = await run([["tag", { model: form.elements.model.value, text: form.elements.text.value }]]);
