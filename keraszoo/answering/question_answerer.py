@@ -10,6 +10,7 @@ from keraszoo.answering.training import AnsweringSection, train_answerer
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.saving import model_directory
 from keraszoo.saving.model_config import make_model
 from keraszoo.tasks.task import Task
 from keraszoo.text.babi import Question, split_words
@@ -90,7 +91,8 @@ class QuestionAnswerer(Task):
         Raises:
             KerasZooError: a word is unknown, a sentence has none, or the arguments are of other types.
         """
-        if isinstance(story, str) or not all(isinstance(text, str) for text in [*story, question]):
+        listed = hasattr(story, "__len__") and not isinstance(story, str)
+        if not listed or not all(isinstance(text, str) for text in [*story, question]):
             raise KerasZooError(f"expected a list of str and a str, got {story!r:.40} and {question!r:.40}")
         return self.answer_all([Question(tuple(story), question, "")])[0]
 
@@ -170,6 +172,8 @@ class QuestionAnswerer(Task):
                 "fit: a question answerer takes neither validation data, which is a share of the questions "
                 "(`validation_share`), nor checkpoints"
             )
+        if run.directory is not None:
+            model_directory.check_replaceable(run.directory)
         starts = train_answerer(self, train_data, run)
         if run.directory is not None:
             self.save_to_preset(run.directory)

@@ -71,7 +71,10 @@ def train_answerer(answerer, questions, run):
     train = order[len(held_out) :]
     steps = len(train) // settings.batch_size
     if steps == 0:
-        raise DataError(f"expected more than {settings.batch_size} questions, got {len(questions)}")
+        raise DataError(
+            f"expected at least {settings.batch_size} questions to train on, got {len(train)}, and "
+            f"{len(held_out)} for the validation"
+        )
 
     model = answerer.model
     together = _epochs_together(settings, len(train))
@@ -142,7 +145,7 @@ def _schedule(settings, steps):
 
 def _restart(model, optimizer, seed):
     """Gives a compiled model new random weights, so that nothing is compiled twice."""
-    keras.utils.set_random_seed(seed)
+    keras.utils.set_random_seed(seed % 2**32)
     new = type(model).from_config(model.get_config())
     new.build()
     model.set_weights(new.get_weights())

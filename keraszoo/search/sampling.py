@@ -21,7 +21,9 @@ def draw(logits, options, sentences, position):
     Returns:
         int32 `(N,)`.
     """
-    logits = keep_likeliest(ops.cast(logits, "float32") / options.temperature, options.top_k, options.top_p)
+    logits = ops.cast(logits, "float32")
+    logits = logits - ops.max(logits, axis=-1, keepdims=True)  # the likeliest stays above all that are cut
+    logits = keep_likeliest(logits / max(options.temperature, 1e-30), options.top_k, options.top_p)
     words = ops.arange(logits.shape[-1], dtype="int32")
     keys = _mix(_mix(ops.cast(sentences, "int32") + _int32(options.seed * 0x9E3779B9)) + position)
     bits = _mix(keys[:, None] ^ _mix(words)[None])  # (N, V)

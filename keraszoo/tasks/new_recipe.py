@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.saving import yaml_text
 from keraszoo.saving.atomic import replace_file
 from keraszoo.text.columns import DOCUMENT
 from keraszoo.text.json_spans import is_json_lines
@@ -116,10 +117,11 @@ def _parallel(files, languages):
     """Parallel corpora by name: a dict of `source` and `target`, or of `tsv`, as in a recipe."""
     found, sides = {}, {}
     for file in files:
-        if match := LANGUAGE.fullmatch(file.name.removesuffix(".gz")):
+        if TABLE.fullmatch(file.name):
+            if all("\t" in line for line in _first_lines(file) or [""]):
+                found[file.name] = {"tsv": file}
+        elif match := LANGUAGE.fullmatch(file.name.removesuffix(".gz")):
             sides.setdefault(match[1], {})[match[2]] = file
-        if TABLE.fullmatch(file.name) and all("\t" in line for line in _first_lines(file) or [""]):
-            found[file.name] = {"tsv": file}
     for name, by_language in sides.items():
         pair = languages or sorted(by_language, key=lambda language: (language != "en", language))
         if len(pair) == 2 and set(pair) <= set(by_language):
@@ -232,4 +234,5 @@ def _yaml(files, folder):
     if isinstance(files, dict):
         return "{" + ", ".join(f"{key}: {_yaml(file, folder)}" for key, file in files.items()) + "}"
     name = os.path.relpath(files, folder)
-    return name if PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    plain = PLAIN.fullmatch(name) and yaml_text.parse(name, name, KerasZooError) == name  # not a number
+    return name if plain else json.dumps(name, ensure_ascii=False)

@@ -189,11 +189,12 @@ class Task:
         if settings.average_last > 1:
             run.evaluations.append(last)
         if settings.tensorboard and run.writes:
-            logs = f"{run.directory or 'runs'}.logs"
+            logs = f"{str(run.directory or 'runs').rstrip('/')}.logs"
             run.evaluations.append(keras.callbacks.TensorBoard(logs, write_graph=False))
         # A recipe with another number of devices or shapes has other batches.
         cut = {"rows_multiple": batches.replicas, "shapes": batches.shapes}
-        identity = {"training": _deciding(run), "data": digest, "batches": cut}
+        model = {key: value for key, value in self.model.get_config().items() if key not in NOT_STORED}
+        identity = {"model": model, "training": _deciding(run), "data": digest, "batches": cut}
         with opened_checkpoints(run, identity):
             history = train(self.model, batches, run)
             figures = choose_weights(self.model, held_out, best, last)

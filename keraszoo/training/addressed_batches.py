@@ -48,7 +48,7 @@ class AddressedBatches(keras.utils.PyDataset):
         raise NotImplementedError
 
     def real_tokens(self, epoch, i):
-        """The number of tokens, without padding, that the weights of batch i of an epoch divide by."""
+        """The number of tokens of batch i of an epoch, without padding."""
         raise NotImplementedError
 
     def indices(self, epoch, i):

@@ -170,6 +170,8 @@ def train(model, batches, run):
                         callbacks=callbacks,
                         verbose=verbose,
                     )
+                    if saving._told_to_stop(True):  # by a signal that came while `fit` ended
+                        saving._stop()
             except Diverged:
                 if trained is not model:
                     copy_variables(trained, model)

@@ -74,8 +74,8 @@ class TokenBatches(AddressedBatches):
 
         Returns:
             `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T),
-            float32 (B, T). The weights are `1 / real_tokens(epoch, i)` on real target tokens and 0 on
-            padding.
+            float32 (B, T). The weights are one over the number of real target tokens drawn, divided by
+            `copies`, and 0 on padding.
 
         Raises:
             IndexError: no such batch.

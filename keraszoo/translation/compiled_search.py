@@ -107,8 +107,8 @@ class CompiledSearch:
             options: `SearchOptions`.
             attention: whether to return attention weights.
             prefixed: whether the function takes prefixes as a second argument.
-            jit_compile: whether XLA compiles programs for the steps of small batches. There are at most 27:
-                for 1, 4 or 16 sentences, sources of 16, 48 or 128 subwords, and caches of 16, 64 or
+            jit_compile: whether XLA compiles programs for the steps of small batches: for 1, 4 or 16
+                sentences, sources of 16, 48 or 128 subwords, and caches of 16, 64, 256 and so on up to
                 `max_length` positions. Larger batches take the plain graph, which is as fast.
 
         Returns:

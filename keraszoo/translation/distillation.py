@@ -53,7 +53,11 @@ def distil(recipe, teacher, name, **search):
     if done:
         same = json.loads(note.read_text()) == identity
         before = zip(sources, read_lines(file), strict=False)
-        if not same or any(line and line.partition("\t")[0] != source for source, line in before):
+        if (
+            not same
+            or done > len(sources)
+            or any(line and line.partition("\t")[0] != source for source, line in before)
+        ):
             raise RecipeError(f"{folder}: its translations have another teacher, search or source; delete it")
     else:
         with replace_file(note, folders=True) as written:

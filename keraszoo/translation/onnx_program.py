@@ -67,4 +67,4 @@ def lengthen(state, room=16):
 
 if __name__ == "__main__":
     lines = [line.rstrip("\n") for line in sys.stdin]
-    print(*Translator(Path(__file__).parent).translate(lines), sep="\n")
+    sys.stdout.writelines(f"{text}\n" for text in Translator(Path(__file__).parent).translate(lines))

@@ -53,6 +53,7 @@ class TextTranslator:
         Returns:
             List of lists of `Hypothesis`; the list of a blank text is empty.
         """
+        check_texts(texts)
         options = self._options(search)
         prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
@@ -70,6 +71,7 @@ class TextTranslator:
             List of `Translation`; their `attention_weights` are `None` if the model has no
                 attention.
         """
+        check_texts(texts)
         options, attends = self._options(search), self.attends
         prefixes = self._prefixes(prefix, texts, options)
         nothing = np.zeros((0, 0), "float32") if attends else None
@@ -124,7 +126,7 @@ class TextTranslator:
         """The ids that each translation begins with: a list of lists, or `None`."""
         if prefix is None:
             return None
-        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         rows = rows_of(prefixes, self.target_subwords, "prefix")
         if len(prefixes) != len(texts):
             raise KerasZooError(f"prefix: expected a str, or {len(texts)} of them, got {len(prefixes)}")
@@ -194,7 +196,7 @@ class TextTranslator:
 
 def rows_of(targets, subwords, name):
     """The ids of given translations: a list of str, or of lists of the subwords of each."""
-    if not isinstance(targets, str) and all(isinstance(target, (list, tuple)) for target in targets):
+    if isinstance(targets, (list, tuple)) and all(isinstance(target, (list, tuple)) for target in targets):
         return [subwords.ids(pieces) for pieces in targets]
     check_texts(targets, name)
     return subwords.encode(list(targets))

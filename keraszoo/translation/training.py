@@ -71,7 +71,8 @@ def pairs_of(pairs, name):
         DataError: for the first item that is not such a pair; the message names the argument.
     """
     for i, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(side, str) for side in pair):
+        listed = hasattr(pair, "__getitem__") and not isinstance(pair, (str, dict))
+        if not listed or len(pair) != 2 or not all(isinstance(side, str) for side in pair):
             raise DataError(
                 f"{name}: expected pairs (source, target) of str, got {pair!r:.60} as item {i}; two lists of "
                 "sentences become pairs by list(zip(sources, targets))"

@@ -110,6 +110,8 @@ def test_an_answer_that_is_no_known_word_is_missed(fitted):
         ([""], "Where is Mary?", "expected a sentence with a word in it, got ''"),
         ("Mary went to the hall.", "Where is Mary?", "expected a list of str and a str"),
         ([3], "Where is Mary?", "expected a list of str and a str"),
+        (iter(["Mary went to the hall."]), "Where is Mary?", "expected a list of str and a str"),
+        (None, "Where is Mary?", "expected a list of str and a str"),
         ([], None, "expected a list of str and a str"),
     ],
 )
@@ -145,7 +147,7 @@ def test_no_linear_start():
         ({"restarts": 1.5}, "fit: restarts: expected a valid integer, got 1.5"),
         ({"linear_epochs": -1}, "fit: linear_epochs: expected greater than or equal to 0"),
         ({"validation_share": 1}, "fit: validation_share: expected less than 1, got 1"),
-        ({"batch_size": 100}, "expected more than 100 questions, got 60"),
+        ({"batch_size": 100}, "expected at least 100 questions to train on, got 54, and 6"),
         ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs"),
         ({"optimizer": "sgd"}, "fit: optimizer: unknown key"),
         ({"checkpoints": "folder"}, "takes neither validation data.*nor checkpoints"),
@@ -237,3 +239,17 @@ def test_training_works_again_after_reading(saved):
     keras.utils.set_random_seed(1)
     starts = again.fit(make_questions(60, seed=8), epochs=1, linear_epochs=1, restarts=1, jit_compile=False)
     assert len(starts) == 1
+
+
+def test_a_folder_of_something_else_is_refused_before_training(fitted, tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("x")
+    monkeypatch.setattr("keraszoo.answering.question_answerer.train_answerer", None)
+    with pytest.raises(PresetError, match="not overwritten"):
+        fitted[0].fit(make_questions(60, seed=6), directory=tmp_path)
+
+
+def test_the_greatest_seed_has_a_next_one():
+    questions = make_questions(60, seed=6)
+    answerer = QuestionAnswerer.for_questions(questions, width=6, hops=1, memory_size=5)
+    options = {"epochs": 1, "linear_epochs": 0, "restarts": 2, "jit_compile": False}
+    assert len(answerer.fit(questions, seed=2**32 - 1, **options)) == 2

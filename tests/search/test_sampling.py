@@ -143,3 +143,10 @@ def test_frequencies_of_whole_hypotheses(tables, listed):
     expected = np.array([3000 * math.exp(one.log_prob(0, words)) for words in every])
     assert counts.sum() == 3000
     assert chi_square(counts, expected) < 45.31  # 20 degrees of freedom
+
+
+@pytest.mark.parametrize("cut", [{}, {"top_k": 2}, {"top_p": 0.5}])
+@pytest.mark.parametrize("temperature", [1e-9, 1e-38])
+def test_at_a_tiny_temperature_the_likeliest_is_drawn(cut, temperature):
+    options = sampling(temperature=temperature, **cut)
+    assert draws(3, options, LOGITS[::-1] - 20).tolist() == [6, 6, 6]

@@ -113,3 +113,15 @@ def test_nothing_to_start_from(tmp_path, task, folder, path, said):
     with pytest.raises(KerasZooError, match=said):
         write_recipe(task, tmp_path / folder, tmp_path / path)
     assert [file.name for file in tmp_path.iterdir()] == ["old.yaml"]
+
+
+def test_a_table_is_no_language_and_a_name_no_number(tmp_path):
+    (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    (tmp_path / "train.txt").write_text("".join(f"{a}\n" for a, _ in PAIRS))
+    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    assert read_recipe(tmp_path / "recipe.yaml").data.train.tsv == str(tmp_path / "train.tsv")
+    folder = tmp_path / "tagged"
+    folder.mkdir()
+    (folder / "2003").write_text(30 * "Ed\tB-PER\nran\tO\n\n")
+    write_recipe("tagging", folder, folder / "recipe.yaml")
+    assert read_recipe(folder / "recipe.yaml").data.train == [str(folder / "2003")]

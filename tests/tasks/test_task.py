@@ -114,6 +114,10 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys):
         ),
         (lambda t, pairs: t.score("abc", "xyz"), "expected a list of str, got a str, 'abc'"),
         (lambda t, pairs: t.translate("abc"), "expected a list of str, got a str, 'abc'"),
+        (lambda t, pairs: t.score(["a"], None), "targets: expected a list of str, got a NoneType"),
+        (lambda t, pairs: t.translate(["a"], prefix=5), "prefix: expected a list of str, got a int"),
+        (lambda t, pairs: t.fit([{"en": "a", "de": "b"}]), "train: expected pairs .* got {'en': 'a'"),
+        (lambda t, pairs: t.fit([1, 2]), "train: expected pairs .* got 1 as item 0"),
         (lambda t, pairs: t.fit(pairs, patience=3), "fit: patience: there is no validation"),
         (lambda t, pairs: t.fit(pairs, monitor="val_loss"), "fit: monitor: there is no validation"),
         (
@@ -241,3 +245,22 @@ def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
     change = {name: value() if callable(value) else value for name, value in change.items()}
     with pytest.raises(RecipeError, match=said):
         translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT, **change)
+
+
+def test_a_run_does_not_resume_with_another_model(train_pairs, tmp_path, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    def stop(model, batches, run):
+        run.checkpoints.save(1, {"run": {"over": False}})
+        raise Stop
+
+    def make(dropout):
+        return Translator(RNNSearch(60, embedding_dim=4, units=4, dropout=dropout), both)
+
+    monkeypatch.setattr(tasks, "train", stop)
+    both = Subwords.train([text for pair in train_pairs for text in pair], 60)
+    with pytest.raises(Stop):
+        make(0.0).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)
+    with pytest.raises(RecipeError, match="model.dropout was 0.0, is 0.5"):
+        make(0.5).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)

@@ -235,3 +235,10 @@ def test_without_checkpoints_signals_are_left_alone(batches):
             run(batches, at=At(2, interrupt(signal.SIGTERM)))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_that_comes_while_fit_ends_is_not_lost(batches, tmp_path):
+    end = keras.callbacks.LambdaCallback(on_train_end=lambda logs: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit):
+        run(batches, folder=tmp_path / "run", callbacks=[end])
+    same(run(batches, folder=tmp_path / "run"), run(batches))

@@ -71,9 +71,10 @@ def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
     distil(recipe, Teacher(), "big", beam_width=3)
     with pytest.raises(RecipeError, match="student.distilled: its translations have another teacher, search"):
         distil(recipe, Teacher(), "bigger", beam_width=3)
-    (tmp_path / "train.tsv").write_text("two\tx\n")
-    with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
-        distil(recipe, Teacher(), "big", beam_width=3)
+    for sources in ("two\tx\n", "one\tx\n"):  # another one, and fewer
+        (tmp_path / "train.tsv").write_text(sources)
+        with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
+            distil(recipe, Teacher(), "big", beam_width=3)
 
 
 @pytest.mark.usefixtures("eagerly")

@@ -126,7 +126,7 @@ def test_control_characters_are_as_good_as_blanks(trained):
     ]
 
 
-@pytest.mark.parametrize("texts", ["one two", ["one", 3], [None], [b"one"], iter(["one"])])
+@pytest.mark.parametrize("texts", [None, "one two", ["one", 3], [None], [b"one"], iter(["one"])])
 def test_something_else_than_a_list_of_texts(trained, texts):
     for method in (trained.translate, trained.translate_details, trained.n_best):
         with pytest.raises(KerasZooError, match="expected a list of str"):
