@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Translate in five minutes
 #
-# The repository includes small translators from English to German and French. This page loads one, translates, and shows where the model
-# looked. [Install](../install.md) the package first, with the extra `plot`.
+# The repository includes small translators between English and German, and English and French. This page loads one, translates, and
+# shows where the model looked. [Install](../install.md) the package first, with the extra `plot`.
 
 # %% tags=["remove-cell"]
 # %matplotlib inline
