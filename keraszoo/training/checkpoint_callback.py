@@ -89,6 +89,10 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.step += 1  # not at the end of each step: JAX calls that hook in a thread of its own
         self.over = bool(self.model.stop_training)
         self._save()
+        self.stop_if_told()
+
+    def stop_if_told(self):
+        """Ends the run if a signal came, at a place that all workers reach."""
         if self._told_to_stop(True):
             self._stop()
 

@@ -170,8 +170,7 @@ def train(model, batches, run):
                         callbacks=callbacks,
                         verbose=verbose,
                     )
-                    if saving._told_to_stop(True):  # by a signal that came while `fit` ended
-                        saving._stop()
+                    saving.stop_if_told()  # by a signal that came while `fit` ended
             except Diverged:
                 if trained is not model:
                     copy_variables(trained, model)
