@@ -58,7 +58,7 @@ def mean_and_deviation(values):
 def outputs_of_seeds(recipe, count, output):
     """The name of the output of each run of a recipe, a dict of seed -> `output` with `_seed1` and so on."""
     first = recipe.training.seed
-    return {seed: f"{output.rstrip('/')}_seed{seed}" for seed in range(first, first + count)}
+    return {seed: f"{output}_seed{seed}" for seed in range(first, first + count)}
 
 
 def run_seeds(path, overrides, count, report=None):

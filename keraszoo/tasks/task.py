@@ -101,7 +101,7 @@ class Task:
         """
         model = self.model
         config, files, facts, extra = self._contents()
-        arguments = {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
+        arguments = _arguments(model)
         entries = {
             "task": self.kind,
             "model": {"class": type(model).__name__, "config": arguments, **extra},
@@ -193,8 +193,12 @@ class Task:
             run.evaluations.append(keras.callbacks.TensorBoard(logs, write_graph=False))
         # A recipe with another number of devices or shapes has other batches.
         cut = {"rows_multiple": batches.replicas, "shapes": batches.shapes}
-        model = {key: value for key, value in self.model.get_config().items() if key not in NOT_STORED}
-        identity = {"model": model, "training": _deciding(run), "data": digest, "batches": cut}
+        identity = {
+            "model": _arguments(self.model),
+            "training": _deciding(run),
+            "data": digest,
+            "batches": cut,
+        }
         with opened_checkpoints(run, identity):
             history = train(self.model, batches, run)
             figures = choose_weights(self.model, held_out, best, last)
@@ -332,6 +336,11 @@ class Task:
     def _exporter(self):
         """Two functions, `export(task, directory, **options)` and `verify_export(task, directory, texts)`."""
         raise KerasZooError(f"{type(self).__name__} has no export")
+
+
+def _arguments(model):
+    """The arguments of a model that decide what it computes."""
+    return {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
 
 
 def _deciding(run):

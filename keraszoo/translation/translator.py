@@ -70,7 +70,8 @@ class Translator(TextTranslator, Task):
             ours, theirs = self.source_subwords.pad_id, model.source_pad_id
             raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
         self._check_shared_embedding()
-        model.build()
+        if not model.built:
+            model.build()
         specials = [
             SpecialIds(s.pad_id, s.start_id, s.end_id) for s in (self.target_subwords, self.source_subwords)
         ]
