@@ -149,7 +149,7 @@ def test_a_share_of_nothing_is_no_figure(place):
 @pytest.mark.parametrize(
     "figure", [10**400, {"signature": "x"}, {**BLEU, "score": "45"}, {**BLEU, "score": 10**400}]
 )
-def test_figures_of_strangers(tmp_path, monkeypatch, figure):
+def test_figures_of_strangers(tmp_path, figure):
     files = {"config.json": {}, "metrics.json": {"test": {"bleu": figure}}}
     write_directory(tmp_path / "odd", files)
     model_facts.rewrite_card(tmp_path / "odd")
