@@ -126,3 +126,18 @@ def test_a_name_that_hisses_has_no_genitive_s():
     }
     assert ("Max ran", "Max lief") in {others.names(("Tom ran", "Tom lief")) for _ in range(20)}
     assert others.names(("Tom ran", "Er lief")) == ("Tom ran", "Er lief")
+
+
+def test_french_shortens_de_and_que_before_a_vowel():
+    others = tatoeba_more.OtherWords([["Zoé", "Ada"]], language="fr")
+    assert {
+        others.names(("I know that Mary saw Tom.", "Je sais que Marie a vu Tom.")) for _ in range(40)
+    } == {
+        (f"I know that {mary} saw {tom}.", f"Je sais {que} a vu {tom}.")
+        for mary, que in (("Zoé", "que Zoé"), ("Ada", "qu'Ada"))
+        for tom in ("Zoé", "Ada")
+    }
+    assert {others.names(("Tom's dog", "Le chien de Tom")) for _ in range(20)} == {
+        ("Zoé's dog", "Le chien de Zoé"),
+        ("Ada's dog", "Le chien d'Ada"),
+    }
