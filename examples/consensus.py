@@ -83,7 +83,7 @@ def crfs(directories, corpora):
     """
     pairs = []
     for directory in directories:
-        tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+        tagger = EntityTagger.from_preset(directory, all_corpora=True)
         own = [corpus for corpus in corpora if corpus in tagger.corpora]
         if not own:
             raise KerasZooError(f"{directory}: has none of {', '.join(corpora)}")

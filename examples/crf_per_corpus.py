@@ -256,7 +256,7 @@ def every_label(corpus, labels):
 
 def continued(directory, labels, order):
     """A saved tagger with other labels; a new corpus begins as the first corpus of `order` that it has."""
-    tagger = super(EntityTagger, EntityTagger).from_preset(directory)  # all corpora
+    tagger = EntityTagger.from_preset(directory, all_corpora=True)
     like = next((name for name in order if name in tagger.corpora), None)
     if not like:
         raise KerasZooError(f"{directory}: has none of the corpora {', '.join(order)}")

@@ -68,13 +68,14 @@ class EntityTagger(Task):
         self.compiled_probabilities = CompiledTagger(model, vocabulary, tag_probabilities)
 
     @classmethod
-    def from_preset(cls, name, corpus=None):
+    def from_preset(cls, name, corpus=None, all_corpora=False):
         """Reads a directory that `save_to_preset` wrote.
 
         Args:
             name: path of the directory, or the name of a shipped model.
             corpus: of a tagger of several corpora, the one whose labels it gives, as for `for_corpus`;
                 `None`: the first.
+            all_corpora: keep the labels of all corpora apart, for `for_corpus`, `calibrate` and training.
 
         Returns:
             An `EntityTagger`.
@@ -84,7 +85,7 @@ class EntityTagger(Task):
             KerasZooError: no such corpus.
         """
         tagger = super().from_preset(name)
-        if corpus is None and not tagger.corpora:
+        if all_corpora or (corpus is None and not tagger.corpora):
             return tagger
         return tagger.for_corpus(corpus or tagger.corpora[0])
 

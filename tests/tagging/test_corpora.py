@@ -111,6 +111,9 @@ def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
     for corpus, name in ((None, "posts"), ("posts", "posts"), ("news", "news")):
         read = EntityTagger.from_preset(tmp_path / "model", corpus)
         assert read.tag_tokens(sentences) == tagger.for_corpus(name).tag_tokens(sentences)
+    together = EntityTagger.from_preset(tmp_path / "model", all_corpora=True)
+    assert together.corpora == tagger.corpora
+    assert together.tag_tokens(sentences) == tagger.tag_tokens(sentences)
     assert "It finds LOC, PER." in (tmp_path / "model" / "README.md").read_text()
     with pytest.raises(KerasZooError, match="no corpus 'mail'; it has: posts, news"):
         EntityTagger.from_preset(tmp_path / "model", "mail")
