@@ -53,5 +53,7 @@ def _forbid_repeated(logits, tokens, position, n):
         same = ops.logical_and(same, mine == theirs)
     followers = ops.take(tokens, ops.minimum(starts + n - 1, length - 1), axis=1)  # (N, L)
     followers = ops.where(same, followers, logits.shape[-1])  # one beyond the vocabulary: no word
-    banned = ops.sum(ops.one_hot(followers, logits.shape[-1] + 1, dtype="int32"), axis=1)[:, :-1]
-    return ops.where(banned > 0, FORBIDDEN, logits)
+    row = ops.broadcast_to(ops.arange(rows, dtype="int32")[:, None], (rows, length))
+    places = ops.reshape(ops.stack([row, ops.cast(followers, "int32")], axis=-1), (-1, 2))  # (N L, 2)
+    banned = ops.full((rows * length,), FORBIDDEN, dtype=logits.dtype)
+    return ops.scatter_update(ops.pad(logits, ((0, 0), (0, 1))), places, banned)[:, :-1]

@@ -22,15 +22,26 @@ def draw(logits, options, sentences, position):
         int32 `(N,)`.
     """
     logits = ops.cast(logits, "float32")
+    allowed = logits > FORBIDDEN / 2
     logits = logits - ops.max(logits, axis=-1, keepdims=True)  # the likeliest stays above all that are cut
-    logits = keep_likeliest(logits / max(options.temperature, 1e-30), options.top_k, options.top_p)
+    logits = ops.where(allowed, logits / max(options.temperature, 1e-30), FORBIDDEN)
+    logits = keep_likeliest(logits, options.top_k, options.top_p)
     words = ops.arange(logits.shape[-1], dtype="int32")
-    keys = _mix(_mix(ops.cast(sentences, "int32") + _int32(options.seed * 0x9E3779B9)) + position)
+    keys = _mix(_mix(seeded(sentences, options.seed)) + position)
     bits = _mix(keys[:, None] ^ _mix(words)[None])  # (N, V)
     uniform = (ops.cast(ops.bitwise_and(bits, 0xFFFFFF), "float32") + 0.5) / 2.0**24
     uniform = ops.minimum(uniform, 1 - 2.0**-24)  # float32 rounds the greatest to 1, whose noise is infinite
     noise = -ops.log(-ops.log(uniform))
     return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
+
+
+def seeded(sentences, seed):
+    """Numbers of sentences that give with the seed 0 the draws that `sentences` give with `seed`.
+
+    Returns:
+        int32 `(N,)`.
+    """
+    return ops.cast(sentences, "int32") + _int32(seed * 0x9E3779B9)
 
 
 def numbers_of(ids, pad_id):

@@ -23,7 +23,7 @@ def attention_width(state):
         KerasZooError: if the model attends to nothing.
     """
     if "attention_weights" not in state:
-        raise KerasZooError("the model attends to nothing: no attention weights, no coverage penalty")
+        raise KerasZooError("the model attends to nothing, so a coverage penalty is impossible")
     return ops.shape(state["attention_weights"])[1]
 
 

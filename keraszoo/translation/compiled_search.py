@@ -10,7 +10,7 @@ from keras import ops
 
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search import loop as plain_loop
-from keraszoo.search.sampling import numbers_of
+from keraszoo.search.sampling import numbers_of, seeded
 from keraszoo.training.held_out import jitted_on_jax
 from keraszoo.translation import graph_loop
 
@@ -41,8 +41,11 @@ class CompiledSearch:
 
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
-        inputs = [source] if prefix is None else [source, prefix]
-        key, in_graph = (options, attention, prefix is None), keras.backend.backend() == "tensorflow"
+        inputs = {"source": source} if prefix is None else {"source": source, "prefix": prefix}
+        if options.sampling:  # the seed is an input, so that one program serves all seeds
+            numbers = seeded(numbers_of(source, self.model.source_pad_id), options.seed)
+            inputs["numbers"], options = ops.convert_to_numpy(numbers), options.replace(seed=0)
+        key, in_graph = (options, attention, *inputs), keras.backend.backend() == "tensorflow"
         with self._lock:  # threads may share a translator
             self._calls[key] += 1
             key = (*key, in_graph and self._calls[key] > PLAIN_AT_FIRST)
@@ -50,25 +53,34 @@ class CompiledSearch:
                 if len(self._compiled) >= KEPT:
                     del self._compiled[next(iter(self._compiled))]
                 self._compiled[key] = (
-                    self.graph(options, attention, prefix is not None, key[-1])
+                    self.graph(options, attention, (*inputs,), key[-1])
                     if in_graph
-                    else jitted_on_jax(partial(self.tensors, options, attention), self.model)
+                    else jitted_on_jax(self._of_inputs(options, attention, inputs), self.model)
                 )
             run = self._compiled[key]
         if in_graph:
-            return Hypotheses(*(part.numpy() for part in run(*inputs)))
+            return Hypotheses(*(part.numpy() for part in run(*inputs.values())))
         sentences = rows = len(source)
         if sentences and keras.backend.backend() == "jax":  # a program for each power of two
             rows = 1 << (sentences - 1).bit_length()
         rows = np.minimum(np.arange(rows), sentences - 1)  # repeats the last sentence
-        tensors = run(*(ops.convert_to_tensor(part[rows]) for part in inputs))
+        tensors = run(*(ops.convert_to_tensor(part[rows]) for part in inputs.values()))
         return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in tensors))
 
     def compile_now(self, options):
         """Lets XLA compile a program when it is first needed, not after `PLAIN_AT_FIRST` calls."""
-        self._calls[options, False, True] = PLAIN_AT_FIRST
+        inputs = ["source"]
+        if options.sampling:
+            inputs, options = ["source", "numbers"], options.replace(seed=0)
+        self._calls[options, False, *inputs] = PLAIN_AT_FIRST
 
-    def tensors(self, options, attention, source, prefix=None, lengths=None, loop=plain_loop.run):
+    def _of_inputs(self, options, attention, names):
+        names = list(names)
+        return lambda *inputs: self.tensors(options, attention, **dict(zip(names, inputs, strict=True)))
+
+    def tensors(
+        self, options, attention, source, prefix=None, numbers=None, lengths=None, loop=plain_loop.run
+    ):
         """Encodes sources and searches for their translations, in eager mode or inside a graph.
 
         Args:
@@ -76,6 +88,7 @@ class CompiledSearch:
             attention: whether to return attention weights.
             source: int `(B, S)`, each row ended by `</s>` and padded.
             prefix, lengths, loop: as for `greedy_search`.
+            numbers: int32 `(B,)`, seeds of the sentences for sampling; `None`: `numbers_of` the sources.
 
         Returns:
             The tensors of `Hypotheses`, in order: four, or five with attention weights.
@@ -96,33 +109,35 @@ class CompiledSearch:
             "loop": loop,
         }
         if options.sampling:  # the random seed is derived per sentence, so results do not depend on the batch
-            arguments["numbers"] = numbers_of(source, self.model.source_pad_id)
+            arguments["numbers"] = (
+                numbers_of(source, self.model.source_pad_id) if numbers is None else numbers
+            )
         best = search(step, state, options, **arguments)
         return tuple(part for part in vars(best).values() if part is not None)
 
-    def graph(self, options, attention=False, prefixed=False, jit_compile=True):
+    def graph(self, options, attention=False, inputs=("source",), jit_compile=True):
         """The search as a TensorFlow graph, for any number of sentences, including none.
 
         Args:
             options: `SearchOptions`.
             attention: whether to return attention weights.
-            prefixed: whether the function takes prefixes as a second argument.
+            inputs: which arguments of `tensors` the function takes: `"source"`, and then `"prefix"`,
+                `"numbers"` or both.
             jit_compile: whether XLA compiles programs for the steps of small batches: for 1, 4 or 16
                 sentences, sources of 16, 48 or 128 subwords, and caches of 16, 64, 256 and so on up to
                 `max_length` positions. Larger batches take the plain graph, which is as fast.
 
         Returns:
-            A `tf.function` of int32 `(B, S)` (and int32 `(B, P)`) that returns the tensors of `Hypotheses`.
+            A `tf.function` that returns the tensors of `Hypotheses`.
         """
         import tensorflow as tf
 
-        specs = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
-        if prefixed:
-            specs.append(tf.TensorSpec([None, None], tf.int32, name="prefix_ids"))
+        shapes = {"source": [None, None], "prefix": [None, None], "numbers": [None]}
+        specs = [tf.TensorSpec(shapes[name], tf.int32, name=name) for name in inputs]
         lengths = cache_lengths(options.max_length, first=8, factor=1.5)
 
         @tf.function(input_signature=specs, autograph=False)
-        def run(source, *prefix):
+        def run(source, *others):
             sentences, length = tf.unstack(tf.shape(source))
             columns, few = tf.maximum(length, 1), None
             if jit_compile:
@@ -131,7 +146,8 @@ class CompiledSearch:
             padding = [[0, 0], [0, columns - length]]
             source = tf.pad(source, padding, constant_values=self.source_special.pad_id)
             loop = partial(graph_loop.run, few=few)
-            parts = self.tensors(options, attention, source, *prefix, lengths=lengths, loop=loop)
+            others = dict(zip(inputs[1:], others, strict=True))
+            parts = self.tensors(options, attention, source, **others, lengths=lengths, loop=loop)
             return (*parts[:4], parts[4][..., :length]) if attention else parts
 
         return run

@@ -1,5 +1,8 @@
 """What may not be written, against plain Python."""
 
+import math
+
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -96,3 +99,14 @@ def test_a_forced_word_is_allowed_whatever_else_forbids_it():
     prefix = np.array([[4], [END], [0]])
     row = forbidden([[4, 4]] * 3, 0, prefix, never=(0,), min_length=1, no_repeat_ngram=1)
     assert row == [set(range(V)) - {word} for word in (4, END, 0)]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="looks into TensorFlow's graph")
+def test_no_tensor_has_a_row_of_words_for_each_position():
+    import tensorflow as tf
+
+    length, options = 50, SearchOptions(max_length=50, no_repeat_ngram=2)
+    graph = tf.function(lambda logits, tokens: constrain(logits, tokens, 3, options, END))
+    specs = tf.TensorSpec([7, V]), tf.TensorSpec([7, length], tf.int32)
+    made = [out for op in graph.get_concrete_function(*specs).graph.get_operations() for out in op.outputs]
+    assert max(math.prod(tensor.shape) for tensor in made) < 7 * length * V

@@ -150,3 +150,9 @@ def test_frequencies_of_whole_hypotheses(tables, listed):
 def test_at_a_tiny_temperature_the_likeliest_is_drawn(cut, temperature):
     options = sampling(temperature=temperature, **cut)
     assert draws(3, options, LOGITS[::-1] - 20).tolist() == [6, 6, 6]
+
+
+def test_no_temperature_draws_a_forbidden_word():
+    logits = np.array([1.0, 2.0, -1e9, 0.0], "float32")
+    for temperature in (1e9, math.inf):
+        assert set(draws(500, sampling(temperature=temperature), logits).tolist()) == {0, 1, 3}
