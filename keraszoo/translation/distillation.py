@@ -9,7 +9,6 @@ translations; a stopped run continues after the last one.
 Reference: Kim and Rush: Sequence-Level Knowledge Distillation, 2016, https://aclanthology.org/D16-1139.
 """
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def distil(recipe, teacher, name, **search):
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))
     sources = [*dict.fromkeys(" ".join(source.split()) for source, _ in pairs if source.strip())]
-    search = dataclasses.asdict(teacher.search.replace(**search))
+    search = teacher.search.replace(**search).as_dict()
     identity = {"teacher": name, "search": search}
     done = _complete_lines(file)
     if done:

@@ -69,6 +69,7 @@ class ForcedDecoding:
             List of lists of T `(ids, probabilities)`, two lists of K numbers, the likeliest token first; T
             counts `</s>`.
         """
+        check_at_least(count=(count, 1))
         results = [None] * len(sources)
         for indices, inputs, *_ in self._batches(sources, targets, batch_size):
             parts = [ops.convert_to_numpy(part).tolist() for part in self._next(*inputs, count)]

@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 
+from keraszoo.errors import KerasZooError
+from keraszoo.messages import shown
 from keraszoo.text.subwords import merge_subwords
 
 
@@ -109,13 +111,17 @@ def word_alignment(source_pieces, target_pieces, attention_weights):
 
 def in_chunks(lines, size):
     """Yields lists of `size` lines; the last one may be shorter."""
+    if isinstance(lines, str):
+        raise KerasZooError(f"lines: expected an iterable of str, got one str, {shown(lines)}")
+    if size < 1:
+        raise KerasZooError(f"chunk must be at least 1, got {size}")
     lines = iter(lines)
     while some := list(itertools.islice(lines, size)):
         yield some
 
 
 def _description(translation, attention):
-    if not translation.hypotheses:  # of a blank line
+    if not translation.hypotheses:  # of a blank line, or none satisfies the constraints
         return {"text": ""}
     description = {
         "text": translation.text,

@@ -59,7 +59,7 @@ class SubwordsSection(Section):
     type: Literal["bpe", "unigram"] = "bpe"
     vocabulary_size: Annotated[int, Field(ge=8)] = 8000
     joint: bool = True
-    character_coverage: Annotated[float, Field(gt=0.9, le=1)] = 1.0
+    character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
     model: FilePath | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None

@@ -60,6 +60,8 @@ class Translation:
         if self.attention_weights is None:
             raise KerasZooError("there is no attention to draw: the model does not use attention")
         parts = self.source_tokens, self.tokens, self.attention_weights
+        if heads is not None:  # `align` adds a row for `</s>` to a translation that was cut without one
+            heads = np.asarray(heads)[:, :, : len(self.tokens)]
         if not subwords:
             *words, weights = merge_subwords(*parts)
             if heads is not None:

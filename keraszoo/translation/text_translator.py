@@ -48,7 +48,8 @@ class TextTranslator:
     def n_best(self, texts, batch_size=64, prefix=None, **search):
         """The `num_hypotheses` best translations of each sentence, the best first.
 
-        Args: as for `translate`.
+        Args: as for `translate`. Without `beam_width`, a `num_hypotheses` above the translator's beam width
+            widens the beam, so that the first translation can differ from that of `translate`.
 
         Returns:
             List of lists of `Hypothesis`; the list of a blank text is empty.
@@ -78,6 +79,8 @@ class TextTranslator:
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
         for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
+                if not hypotheses:  # no translation satisfies the constraints
+                    continue
                 length = best.lengths[k, 0]
                 results[i] = Translation(
                     text=hypotheses[0].text,
@@ -97,14 +100,20 @@ class TextTranslator:
 
         Args:
             sources: list of str.
-            references: list of str, or a list of such lists if there are several of each.
+            references: list of str, one for each source; or several such lists, so that `references[r][i]`
+                belongs to `sources[i]`.
             batch_size, **search: as for `translate`.
 
         Returns:
             `TranslationScores`: BLEU, chrF, TER and their signatures.
-        """
-        from keraszoo.evaluation.translation import score_translations
 
+        Raises:
+            ScoreError: there is no sentence, or not one reference for each.
+        """
+        from keraszoo.evaluation.translation import as_streams, score_translations
+
+        check_texts(sources, "sources")
+        as_streams(sources, references)  # raises before the translation, which takes longer
         return score_translations(self.translate(sources, batch_size, **search), references)
 
     # --- in between

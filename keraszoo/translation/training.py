@@ -7,6 +7,7 @@ import numpy as np
 
 from keraszoo.errors import DataError
 from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.text.lines import located
 from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.training.token_batches import TokenBatches
 
@@ -50,7 +51,8 @@ def make_held_out(translator, validation, settings):
     if not validation:
         raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))
-    corpus = make_corpus(translator, validation)
+    with located("validation"):
+        corpus = make_corpus(translator, validation)
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
     shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
     batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)

@@ -52,7 +52,7 @@ def without_attention(make_translator, tmp_path_factory):
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_each_model_learns_with_r_drop_and_sampled_subwords(train_pairs, tmp_path, name):
+def test_each_model_makes_updates_with_r_drop_and_sampled_subwords(train_pairs, tmp_path, name):
     (tmp_path / "train.tsv").write_text(
         "".join(f"{source}\t{target}\n" for source, target in train_pairs[:8])
     )

@@ -4,9 +4,11 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keraszoo.errors import KerasZooError
 from keraszoo.translation.lines import describe_lines, translate_lines
 
 
@@ -75,3 +77,10 @@ def test_descriptions_are_json_with_everything_in_them():
 def test_attention_is_there_only_if_it_was_asked_for():
     (answers,) = describe_lines(Reversing(), ["ab"])
     assert set(json.loads(answers[0])) == {"source", "text", "log_prob", "hypotheses"}
+
+
+def test_lines_that_would_be_lost():
+    with pytest.raises(KerasZooError, match="chunk must be at least 1, got 0"):
+        list(translate_lines(None, ["a"], chunk=0))
+    with pytest.raises(KerasZooError, match="lines: expected an iterable of str, got one str"):
+        list(translate_lines(None, "file.txt"))

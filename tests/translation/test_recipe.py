@@ -151,7 +151,11 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("search.length_penalty", -0.1, "search.length_penalty: expected greater than or equal to 0"),
         ("search.beam_width", None, "search.beam_width: expected a valid integer, got None"),
         ("subwords.vocabulary_size", 7, "subwords.vocabulary_size: expected greater than or equal to 8"),
-        ("subwords.character_coverage", 0.5, "subwords.character_coverage: expected greater than 0.9"),
+        (
+            "subwords.character_coverage",
+            0.5,
+            "expected greater than or equal to 0.98",
+        ),
         ("model.name", "lstm", "model.name: expected 'rnnencdec', 'deeplstm', 'simplified', "),
         ("model.preset", 3, "model.preset: expected text, got 3"),
         ("model.overrides", [1], "model.overrides: expected a valid dictionary, got [1]"),

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from keraszoo.tasks import recipe_runs
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.recipe import Recipe
-from keraszoo.translation.run import make_model
+from keraszoo.translation.run import make_model, prepare
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -214,3 +215,23 @@ def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files,
     (files / "train.en").write_text(text.replace("one", "six"))
     with pytest.raises(RecipeError, match="data was "):
         run_recipe(recipe)
+
+
+def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, monkeypatch):
+    recipe = make_recipe(
+        data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 9},
+        subwords={
+            "type": "unigram",
+            "vocabulary_size": 30,
+            "character_coverage": 0.99,
+            "sampling": "unigram",
+            "rate": 0.3,
+        },
+    )
+    given, train = [], Subwords.train
+    monkeypatch.setattr(Subwords, "train", lambda *a: given.append(a[1:]) or train(*a))
+    _, corpus, *_ = prepare(recipe, SimpleNamespace(newest=None))
+    assert given == [(30, "unigram", 0.99)]
+    assert corpus.dropped["too_long"] > 0
+    assert max(corpus.sources.lengths.max(), corpus.targets.lengths.max()) <= 9
+    assert (corpus.sampling.kind, corpus.sampling.rate) == ("unigram", 0.3)

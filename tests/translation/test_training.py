@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
+from keraszoo.translation.warm_up import warm_up_batches
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -180,3 +182,36 @@ def test_a_training_that_diverges_keeps_the_last_good_model(
     with pytest.raises(KerasZooError, match="diverged"):
         translator.fit(train_pairs[:60], test_pairs[:4], tmp_path / "m", batch_tokens=512, optimizer=rate)
     assert model_directory.read_directory(tmp_path / "m").manifest == good
+
+
+def test_held_out_pairs_without_words_are_named(new_translator, train_pairs):
+    with pytest.raises(DataError, match="validation: no pair is left of 1: 1 blank"):
+        new_translator().fit(train_pairs, validation=[("", "")], epochs=1)
+
+
+def test_smoothing_and_r_drop_reach_the_loss_and_the_batches(new_translator, train_pairs):
+    translator = new_translator()
+    run = translator._run({"label_smoothing": 0.2, "r_drop": 0.7}, None, None)
+    loss = translator._loss(run.settings)
+    assert (loss.label_smoothing, loss.r_drop) == (0.2, 0.7)
+    batches, *_ = translator_training.make_data(translator, train_pairs[:9], None, run)
+    twice = keras.tree.flatten(batches.batch(0, 0))
+    batches.copies = 1
+    for two, one in zip(twice, keras.tree.flatten(batches.batch(0, 0)), strict=True):
+        share = 2 if one.dtype == "float32" else 1  # the weights
+        np.testing.assert_array_equal(share * two, np.repeat(one, 2, axis=0))
+
+
+def test_a_log_for_tensorboard(new_translator, train_pairs, tmp_path):
+    pytest.importorskip("tensorboard")
+    new_translator().fit(train_pairs[:9], directory=tmp_path / "m", epochs=1, tensorboard=True, **SHORT)
+    assert list((tmp_path / "m.logs").rglob("events.out.tfevents.*"))
+
+
+def test_warm_up(new_translator, monkeypatch):
+    translator, said, told = new_translator(), [], []
+    monkeypatch.setattr(translator, "translate", lambda texts, **search: said.append((texts, search)))
+    monkeypatch.setattr(translator.compiled_search, "compile_now", told.append)
+    translator.warm_up(beam_width=2)
+    assert [options.beam_width for options in told] == [2]
+    assert said == [(batch, {"beam_width": 2}) for batch in warm_up_batches(translator)]

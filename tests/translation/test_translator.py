@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, ScoreError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.text.subwords import Subwords
 
@@ -235,3 +235,36 @@ def test_every_hypothesis_begins_with_the_prefix(trained, sources):
 def test_a_prefix_that_cannot_be(trained, sources, prefix, said):
     with pytest.raises(KerasZooError, match=said):
         trained.translate(sources[:2], prefix=prefix)
+
+
+def test_heads_of_a_translation_that_was_cut(trained, sources):
+    pytest.importorskip("matplotlib")
+    (cut,) = trained.translate_details([sources[0]], max_length=2)
+    assert cut.tokens[-1] != "</s>"
+    cut.plot(heads=trained.align([sources[0]], [cut.tokens], heads=True)[0])
+
+
+def test_constraints_that_no_translation_satisfies(new_translator):
+    translator = new_translator()
+    words = translator.target_subwords.vocabulary_size
+    search = {"no_repeat_ngram": 1, "min_length": words, "max_length": words + 1, "beam_width": 2}
+    (found,) = translator.translate_details(["one two"], **search)
+    assert (found.text, found.hypotheses) == ("", [])
+    assert translator.n_best(["one two"], **search) == [[]]
+
+
+def test_references_are_checked_before_the_translation(new_translator, monkeypatch):
+    translator = new_translator()
+    monkeypatch.setattr(translator, "translate", None)
+    with pytest.raises(ScoreError, match="references: 1 sentences for 2 hypotheses"):
+        translator.evaluate(["one", "two"], ["eins"])
+
+
+def test_all_seeds_share_one_program(new_translator):
+    translator = new_translator()
+    texts = [
+        translator.translate(["one two three"], beam_width=1, sampling=True, temperature=5.0, seed=seed)[0]
+        for seed in (*range(8), 0)
+    ]
+    assert len(translator.compiled_search._compiled) == 1
+    assert texts[0] == texts[-1] and len(set(texts)) > 1
