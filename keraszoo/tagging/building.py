@@ -45,7 +45,7 @@ def make_tagger(cls, sentences, vectors, model, options):
         raise DataError("expected word vectors for some words of the sentences, got none")
     vocabulary = TaggingVocabulary.from_sentences(
         sentences,
-        sorted(tokens) if vectors is None else vectors.words,
+        sorted(tokens - {""}) if vectors is None else vectors.words,
         scheme=given["scheme"],
         backoff=given["backoff"],
         token_rules=given["token_rules"] or fitting_rules(sentence.tokens for sentence in sentences),
@@ -64,12 +64,12 @@ def make_tagger(cls, sentences, vectors, model, options):
     try:
         made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
         made.build()  # checks some of the sizes
+        if vectors is not None:
+            made.set_vectors(vectors.matrix)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
     if made.subwords is not None and vectors is None:
         raise RecipeError("model: subword_buckets needs word vectors, from which n-grams are learned")
-    if vectors is not None:
-        made.set_vectors(vectors.matrix)
     if made.subwords is not None:
         learn_subwords(made.subwords, vocabulary, all_vectors)
     return cls(made, vocabulary)

@@ -84,10 +84,12 @@ class EntityTagger(Task):
             PresetError: no such directory, a damaged one, or one of another task.
             KerasZooError: no such corpus.
         """
+        if all_corpora and corpus is not None:
+            raise KerasZooError(f"expected a corpus or all of them, got all_corpora=True and {corpus!r}")
         tagger = super().from_preset(name)
         if all_corpora or (corpus is None and not tagger.corpora):
             return tagger
-        return tagger.for_corpus(corpus or tagger.corpora[0])
+        return tagger.for_corpus(tagger.corpora[0] if corpus is None else corpus)
 
     # --- text in, entities out
 

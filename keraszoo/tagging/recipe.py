@@ -43,8 +43,8 @@ class TaggedDataSection(Section):
     """The corpora: one file or a list of files each, of CoNLL columns or, for names in .jsonl, of JSON lines.
 
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
-    null` is any blank, `scheme: null` the tag scheme detected in the training files. `token_rules` split the
-    texts of JSON lines into words.
+    null` is a tab if the first row has one, otherwise any run of blanks; `scheme: null` is the tag scheme
+    detected in the files. `token_rules` split the texts of JSON lines into words.
     """
 
     train: Files

@@ -105,7 +105,13 @@ class TaggedText:
         return entities_html(self) + (attention_html(self) if attends else "")
 
     def above(self, threshold):
-        """Returns the same text without the entities whose probability is below `threshold`; tags stay."""
+        """Returns the same text without the entities whose probability is below `threshold`; tags stay.
+
+        Raises:
+            KerasZooError: a threshold outside [0, 1].
+        """
+        if not 0 <= threshold <= 1:
+            raise KerasZooError(f"threshold: expected a probability from 0 to 1, got {threshold!r}")
         sure = [entity for entity in self.entities if entity.probability >= threshold]
         return dataclasses.replace(self, entities=sure)
 

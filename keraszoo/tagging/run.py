@@ -44,6 +44,8 @@ def prepare(recipe, checkpoints):
         f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters; "
         f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags repaired"
     )
+    if train.moved or train.dropped:
+        say(f"{train.moved:,} entities widened to whole tokens, {train.dropped:,} without a token left out")
     return tagger, train, validation, None if test is None else (test, train)
 
 

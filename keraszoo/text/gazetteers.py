@@ -29,7 +29,7 @@ def add_gazetteers(vectors, lists, rules="words"):
         `WordVectors` of width D + 2 len(lists), at least N words, these first; the added numbers are 0 or 1.
 
     Raises:
-        KerasZooError: a list without entries.
+        KerasZooError: a list without entries, or a string instead of one.
 
     Example:
 
@@ -40,6 +40,8 @@ def add_gazetteers(vectors, lists, rules="words"):
     """
     columns = {}  # of each word, in the order in which they come
     for number, (name, entries) in enumerate(lists.items()):
+        if isinstance(entries, str):
+            raise KerasZooError(f"the list {name!r}: expected an iterable of entries, got a string")
         split = [words for entry in entries if (words := [token.text for token in tokenize(entry, rules)])]
         if not split:
             raise KerasZooError(f"the list {name!r} has no entries")

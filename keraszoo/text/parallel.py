@@ -6,13 +6,15 @@ import re
 import unicodedata
 from collections import Counter
 
+import regex
+
 from keraszoo.errors import DataError
 from keraszoo.text.lines import read_lines
 
 # Soft hyphens, zero-width spaces and joiners, byte order marks.
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
-NO_WORD = re.compile(r"[\W_]+")
+NO_WORD = regex.compile(r"(?:[^\p{L}\p{M}\p{N}]\p{M}*)+")  # vowel signs and tones are marks, \p{M}
 
 
 def read_pairs(source, target=None):

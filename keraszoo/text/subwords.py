@@ -112,8 +112,8 @@ class Subwords:
 
         if model_type not in ("bpe", "unigram"):
             raise KerasZooError(f'model_type must be "bpe" or "unigram", got {model_type!r}')
-        if not 0 < character_coverage <= 1:
-            raise KerasZooError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
+        if not 0.98 <= character_coverage <= 1:  # the limits of sentencepiece
+            raise KerasZooError(f"character_coverage must be from 0.98 to 1, got {character_coverage}")
         if vocabulary_size < 6:
             raise KerasZooError(
                 f"vocabulary_size must be at least 6 (four are special), got {vocabulary_size}"
@@ -302,6 +302,8 @@ def _sample(sentences, size, seed):
 
     sentencepiece can sample as well, but its samples differ between processes.
     """
+    if isinstance(sentences, (str, bytes)):
+        raise DataError(f"expected an iterable of sentences, got one {type(sentences).__name__}")
     draw = random.Random(seed)
     sample = []
     count = 0

@@ -3,7 +3,7 @@
 text      raw text, tokenized as the taggers do (`keraszoo.text.tokens`)
 columns   one token per line with its tag, blank lines between sentences (`keraszoo.text.columns`)
 json      texts with entities, one JSON object per line; `.jsonl` (`keraszoo.text.json_spans`)
-tagged    running text of `word/TAG` or `word_TAG`, as in the Brown corpus and MASC
+tagged    running text of `word/TAG` or `word_TAG`, tags in capitals or marks, as in MASC
 """
 
 import itertools
@@ -43,8 +43,8 @@ def read_tagged(path, rules="words", **columns):
 def read_corpora(data):
     """Reads the corpora of a recipe's `data` section.
 
-    The tag scheme detected in the first file of columns is used for all files, because the scheme of a small
-    file can be ambiguous.
+    The tag scheme detected in the first file of columns with other tags than `O` and `I-` is used for the
+    files after it, because the scheme of a small file can be ambiguous.
 
     Args:
         data: a `TaggedDataSection`.
@@ -61,7 +61,7 @@ def read_corpora(data):
         parts = []
         for file in files or ():
             parts.append(read_tagged(file, data.token_rules, **columns))
-            if not is_json_lines(file):
+            if not is_json_lines(file) and parts[-1].labels and parts[-1].scheme != "IO":
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
     return tuple(corpora)

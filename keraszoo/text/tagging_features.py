@@ -219,6 +219,8 @@ def casing_id(token):
 
 def _distinct(items, what, longest=None):
     """Returns the items as a tuple if they are distinct strings that are not empty."""
+    if isinstance(items, str) and not longest:
+        raise DataError(f"{what}: expected a list of strings, got the string {shown(items)}")
     items, seen = tuple(items), set()
     for item in items:
         if not isinstance(item, str) or not item or (longest and len(item) > longest):

@@ -118,7 +118,8 @@ def score_vectors(vectors, pairs=None, analogies=None):
         nothing is known.
 
     Raises:
-        DataError: as `read_lines` does; analogies without a section or without four words in a line.
+        DataError: as `read_lines` does; pairs without two TABs in any line; analogies without a section or
+            without four words in a line.
 
     Reference:
         Finkelstein et al. 2001, Placing Search in Context; Mikolov et al. 2013,
@@ -127,8 +128,9 @@ def score_vectors(vectors, pairs=None, analogies=None):
     from gensim.models import KeyedVectors
     from gensim.test.utils import datapath
 
-    for _ in read_lines(pairs) if pairs else ():
-        pass  # gensim takes a line that is not UTF-8 for unknown words
+    # gensim skips lines of another form, and takes a line that is not UTF-8 for unknown words.
+    if pairs and not [line for line in read_lines(pairs) if line.count("\t") == 2]:
+        raise DataError("expected lines 'word TAB word TAB judgement', got none", pairs)
     name = "wordsim_353" if pairs is None else "pairs"
     analogies = analogies or datapath("questions-words.txt")
     asked = sum(len(line.split()) == 4 and not line.startswith(":") for line in read_lines(analogies))

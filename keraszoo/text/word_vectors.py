@@ -122,8 +122,10 @@ class WordVectors:
         """Returns the rows of a list of words, int32; -1 for words without a row in any form.
 
         Raises:
-            KerasZooError: an unknown name in `backoff`.
+            KerasZooError: an unknown name in `backoff`, or a string instead of a list.
         """
+        if isinstance(words, str):
+            raise DataError(f"expected a list of words, got the string {shown(words)}; `find` looks up one")
         backoff = check_backoff(backoff)
         return np.array([self.find(word, backoff)[0] for word in words], "int32")
 

@@ -132,3 +132,13 @@ def test_a_corpus_has_figures_of_its_own(make):
     tagger = make()
     tagger.for_corpus("posts").metrics["training"] = {"steps": 1}
     assert tagger.metrics == {}
+
+
+def test_one_corpus_or_all(make, tmp_path):
+    make().save_to_preset(tmp_path / "model")
+    with pytest.raises(KerasZooError, match="expected a corpus or all of them"):
+        EntityTagger.from_preset(tmp_path / "model", "posts", all_corpora=True)
+    make().for_corpus("posts").save_to_preset(tmp_path / "alone")
+    for name in ("model", "alone"):
+        with pytest.raises(KerasZooError, match="no corpus ''"):
+            EntityTagger.from_preset(tmp_path / name, "")

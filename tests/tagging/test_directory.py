@@ -23,7 +23,7 @@ def test_the_same_after_reading(new_tagger, tmp_path):
     assert "LOC, PER" in card and "EntityTagger.from_preset" in card
 
 
-def test_half_the_size(tagger_directory, trained_tagger, tmp_path):
+def test_half_precision_is_smaller(tagger_directory, trained_tagger, tmp_path):
     trained_tagger.save_to_preset(tmp_path / "half", dtype="float16")
     sizes = [(d / "model.weights.h5").stat().st_size for d in (tagger_directory, tmp_path / "half")]
     assert sizes[1] < sizes[0]  # by little: most of a file this small is not numbers

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tag_schemes import repair
+from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import sentence_tokens
+from keraszoo.text.word_vectors import WordVectors
 
 TEXT = (
     "Ada\u00a0Lovelace flew from Paris to New York. In Buenos Aires, 👩‍🚀 Kurt Gödel met Hedy Lamarr!"
@@ -63,7 +65,9 @@ def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     entities = trained_tagger.tag(text)
     bound = sorted(entity.probability for entity in entities)[1]
     assert trained_tagger.tag(text, threshold=bound) == [e for e in entities if e.probability >= bound]
-    assert trained_tagger.tag([text], threshold=1.1) == [[]]
+    for wrong in (1.1, -0.1, float("nan")):
+        with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
+            trained_tagger.tag(text, threshold=wrong)
 
 
 def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
@@ -189,3 +193,15 @@ def test_a_vocabulary_of_another_model(trained_tagger):
     model = RecurrentTagger(num_tags=9, vocabulary_size=7, vector_width=4, units=3)
     with pytest.raises(KerasZooError, match="vocabulary_size is .* in the vocabulary, but 7 in the model"):
         EntityTagger(model, trained_tagger.vocabulary)
+
+
+def test_a_token_of_white_space_is_an_unknown_word():
+    sentence = TaggedSentence(("A", "", "cat"), ("O", "O", "B-PET"))
+    vocabulary = EntityTagger.for_sentences([sentence], configuration="tiny").vocabulary
+    assert vocabulary.words == ("A", "cat") and vocabulary.word_id("") == 1
+
+
+def test_vectors_of_another_width():
+    vectors, sentence = WordVectors(["cat"], [[1.0, 2.0]]), TaggedSentence(("cat",), ("B-P",))
+    with pytest.raises(RecipeError, match="model: vectors must be"):
+        EntityTagger.for_sentences([sentence], vectors, configuration="tiny", vector_width=7)

@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.export import compare
-from keraszoo.tagging.graph_ops import GraphTags, entities, graph_form, iob2, tokenize
+from keraszoo.tagging.graph_ops import GraphTags, entities, graph_form, iob2
 from keraszoo.text.tag_schemes import convert, spans, tag_names
-from keraszoo.text.tokens import TOKEN_RULES, sentence_tokens
 from keraszoo.text.word_vectors import BACKOFFS
 
 STRANGE = [
@@ -113,21 +112,6 @@ def test_tags_are_read_alike_also_those_that_the_scheme_does_not_allow(scheme):
     ]
     ours = [decoded(columns[name].numpy().tolist()) for name in ("label", "start", "end")]
     assert list(zip(*ours, strict=True)) == spelt
-
-
-@pytest.mark.parametrize("rules", TOKEN_RULES)
-def test_any_text_is_cut_alike(rules):
-    draw = random.Random(4)
-    letters = list("aB1 .,'’-@#&/:\n\t()!?_\u00a0\u00e9\u0301\u200d😀👩🏽🇫日ß€\u2026«»")
-    texts = ["".join(draw.choices(letters, k=draw.randint(0, 40))) for _ in range(300)]
-    texts += ["a " * 512, "a b. " + "c " * 1100 + ". d"]
-    texts += ["Dr. No's e-mail: a.b@c.org, http://x.y/z? U.S. 1,000.5 isn't N'T. (What?) \u201cSo.\u201d Yes"]
-    parts = [part.to_list() for part in tokenize(tf.constant(texts), rules)]
-    for i, text in enumerate(texts):
-        wanted = sentence_tokens(text, rules)
-        assert [decoded(sentence) for sentence in parts[0][i]] == [[t.text for t in s] for s in wanted], text
-        assert parts[1][i] == [[t.start for t in s] for s in wanted], text
-        assert parts[2][i] == [[t.end for t in s] for s in wanted], text
 
 
 @pytest.mark.parametrize("name", BACKOFFS)

@@ -9,6 +9,7 @@ from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.layers import BagOfSubwords
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
+from keraszoo.tagging.run import prepare
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
@@ -119,3 +120,30 @@ def test_what_is_wrong_is_said_before_training(files, override, said):
 def test_seeds_need_something_to_be_compared_on(files):
     with pytest.raises(RecipeError, match="several seeds are compared on"):
         run_seeds(files / "recipe.yaml", ["data.test=null", "data.validation=null"], 2)
+
+
+def test_entities_that_do_not_fit_tokens_are_reported(files, capsys):
+    entities = [{"start": 1, "end": 3, "label": "PER"}, {"start": 3, "end": 4, "label": "LOC"}]
+    write_lines(files / "more.jsonl", [json.dumps({"text": "Ada flew to Oslo.", "entities": entities})])
+    override = f"data.train=[{files}/train.tsv, {files}/more.jsonl]"
+    run_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
+    assert "1 entities widened to whole tokens, 1 without a token left out" in capsys.readouterr().err
+
+
+def test_a_file_without_b_does_not_decide_the_scheme(tmp_path):
+    texts = {"io": "Ed I-P\n", "iob1": "Ed I-P\nAda B-P\n", "o": "won O\n", "s": "Ed S-P\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    io, iob1, o, s = ([str(tmp_path / name)] for name in ("io", "iob1", "o", "s"))
+    _, validation, _ = read_corpora(TaggedDataSection(train=io, validation=iob1))
+    assert validation.sentences[0].tags == ("B-P", "B-P")
+    train, *_ = read_corpora(TaggedDataSection(train=o + s))
+    assert train.sentences[1].tags == ("B-P",)
+
+
+def test_a_recipe_decides_scheme_constraints_and_words(files):
+    said = ["tags.scheme=BIOES", "tags.constraints=none", "vectors.keep=all", "vectors.backoff=[exact]"]
+    tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), None)
+    vocabulary = tagger.vocabulary
+    assert (vocabulary.scheme, vocabulary.backoff) == ("BIOES", ("exact",)) and "unused" in vocabulary.words
+    assert tagger.model.chain is None  # nothing is enforced

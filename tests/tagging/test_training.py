@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 FAST = {"batch_tokens": 512, "optimizer": {"learning_rate": 0.02}}
 
 
-def test_the_best_weights_by_f1_are_kept(new_tagger, tagged_sentences, other_sentences, tmp_path):
+def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_sentences, tmp_path):
     tagger = new_tagger(crf=False, characters=None, casing_dim=0)
     history = tagger.fit(tagged_sentences[:60], other_sentences[:9], tmp_path / "model", epochs=3, **FAST)
     assert {"loss", "val_loss", "val_f1", "val_precision", "val_recall"} <= set(history.history)
@@ -116,3 +116,26 @@ def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
     before = tagger.model.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
     assert np.any(before != tagger.model.vectors.embeddings.numpy()) == moves
+
+
+@pytest.mark.parametrize(("monitor", "best"), [("val_f1", 1), ("val_loss", 0)])
+def test_the_best_weights_are_kept(
+    new_tagger, tagged_sentences, other_sentences, tmp_path, monkeypatch, monitor, best
+):
+    weights, script = [], {"val_f1": (1.0, 3.0, 2.0), "val_loss": (4.0, 6.0, 5.0)}
+
+    def figures(self, model):
+        weights.append(model.get_weights())
+        return {name: values[len(weights) - 1] for name, values in script.items()}
+
+    monkeypatch.setattr(HeldOutSentences, "figures", figures)
+    tagger = new_tagger(crf=False, characters=None, casing_dim=0)
+    settings = {"epochs": 3, "monitor": monitor, **FAST}
+    tagger.fit(tagged_sentences[:60], other_sentences[:9], tmp_path / "model", **settings)
+    saved = EntityTagger.from_preset(tmp_path / "model")
+    kept = tagger.model.get_weights(), saved.model.get_weights()
+    for ours, theirs, wanted in zip(*kept, weights[best], strict=True):
+        np.testing.assert_array_equal(ours, wanted)
+        np.testing.assert_array_equal(theirs, wanted)
+    assert not all(map(np.array_equal, weights[best], weights[2]))
+    assert saved.metrics["validation"] == {name: values[best] for name, values in script.items()}

@@ -79,3 +79,8 @@ def test_the_command(vectors, tmp_path, capsys):
             main([*arguments, "--list", names, "--list", wrong])
         assert ended.value.code == 2
     assert "--list: expected different names and their files" in capsys.readouterr().err
+
+
+def test_a_string_is_not_a_list_of_entries():
+    with pytest.raises(KerasZooError, match="'city': expected an iterable of entries, got a string"):
+        add_gazetteers(WordVectors(["Ada"], [[1.0, 2.0]]), {"city": "York"})

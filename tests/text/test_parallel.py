@@ -164,3 +164,13 @@ def test_one_pair_of_each_sentence_whatever_the_order():
     assert len(some) == 60 and set(some) <= set(pairs)
     assert set(one_of_each(pairs[::-1])) == set(some)
     assert {target[-1] for _, target in some} == {"0", "1", "2"}  # not always the first
+
+
+@pytest.mark.parametrize(("one", "other"), [("राम की", "राम का"), ("ที่", "ที")])
+def test_vowel_signs_and_tones_tell_words_apart(one, other):
+    assert words_of(one) != words_of(other)
+    assert len(clean_pairs([(one, "x"), (other, "x")])[0]) == 2
+
+
+def test_marks_after_a_symbol_do_not_count():
+    assert words_of("I ❤\ufe0f you") == words_of("I you!")

@@ -291,3 +291,8 @@ def test_nothing_to_merge():
 def test_a_shape_that_does_not_fit_is_named():
     with pytest.raises(KerasZooError, match=r"expected shape \(1, 2\).* got \(2, 1\)"):
         merge_subwords(["▁a", "▁b"], ["▁x"], np.zeros((2, 1)))
+
+
+def test_a_file_name_is_not_a_list_of_sentences():
+    with pytest.raises(DataError, match="expected an iterable of sentences, got one str"):
+        Subwords.train("train.en")

@@ -126,3 +126,8 @@ def test_the_casing_of_a_long_token_takes_linear_time():
     started = time.process_time()
     assert casing_id("a" * 20_000 + "A") == casing_id("A" * 20_000 + "aA") == list(CASINGS).index("mixed") + 1
     assert time.process_time() - started < 1  # not 4 s
+
+
+def test_a_string_is_not_a_list_of_labels():
+    with pytest.raises(DataError, match="labels: expected a list of strings, got the string 'PER'"):
+        TaggingVocabulary(["a"], "a", "PER")

@@ -14,8 +14,6 @@ from keraszoo.text import tokens as module
 from keraszoo.text.columns import read_columns
 from keraszoo.text.tokens import (
     BLANKS,
-    KEEP,
-    SENTENCE,
     TOKEN_RULES,
     fitting_rules,
     split_sentences,
@@ -227,46 +225,20 @@ def test_tokens_stand_where_they_say(rules):
         assert blank.sub("", text) == blank.sub("", "".join(s.text for s in sentences))
 
 
-def graph_split(texts, expression, part=""):
-    """What a SavedModel does: pieces and the characters they begin and end at, as ragged tensors."""
-    import tensorflow as tf
-    import tensorflow_text
-
-    pieces, start, end = tensorflow_text.regex_split_with_offsets(texts, f"{BLANKS}|{expression}", KEEP)
-    if part:
-        parts, first, last = tensorflow_text.regex_split_with_offsets(pieces.flat_values, part, part)
-        shift = start.flat_values[:, None]
-        rows = tf.gather(parts.row_splits, pieces.row_splits)
-        pieces, start, end = (
-            tf.RaggedTensor.from_row_splits(values.flat_values, rows)
-            for values in (parts, first + shift, last + shift)
-        )
-    texts = tf.gather(texts, pieces.value_rowids())
-
-    def characters(places):
-        before = tf.strings.substr(texts, tf.zeros_like(places.flat_values), places.flat_values)
-        return places.with_flat_values(tf.strings.length(before, unit="UTF8_CHAR"))
-
-    return pieces, characters(start), characters(end)
-
-
-def rows_of(split):
-    pieces, starts, ends = (ragged.to_list() for ragged in split)
-    return [
-        [(piece.decode(), *places) for piece, *places in zip(*row, strict=True)]
-        for row in zip(pieces, starts, ends, strict=True)
-    ]
-
-
-def test_a_graph_cuts_alike():
+@pytest.mark.parametrize("rules", TOKEN_RULES)
+def test_a_graph_cuts_alike(rules):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
-    texts = any_texts(500)
-    for rules, (match, part) in TOKEN_RULES.items():
-        assert rows_of(graph_split(tf.constant(texts), match, part)) == [
-            tokenize(text, rules) for text in texts
+    from keraszoo.tagging import graph_ops
+
+    texts = [*any_texts(500), "a " * 512, "a b. " + "c " * 1100 + ". d"]
+    parts = [part.to_list() for part in graph_ops.tokenize(tf.constant(texts), rules)]
+    for text, words, start, end in zip(texts, *parts, strict=True):
+        ours = [
+            [(word.decode(), *places) for word, *places in zip(*sentence, strict=True)]
+            for sentence in zip(words, start, end, strict=True)
         ]
-    assert rows_of(graph_split(tf.constant(texts), SENTENCE)) == [split_sentences(text) for text in texts]
+        assert ours == module.sentence_tokens(text, rules), text
 
 
 def test_a_graph_knows_the_same_characters():

@@ -99,3 +99,9 @@ def test_analogies_that_cannot_be(tmp_path, text):
     vectors = WordVectors(list("abcd"), np.eye(4))
     with pytest.raises(DataError, match="analogies.txt: expected a line ': name'"):
         score_vectors(vectors, analogies=tmp_path / "analogies.txt")
+
+
+def test_pairs_without_tabs(tmp_path):
+    (tmp_path / "pairs").write_text("cat dog 3.0\n")
+    with pytest.raises(DataError, match="pairs: expected lines 'word TAB word TAB judgement'"):
+        score_vectors(WordVectors(["cat", "dog"], np.eye(2)), tmp_path / "pairs")

@@ -216,3 +216,10 @@ def test_no_form_of_an_odd_word_fails_and_only_ascii_digits_fold(word):
 def test_wrong_chains(names, message):
     with pytest.raises(KerasZooError, match=message):
         check_backoff(names)
+
+
+def test_a_string_is_not_a_list_of_words():
+    vectors = WordVectors(["Ada", "zoo"], [[1.0, 2.0], [3.0, 4.0]])
+    for call in (vectors.lookup, vectors.restrict):
+        with pytest.raises(DataError, match="expected a list of words, got the string 'zoo'"):
+            call("zoo")
