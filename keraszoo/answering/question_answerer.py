@@ -206,6 +206,8 @@ class QuestionAnswerer(Task):
 
     def encode(self, questions):
         """Word ids, padded with 0: int32 `(B, S, J)` and `(B, J')`, S from 1 to the memory's size."""
+        if not all(isinstance(question, Question) for question in questions):
+            raise DataError(f"questions: expected a list of Question objects, got {shown(questions)}")
         stories = [question.story[-self.model.memory_size :] for question in questions]
         ids = {text: self._ids(text) for story in stories for text in story}
         longest = max((len(story) for story in stories), default=0)

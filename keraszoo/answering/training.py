@@ -113,7 +113,8 @@ def train_answerer(answerer, questions, run):
     if best is None:
         raise KerasZooError("training diverged from every start; use a lower learning_rate")
     model.set_weights(best[2])
-    answerer.metrics["training"] = {"questions": len(train), "restarts": settings.restarts, **best[1]}
+    figures = {"questions": len(train), "restarts": settings.restarts, **best[1]}
+    answerer.metrics = {"training": figures}  # without those of earlier weights
     return starts
 
 
@@ -121,8 +122,9 @@ def _arrays(answerer, questions):
     """Arrays of story, question and answer ids."""
     if not questions:
         raise DataError("questions: expected at least one, got none")
-    answers = answerer.vocabulary.ids([question.answer for question in questions])
-    return *answerer.encode(questions), np.array(answers, "int32")
+    story, question = answerer.encode(questions)
+    answers = answerer.vocabulary.ids([each.answer for each in questions])
+    return story, question, np.array(answers, "int32")
 
 
 def _epochs_together(settings, questions):

@@ -37,7 +37,8 @@ def reliability(probabilities, correct, bins=10):
         List of `ReliabilityBin`, from 0 to 1.
 
     Raises:
-        ScoreError: no predictions, different lengths, or a probability outside [0, 1].
+        ScoreError: no predictions, different lengths, a probability outside [0, 1], or `bins` that is not
+            a positive integer.
 
     Example:
 
@@ -45,6 +46,8 @@ def reliability(probabilities, correct, bins=10):
     >>> low.count, low.probability, low.accuracy
     (2, 0.4, 0.5)
     """
+    if not isinstance(bins, int) or bins < 1:
+        raise ScoreError(f"bins: expected a positive integer, got {bins!r}")
     probabilities, correct = np.asarray(probabilities, "float64"), np.asarray(correct, bool)
     if probabilities.ndim != 1 or probabilities.shape != correct.shape or len(correct) == 0:
         raise ScoreError(

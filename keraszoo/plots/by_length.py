@@ -1,7 +1,7 @@
 """BLEU against the length of the source, one line per model: the figure of the papers on attention."""
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots.figures import finish, new_figure, plain_axes
+from keraszoo.plots.figures import finish, fonts_for, new_figure, plain_axes
 
 MARKERS = "osD^vPX*"
 # Colours for colour-blind readers (Wong 2011); beyond eight models they repeat with other markers.
@@ -60,14 +60,15 @@ def length_plot(results, path=None, title=None):
     axes.set_xticks(range(len(ranges)), [f"{label}\n{count:,}" for label, count in ranges])
     plain_axes(axes, "words of the source, and number of sentences", "BLEU")
     axes.set_ylim(bottom=0)
-    lines, names = axes.containers, list(results)
-    order = sorted(range(len(names)), key=lambda i: -results[names[i]][-1].bleu.score)
+    lines, last = axes.containers, [buckets[-1].bleu.score for buckets in results.values()]
+    order = sorted(range(len(last)), key=lambda i: -last[i])
+    style, (names,), title = fonts_for([list(results)], title)
     box = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": 8}
     legend = axes.legend([lines[i][0] for i in order], [names[i] for i in order], **box)
     for text in legend.get_texts():
-        text.set_parse_math(False)
+        text.set(**style)
     if title:
-        axes.set_title(title, fontsize=10, loc="left", parse_math=False)
+        axes.set_title(title, fontsize=10, loc="left", **style)
     return finish(figure, path)
 
 

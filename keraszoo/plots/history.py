@@ -4,7 +4,7 @@ import itertools
 
 from keraszoo.errors import KerasZooError
 from keraszoo.plots.by_length import COLOURS
-from keraszoo.plots.figures import finish, new_figure, plain_axes
+from keraszoo.plots.figures import finish, fonts_for, new_figure, plain_axes
 
 SCORES = {"val_bleu": "BLEU", "val_f1": "F1"}
 
@@ -60,9 +60,10 @@ def history_plot(runs, path=None, title=None):
             axes.set_ylim(bottom=0)
         plain_axes(axes, "updates", label)
     grid[-1].ticklabel_format(axis="y", scilimits=(-3, 4))
-    _legend(figure, runs)
+    style, (names,), title = fonts_for([list(runs)], title)
+    _legend(figure, runs, names, style)
     if title:
-        figure.suptitle(title, fontsize=10, parse_math=False)
+        figure.suptitle(title, fontsize=10, **style)
     return finish(figure, path)
 
 
@@ -71,19 +72,20 @@ def _draw(axes, run, key, style):
     values = run.get(key)
     if not values:
         return
-    updates = [run["steps"] * (i + 1) / len(values) for i in range(len(values))]
+    every = run.get("steps_per_evaluation", run["steps"] / len(values))
+    updates = [min(every * (i + 1), run["steps"]) for i in range(len(values))]  # the last one may come early
     axes.plot(updates, values, linewidth=1.4, marker="." if len(values) == 1 else None, **style)
     if key.startswith("val_"):
         best = values.index(min(values) if key == "val_loss" else max(values))
         axes.plot(updates[best], values[best], "o", color=style["color"], markersize=4.5)
 
 
-def _legend(figure, runs):
+def _legend(figure, runs, names, style):
     """Names the runs by colour, and the two kinds of data by the style of their lines."""
     from matplotlib.lines import Line2D
 
     lines = (
-        [Line2D([], [], color=colour, label=name) for name, colour in zip(runs, itertools.cycle(COLOURS))]
+        [Line2D([], [], color=colour, label=name) for name, colour in zip(names, itertools.cycle(COLOURS))]
         if len(runs) > 1
         else []
     )
@@ -94,4 +96,4 @@ def _legend(figure, runs):
         handles=lines, loc="outside lower left", frameon=False, fontsize=8, ncols=2 if len(runs) == 1 else 1
     )
     for text in legend.get_texts():
-        text.set_parse_math(False)
+        text.set(**style)

@@ -1,6 +1,6 @@
 """The reliability diagram: accuracy against probability."""
 
-from keraszoo.plots.figures import finish, new_figure, plain_axes
+from keraszoo.plots.figures import finish, fonts_for, new_figure, plain_axes
 
 
 def reliability_plot(bins, path=None, title=None):
@@ -38,6 +38,7 @@ def reliability_plot(bins, path=None, title=None):
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     plain_axes(axes, "probability, and number of predictions", "share that is right")
+    style, _, title = fonts_for([], title)
     if title:
-        axes.set_title(title, fontsize=10, loc="left", parse_math=False)
+        axes.set_title(title, fontsize=10, loc="left", **style)
     return finish(figure, path)

@@ -112,13 +112,10 @@ def _check_known(name, address, is_remote, sha256):
 def _expected_manifest(address, kind, partial, sha256):
     """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
     name = address.rpartition("/")[2]
-    if kind == "hub":
-        hub.download(address, [manifests.MANIFEST], partial)
-    elif name in shipped.index() and sha256 is None:
+    if kind != "hub" and name in shipped.index() and sha256 is None:
         return shipped.index()[name]["manifest"]
-    else:
-        download = _downloader(manifests.MOST_JSON) if kind == "url" else _copy
-        download(f"{address}/{manifests.MANIFEST}", partial / manifests.MANIFEST, None)
+    (partial / manifests.MANIFEST).unlink(missing_ok=True)  # of an earlier call, perhaps an older one
+    _fetch_files(address, kind, partial, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}})
     manifest = manifests.read_manifest(partial)
     if sha256 not in (None, manifest["sha256"]):
         raise PresetError(f"{address}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
@@ -150,7 +147,7 @@ def _fetch_files(address, kind, partial, files):
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    hashes = {name: f"sha256:{entry['sha256']}" for name, entry in files.items()}
+    hashes = {name: entry["sha256"] and f"sha256:{entry['sha256']}" for name, entry in files.items()}
     retries = RETRIES if kind == "url" else 0
     cache = pooch.create(partial, f"{address}/", registry=hashes, retry_if_failed=retries)
     for name, entry in files.items():

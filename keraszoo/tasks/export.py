@@ -25,7 +25,8 @@ def module_of(model):
 def check_export(directory):
     """Raises KerasZooError if an existing directory is neither empty nor an earlier export."""
     directory = Path(directory)
-    if directory.exists() and any(directory.iterdir()) and not (directory / MARK).exists():
+    free = not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
+    if not free and not (directory / MARK).exists():
         raise KerasZooError(f"{directory}: expected a new directory or an earlier export, got something else")
 
 

@@ -126,7 +126,7 @@ def _parallel(files, languages):
         pair = languages or sorted(by_language, key=lambda language: (language != "en", language))
         if len(pair) == 2 and set(pair) <= set(by_language):
             found[name] = {"source": by_language[pair[0]], "target": by_language[pair[1]]}
-        elif len(pair) > 2 and ROLES["train"].search(name):
+        elif len(pair) > 2 and any(words.search(name) for words in ROLES.values()):
             raise KerasZooError(f"{name}: there is {', '.join(pair)}; choose two, such as --languages en-de")
     return found
 
@@ -185,7 +185,8 @@ def _describe_tagged(chosen):
     parts, scheme = {}, None
     for role, file in chosen.items():
         corpus = read_tagged(file, **{} if is_json_lines(file) else {**columns, "scheme": scheme})
-        scheme = scheme or (None if is_json_lines(file) else corpus.scheme)
+        if not is_json_lines(file) and corpus.labels and corpus.scheme != "IO":
+            scheme = scheme or corpus.scheme
         counts = Counter(tag[2:] for sentence in corpus for tag in sentence.tags if tag[0] == "B")
         labels = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(12))
         text = f"{len(corpus):,} sentences, {corpus.count_tokens():,} tokens, {counts.total():,} entities"

@@ -233,7 +233,7 @@ class BaseRecipe(Section):
         values, lines = read_yaml(path)
         for override in overrides:
             set_value(values, override, lines)
-        return cls._checked(values, str(path), lines, folder=path)
+        return cls.from_values(values, str(path), lines, folder=path)
 
     @classmethod
     def from_dict(cls, values):
@@ -242,10 +242,10 @@ class BaseRecipe(Section):
         Raises:
             RecipeError: as `read`.
         """
-        return cls._checked(values, "recipe", {}, folder=None)
+        return cls.from_values(values, "recipe", {}, folder=None)
 
     @classmethod
-    def _checked(cls, values, where, lines, folder):
+    def from_values(cls, values, where, lines, folder):
         try:
             recipe = cls.model_validate(values, context={"recipe_file": folder})
         except ValidationError as error:

@@ -50,7 +50,7 @@ def read_recipe(path, overrides=()):
     if not isinstance(task, str) or task not in TASKS:
         hint = suggestion(task, list(TASKS))
         raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
-    return resolve_name(TASKS[task][0]).read(path, overrides)
+    return resolve_name(TASKS[task][0]).from_values(values, str(path), lines, folder=path)
 
 
 def run_recipe(recipe):

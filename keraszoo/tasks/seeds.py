@@ -87,8 +87,10 @@ def run_seeds(path, overrides, count, report=None):
         )
     scores = []
     written = recipe.output.written.rstrip("/")
-    for seed, output in outputs_of_seeds(recipe, count, written).items():
-        checked = read_recipe(path, [*overrides, f"training.seed={seed}"])
+    outputs = outputs_of_seeds(recipe, count, written)
+    # before the first run: until the last one begins, hours later, the file may change
+    recipes = [read_recipe(path, [*overrides, f"training.seed={seed}"]) for seed in outputs]
+    for checked, output in zip(recipes, outputs.values(), strict=True):
         # not as an override, whose paths start from the current folder
         place = ResolvedPath(f"{recipe.output}{output.removeprefix(written)}", output)
         checked = checked.model_copy(update={"output": place})

@@ -148,7 +148,8 @@ class Task:
                 - `verbose`: as for `keras.Model.fit`.
 
         Returns:
-            A `keras.callbacks.History`.
+            A `keras.callbacks.History`. (A `QuestionAnswerer` has other settings, and returns a list with the
+            figures of each start.)
 
         Raises:
             RecipeError: an unknown setting, or one out of range; or `checkpoints` of a run with other
@@ -157,7 +158,9 @@ class Task:
             KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the current step
                 is done and saved.
         """
-        return self.fit_run(train, validation, self._run(settings, directory, checkpoints))
+        run = self._run(settings, directory, checkpoints)
+        self.recipe = None  # that of an earlier training
+        return self.fit_run(train, validation, run)
 
     def fit_run(self, train_data, validation, run):
         """Trains the model as a `Run` says, which `fit` and recipes make from their settings.
@@ -173,6 +176,7 @@ class Task:
         self._check(run, validation)
         keras.utils.set_random_seed(settings.seed)
         batches, held_out, digest = self._data(train_data, validation, run)
+        self.metrics = {}  # the figures of earlier weights
         steps = run.steps(batches)
         if steps < FEW_UPDATES and settings.steps is None:
             say(
@@ -204,6 +208,7 @@ class Task:
             figures = choose_weights(self.model, held_out, best, last)
             self.metrics["training"] = {
                 "steps": history.steps,
+                "steps_per_evaluation": settings.steps_per_evaluation or len(batches),
                 self.counted: history.target_tokens,
                 **history.history,
             }

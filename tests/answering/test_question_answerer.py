@@ -253,3 +253,17 @@ def test_the_greatest_seed_has_a_next_one():
     answerer = QuestionAnswerer.for_questions(questions, width=6, hops=1, memory_size=5)
     options = {"epochs": 1, "linear_epochs": 0, "restarts": 2, "jit_compile": False}
     assert len(answerer.fit(questions, seed=2**32 - 1, **options)) == 2
+
+
+def test_training_again_forgets_earlier_figures():
+    questions = make_questions(60, seed=6)
+    answerer = QuestionAnswerer.for_questions(questions, width=6, hops=1, memory_size=5)
+    answerer.metrics = {"test error, per cent": {"mean": 12.0}}
+    answerer.fit(questions, epochs=1, linear_epochs=0, restarts=1, jit_compile=False)
+    assert list(answerer.metrics) == ["training"]
+
+
+def test_what_is_no_question(fitted):
+    for call in (fitted[0].answer_all, fitted[0].error_rate, fitted[0].fit):
+        with pytest.raises(DataError, match="questions: expected a list of Question objects, got "):
+            call(["Where is Mary?"])

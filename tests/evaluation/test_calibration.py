@@ -42,3 +42,9 @@ def test_perfect_and_worst():
 def test_errors(probabilities, correct):
     with pytest.raises(ScoreError):
         reliability(probabilities, correct)
+
+
+@pytest.mark.parametrize("bins", [0, -1, 2.5])
+def test_a_number_of_bins_that_is_none(bins):
+    with pytest.raises(ScoreError, match="bins: expected a positive integer, got"):
+        reliability([0.5], [True], bins=bins)

@@ -306,3 +306,14 @@ def test_an_installed_package_lists_fetches_and_finds(tmp_path):
     assert (code, out, err) == (0, f"{place}\n", f"keraszoo: {name}: exists already and is complete\n")
     code, out, err = run("list", "--json")
     assert {model["name"]: model["place"] for model in json.loads(out)}[name] == str(place)
+
+
+@pytest.mark.parametrize("behaviour", ["down", "cut", "good"])
+def test_a_manifest_is_tried_again_like_every_file(folder, server, cache, behaviour):
+    """With `good`, an earlier call was stopped after the last byte of the manifest."""
+    whole = (folder / "small" / "manifest.json").read_bytes()
+    if behaviour == "good":
+        (cache / ".small.partial").mkdir(parents=True)
+        (cache / ".small.partial" / ".manifest.json.part").write_bytes(whole)
+    server.behaviour = [behaviour]
+    assert same(fetch("small", server.url, sha256=json.loads(whole)["sha256"]), folder / "small")

@@ -125,3 +125,13 @@ def test_a_table_is_no_language_and_a_name_no_number(tmp_path):
     (folder / "2003").write_text(30 * "Ed\tB-PER\nran\tO\n\n")
     write_recipe("tagging", folder, folder / "recipe.yaml")
     assert read_recipe(folder / "recipe.yaml").data.train == [str(folder / "2003")]
+
+
+def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
+    write_pairs(tmp_path, "train", PAIRS)
+    for languages in (("en", "de"), ("en", "fr")):
+        write_pairs(tmp_path, "val", PAIRS[:9], languages=languages)
+    with pytest.raises(KerasZooError, match="val: there is en, de, fr; choose two"):
+        write_recipe("translation", tmp_path, tmp_path / "r.yaml")
+    write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "de"))
+    assert read_recipe(tmp_path / "r.yaml").data.validation.target == str(tmp_path / "val.de")

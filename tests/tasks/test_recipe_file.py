@@ -1,9 +1,12 @@
 """The file of a recipe: YAML, places of errors, overrides and paths."""
 
+import os
+
 import pytest
 
 from keraszoo.errors import RecipeError
 from keraszoo.tasks.recipe_file import read_yaml
+from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
@@ -213,3 +216,11 @@ def test_a_wrong_override_is_one_line(write, override, said):
 def test_an_output_may_end_in_a_slash():
     recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
     assert (recipe.output, recipe.output.written) == ("runs/x", "runs/x/")
+
+
+def test_a_recipe_is_read_once(tmp_path):
+    read, write = os.pipe()
+    os.write(write, b"data: {train: {tsv: a}}\noutput: runs/x\n")
+    os.close(write)
+    assert read_recipe(f"/dev/fd/{read}").data.train.tsv.written == "a"
+    os.close(read)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from keraszoo.errors import RecipeError
 from keraszoo.tasks.seeds import run_seeds
 
 
@@ -27,3 +28,24 @@ def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, mon
     assert (figure.name, figure.values) == ("val_bleu", [1.0, 3.0])
     assert sorted(os.listdir(tmp_path / "runs")) == ["x_seed1", "x_seed2", "x_seeds.json"]
     assert written == ["runs/x_seed1", "runs/x_seed2"]  # no folder of this machine
+
+
+@pytest.mark.parametrize(("seed", "changed"), [(1, "training: {epochs: 3}"), (2**32 - 1, "")])
+def test_every_run_is_checked_before_the_first_one(tmp_path, monkeypatch, seed, changed):
+    recipe, runs = tmp_path / "recipe.yaml", []
+    text = "data: {train: {tsv: a}, validation: {tsv: a}}\noutput: x\n"
+    recipe.write_text(text)
+
+    def run(checked):
+        runs.append(checked.training.epochs)
+        recipe.write_text(text + changed)  # somebody prepares the next experiment
+        return SimpleNamespace(metrics={"validation": {"val_bleu": 1.0}})
+
+    monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", run)
+    if changed:
+        run_seeds(recipe, [], 2)
+        assert runs == [30, 30]
+    else:
+        with pytest.raises(RecipeError, match="expected less than 4294967296"):
+            run_seeds(recipe, [f"training.seed={seed}"], 2)
+        assert runs == []

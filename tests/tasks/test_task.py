@@ -264,3 +264,20 @@ def test_a_run_does_not_resume_with_another_model(train_pairs, tmp_path, monkeyp
         make(0.0).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)
     with pytest.raises(RecipeError, match="model.dropout was 0.0, is 0.5"):
         make(0.5).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)
+
+
+def test_training_further_forgets_the_figures_and_the_recipe_of_the_old_weights(
+    new_translator, train_pairs, tmp_path
+):
+    translator = new_translator()
+    translator.metrics = {"test": {"bleu": {"name": "BLEU", "score": 45.0, "signature": "s"}}}
+    translator.recipe = {"output": "runs/old"}
+    translator.save_to_preset(tmp_path / "old")
+    translator = Translator.from_preset(tmp_path / "old")
+    with pytest.raises(KerasZooError):
+        translator.fit([])
+    assert list(translator.metrics) == ["test"]
+    translator.fit(train_pairs[:60], steps=5, steps_per_evaluation=2, **{**SHORT, "epochs": 9})
+    assert list(translator.metrics) == ["training"] and translator.recipe is None
+    figures = translator.metrics["training"]
+    assert (figures["steps"], figures["steps_per_evaluation"], len(figures["loss"])) == (5, 2, 3)

@@ -40,7 +40,7 @@ def start(tmp_path):
             worker = subprocess.Popen(
                 [sys.executable, "-m", "keraszoo", "train", "recipe.yaml", "--output", output],
                 cwd=tmp_path,
-                env={**os.environ, "TF_CONFIG": json.dumps(place)},
+                env={**os.environ, "TF_CONFIG": json.dumps(place), "TF_CPP_MIN_LOG_LEVEL": "3"},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
