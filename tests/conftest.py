@@ -1,8 +1,10 @@
-"""A small translator and a small tagger, trained and exported once for all tests that read them."""
+"""The command line in this process, and a small translator and tagger, made once for all tests."""
 
+import io
 import os
 import random
 import signal
+import sys
 
 import keras
 import numpy as np
@@ -29,6 +31,24 @@ def make_once(tmp_path_factory):
         return place
 
     return once
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """Runs the command line in this process: (exit code, stdout, stderr)."""
+    from keraszoo.cli import app
+
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")  # what a command sets ends with the test
+    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            app.main([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from keraszoo.cli import app
+from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.text.lines import write_lines
 from keraszoo.text.numbers import number_pairs
 
@@ -35,6 +37,20 @@ SHORTER = {
 }
 TAGGED = "Aspirin\tB-Chemical\nmay\tO\ncause\tO\nasthma\tB-Disease\n.\tO\n\n"
 GUIDES = [f"docs/{name}.md" for name in ("training", "tagging", "export", "layers", "data", "searching")]
+LEAST = {
+    "translation": {
+        "data": {"train": {"tsv": "t"}, "validation": {"tsv": "v"}},
+        "model": {"name": "transformer"},
+        "output": "m",
+    },
+    "tagging": {"data": {"train": "t"}, "model": {"name": "recurrent"}, "output": "m"},
+}
+RECIPES = [
+    text
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for kind, text in FENCE.findall(page.read_text("utf-8"))
+    if kind == "yaml"
+]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +69,14 @@ def folder(tmp_path_factory):
         file.write("Aspirin may cause asthma .\n" * 50)
     write_lines(folder / "texts.jsonl", ['{"text": "Aspirin may cause asthma.", "id": 7}'])
     return folder
+
+
+@pytest.mark.parametrize("text", RECIPES)
+def test_the_recipes_of_the_guides_have_no_wrong_key(text, tmp_path):
+    values = yaml.safe_load(text)
+    least = LEAST[values.get("task", "translation")]
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({**least, **values}))
+    read_recipe(tmp_path / "recipe.yaml", [])
 
 
 @pytest.mark.slow

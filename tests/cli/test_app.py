@@ -286,8 +286,7 @@ def test_bad_input_is_one_line_and_exit_code_2(run, translator, arguments, said)
     assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err
 
 
-def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator, monkeypatch):
-    monkeypatch.setattr(sys.stdin.__class__, "isatty", lambda self: False, raising=False)
+def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator):
     code, out, err = run("translate", "m", stdin=b"fine\n" * 512 + b"not \xff text\n")
     assert code == 2 and out == "FINE\n" * 512
     assert err.splitlines()[-1] == (
@@ -449,3 +448,26 @@ def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
     for arguments in (["small", "--from", "hf://user"], ["small", "--from", "x"], ["hf://user/small"]):
         run("fetch", *arguments)
     assert hints == [str(tmp_path / "small"), "small", "hf://user/small"]
+
+
+def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
+    recipes = []
+    monkeypatch.setattr("keraszoo.tasks.recipe_runs.run_recipe", recipes.append)
+    values = {"data": {"train": {"source": "train.en", "target": "train.de"}}, "model": {"name": "rnnsearch"}}
+    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
+    for name in ("train.en", "train.de"):
+        (tmp_path / name).write_text("a\n")
+    run("train", tmp_path / "recipe.yaml", "--strategy", "mirrored", "--output", tmp_path / "out")
+    assert [(r.training.strategy, r.output) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
+
+
+def test_fetch_takes_a_sha256(run, tmp_path, monkeypatch):
+    given = []
+
+    def fetch(*arguments, sha256=None, **others):
+        given.append((*arguments, sha256))
+        return tmp_path
+
+    monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetch)
+    run("fetch", "small", "--from", "x", "--sha256", "ab" * 32)
+    assert given == [("small", "x", "ab" * 32)]

@@ -54,16 +54,6 @@ def test_words_know_which_side_and_how_far_up_to_the_largest_distance():
     assert row[0] == row[1] and row[5] == row[6]  # three words before and two, two words after and three
 
 
-def test_attention_knows_distances_and_not_places(layer_and_words):
-    layer, x = layer_and_words
-    context, weights = layer(x, x)
-    keys, values = layer.prepare(x)
-    places = ops.arange(T) + 50
-    moved = layer.attend(x, keys, values, positions=places, key_positions=places)
-    for one, other in zip(moved, (context, weights), strict=True):
-        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-5)
-
-
 def test_a_query_over_a_cache_whose_keys_stand_in_any_order(layer_and_words):
     layer, x = layer_and_words
     context, weights = (to_numpy(y) for y in layer(x, x))

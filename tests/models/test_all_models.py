@@ -129,6 +129,18 @@ MODELS = {
             "max_positions": 20,
         },
     ),
+    "Transformer, relative positions": (
+        Transformer,
+        {
+            "d_model": 16,
+            "num_layers": 2,
+            "num_heads": 2,
+            "intermediate_dim": 32,
+            "dropout": 0.0,
+            "positions": "relative",
+            "max_distance": 2,
+        },
+    ),
 }
 
 CLASSES = list(dict.fromkeys(cls for cls, _ in MODELS.values()))

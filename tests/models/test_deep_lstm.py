@@ -68,13 +68,6 @@ def test_reversing_by_hand_is_the_other_model():
     assert np.abs(to_numpy(other((np.array([SOURCES[1]]), target_in))) - turned).max() > 1e-3
 
 
-def test_there_is_no_attention():
-    model = random_model()
-    state = model.initial_state(model.encode(np.array(SOURCES[:1])), 2)
-    assert not model.attends
-    assert "attention_weights" not in model.step(np.array([5, 6]), state)[1]
-
-
 def test_the_configuration_paper_has_the_parameters_of_the_paper():
     # Section 3.4: 4 layers of 1000 cells, 1000-d embeddings, 160,000 source and 80,000 target words; "384M
     # parameters of which 64M are pure recurrent connections (32M for the encoder and 32M for the decoder)"

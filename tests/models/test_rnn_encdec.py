@@ -78,14 +78,6 @@ def test_the_source_is_known_by_its_summary_alone():
     np.testing.assert_array_equal(one, other)
 
 
-def test_there_is_no_attention():
-    model = random_model()
-    state = model.initial_state(model.encode(np.array(SOURCES[:1])), 2)
-    assert not model.attends
-    assert "attention_weights" not in state
-    assert "attention_weights" not in model.step(np.array([5, 6]), state)[1]
-
-
 def test_the_configuration_paper_has_the_sizes_of_the_paper():
     # 1000 hidden units, embeddings of 100, maxout of 500 (section 4.1.1), vocabularies of 15,000 words
     config = RNNEncDec.from_configuration("paper", source_vocabulary_size=9).get_config()

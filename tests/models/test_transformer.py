@@ -125,31 +125,6 @@ def test_positions_of_the_attention_leave_the_embeddings_alone_and_learned_ones_
     assert learned.positions.count_params() == 3 * 4
 
 
-def test_rows_that_step_know_distances_as_in_teacher_forcing():
-    keras.utils.set_random_seed(0)
-    model = Transformer(
-        11,
-        d_model=8,
-        num_layers=2,
-        num_heads=2,
-        intermediate_dim=5,
-        dropout=0.0,
-        positions="relative",
-        max_distance=2,
-    )
-    model.build()
-    rng, rows, length = np.random.default_rng(0), 3, 5
-    for weight in model.trainable_variables:
-        weight.assign(to_numpy(weight) + 0.5 * rng.normal(size=weight.shape))
-    source = np.array([[4, 5, 6, 7, 8], [9, 4, 0, 0, 0]])
-    written = rng.integers(1, 11, (len(source) * rows, length))
-    expected = to_numpy(model((np.repeat(source, rows, axis=0), written)))
-    state = model.initial_state(model.encode(source), beam_width=rows, length=length)
-    for t in range(length):
-        logits, state = model.step(ops.convert_to_tensor(written[:, t]), state)
-        np.testing.assert_allclose(to_numpy(logits), expected[:, t], atol=1e-4)
-
-
 def test_unknown_positions_are_an_error():
     with pytest.raises(ValueError, match=r"must be one of .*'relative'\). Received: positions='alibi'"):
         Transformer(11, positions="alibi")

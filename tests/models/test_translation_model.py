@@ -64,7 +64,8 @@ def test_models_run_in_double_precision():
         model.build()
         memory = model.encode(np.ones((2, 3), "int32"))
         state = model.initial_state(memory, 1, 4)
-        model.step(np.ones((2,), "int32"), state)
+        logits, _ = model.step(np.ones((2,), "int32"), state)
+        assert keras.backend.standardize_dtype(logits.dtype) == "float64"
         MemoryNetwork(9, width=4, memory_size=5)((np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32")))
     finally:
         keras.config.set_floatx(before)

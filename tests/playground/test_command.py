@@ -4,17 +4,8 @@ import sys
 
 import pytest
 
-from keraszoo.cli import app
 
-
-def run(capfd, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        app.main(["playground", *arguments])
-    sys.stdout.flush()
-    return ended.value.code or 0, *capfd.readouterr()
-
-
-def test_it_prints_and_opens_the_address(capfd, monkeypatch):
+def test_it_prints_and_opens_the_address(run, monkeypatch):
     served, opened = [], []
 
     def serve(models, port, prepare, started):
@@ -24,7 +15,7 @@ def test_it_prints_and_opens_the_address(capfd, monkeypatch):
     monkeypatch.setattr("keraszoo.playground.serve.serve", serve)
     monkeypatch.setattr("webbrowser.open", opened.append)
     arguments = ["tatoeba_en_de_luong", "--port", "1234", "--open"]
-    assert run(capfd, *arguments) == (0, "http://127.0.0.1:1234/\n", "")
+    assert run("playground", *arguments) == (0, "http://127.0.0.1:1234/\n", "")
     assert served == [(["tatoeba_en_de_luong"], 1234)] and opened == ["http://127.0.0.1:1234/"]
 
 
@@ -36,14 +27,14 @@ def test_it_prints_and_opens_the_address(capfd, monkeypatch):
         (["--port", "70000"], "error: Invalid value for '--port'"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(capfd, arguments, said):
-    code, printed, message = run(capfd, *arguments)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
+    code, printed, message = run("playground", *arguments)
     assert (code, printed, message.count("\n")) == (2, "", 1) and said in message
 
 
-def test_without_its_packages(capfd, monkeypatch):
+def test_without_its_packages(run, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("keraszoo.playground")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
-    code, _, message = run(capfd)
+    code, _, message = run("playground")
     assert code == 2 and "the playground needs pip install 'keraszoo[playground]'" in message

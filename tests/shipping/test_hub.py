@@ -170,14 +170,8 @@ def test_what_cannot_be_reached_is_one_line(server, small, monkeypatch):
         shipped.find("hf://a/b")
 
 
-def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server, capfd):
+def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server, run):
     from keraszoo import QuestionAnswerer
-    from keraszoo.cli import app
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            app.main(arguments)
-        return ended.value.code or 0, *capfd.readouterr()
 
     assert run("upload", "babi_memory_network", "hf://somebody/babi") == (0, f"{server.commit}\n", "")
     code, out, err = run("fetch", "hf://somebody/babi")

@@ -1,14 +1,11 @@
 """What the list, the index and the tables say is what the directories hold."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import write_cards as writing
 
-from keraszoo.cli import app
 from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.model_directory import write_directory
 from keraszoo.saving.model_facts import SECTIONS
@@ -16,17 +13,6 @@ from keraszoo.shipping import shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
-
-
-@pytest.fixture
-def run(capfd, monkeypatch):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-        with pytest.raises(SystemExit) as ended:
-            app.main(list(arguments))
-        return ended.value.code or 0, *capfd.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -242,3 +242,12 @@ def test_a_signal_that_comes_while_fit_ends_is_not_lost(batches, tmp_path):
     with pytest.raises(SystemExit):
         run(batches, folder=tmp_path / "run", callbacks=[end])
     same(run(batches, folder=tmp_path / "run"), run(batches))
+
+
+def test_between_evaluations_a_run_is_saved_every_so_many_minutes(batches, tmp_path):
+    def crash(model):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        run(batches, folder=tmp_path / "run", at=At(5, crash), checkpoint_minutes=1e-9)
+    assert sorted(os.listdir(tmp_path / "run")) == ["step-00000003", "step-00000004"]
