@@ -1,9 +1,11 @@
 """The command line in this process, and a small translator and tagger, made once for all tests."""
 
+import importlib.util
 import io
 import os
 import random
 import signal
+import subprocess
 import sys
 
 import keras
@@ -49,6 +51,32 @@ def run(capfd, monkeypatch):
         return ended.value.code or 0, *capfd.readouterr()
 
     return run
+
+
+@pytest.fixture
+def on_backend():
+    """Runs a program on another backend, in a process of its own; returns what it prints."""
+
+    def run(backend, program, *arguments, **options):
+        if importlib.util.find_spec(backend) is None:
+            pytest.skip(f"{backend} is not installed")
+        environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond 16 KiB, as if the disk were full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

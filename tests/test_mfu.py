@@ -1,9 +1,6 @@
 """The FLOPs that `benchmarks/mfu.py` counts are those that XLA counts."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,13 +25,8 @@ for arguments in ({}, {"num_layers": 1, "num_decoder_layers": 5}):
 """
 
 
-def test_the_formula_agrees_with_xla():
-    pytest.importorskip("jax")
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", COUNT, str(BENCHMARKS)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    pairs = [json.loads(line) for line in done.stdout.splitlines()]
+def test_the_formula_agrees_with_xla(on_backend):
+    pairs = [json.loads(line) for line in on_backend("jax", COUNT, BENCHMARKS).splitlines()]
     assert len(pairs) == 2
     for formula, counted in pairs:
         assert formula == pytest.approx(counted, rel=0.1)

@@ -183,16 +183,6 @@ def test_bad_input_is_one_line_and_nothing_is_written(run, files, trained_direct
     assert sorted(files.rglob("*")) == before
 
 
-@pytest.fixture
-def full_disk():
-    """No file may grow beyond 16 KiB, as if the disk were full."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default:no checkpoint of step:UserWarning")
 def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, request):

@@ -57,8 +57,9 @@ def test_a_symbolic_call_refuses_weights_that_there_are_not():
 
 
 def test_models_run_in_double_precision():
-    before = keras.config.floatx()
+    before, policy = keras.config.floatx(), keras.config.dtype_policy()
     keras.config.set_floatx("float64")
+    keras.config.set_dtype_policy("float64")
     try:
         model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
         model.build()
@@ -66,6 +67,10 @@ def test_models_run_in_double_precision():
         state = model.initial_state(memory, 1, 4)
         logits, _ = model.step(np.ones((2,), "int32"), state)
         assert keras.backend.standardize_dtype(logits.dtype) == "float64"
-        MemoryNetwork(9, width=4, memory_size=5)((np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32")))
+        answer = MemoryNetwork(9, width=4, memory_size=5)(
+            (np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32"))
+        )
+        assert keras.backend.standardize_dtype(keras.tree.flatten(answer)[0].dtype) == "float64"
     finally:
         keras.config.set_floatx(before)
+        keras.config.set_dtype_policy(policy)

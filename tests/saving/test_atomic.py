@@ -260,18 +260,10 @@ def test_a_block_that_raises_leaves_nothing(tmp_path, error):
     assert (tmp_path / "a.txt").read_bytes() == b"old" and names(tmp_path) == ["a.txt"]
 
 
-def test_a_disk_that_is_full(tmp_path):
-    resource = pytest.importorskip("resource")
-    signal = pytest.importorskip("signal")
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(DataError, match="a.txt: cannot be written: File too large"):
-            with replace_file(tmp_path / "a.txt") as file:
-                file.write(bytes(2000))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
+def test_a_disk_that_is_full(tmp_path, full_disk):
+    with pytest.raises(DataError, match="a.txt: cannot be written: File too large"):
+        with replace_file(tmp_path / "a.txt") as file:
+            file.write(bytes(1 << 15))
     assert names(tmp_path) == []
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 
 import pytest
 
@@ -159,15 +158,6 @@ def test_an_exception_of_a_writing_function_leaves_the_old_directory(place):
     with pytest.raises(ZeroDivisionError):
         write_directory(place, {"config.json": {}, "w.bin": fail})
     assert read_directory(place).metrics == {"bleu": 41.5} and os.listdir(place.parent) == ["small"]
-
-
-@pytest.fixture
-def full_disk():
-    """No file may grow beyond 64 KiB, as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_leaves_the_old_directory(place, full_disk):

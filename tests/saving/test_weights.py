@@ -1,7 +1,6 @@
 """Weights: all of them or none, and a model that is left as it was."""
 
 import random
-import resource
 import time
 import warnings
 
@@ -282,24 +281,19 @@ def test_changed_names_shapes_and_addresses_are_never_read_as_other_values(tmp_p
     print(f"{refused:,} refused, {count - refused:,} read with the same values")
 
 
-def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path):
+def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path, full_disk):
     model, place = small_model(units=200), tmp_path / "model"
     write_directory(
         place, {"config.json": {"units": 5}, "model.weights.h5": lambda path: path.write_bytes(b"old")}
     )
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
-    try:
-        with (
-            warnings.catch_warnings(),
-            pytest.raises(PresetError, match=r"model/model.weights.h5: cannot be written") as error,
-        ):
-            warnings.simplefilter("ignore", pytest.PytestUnraisableExceptionWarning)
-            write_directory(
-                place, {"config.json": {}, "model.weights.h5": lambda path: save_weights(model, path)}
-            )
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with (
+        warnings.catch_warnings(),
+        pytest.raises(PresetError, match=r"model/model.weights.h5: cannot be written") as error,
+    ):
+        warnings.simplefilter("ignore", pytest.PytestUnraisableExceptionWarning)
+        write_directory(
+            place, {"config.json": {}, "model.weights.h5": lambda path: save_weights(model, path)}
+        )
     assert isinstance(error.value.__cause__, OSError)  # by which a training knows a full disk, and goes on
     assert read_directory(place).read_bytes("model.weights.h5") == b"old"
     assert [item.name for item in tmp_path.iterdir()] == ["model"]

@@ -1,10 +1,6 @@
 """The shipped translators are small, have their figures in the table and give their golden translations."""
 
-import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -83,12 +79,7 @@ print(json.dumps([Translator.from_preset(n).translate([sys.argv[1]], beam_width=
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_they_say_the_same_on_another_backend(backend):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
+def test_they_say_the_same_on_another_backend(backend, on_backend):
     names = ["tatoeba_en_de_luong", "tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer"]
-    environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-W", "ignore", "-c", CODE, SOURCE, *names]
-    done = subprocess.run(command, env=environment, cwd=FOLDER.parent, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [GOLDEN[name] for name in names]
+    said = on_backend(backend, CODE, SOURCE, *names, cwd=FOLDER.parent)
+    assert json.loads(said.splitlines()[-1]) == [GOLDEN[name] for name in names]

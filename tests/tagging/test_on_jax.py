@@ -1,9 +1,6 @@
 """Tagging and training of a tagger on JAX: the same tags, and something learnt, without TensorFlow."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -24,16 +21,11 @@ print(json.dumps([tags, history["val_loss"], history["val_f1"]]))
 
 
 @pytest.mark.slow
-def test_on_jax_a_tagger_says_the_same_and_learns(trained_tagger, tagger_directory, other_sentences):
-    pytest.importorskip("jax")
+def test_on_jax_a_tagger_says_the_same_and_learns(
+    trained_tagger, tagger_directory, other_sentences, on_backend
+):
     texts = [" ".join(sentence.tokens) for sentence in other_sentences[:5]]
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK, str(tagger_directory), *texts],
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    tags, losses, f1 = json.loads(done.stdout.strip().splitlines()[-1])
+    said = on_backend("jax", CHECK, tagger_directory, *texts)
+    tags, losses, f1 = json.loads(said.strip().splitlines()[-1])
     assert tags == trained_tagger.tag_tokens([text.split() for text in texts])
-    assert losses[1] < losses[0] and 0 <= f1[1] <= 100
+    assert losses[1] < losses[0] and len(f1) == 2

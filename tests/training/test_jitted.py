@@ -1,9 +1,5 @@
 """A program of a model always uses the weights that the model has; on other backends there is none."""
 
-import os
-import subprocess
-import sys
-
 import keras
 import pytest
 
@@ -29,11 +25,8 @@ assert np.asarray(dropping.layers[0].seed_generator.state.value).tolist() == see
 """
 
 
-def test_on_jax_one_program_for_each_shape_and_none_for_new_weights():
-    pytest.importorskip("jax")
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_on_jax_one_program_for_each_shape_and_none_for_new_weights(on_backend):
+    on_backend("jax", CHECK)
 
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="there it is another function")

@@ -1,9 +1,6 @@
 """Training and search on JAX: the same translator, learned and asked where there is no TensorFlow."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -32,20 +29,15 @@ print(json.dumps([*translations, history["val_loss"], history["tokens_per_s"], b
 
 
 @pytest.mark.slow
-def test_on_jax_a_translator_says_the_same_and_learns(trained, trained_directory, test_pairs, tmp_path):
-    pytest.importorskip("jax")
+def test_on_jax_a_translator_says_the_same_and_learns(
+    trained, trained_directory, test_pairs, tmp_path, on_backend
+):
     sources = [source for source, _ in test_pairs[:11]]
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK, str(trained_directory), str(tmp_path / "learned"), *sources],
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    beam, greedy, losses, speeds, bleu, logits = json.loads(done.stdout.strip().splitlines()[-1])
+    said = on_backend("jax", CHECK, trained_directory, tmp_path / "learned", *sources)
+    beam, greedy, losses, speeds, bleu, logits = json.loads(said.strip().splitlines()[-1])
     assert beam == trained.translate(sources)
     assert greedy == trained.translate(sources[:3], beam_width=1)
-    assert losses[1] < losses[0] and min(speeds) > 0 and 0 <= bleu[0] <= 100
+    assert losses[1] < losses[0] and min(speeds) > 0 and np.isfinite(bleu[0])
 
     here = Translator.from_preset(tmp_path / "learned")
     ids = np.array([[5, 6, 7, 3], [8, 3, 0, 0]]), np.array([[2, 9, 4], [2, 7, 0]])
