@@ -14,7 +14,7 @@ from keraszoo.text.lines import read_lines
 # Soft hyphens, zero-width spaces and joiners, byte order marks.
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
-NO_WORD = regex.compile(r"(?:[^\p{L}\p{M}\p{N}]\p{M}*)+")  # vowel signs and tones are marks, \p{M}
+NO_WORD = r"(?:[^\p{L}\p{M}\p{N}]\p{M}*)+"  # vowel signs and tones are marks, \p{M}
 
 
 def read_pairs(source, target=None):
@@ -92,7 +92,7 @@ def words_of(text):
     >>> words_of("It's late!") == words_of("it's  late")
     True
     """
-    return NO_WORD.sub(" ", text.casefold()).strip() or text
+    return regex.sub(NO_WORD, " ", text.casefold()).strip() or text
 
 
 def clean_pairs(pairs):
