@@ -185,7 +185,7 @@ def _describe_tagged(chosen):
     parts, scheme = {}, None
     for role, file in chosen.items():
         corpus = read_tagged(file, **{} if is_json_lines(file) else {**columns, "scheme": scheme})
-        if not is_json_lines(file) and corpus.labels and corpus.scheme != "IO":
+        if not is_json_lines(file) and corpus.shows_scheme:
             scheme = scheme or corpus.scheme
         counts = Counter(tag[2:] for sentence in corpus for tag in sentence.tags if tag[0] == "B")
         labels = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(12))

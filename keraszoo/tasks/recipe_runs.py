@@ -115,7 +115,7 @@ def _run(recipe, run):
     started = time.perf_counter()
     _warn_if_slow(recipe.training.precision)
     task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, run.checkpoints)
-    task.recipe, task.about = recipe.as_dict(), dict(recipe.about)
+    run.recipe, task.about = recipe.as_dict(), dict(recipe.about)
     task.fit_run(train, validation, run)
     task.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
     if test is not None:

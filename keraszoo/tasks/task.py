@@ -158,9 +158,7 @@ class Task:
             KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the current step
                 is done and saved.
         """
-        run = self._run(settings, directory, checkpoints)
-        self.recipe = None  # that of an earlier training
-        return self.fit_run(train, validation, run)
+        return self.fit_run(train, validation, self._run(settings, directory, checkpoints))
 
     def fit_run(self, train_data, validation, run):
         """Trains the model as a `Run` says, which `fit` and recipes make from their settings.
@@ -176,7 +174,7 @@ class Task:
         self._check(run, validation)
         keras.utils.set_random_seed(settings.seed)
         batches, held_out, digest = self._data(train_data, validation, run)
-        self.metrics = {}  # the figures of earlier weights
+        self.metrics, self.recipe = {}, run.recipe  # without those of earlier weights
         steps = run.steps(batches)
         if steps < FEW_UPDATES and settings.steps is None:
             say(

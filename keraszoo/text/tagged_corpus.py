@@ -68,6 +68,11 @@ class TaggedCorpus:
         tags = {tag for sentence in self.sentences for tag in sentence.tags}
         return tuple(sorted({split_tag(tag)[1] for tag in tags} - {""}))
 
+    @property
+    def shows_scheme(self):
+        """Whether the tags tell their scheme: a small file with only `O` and `I-` can be of several."""
+        return bool(self.labels) and self.scheme != "IO"
+
     def count_tokens(self):
         """Returns the number of tokens of all sentences."""
         return sum(len(sentence.tokens) for sentence in self.sentences)

@@ -61,7 +61,7 @@ def read_corpora(data):
         parts = []
         for file in files or ():
             parts.append(read_tagged(file, data.token_rules, **columns))
-            if not is_json_lines(file) and parts[-1].labels and parts[-1].scheme != "IO":
+            if not is_json_lines(file) and parts[-1].shows_scheme:
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
     return tuple(corpora)

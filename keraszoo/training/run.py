@@ -42,6 +42,7 @@ class Run:
         callbacks: further callbacks, passed to `fit`.
         verbose: of `fit`; None: a progress bar on a terminal, else one line for each period.
         optimizer: a Keras optimizer instead of the one that the settings describe, or None.
+        recipe: the recipe as a dict, which is saved with the model, or None.
         strategy: the distribution strategy of the settings, made once, here; None on one device.
     """
 
@@ -53,6 +54,7 @@ class Run:
     callbacks: list = dataclasses.field(default_factory=list)
     verbose: object = None
     optimizer: object = None
+    recipe: dict | None = None
     strategy: object = dataclasses.field(init=False)
 
     def __post_init__(self):

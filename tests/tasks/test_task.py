@@ -276,7 +276,7 @@ def test_training_further_forgets_the_figures_and_the_recipe_of_the_old_weights(
     translator = Translator.from_preset(tmp_path / "old")
     with pytest.raises(KerasZooError):
         translator.fit([])
-    assert list(translator.metrics) == ["test"]
+    assert list(translator.metrics) == ["test"] and translator.recipe == {"output": "runs/old"}
     translator.fit(train_pairs[:60], steps=5, steps_per_evaluation=2, **{**SHORT, "epochs": 9})
     assert list(translator.metrics) == ["training"] and translator.recipe is None
     figures = translator.metrics["training"]
