@@ -8,6 +8,7 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, ScoreError
 from keraszoo.models import RNNSearch, Transformer
+from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -268,3 +269,19 @@ def test_all_seeds_share_one_program(new_translator):
     ]
     assert len(translator.compiled_search._compiled) == 1
     assert texts[0] == texts[-1] and len(set(texts)) > 1
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_warm_up_also_counts_for_sampling(new_translator, monkeypatch, seed):
+    search, asked = new_translator().compiled_search, []
+
+    def graph(options, attention, inputs, jit_compile):
+        asked.append(jit_compile)
+        raise InterruptedError
+
+    monkeypatch.setattr(search, "graph", graph)
+    options = SearchOptions(beam_width=1, sampling=True, seed=seed)
+    search.compile_now(options)
+    with pytest.raises(InterruptedError):
+        search(np.array([[5, 3]], "int32"), options)
+    assert asked == [True]
