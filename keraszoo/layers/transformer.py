@@ -143,6 +143,15 @@ class TransformerLayer(WeightedLayer):
         for norm in self.norms.values():
             norm.build(inputs_shape)
 
+    def start_as_identity(self):
+        """Sets the last matrix and bias of each sublayer to zero: a pre-norm layer then returns its inputs."""
+        for name in self.sublayers:
+            sublayer = getattr(self, name)
+            last = ("W_2", "b_2") if name == "feed_forward" else ("W_o", "b_o")
+            for weight in (getattr(sublayer, name) for name in last):
+                if weight is not None:
+                    weight.assign(ops.zeros_like(weight))
+
     def residual(self, name, x, sublayer, training=None):
         """Returns the sum of x and its sublayer, and the other outputs of the sublayer."""
         norm = self.norms[name]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
+from keraszoo.layers.transformer import TransformerLayer
 from keraszoo.text.subwords import Subwords
 
 
@@ -13,6 +14,9 @@ def start_from(translator, trained):
     by subword; a subword that only the new vocabulary has gets the mean of the old ones that spell it. So a
     training can continue on other data, or a student with fewer layers or a smaller vocabulary can begin
     where its teacher ended (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002).
+
+    Pre-norm Transformer layers that only the new model has start as the identity. So a deeper model begins
+    with the outputs of the trained one (Chen, Goodfellow and Shlens 2016, https://arxiv.org/abs/1511.05641).
 
     Args:
         translator: the new `Translator`, its model built.
@@ -44,6 +48,10 @@ def start_from(translator, trained):
     if not copied:
         kinds = type(trained.model).__name__, type(translator.model).__name__
         raise RecipeError("model.start_from: no weight of its {} fits this {}".format(*kinds))
+    known = {name.partition("/")[0] for name in values}
+    for layer in translator.model.layers:
+        if isinstance(layer, TransformerLayer) and layer.pre_norm and layer.name not in known:
+            layer.start_as_identity()
     return copied
 
 

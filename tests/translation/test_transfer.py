@@ -44,6 +44,21 @@ def test_a_smaller_student_with_another_vocabulary(make_transformer, train_pairs
     assert 10 < common < len(subwords)
 
 
+def test_a_deeper_model_begins_with_the_outputs_of_the_trained_one(make_transformer):
+    trained = make_transformer(pre_norm=True)
+    sizes = {**trained.model.arguments, "num_layers": 4, "num_decoder_layers": 3}
+    model = Transformer(**sizes)
+    model.build()
+    for weight in model.trainable_variables:
+        weight.assign_add(np.full(weight.shape, 0.1))  # biases are not always zero
+    deeper = Translator(model, trained.source_subwords, trained.target_subwords)
+    assert start_from(deeper, trained) == trained.model.count_params()
+    inputs = np.array([[5, 6, 7, 0]]), np.array([[2, 8, 9]])
+    assert np.array_equal(model(inputs), trained.model(inputs))
+    for layer in (model.encoder_layers[2], model.decoder_layers[2]):
+        assert np.any(layer.self_attention.W_q.numpy())  # it can learn
+
+
 def segmentations(text, subwords):
     """All ways to spell a text; characters without an id are unknown, one by one or several at once."""
     known = subwords.pieces(range(len(subwords)))
