@@ -18,6 +18,7 @@ PAGES = {
     "CONTRIBUTING.md": "/contributing.md",
     "benchmarks/RESULTS.md": "/measurements.md",
     "pretrained/README.md": "/models/index.md",
+    "pretrained/TRIALS.md": "/trials.md",
 } | {f"pretrained/{path.parent.name}/README.md": f"/models/{path.parent.name}.md"
      for path in ROOT.glob("pretrained/*/README.md")}  # fmt: skip
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^)\s]+)\)")
