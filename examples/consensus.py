@@ -1,6 +1,6 @@
 """Tags plain text with what several taggers agree on, so that one tagger can learn from all of them.
 
-    python examples/crf_per_corpus.py --crfs each ... --output runs/english_a       # two, as RESULTS.md says
+    python examples/crf_per_corpus.py --crfs each ... --output runs/english_a   # see pretrained/TRIALS.md
     python examples/crf_per_corpus.py --crfs each ... --output runs/english_b
     python examples/consensus.py runs/english_a runs/english_b --text news.txt.gz --text wikipedia.txt:40 \
         --tagged runs/entities/english/train_gmb.tsv:3 --output runs/general.tsv

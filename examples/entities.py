@@ -28,8 +28,7 @@ maps the labels; two corpora need more:
 - The persons of the loan agreements are "Borrower" and "Lender", so their PER becomes O.
 
 Its parts are also written by corpus. Three test sets are never trained on: the test parts
-of Universal NER, and newswire from around the world (ner_worldwide/), of which only PER, LOC and ORG are
-scored.
+of Universal NER, and newswire from around the world (ner_worldwide/), scored for PER, LOC and ORG alone.
 
 examples/word_vectors.py trains the vectors, also on the training parts of these corpora.
 

@@ -4,7 +4,7 @@
 
 "twenty-one" is "einundzwanzig": the order is reversed, and RNNsearch has to learn where to attend. `make
 demo` trains on 4,000 numbers below ten thousand. Without `--quick` the script trains on 20,000 below a
-million; after two to three minutes on 2 cores it translates all of 1,000 held-out numbers exactly.
+million; after about three minutes on 2 cores it translates all of 1,000 held-out numbers exactly.
 
 The name of another model of the lineage, and arguments of its constructor, train that model in about two
 minutes on one core:

@@ -13,10 +13,10 @@ sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,
 occur in no other file; and `test_references.tsv` with all translations of the test sentences, for a second
 BLEU with several references. `reverse` swaps the languages of these files, and leaves out held-out pairs
 whose new source sentence is in `train.tsv`; so a model of one direction can begin with the weights of the
-other, which has not seen the held-out sentences either. `score` takes this folder, or the corpus, which it
-then splits in the same way, and optionally the number of sentences to translate. `copies` writes 200 English
-sentences with a name of the given files (one a line) or a number, and reports how many translations contain
-it unchanged.
+other, which was not trained on the held-out sentences either. `score` takes this folder, or the corpus, which
+it then splits in the same way, and optionally the number of sentences to translate. `copies` writes 200
+English sentences with a name of the given files (one a line) or a number, and reports how many translations
+contain it unchanged.
 """
 
 import random

@@ -7,7 +7,7 @@ The first folder is one of examples/tatoeba.py, English to German or, with `--to
 has the same held-out files and a larger `train.tsv`:
 
 - the pairs of the corpus;
-- those of `--pairs`, such as sentences that a model has translated in either direction (Nguyen et al. 2019,
+- those of `--pairs`, such as sentences that a model has translated in either direction (Nguyen et al. 2020,
   "Data Diversification", https://arxiv.org/abs/1911.01986), without those whose source sentence is held out;
 - with `--names`, a copy of most pairs of the corpus about Tom or Mary, with other names on both sides, and
   copies of all pairs in which both sides have the same numbers of two to five digits, with others. The new

@@ -115,8 +115,8 @@ attention_heatmap(drawn.source_tokens, drawn.tokens, drawn.attention_weights, ti
 
 # %% [markdown]
 # **Look at** the lower right corner: "fünf" attends to the end of the source, and "dreißig" to the word before it. The rest is a
-# diagonal, because thousands and hundreds have the same order in both languages. Weights may sit one subword beside the expected one: the
-# annotations of a recurrent encoder contain their neighbours.
+# diagonal, because thousands and hundreds have the same order in both languages. Weights may be one subword away from the expected one:
+# the annotations of a recurrent encoder contain their neighbours.
 #
 # ## Align a given translation
 #

@@ -179,7 +179,7 @@ def playground(
     import logging
     import webbrowser
 
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # each set of search options is traced anew
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # each set of search options is traced
     try:
         from keraszoo.playground.models import Models
         from keraszoo.playground.serve import serve

@@ -84,7 +84,7 @@ def _speeds():
 
 
 def _missing_extras():
-    """A line for each extra of which something is not installed."""
+    """A line for each extra with missing packages."""
     from packaging.requirements import Requirement
 
     try:
