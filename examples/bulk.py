@@ -1,6 +1,6 @@
 """Translates or tags any number of lines with Ray Data, on one machine or on a cluster.
 
-    pip install '.[bulk]'
+    pip install --editable '.[bulk]'
     python examples/bulk.py tatoeba_en_de_transformer lines/ translated/ --workers 2
     python examples/bulk.py english_entities texts/ tagged/ --workers 2
 

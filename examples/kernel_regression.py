@@ -1,6 +1,6 @@
 """Fits a curve through noisy points by kernel regression (1964): attention before neural networks.
 
-    python examples/kernel_regression.py      # needs matplotlib: pip install '.[plot]'
+    python examples/kernel_regression.py      # needs matplotlib: pip install --editable '.[plot]'
 
 The value at x is a mean of the examples' values, weighted by their distance from x. The bandwidth of the
 kernel is learned: each example is predicted from the others, and gradient descent minimises the error. The

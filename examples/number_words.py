@@ -1,6 +1,6 @@
 """Translates numbers from English to German words: from generated data to a SavedModel.
 
-    make demo      # or: pip install '.[demo]' and python examples/number_words.py --quick
+    make demo      # or: pip install --editable '.[demo]' and python examples/number_words.py --quick
 
 "twenty-one" is "einundzwanzig": the order is reversed, and RNNsearch has to learn where to attend. `make
 demo` trains on 4,000 numbers below ten thousand. Without `--quick` the script trains on 20,000 below a

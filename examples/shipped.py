@@ -1,6 +1,6 @@
 """Runs the shipped models: translates, finds names, answers a question and draws attention weights.
 
-    make demo      # runs this first; or: pip install '.[plot]' and python examples/shipped.py
+    make demo      # runs this first; or: pip install --editable '.[plot]' and python examples/shipped.py
 
 The picture runs/shipped/attention.png has a row per German word with its attention to each English word. The
 page runs/shipped/entities.html highlights the names. `keraszoo list` shows all models.
