@@ -15,9 +15,9 @@ trains those of its own corpus. To tag a text, one of the corpora is chosen.
 The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
-scores of all tags. `--start` goes on with a saved tagger and one corpus more: one that examples/consensus.py
-writes, or a fold of Wikigold if the tagger has seen nothing of Wikigold. At the end, `EntityTagger.calibrate`
-divides the scores of each corpus that has held-out sentences by a temperature.
+scores of all tags. `--start` trains a saved tagger further, with one corpus more: one that
+examples/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold. At the end,
+`EntityTagger.calibrate` divides the scores of each corpus that has held-out sentences by a temperature.
 """
 
 import argparse

@@ -28,7 +28,7 @@ def batches_at_once():
 def in_threads(function, items, threads):
     """Calls a function with each item, at most `threads` at a time; yields the results in order.
 
-    After an exception, such as a KeyboardInterrupt, calls that have not begun are cancelled.
+    After an exception, such as a KeyboardInterrupt, calls that are still waiting are cancelled.
 
     Args:
         function: of one argument.
