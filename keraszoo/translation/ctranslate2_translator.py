@@ -39,14 +39,14 @@ class CTranslate2Translator(TextTranslator):
         try:
             settings = json.loads(Path(directory, MARK).read_text())
             sides = [Subwords.load(Path(directory, Path(name).name)) for name in settings["subwords"][:2]]
+            self.source_subwords, self.target_subwords = sides[0], sides[-1]
             self.search = SearchOptions(**settings["search"])
             self.max_source_tokens = settings["max_source_tokens"]
             self.quantize = settings["quantize"]
             self.engine = ctranslate2.Translator(str(directory))
-        except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
             message = f"{directory}: not an export for CTranslate2: {error}"
             raise KerasZooError(" ".join(message.split())) from error
-        self.source_subwords, self.target_subwords = sides[0], sides[-1]
         self.ids = {piece: i for i, piece in enumerate(sides[-1].pieces(range(len(sides[-1]))))}
 
     def require_attention(self, wanted="attention weights"):

@@ -182,8 +182,11 @@ def test_what_ctranslate2_cannot_do(new_translator, translator, engine, tmp_path
 
 
 def test_a_damaged_export(exported, tmp_path):
-    for name, content in (("model.bin", b"x"), ("keraszoo.json", b"[]")):
-        place = tmp_path / name
+    settings = json.loads((exported / "keraszoo.json").read_text())
+    no_subwords = json.dumps({**settings, "subwords": []}).encode()
+    damages = ("model.bin", b"x"), ("keraszoo.json", b"[]"), ("keraszoo.json", no_subwords)
+    for i, (name, content) in enumerate(damages):
+        place = tmp_path / str(i)
         place.mkdir()
         for file in exported.iterdir():
             (place / file.name).write_bytes(content if file.name == name else file.read_bytes())
