@@ -3,7 +3,6 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
-from keraszoo.layers.transformer import TransformerLayer
 from keraszoo.text.subwords import Subwords
 
 
@@ -50,7 +49,7 @@ def start_from(translator, trained):
         raise RecipeError("model.start_from: no weight of its {} fits this {}".format(*kinds))
     known = {name.partition("/")[0] for name in values}
     for layer in translator.model.layers:
-        if isinstance(layer, TransformerLayer) and layer.pre_norm and layer.name not in known:
+        if getattr(layer, "pre_norm", False) and layer.name not in known:
             layer.start_as_identity()
     return copied
 
