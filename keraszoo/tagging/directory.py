@@ -42,9 +42,6 @@ class _Config(Entries, extra="ignore"):
 def contents(tagger):
     """Returns entries of `config.json`, files, facts and entries of the model's part: `Task._contents`."""
     model, vocabulary = tagger.model, tagger.vocabulary
-    for word in vocabulary.words:
-        if "\n" in word:
-            raise PresetError(f"{WORDS}: a word contains a line end: {shown(word)}")
     stored = {name: getattr(vocabulary, name) for name in _Vocabulary.model_fields}
     config = {"vocabulary": {**stored, "characters": "".join(vocabulary.characters)}}
     labels = vocabulary.labels

@@ -36,7 +36,7 @@ class TaggingVocabulary:
     et al. (2011) and Reimers and Gurevych (2017). Tags have ids from 0 on, `O` first; padding has no tag.
 
     Args:
-        words: iterable of distinct str: those that have a vector.
+        words: iterable of distinct str without a line feed: those that have a vector.
         characters: iterable of distinct single characters.
         labels: iterable of distinct str, the labels of the entities, in any order.
         scheme: of the tags the model predicts, a key of `SCHEMES`.
@@ -82,6 +82,9 @@ class TaggingVocabulary:
 
     def __post_init__(self):
         self.words = _distinct(self.words, "words")
+        for word in self.words:
+            if "\n" in word:  # a directory stores one word on each line
+                raise DataError(f"words: expected words without a line feed, got {shown(word)}")
         self.characters = _distinct(self.characters, "characters", longest=1)
         self.labels = tuple(sorted(_distinct(self.labels, "labels")))
         self.backoff = check_backoff(self.backoff)
@@ -228,6 +231,8 @@ def _distinct(items, what, longest=None):
             raise DataError(f"{what}: expected {kind}, got {shown(item)}")
         if item in seen:
             raise DataError(f"{what}: expected them to differ, got {shown(item)} twice")
+        if not item.isascii() and any("\ud800" <= character <= "\udfff" for character in item):
+            raise DataError(f"{what}: expected valid Unicode, got {shown(item)}: a lone surrogate")
         seen.add(item)
     return items
 
