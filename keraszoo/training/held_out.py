@@ -1,6 +1,5 @@
 """Callbacks that evaluate held-out pairs or tagged sentences after every epoch."""
 
-import functools
 import math
 
 import keras
@@ -10,7 +9,14 @@ LARGEST = 700  # nats; the exponential of more is no float
 
 
 class HeldOut(keras.callbacks.Callback):
-    """Base class: adds the figures of held-out data to the logs; a subclass supplies `figures(model)`."""
+    """Base class: adds the figures of held-out data to the logs.
+
+    A subclass supplies `figures(model)`, which calls `compiled(model)`, and `compile(model)`.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._compiled = None, None
 
     def on_epoch_end(self, epoch, logs=None):
         logs.update(self.figures(self.model))
@@ -18,6 +24,16 @@ class HeldOut(keras.callbacks.Callback):
     def figures(self, model):
         """Returns the figures of a compiled model, a dict."""
         raise NotImplementedError
+
+    def compile(self, model):
+        """Returns a function of batches that is traced once (on JAX, once for each shape)."""
+        raise NotImplementedError
+
+    def compiled(self, model):
+        """Returns `compile(model)`, made once. This callback keeps it, so the model is freed with it."""
+        if self._compiled[0] is not model:
+            self._compiled = model, self.compile(model)
+        return self._compiled[1]
 
 
 class HeldOutPairs(HeldOut):
@@ -44,7 +60,7 @@ class HeldOutPairs(HeldOut):
         """Returns the figures of a model, a dict."""
         from keraszoo.evaluation.translation import score_translations
 
-        loss, accuracy = token_figures(model, self.batches)
+        loss, accuracy = self.token_figures(model)
         figures = {
             "val_loss": loss,
             "val_perplexity": math.exp(min(loss, LARGEST)),
@@ -55,31 +71,30 @@ class HeldOutPairs(HeldOut):
             figures["val_bleu"] = scores.bleu.score
         return figures
 
+    def token_figures(self, model):
+        """Returns the mean loss and the share of correct tokens over all batches, by teacher forcing."""
+        forward = self.compiled(model)
+        loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
+        accuracy = keras.metrics.SparseCategoricalAccuracy()
+        for i in range(len(self.batches)):
+            inputs, target_out, weight = self.batches.batch(0, i)
+            logits = ops.cast(forward(*inputs), "float32")
+            for metric in (loss, accuracy):
+                metric.update_state(target_out, logits, (weight > 0).astype("float32"))
+        return float(loss.result()), float(accuracy.result())
 
-def token_figures(model, batches):
-    """Returns the mean loss and the share of correct tokens over all batches, by teacher forcing."""
-    loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
-    accuracy = keras.metrics.SparseCategoricalAccuracy()
-    for i in range(len(batches)):
-        inputs, target_out, weight = batches.batch(0, i)
-        logits = ops.cast(_forward(model)(*inputs), "float32")
-        for metric in (loss, accuracy):
-            metric.update_state(target_out, logits, (weight > 0).astype("float32"))
-    return float(loss.result()), float(accuracy.result())
+    def compile(self, model):
+        """Returns the function from `source, target_in` to logits."""
 
+        def logits(source, target_in):
+            return model((source, target_in), training=False)
 
-@functools.lru_cache(maxsize=2)
-def _forward(model):
-    """The model by teacher forcing as a function that is traced once (on JAX, once for each shape)."""
+        if keras.backend.backend() != "tensorflow":
+            return jitted_on_jax(logits, model)
+        import tensorflow as tf
 
-    def logits(source, target_in):
-        return model((source, target_in), training=False)
-
-    if keras.backend.backend() != "tensorflow":
-        return jitted_on_jax(logits, model)
-    import tensorflow as tf
-
-    return tf.function(logits, input_signature=[tf.TensorSpec([None, None], "int32")] * 2, autograph=False)
+        specs = [tf.TensorSpec([None, None], "int32")] * 2
+        return tf.function(logits, input_signature=specs, autograph=False)
 
 
 class HeldOutSentences(HeldOut):
@@ -108,7 +123,7 @@ class HeldOutSentences(HeldOut):
         predicted, total, tokens = [()] * len(self.gold), 0.0, 0
         for i in range(len(self.batches)):
             real = self.batches.real_tokens(0, i)
-            loss, tags = _loss_and_tags(model)(*self.batches.batch(0, i))
+            loss, tags = self.compiled(model)(*self.batches.batch(0, i))
             total, tokens = total + float(loss) * real, tokens + real
             indices = self.batches.indices(0, i)
             rows = ops.convert_to_numpy(tags)[: len(indices)]
@@ -123,21 +138,19 @@ class HeldOutSentences(HeldOut):
             "val_recall": f1.recall,
         }
 
+    def compile(self, model):
+        """Returns the function from a batch to its loss and its best tags."""
 
-@functools.lru_cache(maxsize=2)
-def _loss_and_tags(model):
-    """The loss of a batch and its best tags, as a function traced once (on JAX, once for each shape)."""
+        def loss_and_tags(features, tags, sample_weight):
+            scores = model(features, training=False)
+            loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
+            return loss, model.best_tags(features, scores)
 
-    def compute(features, tags, sample_weight):
-        scores = model(features, training=False)
-        loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
-        return loss, model.best_tags(features, scores)
+        if keras.backend.backend() != "tensorflow":
+            return jitted_on_jax(loss_and_tags, model)
+        import tensorflow as tf
 
-    if keras.backend.backend() != "tensorflow":
-        return jitted_on_jax(compute, model)
-    import tensorflow as tf
-
-    return tf.function(compute, reduce_retracing=True, autograph=False)
+        return tf.function(loss_and_tags, reduce_retracing=True, autograph=False)
 
 
 def jitted_on_jax(function, model):

@@ -1,5 +1,8 @@
 """Training of taggers: what is kept, what is stopped, what is refused."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -139,3 +142,12 @@ def test_the_best_weights_are_kept(
         np.testing.assert_array_equal(theirs, wanted)
     assert not all(map(np.array_equal, weights[best], weights[2]))
     assert saved.metrics["validation"] == {name: values[best] for name, values in script.items()}
+
+
+def test_a_trained_model_is_freed_with_its_tagger(new_tagger, tagged_sentences, other_sentences):
+    tagger = new_tagger()
+    tagger.fit(tagged_sentences[:20], other_sentences[:5], epochs=1, **FAST)
+    model = weakref.ref(tagger.model)
+    del tagger
+    gc.collect()
+    assert model() is None

@@ -1,5 +1,7 @@
 """Training callbacks: figures of held-out pairs, the best weights, the mean of the last."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.callbacks import BestWeights, LastWeights, Throughput, WholeHistory
-from keraszoo.training.held_out import HeldOutPairs, token_figures
+from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.training.token_batches import TokenBatches
 
 
@@ -137,7 +139,8 @@ def test_figures_of_held_out_pairs_do_not_depend_on_the_batches(both_subwords, t
         for word, scores in zip([*target, special.end_id], logits, strict=True):
             losses.append(np.log(np.exp(scores).sum()) - scores[word])
             right.append(scores.argmax() == word)
-    loss, accuracy = token_figures(model, TokenBatches(corpus, 64, shuffle=False, shapes=None))
+    held_out = HeldOutPairs(None, [], [], TokenBatches(corpus, 64, shuffle=False, shapes=None))
+    loss, accuracy = held_out.token_figures(model)
     assert loss == pytest.approx(np.mean(losses), rel=1e-4)
     assert accuracy == pytest.approx(np.mean(right), abs=1e-6)
 
@@ -155,7 +158,7 @@ def test_held_out_adds_its_figures_to_the_logs(corpus, test_pairs, new_translato
 
 
 def test_a_loss_whose_exponential_is_no_float(monkeypatch):
-    monkeypatch.setattr("keraszoo.training.held_out.token_figures", lambda model, batches: (1000.0, 0.0))
+    monkeypatch.setattr(HeldOutPairs, "token_figures", lambda self, model: (1000.0, 0.0))
     figures = HeldOutPairs(None, [], [], None).figures(None)
     assert figures["val_loss"] == 1000 and np.isfinite(figures["val_perplexity"])
 
@@ -164,3 +167,12 @@ def test_without_a_search_there_is_no_bleu(corpus, new_translator):
     held_out = HeldOutPairs(None, [], [], TokenBatches(corpus, 200, shuffle=False))
     figures = held_out.figures(new_translator().model)
     assert sorted(figures) == ["val_loss", "val_perplexity", "val_token_accuracy"]
+
+
+def test_held_out_pairs_keep_no_model_alive(corpus, new_translator):
+    translator = new_translator()
+    HeldOutPairs(None, [], [], TokenBatches(corpus, 200, shuffle=False)).figures(translator.model)
+    model = weakref.ref(translator.model)
+    del translator
+    gc.collect()
+    assert model() is None
