@@ -23,6 +23,7 @@ from keraszoo.tasks.recipe_base import (
     FitSection,
     Fraction,
     OptimizerSection,
+    Schedule,
     Section,
 )
 from keraszoo.tasks.recipe_file import FilePath, PathOrName
@@ -102,7 +103,7 @@ class TaggingModelSection(BaseModelSection):
 class TaggerOptimizerSection(OptimizerSection):
     """Adam, by default at a constant rate; the schedules are those of `OptimizerSection`."""
 
-    schedule: Literal["transformer", "inverse_sqrt", "cosine", "constant"] = "constant"
+    schedule: Schedule = "constant"
     beta_2: Fraction = 0.999
     epsilon: Annotated[float, Field(gt=0)] = 1e-7
     clipnorm: Annotated[float, Field(gt=0)] | None = 5.0

@@ -75,6 +75,16 @@ class BaseModelSection(Section):
         return {**values, "preset": preset}
 
 
+# For each schedule: the settings that it reads in addition to Adam's, with their defaults.
+SCHEDULES = {
+    "transformer": {"factor": 1.0, "warmup_steps": None},
+    "inverse_sqrt": {"learning_rate": 7e-4, "warmup_steps": None},
+    "cosine": {"learning_rate": 7e-4, "warmup_steps": None},
+    "constant": {"learning_rate": 1e-3},
+}
+Schedule = Literal[*SCHEDULES]
+
+
 class OptimizerSection(Section):
     """Adam and its learning-rate schedule.
 
@@ -88,7 +98,7 @@ class OptimizerSection(Section):
     `warmup_steps: null` is a tenth of the run's updates, at most 4000.
     """
 
-    schedule: Literal["transformer", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
+    schedule: Schedule = "inverse_sqrt"
     learning_rate: Positive | None = None
     factor: Positive | None = None
     warmup_steps: Count | None = None
@@ -103,24 +113,14 @@ class OptimizerSection(Section):
         if not isinstance(values, dict):
             return values
         schedule = values.get("schedule", cls.model_fields["schedule"].default)
-        defaults = {
-            "transformer": {"factor": 1.0},
-            "inverse_sqrt": {"learning_rate": 7e-4},
-            "cosine": {"learning_rate": 7e-4},
-            "constant": {"learning_rate": 1e-3},
-        }.get(schedule if isinstance(schedule, str) else "", {})
+        defaults = SCHEDULES.get(schedule if isinstance(schedule, str) else "", {})
         missing = {key: value for key, value in defaults.items() if values.get(key) is None}
         return {**values, **missing}
 
     @model_validator(mode="after")
     def _only_what_the_schedule_reads(self):
-        ignored = {
-            "transformer": ["learning_rate"],
-            "inverse_sqrt": ["factor"],
-            "cosine": ["factor"],
-            "constant": ["factor", "warmup_steps"],
-        }
-        self.refuse(ignored[self.schedule], f"with schedule {self.schedule}")
+        ignored = {key for read in SCHEDULES.values() for key in read} - set(SCHEDULES[self.schedule])
+        self.refuse(sorted(ignored), f"with schedule {self.schedule}")
         return self
 
 
