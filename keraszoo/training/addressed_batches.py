@@ -9,6 +9,8 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.training.batch_plans import BudgetGrouping, check_at_least
 
+PREFETCHED = 4  # batches made ahead of `fit`
+
 
 class AddressedBatches(keras.utils.PyDataset):
     """Base class of batches for `fit` and `evaluate`: `batch(epoch, i)` is a pure function of its arguments.
@@ -124,8 +126,8 @@ class Periods(keras.utils.PyDataset):
     rows, for devices that cannot hold all of it: a step of `fit` is one part. The weights of a part are
     multiplied by the number of parts, so that losses have their usual size; `Adam` divides by it.
 
-    Call `fit(periods, steps_per_epoch=len(periods), initial_epoch=period, shuffle=False)`. Keras then keeps
-    one iterator for all periods. (The end of an iterator can wait two seconds for a thread of TensorFlow's.)
+    Call `fit(periods.for_fit(), steps_per_epoch=len(periods), initial_epoch=period, shuffle=False)`. Keras
+    then keeps one iterator for all periods.
 
     Args:
         batches: `AddressedBatches`.
@@ -156,21 +158,13 @@ class Periods(keras.utils.PyDataset):
                 f"skip: expected a step of a period of {self.updates * parts}, from 0 on, got {skip}"
             )
         self._first = self.step(0)
-        self._begun = False
 
     def __len__(self):
         """The number of steps of a period."""
         return self.updates * self.parts - self.skip
 
     def __getitem__(self, i):
-        """The data of the i-th step of `fit`, counted across periods.
-
-        On TensorFlow, Keras looks at two items first and takes an axis on which they agree for one of fixed
-        length, except the first axis. So, before an epoch begins, item 1 is item 0 lengthened on all others.
-        """
-        if not self._begun and i < 2:
-            shown = self._part(0, 0, 0)
-            return shown if i == 0 else keras.tree.map_structure(_longer, shown)
+        """The data of the i-th step of `fit`, counted across periods."""
         step = self._first + i
         return self._part(*self._address(step), step % self.parts)
 
@@ -192,9 +186,24 @@ class Periods(keras.utils.PyDataset):
             on_epoch_begin=lambda epoch, logs: setattr(self, "period", epoch)
         )
 
-    def on_epoch_begin(self):
-        """Called by `fit`."""
-        self._begun = True
+    def for_fit(self):
+        """Returns the data for `fit`: on TensorFlow a `tf.data.Dataset`, on other backends this object.
+
+        Keras would make a dataset with autotuning, whose thread sleeps for up to a minute; the end of an
+        iterator waits for it. Keras would also take an axis on which the first two batches agree for one of
+        fixed length.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return self
+        import tensorflow as tf
+
+        specs = keras.tree.map_structure(
+            lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), self[0]
+        )
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        dataset = tf.data.Dataset.from_generator(self.__iter__, output_signature=specs)
+        return dataset.prefetch(PREFETCHED).with_options(options)
 
     def _address(self, step):
         return divmod(step // self.parts, len(self.batches))
@@ -219,7 +228,3 @@ def step_in_words(step, parts=1):
     """
     whole = f"step {-(-step // parts):,}"
     return whole if step % parts == 0 else f"{whole}, part {step % parts} of {parts}"
-
-
-def _longer(array):
-    return np.pad(array, [(0, int(axis > 0)) for axis in range(array.ndim)])

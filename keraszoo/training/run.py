@@ -164,7 +164,7 @@ def train(model, batches, run):
             try:
                 with while_all_workers_live(run.strategy, ADVICE), scope_of_fit(run.strategy):
                     trained.fit(
-                        periods,
+                        periods.for_fit(),
                         steps_per_epoch=len(periods),
                         initial_epoch=period,
                         epochs=-(-last // length),

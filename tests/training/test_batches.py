@@ -136,7 +136,7 @@ def test_a_run_resumes_though_its_next_batches_are_alike(skip, steps):
     corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
     batches = TokenBatches(corpus, 10, shapes=None, shuffle=False)
     assert len(batches) > 3
-    tiny_model().fit(Periods(batches, skip=skip), steps_per_epoch=steps, shuffle=False, verbose=0)
+    tiny_model().fit(Periods(batches, skip=skip).for_fit(), steps_per_epoch=steps, shuffle=False, verbose=0)
 
 
 class Recorder(keras.callbacks.Callback):
@@ -202,7 +202,7 @@ def test_fit_taken_up_ends_with_the_same_weights(corpus):
     length = len(again)
     for skip, steps in ((0, 2), (2, length - 2)):
         taken_up = Periods(again, period=1, skip=skip)
-        two.fit(taken_up, steps_per_epoch=steps, shuffle=False, verbose=0)
+        two.fit(taken_up.for_fit(), steps_per_epoch=steps, shuffle=False, verbose=0)
     run(two, again, initial_epoch=2, epochs=3)
     for a, b in zip(one.get_weights(), two.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)

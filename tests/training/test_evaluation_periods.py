@@ -10,6 +10,8 @@ from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.token_batches import TokenBatches
 
+needs_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a tf.data.Dataset")
+
 
 @pytest.fixture
 def batches(both_subwords, train_pairs):
@@ -25,7 +27,6 @@ def test_periods_walk_through_the_epochs(batches):
     periods = Periods(batches, 4)
     count = len(batches)
     assert count > 4 and len(periods) == 4 and periods.num_batches is None
-    periods.on_epoch_begin()
     begin = periods.at_period()
     for period in range(5):
         begin.on_epoch_begin(period, None)
@@ -44,24 +45,25 @@ def test_without_updates_a_period_is_an_epoch(batches):
 def test_a_run_is_taken_up_in_the_middle_of_a_period(batches):
     count = len(batches)
     periods = Periods(batches, period=2, skip=3)
-    periods.on_epoch_begin()
     assert len(periods) == count - 3 and periods.step(0) == 2 * count + 3
     for i in range(2 * count):
         assert same(periods[i], batches.batch(*divmod(2 * count + 3 + i, count)))
 
 
-def test_before_training_begins_every_length_is_shown_to_vary(batches):
-    periods = Periods(batches, 4, period=1)
-    for one, other in zip(*(keras.tree.flatten(periods[i]) for i in range(2)), strict=True):
-        assert one.shape[0] == other.shape[0]
-        assert all(a + 1 == b for a, b in zip(one.shape[1:], other.shape[1:], strict=True))
+@needs_tensorflow
+def test_fit_may_see_batches_of_any_shape_and_no_thread_tunes(batches):
+    dataset = Periods(batches, 4, period=1, skip=1).for_fit()
+    for spec, array in zip(
+        keras.tree.flatten(dataset.element_spec), keras.tree.flatten(batches.batch(0, 5)), strict=True
+    ):
+        assert spec.shape.as_list() == [None] * array.ndim and spec.dtype == array.dtype
+    assert not dataset.options().autotune.enabled  # else the end of an iterator waits for a thread that sleeps
 
 
 def test_parts_are_shares_of_a_batch_and_weigh_as_much(batches, both_subwords, train_pairs):
     corpus = ParallelCorpus.from_pairs(train_pairs[:60], *both_subwords)
     batches = TokenBatches(corpus, 128, seed=3, replicas=2)
     periods = Periods(batches, 2, parts=2)
-    periods.on_epoch_begin()
     first, second = (keras.tree.flatten(periods[i]) for i in range(2))
     *inputs, weight = keras.tree.flatten(batches.batch(0, 0))
     assert len(periods) == 4 and periods.address(3) == (0, 1)
@@ -74,16 +76,19 @@ def test_fit_sees_each_batch_once_in_its_order_though_the_first_are_alike(batche
     class Spy(Periods):
         seen = []
 
+        def __iter__(self):
+            self.seen.clear()  # an iterator begins again
+            return super().__iter__()
+
         def __getitem__(self, i):
-            if self._begun:
-                self.seen.append(i)
+            self.seen.append(i)
             return super().__getitem__(i)
 
     model = new_translator().model
     model.compile("sgd", TokenCrossentropy(), run_eagerly=True, jit_compile=False)
     periods = Spy(batches, 3)
     model.fit(
-        periods,
+        periods.for_fit(),
         epochs=3,
         steps_per_epoch=3,
         shuffle=False,

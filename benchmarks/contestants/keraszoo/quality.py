@@ -56,7 +56,7 @@ class Checkpoints(keras.callbacks.Callback):
 
 checkpoints = Checkpoints()
 model.fit(
-    Periods(batches),
+    Periods(batches).for_fit(),
     steps_per_epoch=len(batches),
     epochs=1_000_000,
     shuffle=False,

@@ -66,7 +66,7 @@ class Windows(keras.callbacks.Callback):
 
 model.fit(OfEachShape(), shuffle=False, verbose=0)
 model.fit(
-    periods,
+    periods.for_fit(),
     steps_per_epoch=len(periods),
     epochs=arguments.repeat,
     shuffle=False,
