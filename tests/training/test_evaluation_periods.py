@@ -57,7 +57,7 @@ def test_fit_may_see_batches_of_any_shape_and_no_thread_tunes(batches):
         keras.tree.flatten(dataset.element_spec), keras.tree.flatten(batches.batch(0, 5)), strict=True
     ):
         assert spec.shape.as_list() == [None] * array.ndim and spec.dtype == array.dtype
-    assert not dataset.options().autotune.enabled  # else the end of an iterator waits for a thread that sleeps
+    assert not dataset.options().autotune.enabled  # its thread sleeps, and the end of an iterator waits
 
 
 def test_parts_are_shares_of_a_batch_and_weigh_as_much(batches, both_subwords, train_pairs):
