@@ -60,9 +60,13 @@ def tag(
         if threshold:
             everything = writer
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
+        last = ""
         for file in files or ["-"]:
             if from_ == "columns":
-                write(tagged_lines.tag_columns(tagger, file, writer, token_column=tokens))
+                answers = tagged_lines.tag_columns(tagger, file, writer, token_column=tokens)
+                if writer is None:  # the last sentence of a file ends where the file ends
+                    answers, last = ["", *answers] if last.strip() else answers, answers[-1]
+                write(answers)
                 continue
             lines, chunk = read_lines(file), console.lines_at_once(file, 256)
             for answers in tagged_lines.tag_lines(tagger, lines, writer, chunk, from_ == "json", file):

@@ -55,6 +55,14 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     assert out == "Paris\tB-LOC\n\n"
 
 
+def test_a_sentence_ends_where_its_file_of_columns_ends(run, tagger, tmp_path):
+    (tmp_path / "a.tsv").write_text("In\nParis")
+    (tmp_path / "b.tsv").write_text("Oslo\n\n")
+    out = run("tag", "m", *[tmp_path / f"{name}.tsv" for name in "aba"], "--from", "columns")[1]
+    words = [line.split()[:1] for line in out.splitlines()]
+    assert words == [["In"], ["Paris"], [], ["Oslo"], [], ["In"], ["Paris"]]
+
+
 def test_a_threshold_leaves_out_entities(run, tagger, monkeypatch):
     def first(text, threshold):
         assert threshold == 0.75
