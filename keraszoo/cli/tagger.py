@@ -74,7 +74,7 @@ def tag(
         if to == "html":
             from keraszoo.plots import html_page
 
-            write(html_page(tagged, list(tagger.vocabulary.labels), attention).splitlines())
+            write([html_page(tagged, list(tagger.vocabulary.labels), attention).removesuffix("\n")])
 
 
 def evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_json):

@@ -41,13 +41,13 @@ def entities_html(tagged, labels=None):
     parts, place = [], 0
     for entity in tagged.entities:
         colour = COLOURS[labels.index(entity.label) % len(COLOURS)] if entity.label in labels else COLOURS[-1]
-        parts.append(html.escape(tagged.text[place : entity.start]))
+        parts.append(_escaped(tagged.text[place : entity.start]))
         parts.append(
             f'<mark style="background: {colour}" title="{entity.probability:.3f}">'
-            f"{html.escape(entity.text)}<small>{html.escape(entity.label)}</small></mark>"
+            f"{_escaped(entity.text)}<small>{_escaped(entity.label)}</small></mark>"
         )
         place = entity.end
-    return f"<p>{''.join(parts)}{html.escape(tagged.text[place:])}</p>"
+    return f"<p>{''.join(parts)}{_escaped(tagged.text[place:])}</p>"
 
 
 def attention_html(tagged):
@@ -75,13 +75,13 @@ def attention_html(tagged):
         ):
             depth = float(weight) / greatest if greatest > 0 else 0.0
             strong = ' class="strong"' if depth > 0.6 else ""
-            parts.append(html.escape(tagged.text[place : token.start]))
+            parts.append(_escaped(tagged.text[place : token.start]))
             parts.append(
                 f'<span{strong} style="background: rgba({BLUE}, {depth:.2f})" title="{weight:.4f}">'
-                f"{html.escape(token.text)}</span>"
+                f"{_escaped(token.text)}</span>"
             )
             place = token.end
-    return f'<p class="attention">{"".join(parts)}{html.escape(tagged.text[place:])}</p>'
+    return f'<p class="attention">{"".join(parts)}{_escaped(tagged.text[place:])}</p>'
 
 
 def html_page(texts, labels=None, attention=False, title="Entities"):
@@ -100,7 +100,7 @@ def html_page(texts, labels=None, attention=False, title="Entities"):
         KerasZooError: `attention` is set and the model attends to nothing.
     """
     labels = labels or sorted({entity.label for tagged in texts for entity in tagged.entities})
-    head = f"<!DOCTYPE html>\n<html>\n<head><meta charset='utf-8'><title>{html.escape(title)}</title>"
+    head = f"<!DOCTYPE html>\n<html>\n<head><meta charset='utf-8'><title>{_escaped(title)}</title>"
     lines = [f"{head}<style>{STYLE}</style></head>", "<body>"]
     for tagged in texts:
         lines.append(entities_html(tagged, labels))
@@ -117,3 +117,8 @@ def save_html(page, path):
     """
     with replace_file(path, folders=True) as file:
         file.write(page.encode("utf-8", errors="replace"))
+
+
+def _escaped(text):
+    """Text in HTML, where a carriage return would be read as a line feed."""
+    return html.escape(text).replace("\r", "&#13;")

@@ -1,8 +1,10 @@
 """The commands with a trained tagger: their output, and one-line errors."""
 
 import dataclasses
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -61,6 +63,13 @@ def test_a_sentence_ends_where_its_file_of_columns_ends(run, tagger, tmp_path):
     out = run("tag", "m", *[tmp_path / f"{name}.tsv" for name in "aba"], "--from", "columns")[1]
     words = [line.split()[:1] for line in out.splitlines()]
     assert words == [["In"], ["Paris"], [], ["Oslo"], [], ["In"], ["Paris"]]
+
+
+def test_a_page_has_the_text_as_it_is(run, tagger):
+    text = "In Paris\u2028met\x0bKurt\x0cGödel\x85and\rHedy\x1cLamarr"
+    out = run("tag", "m", "--to", "html", stdin=f"{text}\n".encode())[1]
+    (shown,) = re.findall("<p>(.*)</p>", re.sub("<small>.*?</small>|</?mark.*?>", "", out), re.DOTALL)
+    assert shown == html.escape(text).replace("\r", "&#13;")  # browsers read a bare one as a line feed
 
 
 def test_a_threshold_leaves_out_entities(run, tagger, monkeypatch):
