@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,15 @@ def _is_there(module, name):
         return bool(importlib.import_module(f"{module}.{name}"))
     except ImportError:
         return False
+
+
+def test_start_up_exports_what_it_serves(monkeypatch):
+    spec = importlib.util.spec_from_file_location("start_up", ROOT / "benchmarks" / "start_up.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    groups = []
+    monkeypatch.setattr(module.subprocess, "run", lambda command, check: groups.append(command[2]))
+    for given in (["serve"], ["serve", "export"], ["export", "fit", "serve"]):
+        monkeypatch.setattr(sys, "argv", ["start_up.py", *given])
+        module.main()
+    assert groups == ["export", "serve", "export", "serve", "export", "export", "fit", "serve"]
