@@ -19,7 +19,7 @@ import keraszoo
 from keraszoo.errors import DataError, KerasZooError, PresetError
 from keraszoo.messages import shown
 from keraszoo.saving import model_directory, model_facts
-from keraszoo.shipping import shipped
+from keraszoo.shipping import hub, shipped
 from keraszoo.text.lines import located
 from keraszoo.text.vector_files import read_vectors, write_vectors
 from keraszoo.text.vector_scores import measure_coverage
@@ -193,7 +193,8 @@ class WordVectors:
             DataError: with the line: a file that is damaged or holds no vectors.
             PresetError: with the file: a damaged directory.
         """
-        if Path(path).suffix and not Path(path).exists():  # not the name of shipped vectors
+        is_file = Path(path).suffix and not hub.is_address(path)  # not the name of shipped vectors
+        if is_file and not Path(path).exists():
             raise DataError("expected a file or a directory of word vectors, there is none", path)
         words = None if words is None else set(words)
         backoff = check_backoff(backoff)

@@ -99,6 +99,18 @@ def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
     vectors.save(tmp_path / "v", dtype)  # in the place of the first
 
 
+@pytest.mark.parametrize("address", ["hf://user/words", "hf://user/words.v1"])
+def test_vectors_from_the_hub(vectors, tmp_path, monkeypatch, address):
+    vectors.save(tmp_path / "words")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = []
+    monkeypatch.setattr(
+        "keraszoo.shipping.fetching.fetch", lambda name: asked.append(name) or tmp_path / "words"
+    )
+    assert WordVectors.read(address).words == vectors.words
+    assert asked == [address]
+
+
 def test_what_cannot_be_saved(vectors, tmp_path):
     with pytest.raises(PresetError, match="not as 'int8'"):
         vectors.save(tmp_path / "v", "int8")
