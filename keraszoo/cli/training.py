@@ -88,7 +88,7 @@ def train(
             write([checked.output])
             console.hint_at_use(checked.output, checked.task)
         else:
-            write(run_seeds(recipe, overrides, seeds, report=lambda directory: write([directory])))
+            write(run_seeds(checked, seeds, report=lambda directory: write([directory])))
 
 
 def plot_runs(
@@ -125,8 +125,7 @@ def distil(
     from keraszoo.saving.model_directory import check_replaceable
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
-    overrides = _overrides(set_, output)
-    checked = read_recipe(recipe, overrides)
+    checked = read_recipe(recipe, _overrides(set_, output))
     if checked.task != "translation":
         raise KerasZooError(f"{recipe}: expected the recipe of a translator, got one for {checked.task}")
     console.check_output(checked.output, check_replaceable)
@@ -136,9 +135,9 @@ def distil(
         from keraszoo.translation.distillation import distil
 
         pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
-        run_recipe(
-            read_recipe(recipe, [*overrides, f"data.train={json.dumps({'tsv': os.path.abspath(pairs)})}"])
-        )
+        train = type(checked.data.train).checked({"tsv": os.path.abspath(pairs)})
+        data = checked.data.model_copy(update={"train": train})
+        run_recipe(checked.model_copy(update={"data": data}))
         write([checked.output])
     console.hint_at_use(checked.output, checked.task)
 

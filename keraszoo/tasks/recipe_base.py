@@ -17,7 +17,7 @@ from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import suggestion
 from keraszoo.saving.model_facts import check_facts
 from keraszoo.tasks.model_names import MODELS, model_arguments
-from keraszoo.tasks.recipe_file import read_yaml, recipe_error, set_value
+from keraszoo.tasks.recipe_file import read_values, recipe_error
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -30,8 +30,8 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @classmethod
-    def checked(cls, settings):
-        """Makes this section from the settings of `fit`, a dict.
+    def checked(cls, settings, where="fit"):
+        """Makes this section from settings, a dict; `where` they come from begins the error message.
 
         Raises:
             RecipeError: an unknown setting, or one of a wrong type or out of range.
@@ -39,7 +39,7 @@ class Section(BaseModel):
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise recipe_error(error.errors(), cls, "fit", {}) from None
+            raise recipe_error(error.errors(), cls, where, {}) from None
 
     def refuse(self, keys, because):
         """Raises ValueError if one of `keys` has a value that would be ignored."""
@@ -230,9 +230,7 @@ class BaseRecipe(Section):
         Raises:
             RecipeError: one line with every problem: file and line, key, expected and received value.
         """
-        values, lines = read_yaml(path)
-        for override in overrides:
-            set_value(values, override, lines)
+        values, lines = read_values(path, overrides)
         return cls.from_values(values, str(path), lines, folder=path)
 
     @classmethod

@@ -11,6 +11,7 @@ from pydantic import BaseModel, PlainSerializer, ValidationInfo, WrapValidator
 from keraszoo.errors import RecipeError
 from keraszoo.messages import one_line, shown, suggestion
 from keraszoo.saving import yaml_text
+from keraszoo.shipping import hub
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
@@ -37,7 +38,8 @@ def resolve_path(written, recipe_file=None):
     Args:
         written: the path; `~`, `${NAME}` and `${NAME:-value}` are expanded.
         recipe_file: the recipe's file; relative paths start from its folder. None changes nothing. A path
-            that is `Typed` or begins with an environment variable starts from the current folder.
+            that is `Typed`, begins with an environment variable, or is in a recipe without a folder of its
+            own (`/dev/stdin`, a pipe) starts from the current folder.
 
     Returns:
         A ResolvedPath.
@@ -64,17 +66,22 @@ def resolve_path(written, recipe_file=None):
     expanded = os.path.expanduser(VARIABLE.sub(variable, written))
     first = VARIABLE.match(written)
     given = isinstance(written, Typed) or (first and os.environ.get(first["name"]))
+    given = given or str(recipe_file).startswith(("/dev/", "/proc/"))
     folder = os.getcwd() if given else os.path.dirname(recipe_file)
     return ResolvedPath(os.path.normpath(os.path.join(folder, expanded)), written, expanded)
 
 
 def _resolve(value, check, info: ValidationInfo):
     text = check(value)
+    if hub.is_address(text):
+        raise ValueError(f"expected a path, got an address on the Hub, {shown(text)}")
     written = Typed(text) if isinstance(value, Typed) else text
     return resolve_path(written, (info.context or {}).get("recipe_file"))
 
 
 def _resolve_or_name(value, check, info: ValidationInfo):
+    if hub.is_address(text := check(value)):
+        return ResolvedPath(hub.PREFIX + hub.repository(text), text)
     path = _resolve(value, check, info)
     is_name = re.fullmatch(r"\w+", path.expanded) and not os.path.exists(path)
     return ResolvedPath(path.expanded, path.written) if is_name else path
@@ -85,23 +92,26 @@ FilePath = Annotated[str, WrapValidator(_resolve), _AS_WRITTEN]
 PathOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
 
 
-def read_yaml(path):
-    """Reads a YAML mapping and the place of each key.
+def read_values(path, overrides=()):
+    """Reads the values of a recipe and the place of each key.
 
     Args:
         path: the file.
+        overrides: strings such as `"training.seed=3"`; see `set_value`.
 
     Returns:
         `(values, lines)`: the nested dictionary, and `{("training", "seed"): "recipe.yaml:12"}`.
 
     Raises:
-        RecipeError: the file cannot be read, is not a YAML mapping, or has a key twice.
+        RecipeError: the file cannot be read, is not a YAML mapping, or has a key twice; or as `set_value`.
     """
     lines = {}
     values = _parse(yaml_text.read_text(path, RecipeError), path, lines)
     if not isinstance(values, dict):
         came = "nothing" if values is None else type(values).__name__
         raise RecipeError(f"{path}: expected the sections of a recipe (data, output, ...), got {came}")
+    for override in overrides:
+        set_value(values, override, lines)
     return values, lines
 
 
@@ -111,7 +121,7 @@ def set_value(values, override, lines):
     Args:
         values: the dictionary.
         override: the dotted key, `=`, and the value as YAML.
-        lines: as returned by `read_yaml`; the key's place becomes the override.
+        lines: as returned by `read_values`; the key's place becomes the override.
 
     Raises:
         RecipeError: no `=`, no key, invalid YAML, or a part of the key is not a section.
@@ -185,7 +195,7 @@ def recipe_error(problems, model, where, lines):
         problems: the list that `ValidationError.errors()` returns.
         model: the pydantic model.
         where: the recipe's file.
-        lines: the place of each key, as returned by `read_yaml`.
+        lines: the place of each key, as returned by `read_values`.
 
     Returns:
         A RecipeError; semicolons join several problems.

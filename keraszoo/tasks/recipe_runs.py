@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say, show, suggestion
-from keraszoo.tasks.recipe_file import read_yaml, set_value
+from keraszoo.tasks.recipe_file import read_values
 
 # For each task: the class of the recipe, the class of the task, and the function that prepares a run.
 TASKS = {
@@ -38,9 +38,7 @@ def read_recipe(path, overrides=()):
     Raises:
         RecipeError: one line with every problem, see `BaseRecipe.read`; or an unknown task.
     """
-    values, lines = read_yaml(path)
-    for override in overrides:
-        set_value(values, override, lines)
+    values, lines = read_values(path, overrides)
     if "task" not in values and _looks_like_tagging(values):
         raise RecipeError(
             f"{path}: task: missing; the recipe of a tagger says `task: tagging`, "

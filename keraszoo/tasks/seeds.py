@@ -13,7 +13,7 @@ import statistics
 from keraszoo.errors import RecipeError
 from keraszoo.saving.atomic import replace_file
 from keraszoo.tasks.recipe_file import ResolvedPath
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+from keraszoo.tasks.recipe_runs import run_recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +61,11 @@ def outputs_of_seeds(recipe, count, output):
     return {seed: f"{output}_seed{seed}" for seed in range(first, first + count)}
 
 
-def run_seeds(path, overrides, count, report=None):
+def run_seeds(recipe, count, report=None):
     """Trains a recipe with `count` seeds: its own, the next one, and so on.
 
     Args:
-        path: the recipe's file.
-        overrides: as for `read_recipe`.
+        recipe: a recipe of any task.
         count: number of runs; each writes a directory, the recipe's `output` with `_seed1` and so on.
         report: called with the directory of each run when it is over.
 
@@ -75,25 +74,25 @@ def run_seeds(path, overrides, count, report=None):
         also written as JSON to `output` with `_seeds.json`.
 
     Raises:
-        RecipeError: as `read_recipe`; or there is neither a test nor a validation corpus.
+        RecipeError: there is neither a test nor a validation corpus, or a seed is too large.
     """
     from keraszoo.training.run import Run
 
-    recipe = read_recipe(path, overrides)
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
         raise RecipeError(
-            f"{path}: several seeds are compared on `data.test` or `data.validation`; both are missing"
+            f"{recipe._where}: several seeds are compared on `data.test` or `data.validation`; "
+            "both are missing"
         )
     scores = []
     written = recipe.output.written.rstrip("/")
     outputs = outputs_of_seeds(recipe, count, written)
-    # before the first run: until the last one begins, hours later, the file may change
-    recipes = [read_recipe(path, [*overrides, f"training.seed={seed}"]) for seed in outputs]
-    for checked, output in zip(recipes, outputs.values(), strict=True):
-        # not as an override, whose paths start from the current folder
+    settings, where = recipe.training.model_dump(), f"{recipe._where}: training"
+    # all are checked before the first run
+    trainings = [type(recipe.training).checked({**settings, "seed": seed}, where) for seed in outputs]
+    for training, output in zip(trainings, outputs.values(), strict=True):
         place = ResolvedPath(f"{recipe.output}{output.removeprefix(written)}", output)
-        checked = checked.model_copy(update={"output": place})
+        checked = recipe.model_copy(update={"training": training, "output": place})
         scores.append(_scores(run_recipe(checked).metrics[part]))
         if report is not None:
             report(checked.output)

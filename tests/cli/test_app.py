@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -459,6 +460,25 @@ def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
         (tmp_path / name).write_text("a\n")
     run("train", tmp_path / "recipe.yaml", "--strategy", "mirrored", "--output", tmp_path / "out")
     assert [(r.training.strategy, r.output) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
+
+
+def test_several_seeds_of_a_recipe_from_a_pipe(run, tmp_path, monkeypatch):
+    runs = []
+
+    def trained(recipe):
+        runs.append((recipe.training.seed, recipe.output))
+        return SimpleNamespace(metrics={"validation": {"val_bleu": 1.0}})
+
+    monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", trained)
+    monkeypatch.chdir(tmp_path)
+    reader, writer = os.pipe()
+    os.write(writer, b"data: {train: {tsv: a}, validation: {tsv: a}}\noutput: x\n")
+    os.close(writer)
+    code, _, err = run("train", f"/dev/fd/{reader}", "--seeds", "2")
+    os.close(reader)
+    assert code == 0, err
+    assert runs == [(1, str(tmp_path / "x_seed1")), (2, str(tmp_path / "x_seed2"))]
+    assert (tmp_path / "x_seeds.json").is_file()
 
 
 def test_fetch_takes_a_sha256(run, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from keraszoo.layers import BagOfSubwords
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
 from keraszoo.tagging.run import prepare
 from keraszoo.tagging.subword_vectors import learn_subwords
-from keraszoo.tasks.recipe_runs import run_recipe
+from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
@@ -42,7 +42,7 @@ def files(tmp_path, tagged_sentences, other_sentences):
 
 
 def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, capsys):
-    figures = run_seeds(files / "recipe.yaml", [], 2)
+    figures = run_seeds(read_recipe(files / "recipe.yaml"), 2)
     said = capsys.readouterr().err
     assert "AttentionTagger, " in said and "40 sentences" in said and "F1, strict IOB2" in said
     assert f"{files / 'vectors.txt'}: " in said and "vectors of 5 numbers are kept" in said
@@ -62,12 +62,12 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     rows = [matrix for matrix in table if matrix.shape == (len(taggers[0].vocabulary.words) + 2, 5)]
     np.testing.assert_allclose(rows[0][2:], vectors.restrict(taggers[0].vocabulary.words).matrix, atol=1e-6)
     # the run is over: another call loads what is there
-    again = run_seeds(files / "recipe.yaml", [], 1)
+    again = run_seeds(read_recipe(files / "recipe.yaml"), 1)
     assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
 
 
 def test_n_grams_are_learned_from_all_vectors(files):
-    run_seeds(files / "recipe.yaml", ["model.overrides.subword_buckets=101"], 1)
+    run_seeds(read_recipe(files / "recipe.yaml", ["model.overrides.subword_buckets=101"]), 1)
     tagger = EntityTagger.from_preset(files / "out/model_seed1")
     vectors = WordVectors.read(files / "vectors.txt")
     assert "unused" in vectors and "unused" not in tagger.vocabulary.words
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_said_before_training(files, override, said):
 
 def test_seeds_need_something_to_be_compared_on(files):
     with pytest.raises(RecipeError, match="several seeds are compared on"):
-        run_seeds(files / "recipe.yaml", ["data.test=null", "data.validation=null"], 2)
+        run_seeds(read_recipe(files / "recipe.yaml", ["data.test=null", "data.validation=null"]), 2)
 
 
 def test_entities_that_do_not_fit_tokens_are_reported(files, capsys):

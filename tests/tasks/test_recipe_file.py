@@ -5,7 +5,7 @@ import os
 import pytest
 
 from keraszoo.errors import RecipeError
-from keraszoo.tasks.recipe_file import read_yaml
+from keraszoo.tasks.recipe_file import read_values
 from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.translation.recipe import Recipe
 
@@ -49,6 +49,31 @@ def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path,
     assert recipe.data.train.source == str(tmp_path / "train.en")
     assert recipe.as_dict()["model"]["start_from"] == "earlier"
     assert Recipe.read(write(TEXT), ["model.start_from=shipped_name"]).model.start_from == "shipped_name"
+
+
+@pytest.mark.parametrize("place", ["recipe", "--set"])
+def test_an_address_on_the_hub_is_no_path(write, place):
+    address = "hf://user/name-v1.0"
+    in_file = place == "recipe"
+    text = f"model: {{start_from: {address}}}\n" if in_file else ""
+    recipe = Recipe.read(write(text + TEXT), [] if in_file else [f"model.start_from={address}"])
+    assert recipe.model.start_from == recipe.as_dict()["model"]["start_from"] == address
+    with pytest.raises(RecipeError, match="subwords.model: expected a path, got an address on the Hub, 'hf:"):
+        Recipe.read(write(TEXT), [f"subwords.model={address}"])
+    with pytest.raises(RecipeError, match="model.start_from: hf://user: expected hf://USER/NAME"):
+        Recipe.read(write(TEXT), ["model.start_from=hf://user"])
+
+
+def test_paths_of_a_recipe_from_a_pipe_are_meant_from_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    reader, writer = os.pipe()
+    os.write(writer, TEXT.encode())
+    os.close(writer)
+    try:
+        recipe = Recipe.read(f"/dev/fd/{reader}")
+    finally:
+        os.close(reader)
+    assert recipe.output == str(tmp_path / "runs" / "one")
 
 
 def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
@@ -115,7 +140,7 @@ def test_a_number_may_be_written_as_in_yaml_1_2(write):
     ],
 )
 def test_the_types_are_those_of_yaml_1_2(write, text, value):
-    values, _ = read_yaml(write(f"a: {text}"))
+    values, _ = read_values(write(f"a: {text}"))
     assert values == {"a": value} and type(values["a"]) is type(value)
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keraszoo.errors import RecipeError
+from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.tasks.seeds import run_seeds
 
 
@@ -24,7 +25,7 @@ def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, mon
         return SimpleNamespace(metrics={"validation": next(figures)})
 
     monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", run)
-    (figure,) = run_seeds(tmp_path / "recipe.yaml", [], 2)
+    (figure,) = run_seeds(read_recipe(tmp_path / "recipe.yaml"), 2)
     assert (figure.name, figure.values) == ("val_bleu", [1.0, 3.0])
     assert sorted(os.listdir(tmp_path / "runs")) == ["x_seed1", "x_seed2", "x_seeds.json"]
     assert written == ["runs/x_seed1", "runs/x_seed2"]  # no folder of this machine
@@ -43,9 +44,9 @@ def test_every_run_is_checked_before_the_first_one(tmp_path, monkeypatch, seed, 
 
     monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", run)
     if changed:
-        run_seeds(recipe, [], 2)
+        run_seeds(read_recipe(recipe), 2)
         assert runs == [30, 30]
     else:
         with pytest.raises(RecipeError, match="expected less than 4294967296"):
-            run_seeds(recipe, [f"training.seed={seed}"], 2)
+            run_seeds(read_recipe(recipe, [f"training.seed={seed}"]), 2)
         assert runs == []
