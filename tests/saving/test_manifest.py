@@ -10,19 +10,6 @@ from keraszoo.errors import PresetError
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.model_directory import read_directory, write_directory
 
-FILES = {
-    "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},
-    "metrics.json": {"bleu": 41.5},
-    "source/subwords.model": bytes(range(256)) * 4,
-    "README.md": "# A small model\n",
-}
-
-
-@pytest.fixture
-def place(tmp_path):
-    write_directory(tmp_path / "small", FILES)
-    return tmp_path / "small"
-
 
 def forge(place, **changes):
     """Writes a manifest that vouches for itself but that `write_directory` would not have made."""
@@ -37,8 +24,10 @@ def listed(place, name):
     forge(place, files={**files, name: {"size": 3, "sha256": "0" * 64}})
 
 
-@pytest.mark.parametrize("name", [*FILES, "manifest.json"])
-def test_every_flipped_bit_and_truncation_is_found(place, name):
+@pytest.mark.parametrize(
+    "name", ["config.json", "metrics.json", "source/subwords.model", "README.md", "manifest.json"]
+)
+def test_every_flipped_bit_and_truncation_is_found(place, small_files, name):
     rng = random.Random(name)
     whole = (place / name).read_bytes()
     damaged = {whole[:length] for length in [0, 1, len(whole) - 1, *rng.choices(range(len(whole)), k=20)]}
@@ -52,7 +41,7 @@ def test_every_flipped_bit_and_truncation_is_found(place, name):
         with pytest.raises(PresetError, match=name):
             read_directory(place)
     (place / name).write_bytes(whole)
-    assert read_directory(place).config == FILES["config.json"]
+    assert read_directory(place).config == small_files["config.json"]
 
 
 def test_a_missing_file_is_named(place):

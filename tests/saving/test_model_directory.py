@@ -8,29 +8,15 @@ import pytest
 from keraszoo.errors import PresetError
 from keraszoo.saving.model_directory import read_directory, write_directory
 
-FILES = {
-    "config.json": {"model": "Transformer", "units": 8, "language": "Öäü"},
-    "metrics.json": {"bleu": 41.5},
-    "source/subwords.model": bytes(range(256)) * 4,
-    "README.md": "# A small model\n",
-}
-
-
-@pytest.fixture
-def place(tmp_path):
-    write_directory(tmp_path / "small", FILES)
-    return tmp_path / "small"
-
-
 # Reading what was written
 
 
-def test_what_is_written_is_read(place):
+def test_what_is_written_is_read(place, small_files):
     directory = read_directory(place)
-    assert directory.config == FILES["config.json"]
+    assert directory.config == small_files["config.json"]
     assert directory.metrics == {"bleu": 41.5}
     assert directory.names == ["README.md", "config.json", "metrics.json", "source/subwords.model"]
-    assert directory.read_bytes("source/subwords.model") == FILES["source/subwords.model"]
+    assert directory.read_bytes("source/subwords.model") == small_files["source/subwords.model"]
     assert directory.file("README.md").read_text() == "# A small model\n"
     assert read_directory(str(place)) == directory
 
@@ -167,11 +153,11 @@ def test_a_full_disk_leaves_the_old_directory(place, full_disk):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_named(place):
+def test_a_read_only_folder_is_named(place, small_files):
     place.parent.chmod(0o500)
     try:
         with pytest.raises(PresetError, match=r"small: cannot be written: Permission denied"):
-            write_directory(place, FILES)
+            write_directory(place, small_files)
     finally:
         place.parent.chmod(0o700)
 
