@@ -10,11 +10,9 @@ class ConfiguredModel(Configured, keras.Model):
 
     Attributes:
         configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
-        renamed_arguments: dict of old name -> name, for configurations that older versions stored.
     """
 
     configurations = {}
-    renamed_arguments = {}
 
     @classmethod
     def from_configuration(cls, name, **arguments):

@@ -64,7 +64,6 @@ class Transformer(TranslationModel):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    renamed_arguments = {"hidden_dim": "intermediate_dim"}
     configurations = {
         "base": {
             "d_model": 512,

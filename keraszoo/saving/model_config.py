@@ -40,8 +40,6 @@ def make_model(directory, kinds, extra=None):
         raise PresetError(f"{where}: there is no model {shown(kind)}")
     kind = kinds[kind]
     shapes = stored_shapes(directory.file(WEIGHTS))
-    if isinstance(arguments, dict):  # older versions stored other names
-        arguments = {kind.renamed_arguments.get(name, name): value for name, value in arguments.items()}
     _check_arguments(kind, arguments, len(shapes), where, extra or {})
     arguments = {**arguments, **(extra or {})}
     # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
