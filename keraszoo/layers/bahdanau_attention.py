@@ -38,12 +38,10 @@ class BahdanauAttention(Attention):
 
     Args:
         units: U, the width of the hidden layer of the score.
-        use_bias: add a bias inside the tanh. The paper has none.
         dropout: share of the attention weights dropped in training.
         seed: seed of the dropout.
         kernel_initializer, kernel_regularizer, kernel_constraint: of `W_q`, `W_k` and `v`, as for
             `keras.layers.Dense`.
-        bias_initializer, bias_regularizer, bias_constraint: of the bias.
 
     Call arguments: as for `Attention`; `query` and `key` may have different widths.
 
@@ -82,22 +80,20 @@ class BahdanauAttention(Attention):
     2015, https://arxiv.org/abs/1409.0473.
     """
 
-    weight_kinds = {"kernel": "glorot_uniform", "bias": "zeros"}
+    weight_kinds = {"kernel": "glorot_uniform"}
 
-    def __init__(self, units, use_bias=False, dropout=0.0, seed=None, **kwargs):
+    def __init__(self, units, dropout=0.0, seed=None, **kwargs):
         super().__init__(dropout, seed, **kwargs)
         check_sizes(units=units)
         self.units = units
-        self.use_bias = use_bias
 
     def make_weights(self, query_shape, value_shape, key_shape):
         self.W_q = self.new_weight("W_q", (query_shape[-1], self.units))
         self.W_k = self.new_weight("W_k", (key_shape[-1], self.units))
         self.v = self.new_weight("v", (self.units, 1))
-        self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None
 
     def prepare(self, value, key=None):
-        return linear(value if key is None else key, self.W_k, self.b), value  # (B, S, U)
+        return linear(value if key is None else key, self.W_k), value  # (B, S, U)
 
     def scores(self, query, keys):
         return additive_scores(linear(query, self.W_q), keys, self.v)  # (B, T, S)

@@ -19,8 +19,6 @@ class ScaledDotProductAttention(Attention):
 
     Args:
         scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
-        use_scale: whether the scores are also multiplied by a learned scalar, which starts at 1, as in
-            `keras.layers.Attention`.
         dropout: share of the attention weights dropped in training.
         seed: seed of the dropout.
 
@@ -42,21 +40,16 @@ class ScaledDotProductAttention(Attention):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, scale=None, use_scale=False, dropout=0.0, seed=None, **kwargs):
+    def __init__(self, scale=None, dropout=0.0, seed=None, **kwargs):
         super().__init__(dropout, seed, **kwargs)
         self.scale = scale
-        self.use_scale = use_scale
 
     def make_weights(self, query_shape, value_shape, key_shape):
         fits = query_shape[-1] == key_shape[-1]
         require_shapes(
             fits, "Dot products need queries and keys of one width", query=query_shape, key=key_shape
         )
-        self.learned_scale = None
-        if self.use_scale:
-            self.learned_scale = self.add_weight(name="learned_scale", shape=(), initializer="ones")
 
     def scores(self, query, keys):
         query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
-        query = query if self.learned_scale is None else query * ops.cast(self.learned_scale, query.dtype)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)

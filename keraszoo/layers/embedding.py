@@ -13,7 +13,7 @@ from keraszoo.layers.linear import linear
 class TiedEmbedding(WeightedLayer):
     """An embedding whose transpose is the output matrix before the vocabulary softmax.
 
-        embed(y) = sqrt(D) E[y]        logits(h) = h E^T (+ b)
+        embed(y) = sqrt(D) E[y]        logits(h) = h E^T
 
     E starts as N(0, 1/D) by default: embeddings have unit variance after the factor, and logits start small.
 
@@ -21,7 +21,6 @@ class TiedEmbedding(WeightedLayer):
         vocabulary_size: V.
         width: D.
         scale: multiply embeddings by sqrt(D), as the Transformer does.
-        use_bias: add b to the logits. The paper has none.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: of E, as for
             `keras.layers.Embedding`.
 
@@ -48,20 +47,16 @@ class TiedEmbedding(WeightedLayer):
 
     weight_kinds = {"embeddings": None}  # its default depends on the width
 
-    def __init__(self, vocabulary_size, width, scale=True, use_bias=False, **kwargs):
+    def __init__(self, vocabulary_size, width, scale=True, **kwargs):
         super().__init__(**kwargs)
         check_sizes(vocabulary_size=vocabulary_size, width=width)
         self.vocabulary_size = vocabulary_size
         self.width = width
         self.scale = scale
-        self.use_bias = use_bias
 
     def build(self, inputs_shape=None):
         default = keras.initializers.RandomNormal(stddev=self.width**-0.5)
         self.E = self.new_weight("E", (self.vocabulary_size, self.width), "embeddings", default)
-        self.b = None
-        if self.use_bias:
-            self.b = self.add_weight(name="b", shape=(self.vocabulary_size,), initializer="zeros")
 
     def call(self, inputs):
         embedded = ops.cast(ops.take(self.E, inputs, axis=0), self.compute_dtype)  # (B, T, D)
@@ -69,7 +64,7 @@ class TiedEmbedding(WeightedLayer):
 
     def logits(self, hidden):
         """Returns the logits `(..., V)` of vectors `(..., D)`."""
-        return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)), self.b)
+        return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)))
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape, self.width)

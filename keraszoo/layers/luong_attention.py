@@ -47,8 +47,6 @@ class LuongAttention(Attention):
         half_width: D of the equations, in words; 10 in the paper.
         units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
         dropout: share of the attention weights dropped in training.
-        use_scale: whether the scores of `dot` and `general` are multiplied by a learned scalar, which starts
-            at 1, as in `keras.layers.Attention`.
         seed: seed of the dropout.
         kernel_initializer, kernel_regularizer, kernel_constraint: of all matrices and vectors, as for
             `keras.layers.Dense`.
@@ -77,15 +75,7 @@ class LuongAttention(Attention):
     weight_kinds = {"kernel": "glorot_uniform"}
 
     def __init__(
-        self,
-        score="general",
-        window=None,
-        half_width=10,
-        units=None,
-        dropout=0.0,
-        use_scale=False,
-        seed=None,
-        **kwargs,
+        self, score="general", window=None, half_width=10, units=None, dropout=0.0, seed=None, **kwargs
     ):
         super().__init__(dropout, seed, **kwargs)
         check_choices(SCORES, score=score)
@@ -93,9 +83,6 @@ class LuongAttention(Attention):
         fits = isinstance(half_width, (int, float)) and half_width > 0
         require(fits, "half_width must be a number above 0", half_width=half_width)
         check_optional_sizes(units=units)
-        fits = not (use_scale and score == "concat")
-        require(fits, 'use_scale is for the scores "dot" and "general"', score=score)
-        self.use_scale = use_scale
         self.score = score
         self.window = NAMES.get(window, window)
         self.half_width = half_width
@@ -104,14 +91,9 @@ class LuongAttention(Attention):
     def make_weights(self, query_shape, value_shape, key_shape):
         query, key = query_shape[-1], key_shape[-1]
         units = self.units or query
-        fits, wanted = (
-            self.score != "dot" or query == key,
-            'The score "dot" needs queries and keys of one width',
-        )
+        fits = self.score != "dot" or query == key
+        wanted = 'The score "dot" needs queries and keys of one width'
         require_shapes(fits, wanted, query=query_shape, key=key_shape)
-        self.scale = None
-        if self.use_scale:
-            self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
         if self.score == "general":
             self.W_a = self.new_weight("W_a", (key, query))
         if self.score == "concat":
@@ -130,7 +112,6 @@ class LuongAttention(Attention):
     def scores(self, query, keys):
         if self.score == "concat":
             return additive_scores(linear(query, self.W_q), keys, self.v)
-        query = query if self.scale is None else query * ops.cast(self.scale, query.dtype)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
     def centers(self, query, mask, positions, length):

@@ -28,8 +28,6 @@ class PositionalEncoding(Configured, keras.layers.Layer):
     PE(pos + k) is a fixed rotation of PE(pos), the same for every pos.
 
     Args:
-        layout: `"interleaved"`: sine and cosine alternate, as in the paper; `"halves"`: all sines, then all
-            cosines, as in tensor2tensor. The two differ by a permutation of the axes.
         max_wavelength: 10,000 in the paper; wavelengths run from 2 pi to 2 pi times this.
 
     Call arguments:
@@ -41,7 +39,7 @@ class PositionalEncoding(Configured, keras.layers.Layer):
         `(B, T, d_model)`: inputs + PE.
 
     Raises:
-        ValueError: if `layout` is unknown, or d_model is odd.
+        ValueError: if d_model is odd.
 
     Example:
 
@@ -53,11 +51,9 @@ class PositionalEncoding(Configured, keras.layers.Layer):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, layout="interleaved", max_wavelength=10_000, **kwargs):
+    def __init__(self, max_wavelength=10_000, **kwargs):
         super().__init__(**kwargs)
-        check_choices(("interleaved", "halves"), layout=layout)
         self.supports_masking = True
-        self.layout = layout
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape):
@@ -66,10 +62,8 @@ class PositionalEncoding(Configured, keras.layers.Layer):
     def encoding(self, positions, d_model):
         """PE of the given positions, float32: `(T,)` to `(T, d_model)`."""
         angles = angles_of(positions, d_model, self.max_wavelength)
-        sines, cosines = ops.sin(angles), ops.cos(angles)
-        if self.layout == "halves":
-            return ops.concatenate([sines, cosines], axis=-1)
-        return ops.reshape(ops.stack([sines, cosines], axis=-1), (-1, d_model))  # (T, d_model)
+        pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (T, d_model / 2, 2)
+        return ops.reshape(pairs, (-1, d_model))  # (T, d_model)
 
     def call(self, inputs, start=0):
         positions = ops.arange(ops.shape(inputs)[1]) + start

@@ -80,15 +80,15 @@ LAYERS = {
         ),
         VALUE,
     ),
-    "PositionalEncoding": (lambda: PositionalEncoding("halves", max_wavelength=100), QUERY),
+    "PositionalEncoding": (lambda: PositionalEncoding(max_wavelength=100), QUERY),
     "RecurrentCell": (lambda: RecurrentCell(4, "gru_reset_after"), ((D,), (4,))),
     "RecurrentStack": (
         lambda: RecurrentStack(4, "gru_reset_after", num_layers=2, dropout=0.1, backward=True),
         QUERY,
     ),
-    "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(0.5, use_scale=True, dropout=0.1), VALUE),
+    "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(0.5, dropout=0.1), VALUE),
     "SentenceEncoder": (lambda: SentenceEncoder(11, D, encoding="bag", pad_id=2), IDS),
-    "TiedEmbedding": (lambda: TiedEmbedding(11, D, scale=False, use_bias=True), IDS),
+    "TiedEmbedding": (lambda: TiedEmbedding(11, D, scale=False), IDS),
     "TransformerDecoderLayer": (
         lambda: TransformerDecoderLayer(2, 7, pre_norm=True, dropout=0.1, activation="gelu", epsilon=1e-5),
         VALUE,

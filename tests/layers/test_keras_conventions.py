@@ -33,7 +33,7 @@ LAYERS = {
     "memory_hop": lambda: MemoryHop(use_map=True),
     "multi_head": lambda: MultiHeadAttention(num_heads=H, key_dim=4),
     "relative": lambda: MultiHeadAttention(num_heads=H, key_dim=4, relative=2, rotary=True, use_gate=True),
-    "scaled_dot": lambda: ScaledDotProductAttention(use_scale=True),
+    "scaled_dot": lambda: ScaledDotProductAttention(),
 }
 
 
@@ -282,7 +282,7 @@ def test_flash_attention_computes_the_context_and_not_the_weights(monkeypatch):
 
 
 WEIGHTED = {
-    "bahdanau": (lambda **o: BahdanauAttention(3, use_bias=True, **o), ["kernel", "bias"], 2),
+    "bahdanau": (lambda **o: BahdanauAttention(3, **o), ["kernel"], 2),
     "luong": (lambda **o: LuongAttention("concat", "predictive", **o), ["kernel"], 2),
     "feed_forward_attention": (
         lambda **o: FeedForwardAttention(3, use_bias=True, **o),

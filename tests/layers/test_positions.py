@@ -43,28 +43,21 @@ def test_any_length_and_another_wavelength():
     assert encoding(0, 6).shape == (0, 6)
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
-def test_a_shift_is_one_rotation_wherever_it_starts(layout):
+def test_a_shift_is_one_rotation_wherever_it_starts():
     # section 3.5: PE(t + k) is a linear function of PE(t), the same for every t: each pair (sin, cos) is
     # turned by k times its rate
     d_model, length = 16, 40
-    table = encoding(length, d_model, layout=layout).astype("float64")
-    half = d_model // 2
+    table = encoding(length, d_model).astype("float64")
     for k in (1, 5, 17):
         rotation = np.zeros((d_model, d_model))
-        for i in range(half):
+        for i in range(d_model // 2):
             angle = k / 10_000 ** (2 * i / d_model)
-            sine, cosine = (2 * i, 2 * i + 1) if layout == "interleaved" else (i, half + i)
-            rotation[sine, [sine, cosine]] = math.cos(angle), math.sin(angle)
-            rotation[cosine, [sine, cosine]] = -math.sin(angle), math.cos(angle)
+            pair = [2 * i, 2 * i + 1]  # sine and cosine
+            rotation[2 * i, pair] = math.cos(angle), math.sin(angle)
+            rotation[2 * i + 1, pair] = -math.sin(angle), math.cos(angle)
         np.testing.assert_allclose(rotation @ rotation.T, np.eye(d_model), atol=1e-12)
         for t in range(length - k):
             np.testing.assert_allclose(rotation @ table[t], table[t + k], atol=1e-5)
-
-
-def test_layouts_are_permutations_of_each_other():
-    interleaved, halves = encoding(11, 14), encoding(11, 14, layout="halves")
-    np.testing.assert_array_equal(np.concatenate([interleaved[:, 0::2], interleaved[:, 1::2]], -1), halves)
 
 
 @pytest.mark.parametrize("start", [3, np.int32(3)])
@@ -85,8 +78,6 @@ def test_it_is_added_to_what_comes_in():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="layout must be one of .*Received: layout='odd'"):
-        PositionalEncoding(layout="odd")
     with pytest.raises(ValueError, match=r"d_model must be even. Received: inputs.shape=\(1, 2, 5\)"):
         PositionalEncoding()(np.zeros((1, 2, 5)))
 
