@@ -15,6 +15,7 @@ import keraszoo
 FOLDER = Path(keraszoo.__file__).parent
 # package -> the packages it may import. `layers`, `models` and `search` do not know files and text.
 PACKAGES = {
+    "compiling": "",
     "errors": "",
     "messages": "",
     "saving": "errors messages",
@@ -25,10 +26,11 @@ PACKAGES = {
     "search": "errors messages",
     "evaluation": "errors text",
     "plots": "errors saving text",
-    "training": "errors messages saving text evaluation",
+    "training": "compiling errors messages saving text evaluation",
     "tasks": "errors messages saving shipping text plots models evaluation training",
-    "translation": "errors messages saving shipping text plots models search evaluation training tasks",
-    "tagging": "errors messages saving shipping text plots models evaluation training tasks",
+    "translation": "compiling errors messages saving shipping text plots models search evaluation training "
+    "tasks",
+    "tagging": "compiling errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors messages saving text models training tasks",
     "playground": "errors messages saving shipping text layers translation tagging answering",
     "cli": "errors messages saving shipping text plots tasks translation tagging answering playground",

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.compiling import compiled
 from keraszoo.errors import KerasZooError
 from keraszoo.training.batch_plans import rounded_lengths
-from keraszoo.training.held_out import jitted_on_jax
 
 ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # single sentences before XLA is used, and the longest for XLA
 OF_A_BATCH, OF_A_POSITION = 64, 4  # the cost of launching their operations, in positions of padding
@@ -68,7 +68,7 @@ class CompiledTagger:
         self.model = model
         self.vocabulary = vocabulary
         self.function = function
-        self._program = None
+        self._program = compiled(self._tag, model, lambda tf: [feature_specs(vocabulary, model.features)])
         self._programs_of_one = {}
         self._lock = threading.Lock()
         self._alone = 0  # sentences that came alone so far
@@ -86,21 +86,12 @@ class CompiledTagger:
                 features = {name: _doubled_up(array) for name, array in features.items()}
                 program = self._program_of_one(features)
             else:
-                program = self._program = self._program or self._compiled()
+                program = self._program  # JAX compiles it for each shape
         parts = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
         return [ops.convert_to_numpy(part)[:rows, :length] for part in parts]
 
     def _tag(self, features):
         return self.function(self.model, features)
-
-    def _compiled(self):
-        """The program for batches of any shape; JAX compiles it for each shape."""
-        if keras.backend.backend() == "tensorflow":
-            import tensorflow as tf
-
-            specs = feature_specs(self.vocabulary, self.model.features)
-            return tf.function(self._tag, input_signature=[specs], autograph=False)
-        return jitted_on_jax(self._tag, self.model)
 
     def _program_of_one(self, features):
         """The XLA program for one sentence of this shape."""

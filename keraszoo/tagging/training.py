@@ -2,11 +2,9 @@
 
 import hashlib
 
-import keras
-
 from keraszoo.errors import DataError
 from keraszoo.text.tagged_corpus import TaggedSentence
-from keraszoo.training.held_out import HeldOutSentences
+from keraszoo.training.held_out import HeldOutSentences, batches_of
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
@@ -45,9 +43,7 @@ def make_held_out(tagger, validation, settings):
     if not validation:
         raise DataError("validation: expected at least one sentence, got none")
     rows = TaggedRows(validation, tagger.vocabulary, tagger.model.features)
-    shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
-    longest = max(settings.batch_tokens, int(rows.lengths.max()))
-    batches = TagBatches(rows, longest, shuffle=False, shapes=shapes)
+    batches = TagBatches(rows, **batches_of(settings, int(rows.lengths.max())))
     return HeldOutSentences(validation, batches, tagger.vocabulary)
 
 

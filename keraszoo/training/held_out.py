@@ -5,7 +5,20 @@ import math
 import keras
 from keras import ops
 
+from keraszoo.compiling import compiled
+
 LARGEST = 700  # nats; the exponential of more is no float
+
+
+def batches_of(settings, longest):
+    """Arguments of batches of held-out data: each sentence has room, and on JAX there are few shapes.
+
+    Args:
+        settings: a `FitSection`.
+        longest: the length of the longest sentence.
+    """
+    shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
+    return {"tokens": max(settings.batch_tokens, longest), "shuffle": False, "shapes": shapes}
 
 
 class HeldOut(keras.callbacks.Callback):
@@ -89,12 +102,7 @@ class HeldOutPairs(HeldOut):
         def logits(source, target_in):
             return model((source, target_in), training=False)
 
-        if keras.backend.backend() != "tensorflow":
-            return jitted_on_jax(logits, model)
-        import tensorflow as tf
-
-        specs = [tf.TensorSpec([None, None], "int32")] * 2
-        return tf.function(logits, input_signature=specs, autograph=False)
+        return compiled(logits, model, lambda tf: [tf.TensorSpec([None, None], "int32")] * 2)
 
 
 class HeldOutSentences(HeldOut):
@@ -146,43 +154,4 @@ class HeldOutSentences(HeldOut):
             loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
             return loss, model.best_tags(features, scores)
 
-        if keras.backend.backend() != "tensorflow":
-            return jitted_on_jax(loss_and_tags, model)
-        import tensorflow as tf
-
-        return tf.function(loss_and_tags, reduce_retracing=True, autograph=False)
-
-
-def jitted_on_jax(function, model):
-    """Compiles a function of a model with JAX; on other backends, returns the function unchanged.
-
-    JAX compiles one program for each combination of argument shapes. The model's weights are arguments of the
-    program, so it always uses their current values. Changes that the function makes to them are lost.
-
-    Args:
-        function: takes arrays, and returns arrays or a structure of them.
-        model: a built Keras model.
-
-    Returns:
-        A function of the same arguments.
-
-    Example:
-
-    >>> layer = keras.layers.Dense(1, kernel_initializer="ones")
-    >>> layer.build((None, 2))
-    >>> twice = jitted_on_jax(lambda x: 2 * layer(x), layer)
-    >>> float(twice(keras.ops.ones((1, 2)))[0, 0])
-    4.0
-    """
-    if keras.backend.backend() != "jax":
-        return function
-    import jax
-
-    variables = model.variables
-
-    @jax.jit
-    def program(values, *arguments):
-        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
-            return function(*arguments)
-
-    return lambda *arguments: program([variable.value for variable in variables], *arguments)
+        return compiled(loss_and_tags, model)

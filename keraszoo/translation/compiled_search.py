@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.compiling import compiled
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search import loop as plain_loop
 from keraszoo.search.sampling import numbers_of, seeded
-from keraszoo.training.held_out import jitted_on_jax
 from keraszoo.translation import graph_loop
 
 KEPT = 24  # searches with different options, some 40 MB each; the oldest goes first
@@ -42,9 +42,10 @@ class CompiledSearch:
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
         inputs = {"source": source} if prefix is None else {"source": source, "prefix": prefix}
-        if options.sampling:  # the seed is an input, so that one program serves all seeds
+        if options.sampling:
             numbers = seeded(numbers_of(source, self.model.source_pad_id), options.seed)
-            inputs["numbers"], options = ops.convert_to_numpy(numbers), options.replace(seed=0)
+            inputs["numbers"] = ops.convert_to_numpy(numbers)
+        options = options.replace(seed=0)  # it is in an input, so that one program serves all seeds
         key, in_graph = (options, attention, *inputs), keras.backend.backend() == "tensorflow"
         with self._lock:  # threads may share a translator
             self._calls[key] += 1
@@ -55,7 +56,7 @@ class CompiledSearch:
                 self._compiled[key] = (
                     self.graph(options, attention, (*inputs,), key[-1])
                     if in_graph
-                    else jitted_on_jax(self._of_inputs(options, attention, inputs), self.model)
+                    else compiled(partial(self.tensors, options, attention), self.model)
                 )
             run = self._compiled[key]
         if in_graph:
@@ -64,19 +65,13 @@ class CompiledSearch:
         if sentences and keras.backend.backend() == "jax":  # a program for each power of two
             rows = 1 << (sentences - 1).bit_length()
         rows = np.minimum(np.arange(rows), sentences - 1)  # repeats the last sentence
-        tensors = run(*(ops.convert_to_tensor(part[rows]) for part in inputs.values()))
+        tensors = run(**{name: ops.convert_to_tensor(part[rows]) for name, part in inputs.items()})
         return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in tensors))
 
     def compile_now(self, options):
         """Lets XLA compile a program when it is first needed, not after `PLAIN_AT_FIRST` calls."""
-        inputs = ["source"]
-        if options.sampling:
-            inputs, options = ["source", "numbers"], options.replace(seed=0)
-        self._calls[options, False, *inputs] = PLAIN_AT_FIRST
-
-    def _of_inputs(self, options, attention, names):
-        names = list(names)
-        return lambda *inputs: self.tensors(options, attention, **dict(zip(names, inputs, strict=True)))
+        inputs = ["source", "numbers"] if options.sampling else ["source"]
+        self._calls[options.replace(seed=0), False, *inputs] = PLAIN_AT_FIRST
 
     def tensors(
         self, options, attention, source, prefix=None, numbers=None, lengths=None, loop=plain_loop.run

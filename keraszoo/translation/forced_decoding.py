@@ -1,9 +1,9 @@
 """Forced decoding: log-probabilities, attention weights and next tokens of given translations."""
 
-import keras
 import numpy as np
 from keras import ops
 
+from keraszoo.compiling import compiled
 from keraszoo.text.token_rows import TokenRows
 from keraszoo.training.batch_plans import check_at_least
 from keraszoo.training.token_batches import teacher_forced
@@ -21,10 +21,10 @@ class ForcedDecoding:
     def __init__(self, model, special, source_special):
         self.model = model
         self.specials = source_special, special
-        self._scores = _compiled(self._token_scores)
-        self._weights = _compiled(self._attention_weights)
-        self._heads = _compiled(lambda *inputs: self.model.attention_heads(inputs))
-        self._next = _compiled(self._next_tokens)
+        self._scores = compiled(self._token_scores)
+        self._weights = compiled(self._attention_weights)
+        self._heads = compiled(lambda *inputs: self.model.attention_heads(inputs))
+        self._next = compiled(self._next_tokens)
 
     def log_probabilities(self, sources, targets, batch_size=64):
         """Natural log-probability of each target given its source: the sum over its tokens and `</s>`.
@@ -103,12 +103,3 @@ class ForcedDecoding:
         logits = ops.cast(self.model((source, target_in)), "float32")  # (B, T, V)
         probabilities, ids = ops.top_k(ops.softmax(logits), min(count, logits.shape[-1]))  # (B, T, K)
         return ops.cast(ids, "int32"), probabilities
-
-
-def _compiled(function):
-    """The function as a graph on TensorFlow, unchanged on other backends."""
-    if keras.backend.backend() != "tensorflow":
-        return function
-    import tensorflow as tf
-
-    return tf.function(function, reduce_retracing=True, autograph=False)

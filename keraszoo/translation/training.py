@@ -2,13 +2,12 @@
 
 import hashlib
 
-import keras
 import numpy as np
 
 from keraszoo.errors import DataError
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.lines import located
-from keraszoo.training.held_out import HeldOutPairs
+from keraszoo.training.held_out import HeldOutPairs, batches_of
 from keraszoo.training.token_batches import TokenBatches
 
 
@@ -54,8 +53,7 @@ def make_held_out(translator, validation, settings):
     with located("validation"):
         corpus = make_corpus(translator, validation)
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
-    shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
-    batches = TokenBatches(corpus, max(settings.batch_tokens, longest), shuffle=False, shapes=shapes)
+    batches = TokenBatches(corpus, **batches_of(settings, longest))
     translate = translator.translate if settings.monitor == "val_bleu" else None
     return HeldOutPairs(translate, sources, references, batches)
 
