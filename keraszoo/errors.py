@@ -38,9 +38,10 @@ class ScoreError(KerasZooError):
     """Hypotheses and references cannot be scored against each other."""
 
 
-def check_texts(texts, name="texts"):
-    """Raises KerasZooError, naming the argument, unless `texts` is a list of str."""
-    listed = hasattr(texts, "__len__") and not isinstance(texts, str)
-    if not listed or not all(isinstance(text, str) for text in texts):
-        received = "other items" if listed else f"a {type(texts).__name__}, {texts!r:.40}"
-        raise KerasZooError(f"{name}: expected a list of str, got {received}")
+def check_texts(texts, name="texts", error=KerasZooError):
+    """Raises an error of this class, naming the argument or the item, unless `texts` is a list of str."""
+    if isinstance(texts, str) or not hasattr(texts, "__len__"):
+        raise error(f"{name}: expected a list of str, got a {type(texts).__name__}, {texts!r:.40}")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise error(f"{name}[{i}]: expected a str, got a {type(text).__name__}, {text!r:.40}")

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from keraszoo.errors import ScoreError
+from keraszoo.errors import ScoreError, check_texts
 from keraszoo.evaluation.translation import Score, as_streams, bleu_details
 
 RESAMPLES = 1000
@@ -63,8 +63,9 @@ def length_buckets(sources, width=10, fewest=30):
     for name, value in {"width": width, "fewest": fewest}.items():
         if not isinstance(value, int) or value < 1:
             raise ScoreError(f"{name}: expected a positive integer, got {value!r}")
-    if isinstance(sources, str) or not sources or not all(isinstance(source, str) for source in sources):
-        raise ScoreError(f"sources: expected a list of str, at least one, got {sources!r:.40}")
+    check_texts(sources, "sources", ScoreError)
+    if len(sources) == 0:
+        raise ScoreError("sources: expected at least one sentence, got none")
     ranges = defaultdict(list)
     for i, source in enumerate(sources):
         ranges[max(0, len(source.split()) - 1) // width].append(i)

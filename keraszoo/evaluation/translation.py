@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from keraszoo.errors import ScoreError
+from keraszoo.errors import ScoreError, check_texts
 
 
 @dataclass(frozen=True)
@@ -114,26 +114,14 @@ def as_streams(hypotheses, references):
     Raises:
         ScoreError: as `score_translations`.
     """
-    hypotheses = _texts("hypotheses", hypotheses)
-    if not hypotheses:
+    check_texts(hypotheses, "hypotheses", ScoreError)
+    if len(hypotheses) == 0:
         raise ScoreError("hypotheses: expected at least one translation, got none")
     named = {"references": references}
     if isinstance(references, (list, tuple)) and references and isinstance(references[0], (list, tuple)):
         named = {f"references[{r}]": texts for r, texts in enumerate(references)}
-    streams = {name: _texts(name, texts) for name, texts in named.items()}
-    for name, stream in streams.items():
+    for name, stream in named.items():
+        check_texts(stream, name, ScoreError)
         if len(stream) != len(hypotheses):
             raise ScoreError(f"{name}: {len(stream)} sentences for {len(hypotheses)} hypotheses")
-    return hypotheses, list(streams.values())
-
-
-def _texts(name, texts):
-    def kind(value):
-        return f"one str, {value[:20]!r}" if isinstance(value, str) else type(value).__name__
-
-    if not isinstance(texts, (list, tuple)):
-        raise ScoreError(f"{name}: expected a list of str, got {kind(texts)}")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ScoreError(f"{name}[{i}]: expected a str, got {kind(text)}")
-    return list(texts)
+    return list(hypotheses), list(map(list, named.values()))

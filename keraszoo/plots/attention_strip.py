@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from keraszoo.errors import KerasZooError
-from keraszoo.plots.figures import check_tokens, check_weights, finish, fonts_for, new_figure, word_labels
+from keraszoo.plots.figures import check_weights, finish, fonts_for, new_figure, word_labels
 from keraszoo.text.tag_schemes import spans
 
 LINE = 90  # letters per line
@@ -42,7 +42,7 @@ def attention_strip(tokens, attention_weights, tags=None, path=None, title=None)
     ['Aspirin', 'helps', 'Chemical']
     """
     figure = new_figure()
-    words = word_labels(check_tokens("tokens", tokens))
+    words = word_labels("tokens", tokens)
     weights = check_weights(attention_weights, (len(words),), "one for each token")
     tags = ["O"] * len(words) if tags is None else tags
     if len(tags) != len(words):

@@ -3,7 +3,7 @@
 import html
 
 from keraszoo.plots.entity_html import BLUE
-from keraszoo.plots.figures import check_tokens, check_weights, word_labels
+from keraszoo.plots.figures import check_weights, word_labels
 
 
 def attention_table(source_tokens, target_tokens, attention_weights):
@@ -29,15 +29,12 @@ def attention_table(source_tokens, target_tokens, attention_weights):
     <tr><th>&lt;Hund&gt;</th><td style="background: rgba(8, 81, 156, 1.00)" title="1.000"></td></tr>
     </table>
     """
-    source, target = (
-        check_tokens("source_tokens", source_tokens),
-        check_tokens("target_tokens", target_tokens),
-    )
+    source = word_labels("source_tokens", source_tokens)
+    target = word_labels("target_tokens", target_tokens)
     weights = check_weights(attention_weights, (len(target), len(source)), "target words by source words")
-    names = (html.escape(name) for name in word_labels(source))
-    head = "".join(f'<th style="writing-mode: vertical-rl">{name}</th>' for name in names)
+    head = "".join(f'<th style="writing-mode: vertical-rl">{html.escape(name)}</th>' for name in source)
     lines = ["<table>", f"<tr><td></td>{head}</tr>"]
-    for name, row in zip(word_labels(target), weights, strict=True):
+    for name, row in zip(target, weights, strict=True):
         cells = "".join(
             f'<td style="background: rgba({BLUE}, {weight:.2f})" title="{weight:.3f}"></td>' for weight in row
         )

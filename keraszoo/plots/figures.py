@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_texts
 from keraszoo.saving.atomic import replace_file
 from keraszoo.text.subwords import WORD_START
 
@@ -78,15 +78,6 @@ def plain_axes(axes, x, y):
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def check_tokens(name, tokens):
-    """Tokens as a list; raises KerasZooError, naming the argument, unless they are at least one str."""
-    if not isinstance(tokens, (list, tuple)) or not all(isinstance(token, str) for token in tokens):
-        raise KerasZooError(f"{name}: expected a list of str, got {tokens!r:.60}")
-    if not tokens:
-        raise KerasZooError(f"{name}: expected at least one, got none")
-    return list(tokens)
-
-
 def check_weights(attention_weights, shape, meaning):
     """Weights as a float32 array; raises KerasZooError for another shape or values not from 0 to 1."""
     try:
@@ -104,8 +95,15 @@ def check_weights(attention_weights, shape, meaning):
     return weights
 
 
-def word_labels(tokens):
-    """Labels of tokens: subword marks, blanks and control characters made visible, long tokens cut."""
+def word_labels(name, tokens):
+    """Labels of tokens: subword marks, blanks and control characters made visible, long tokens cut.
+
+    Raises:
+        KerasZooError: the tokens, an argument of this name, are not at least one str.
+    """
+    check_texts(tokens, name)
+    if len(tokens) == 0:
+        raise KerasZooError(f"{name}: expected at least one, got none")
     pieces = any(token.startswith(WORD_START) for token in tokens)
     labels = []
     for token in tokens:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keraszoo.plots.figures import check_tokens, check_weights, finish, fonts_for, new_figure, word_labels
+from keraszoo.plots.figures import check_weights, finish, fonts_for, new_figure, word_labels
 
 SMALLEST_FONT, LARGEST_FONT = 5, 10  # points
 WIDEST = 20  # inches, of a sheet
@@ -40,12 +40,11 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
     ['a', 'dog']
     """
     figure = new_figure()
-    source_tokens = check_tokens("source_tokens", source_tokens)
-    target_tokens = check_tokens("target_tokens", target_tokens)
-    shape = len(target_tokens), len(source_tokens)
+    source_labels = word_labels("source_tokens", source_tokens)
+    target_labels = word_labels("target_tokens", target_tokens)
+    shape = len(target_labels), len(source_labels)
     weights = check_weights(attention_weights, shape, "target words by source words")
-    labels = word_labels(source_tokens), word_labels(target_tokens)
-    style, (source_labels, target_labels), title = fonts_for(labels, title)
+    style, (source_labels, target_labels), title = fonts_for([source_labels, target_labels], title)
     rows, columns = weights.shape
     cell, font, every = _sizes(max(rows, columns))
     letter = 0.62 * font / 72  # inches
@@ -110,16 +109,15 @@ def attention_sheet(source_tokens, target_tokens, attention_weights, path=None, 
     ['head 1', 'head 2', 'head 3', 'head 4']
     """
     figure = new_figure()
-    source_tokens = check_tokens("source_tokens", source_tokens)
-    target_tokens = check_tokens("target_tokens", target_tokens)
+    source_labels = word_labels("source_tokens", source_tokens)
+    target_labels = word_labels("target_tokens", target_tokens)
     try:
         layers, heads = (*np.shape(attention_weights)[:2], 0, 0)[:2]
     except ValueError:  # ragged lists, which `check_weights` refuses
         layers = heads = 0
-    shape = layers or 1, heads or 1, len(target_tokens), len(source_tokens)
+    shape = layers or 1, heads or 1, len(target_labels), len(source_labels)
     weights = check_weights(attention_weights, shape, "layers by heads by target words by source words")
-    labels = word_labels(source_tokens), word_labels(target_tokens)
-    style, (source_labels, target_labels), title = fonts_for(labels, title)
+    style, (source_labels, target_labels), title = fonts_for([source_labels, target_labels], title)
     rows, columns = weights.shape[2:]
     cell = min(0.16, WIDEST / (heads * columns), WIDEST / (layers * rows))  # inches
     font = max(SMALLEST_FONT, min(8, 0.7 * 72 * cell))

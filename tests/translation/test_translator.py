@@ -229,7 +229,7 @@ def test_every_hypothesis_begins_with_the_prefix(trained, sources):
     ("prefix", "said"),
     [
         (["eins"], "prefix: expected a str, or 2 of them, got 1"),
-        (["eins", 3], "prefix: expected a list of str, got other items"),
+        (["eins", 3], r"prefix\[1\]: expected a str, got a int, 3"),
         ("eins " * 30, "prefix 1 has .* subwords, max_length is 20"),
     ],
 )
