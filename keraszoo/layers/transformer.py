@@ -144,7 +144,7 @@ class TransformerLayer(WeightedLayer):
             norm.build(inputs_shape)
 
     def start_as_identity(self):
-        """Sets the last matrix and bias of each sublayer to zero: with pre-norm, the layer is the identity."""
+        """Sets the last weights of each sublayer to zero: with pre-norm, the layer is the identity."""
         for name in self.sublayers:
             sublayer = getattr(self, name)
             last = ("W_2", "b_2") if name == "feed_forward" else ("W_o", "b_o")
