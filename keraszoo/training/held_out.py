@@ -24,12 +24,12 @@ def batches_of(settings, longest):
 class HeldOut(keras.callbacks.Callback):
     """Base class: adds the figures of held-out data to the logs.
 
-    A subclass supplies `figures(model)`, which calls `compiled(model)`, and `compile(model)`.
+    A subclass supplies `figures(model)`, which calls `function_of(model)`, and `make_function(model)`.
     """
 
     def __init__(self):
         super().__init__()
-        self._compiled = None, None
+        self._function = None, None
 
     def on_epoch_end(self, epoch, logs=None):
         logs.update(self.figures(self.model))
@@ -38,15 +38,15 @@ class HeldOut(keras.callbacks.Callback):
         """Returns the figures of a compiled model, a dict."""
         raise NotImplementedError
 
-    def compile(self, model):
+    def make_function(self, model):
         """Returns a function of batches that is traced once (on JAX, once for each shape)."""
         raise NotImplementedError
 
-    def compiled(self, model):
-        """Returns `compile(model)`, made once. This callback keeps it, so the model is freed with it."""
-        if self._compiled[0] is not model:
-            self._compiled = model, self.compile(model)
-        return self._compiled[1]
+    def function_of(self, model):
+        """Returns `make_function(model)`, made once. This callback keeps it, so the model is freed with it."""
+        if self._function[0] is not model:
+            self._function = model, self.make_function(model)
+        return self._function[1]
 
 
 class HeldOutPairs(HeldOut):
@@ -86,7 +86,7 @@ class HeldOutPairs(HeldOut):
 
     def token_figures(self, model):
         """Returns the mean loss and the share of correct tokens over all batches, by teacher forcing."""
-        forward = self.compiled(model)
+        forward = self.function_of(model)
         loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
         accuracy = keras.metrics.SparseCategoricalAccuracy()
         for i in range(len(self.batches)):
@@ -96,7 +96,7 @@ class HeldOutPairs(HeldOut):
                 metric.update_state(target_out, logits, (weight > 0).astype("float32"))
         return float(loss.result()), float(accuracy.result())
 
-    def compile(self, model):
+    def make_function(self, model):
         """Returns the function from `source, target_in` to logits."""
 
         def logits(source, target_in):
@@ -131,7 +131,7 @@ class HeldOutSentences(HeldOut):
         predicted, total, tokens = [()] * len(self.gold), 0.0, 0
         for i in range(len(self.batches)):
             real = self.batches.real_tokens(0, i)
-            loss, tags = self.compiled(model)(*self.batches.batch(0, i))
+            loss, tags = self.function_of(model)(*self.batches.batch(0, i))
             total, tokens = total + float(loss) * real, tokens + real
             indices = self.batches.indices(0, i)
             rows = ops.convert_to_numpy(tags)[: len(indices)]
@@ -146,7 +146,7 @@ class HeldOutSentences(HeldOut):
             "val_recall": f1.recall,
         }
 
-    def compile(self, model):
+    def make_function(self, model):
         """Returns the function from a batch to its loss and its best tags."""
 
         def loss_and_tags(features, tags, sample_weight):
