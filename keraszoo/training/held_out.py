@@ -43,7 +43,7 @@ class HeldOut(keras.callbacks.Callback):
         raise NotImplementedError
 
     def function_of(self, model):
-        """Returns `make_function(model)`, made once. This callback keeps it, so the model is freed with it."""
+        """Returns `make_function(model)`, made once; kept here, so the model is freed with this callback."""
         if self._function[0] is not model:
             self._function = model, self.make_function(model)
         return self._function[1]
