@@ -60,7 +60,6 @@ class TransformerLayer(WeightedLayer):
         use_bias: biases in the attention projections.
         rotary, relative: rotary and relative positions in self-attention, see `MultiHeadAttention`.
         epsilon: of the layer normalisation.
-        flash_attention: of self-attention, see `MultiHeadAttention`.
         kernel_initializer, kernel_regularizer, kernel_constraint: of all matrices of the sublayers. `None`:
             the default of each sublayer.
         bias_initializer, bias_regularizer, bias_constraint: of all their biases.
@@ -81,7 +80,6 @@ class TransformerLayer(WeightedLayer):
         rotary=False,
         relative=None,
         epsilon=1e-6,
-        flash_attention=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -96,7 +94,6 @@ class TransformerLayer(WeightedLayer):
         self.use_bias = use_bias
         self.rotary = rotary
         self.relative = relative
-        self.flash_attention = flash_attention
         self.residual_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.norms = {
             name: LayerNorm(epsilon=epsilon, dtype=self.dtype_policy, name=f"{name}_norm")
@@ -132,8 +129,9 @@ class TransformerLayer(WeightedLayer):
 
     def _build(self, inputs_shape, memory_shape=None):
         width = inputs_shape[-1]
-        options = {"rotary": self.rotary, "relative": self.relative, "flash_attention": self.flash_attention}
-        self.self_attention = self._make_attention(width, "self_attention", **options)
+        self.self_attention = self._make_attention(
+            width, "self_attention", rotary=self.rotary, relative=self.relative
+        )
         if memory_shape is not None:
             self.cross_attention = self._make_attention(width, "cross_attention")
         self.self_attention.build(inputs_shape, inputs_shape)
