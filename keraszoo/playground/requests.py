@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from keraszoo.errors import KerasZooError
+from keraszoo.saving.entries import Entries
 
 SENTENCE, TEXT, STORY = 500, 50_000, 5_000  # characters
 
@@ -12,11 +13,7 @@ Sentence = Annotated[str, Field(min_length=1, max_length=SENTENCE, pattern=r"\S"
 Piece = Annotated[str, Field(max_length=100)]
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Translate(_Request):
+class Translate(Entries):
     """A sentence to translate, and the search."""
 
     model: str
@@ -25,7 +22,7 @@ class Translate(_Request):
     length_penalty: float = Field(default=1.0, ge=0, le=2)
 
 
-class Step(_Request):
+class Step(Entries):
     """The beginning of a translation in subwords, to continue greedily."""
 
     model: str
@@ -33,14 +30,14 @@ class Step(_Request):
     prefix: list[Piece] = Field(default=[], max_length=99)
 
 
-class Tag(_Request):
+class Tag(Entries):
     """A text to tag."""
 
     model: str
     text: Annotated[str, Field(max_length=TEXT)]
 
 
-class Ask(_Request):
+class Ask(Entries):
     """A story, one sentence per line, and a question."""
 
     model: str
@@ -48,20 +45,20 @@ class Ask(_Request):
     question: Sentence
 
 
-class Kernel(_Request):
+class Kernel(Entries):
     """The bandwidth of a kernel regression and the point where it is looked at."""
 
     bandwidth: float = Field(ge=0.01, le=10)
     query: float = Field(ge=-10, le=20)
 
 
-class Positions(_Request):
+class Positions(Entries):
     """A shift of positions."""
 
     shift: int = Field(ge=-40, le=40)
 
 
-class Softmax(_Request):
+class Softmax(Entries):
     """Scores, and which of them are kept."""
 
     scores: list[float] = Field(min_length=1, max_length=20)
