@@ -183,7 +183,7 @@ class QuestionAnswerer(Task):
 
     @classmethod
     def _read(cls, directory):
-        model = make_model(directory, {MemoryNetwork.__name__: MemoryNetwork})
+        model = make_model(directory, [MemoryNetwork])
         return cls(model, Vocabulary.from_text(directory.read_text(WORDS)))
 
     def _contents(self):

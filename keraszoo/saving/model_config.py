@@ -23,7 +23,7 @@ def make_model(directory, kinds, extra=None):
 
     Args:
         directory: a `model_directory.Directory`.
-        kinds: dict of name -> class: the classes that may be created.
+        kinds: the classes that may be created.
         extra: dict of arguments that `config.json` must not contain.
 
     Returns:
@@ -33,7 +33,7 @@ def make_model(directory, kinds, extra=None):
         PresetError: the class is not in `kinds`, an argument is unknown, of another type or out of range, the
             class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
-    where = f"{directory.path}: config.json"
+    where, kinds = f"{directory.path}: config.json", {kind.__name__: kind for kind in kinds}
     entry = directory.config.get("model")
     kind, arguments = (entry.get("class"), entry.get("config")) if isinstance(entry, dict) else (None, None)
     if not isinstance(kind, str) or kind not in kinds:

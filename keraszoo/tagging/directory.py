@@ -64,11 +64,11 @@ def contents(tagger):
 def read(cls, directory):
     """Makes a tagger of class `cls` from a checked directory, without the weights."""
     config = checked(_Config, directory.config, f"{directory.path}: config.json")
-    kinds = {kind.__name__: kind for kind in model_classes("tagging").values()}
     words = directory.read_text(WORDS).split("\n")[:-1]
     vocabulary = TaggingVocabulary(words, **config.vocabulary.model_dump())
     for corpus in config.corpora:
         if not any(label.startswith(f"{corpus}.") for label in vocabulary.labels):
             raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")
     extra = {"allowed": vocabulary.transitions() if config.model.constrained else None}
-    return cls(make_model(directory, kinds, extra=extra), vocabulary, config.corpora)
+    model = make_model(directory, model_classes("tagging").values(), extra)
+    return cls(model, vocabulary, config.corpora)

@@ -42,7 +42,6 @@ def contents(translator):
 def read(cls, directory):
     """Makes a translator of class `cls` from a checked directory, without the weights."""
     config = checked(_Config, directory.config, f"{directory.path}: config.json")
-    kinds = {kind.__name__: kind for kind in model_classes("translation").values()}
-    model = make_model(directory, kinds)
+    model = make_model(directory, model_classes("translation").values())
     sides = [Subwords(directory.read_bytes(file)) for file in config.subwords]
     return cls(model, sides[0], sides[-1], SearchOptions(**config.search), config.max_source_tokens)
