@@ -1,4 +1,4 @@
-"""The base class of the tasks: what `fit` accepts and refuses, checkpoints, and a full disk."""
+"""Training of a task: what `fit` accepts and refuses, checkpoints, and a full disk."""
 
 import math
 import os
@@ -11,7 +11,7 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.models import RNNSearch
-from keraszoo.tasks import task as tasks
+from keraszoo.tasks import training
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.checkpoints import Checkpoints
@@ -146,25 +146,25 @@ def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):
         pass
 
     run = run_of(tmp_path / "run")
-    with pytest.raises(Stop), tasks.opened_checkpoints(run, {"seed": 1}):
+    with pytest.raises(Stop), training.opened_checkpoints(run, {"seed": 1}):
         run.checkpoints.save(3, {"run": {"over": False}})
         raise Stop
     run = run_of(tmp_path / "run")
-    with tasks.opened_checkpoints(run, {"seed": 1}):
+    with training.opened_checkpoints(run, {"seed": 1}):
         assert run.checkpoints.newest.step == 3
     assert os.listdir(tmp_path) == []
-    with tasks.opened_checkpoints(run_of(None), {}):
+    with training.opened_checkpoints(run_of(None), {}):
         pass
 
 
 def test_open_checkpoints_stay_open(tmp_path):
     with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
-        with tasks.opened_checkpoints(run_of(given), {"data": "a"}):
+        with training.opened_checkpoints(run_of(given), {"data": "a"}):
             given.save(3, {"run": {"over": False}})
         given.save(4, {"run": {"over": False}})
     with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
         with pytest.raises(RecipeError, match='data was "a", is "b"'):
-            with tasks.opened_checkpoints(run_of(given), {"data": "b"}):
+            with training.opened_checkpoints(run_of(given), {"data": "b"}):
                 pass
 
 
@@ -213,7 +213,7 @@ def test_a_run_can_be_made_deterministic(new_translator, monkeypatch):
     assert not asked
     translator._check(run_of(None, deterministic=True), None)
     assert asked
-    monkeypatch.setattr(tasks.keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(training.keras.backend, "backend", lambda: "jax")
     with pytest.raises(RecipeError, match="deterministic needs TensorFlow; JAX has XLA_FLAGS="):
         translator._check(run_of(None, deterministic=True), None)
 
@@ -238,7 +238,7 @@ def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
 
     translator = new_translator()
     pairs = ParallelCorpus.from_pairs(train_pairs[:9], translator.source_subwords, translator.target_subwords)
-    monkeypatch.setattr(tasks, "train", stop)
+    monkeypatch.setattr(training, "train", stop)
     for _ in range(2):
         with pytest.raises(Stop):
             translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT)
@@ -258,7 +258,7 @@ def test_a_run_does_not_resume_with_another_model(train_pairs, tmp_path, monkeyp
     def make(dropout):
         return Translator(RNNSearch(60, embedding_dim=4, units=4, dropout=dropout), both)
 
-    monkeypatch.setattr(tasks, "train", stop)
+    monkeypatch.setattr(training, "train", stop)
     both = Subwords.train([text for pair in train_pairs for text in pair], 60)
     with pytest.raises(Stop):
         make(0.0).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)
