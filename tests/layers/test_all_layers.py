@@ -46,11 +46,11 @@ QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
 # name of the exported layer: (what makes one with nothing left at its default, shapes of its inputs)
 LAYERS = {
     "AttentionDecoder": (
-        lambda: AttentionDecoder(BahdanauAttention(7, use_bias=True), units=4, cell="lstm"),
+        lambda: AttentionDecoder(BahdanauAttention(7), units=4, cell="lstm"),
         ((T, D), (S, 3), (4,)),
     ),
     "BagOfSubwords": (lambda: BagOfSubwords(11, 4, 101, rank=3, shortest=1, longest=3), SPELLINGS),
-    "BahdanauAttention": (lambda: BahdanauAttention(7, use_bias=True, dropout=0.1), VALUE),
+    "BahdanauAttention": (lambda: BahdanauAttention(7, dropout=0.1), VALUE),
     "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
     "CRF": (
         lambda: CRF(D, allowed=(np.tri(D) > 0, np.arange(D) < 4, np.arange(D) > 1), constrain="both"),

@@ -127,10 +127,20 @@ def test_control_characters_are_as_good_as_blanks(trained):
     ]
 
 
-@pytest.mark.parametrize("texts", [None, "one two", ["one", 3], [None], [b"one"], iter(["one"])])
-def test_something_else_than_a_list_of_texts(trained, texts):
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (None, "expected a list of str, got a NoneType"),
+        ("one two", "expected a list of str, got a str"),
+        (iter(["one"]), "expected a list of str, got a list_iterator"),
+        (["one", 3], r"\[1\]: expected a str, got a int, 3"),
+        ([None], r"\[0\]: expected a str, got a NoneType"),
+        ([b"one"], r"\[0\]: expected a str, got a bytes"),
+    ],
+)
+def test_something_else_than_a_list_of_texts(trained, texts, said):
     for method in (trained.translate, trained.translate_details, trained.n_best):
-        with pytest.raises(KerasZooError, match="expected a list of str"):
+        with pytest.raises(KerasZooError, match=said):
             method(texts)
 
 
