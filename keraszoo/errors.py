@@ -44,4 +44,4 @@ def check_texts(texts, name="texts", error=KerasZooError):
         raise error(f"{name}: expected a list of str, got a {type(texts).__name__}, {texts!r:.40}")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise error(f"{name}[{i}]: expected a str, got a {type(text).__name__}, {text!r:.40}")
+            raise error(f"{name}[{i}]: expected a str, got {type(text).__name__}, {text!r:.40}")

@@ -72,7 +72,7 @@ def test_one_sentence_has_no_margin():
     [
         ((["a"], ["a", "b"], ["a", "b"]), "sources: 1 sentences for 2 hypotheses"),
         ((["a", "b"], ["a", "b"], ["a"]), "references: 1 sentences for 2 hypotheses"),
-        ((["a", None], ["a", "b"], ["a", "b"]), r"sources\[1\]: expected a str, got a NoneType"),
+        ((["a", None], ["a", "b"], ["a", "b"]), r"sources\[1\]: expected a str, got NoneType"),
         (([], [], []), "hypotheses: expected at least one translation"),
         ((["a"], ["a"], ["a"], 0), "width: expected a positive integer, got 0"),
         ((["a"], ["a"], ["a"], 5, 1.5), "fewest: expected a positive integer, got 1.5"),

@@ -147,7 +147,7 @@ def test_weights_of_any_precision_are_taken(dtype):
         (["a"], ["x"], [["one"]], "expected an array of numbers"),
         (["a", "b"], ["x", "y"], [[1], [1, 2]], "expected an array of numbers"),
         ("a", ["x"], [[1]], r"source_tokens: expected a list of str, got a str, 'a'"),
-        (["a"], [3], [[1]], r"target_tokens\[0\]: expected a str, got a int, 3"),
+        (["a"], [3], [[1]], r"target_tokens\[0\]: expected a str, got int, 3"),
         (["a"], None, [[1]], r"target_tokens: expected a list of str, got a NoneType"),
         ([], ["x"], [[]], r"source_tokens: expected at least one"),
     ],

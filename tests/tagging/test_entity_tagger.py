@@ -167,7 +167,7 @@ def test_sentences_of_tokens():
 
 @pytest.mark.parametrize("texts", [["one", 3], [None], [b"one"]])
 def test_something_else_than_texts(trained_tagger, texts):
-    with pytest.raises(KerasZooError, match=r"texts\[\d\]: expected a str, got a (int|NoneType|bytes)"):
+    with pytest.raises(KerasZooError, match=r"texts\[\d\]: expected a str, got (int|NoneType|bytes)"):
         trained_tagger.tag(texts)
 
 

@@ -72,7 +72,7 @@ def test_parts_are_shares_of_a_batch_and_weigh_as_much(batches, both_subwords, t
     np.testing.assert_array_equal(2 * weight, np.concatenate([first[-1], second[-1]]))
 
 
-def test_fit_sees_each_batch_once_in_its_order_though_the_first_are_alike(batches, new_translator):
+def test_fit_sees_each_batch_once_in_its_order(batches, new_translator):
     class Spy(Periods):
         seen = []
 

@@ -133,9 +133,9 @@ def test_control_characters_are_as_good_as_blanks(trained):
         (None, "expected a list of str, got a NoneType"),
         ("one two", "expected a list of str, got a str"),
         (iter(["one"]), "expected a list of str, got a list_iterator"),
-        (["one", 3], r"\[1\]: expected a str, got a int, 3"),
-        ([None], r"\[0\]: expected a str, got a NoneType"),
-        ([b"one"], r"\[0\]: expected a str, got a bytes"),
+        (["one", 3], r"\[1\]: expected a str, got int, 3"),
+        ([None], r"\[0\]: expected a str, got NoneType"),
+        ([b"one"], r"\[0\]: expected a str, got bytes"),
     ],
 )
 def test_something_else_than_a_list_of_texts(trained, texts, said):
@@ -239,7 +239,7 @@ def test_every_hypothesis_begins_with_the_prefix(trained, sources):
     ("prefix", "said"),
     [
         (["eins"], "prefix: expected a str, or 2 of them, got 1"),
-        (["eins", 3], r"prefix\[1\]: expected a str, got a int, 3"),
+        (["eins", 3], r"prefix\[1\]: expected a str, got int, 3"),
         ("eins " * 30, "prefix 1 has .* subwords, max_length is 20"),
     ],
 )
