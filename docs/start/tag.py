@@ -54,5 +54,4 @@ assert any(entity.label == "Disease" for entity in biomedical.tag(texts[0]))
 # ## Next
 #
 # - [The cards](../models/index.md) have the scores of both taggers, by corpus and by label, and say where they fail.
-# - [Train a tagger](../tagging.md) on your own CoNLL columns.
-# - [Named entities](../tagging.md) has all formats and settings.
+# - [Train a tagger](../tagging.md) on your own [CoNLL columns or JSON lines](../data.md#tagged-sentences).

@@ -66,14 +66,14 @@ alone = baseline.predict(test_words, verbose=0).argmax(axis=-1)
 # %% [markdown]
 # ## With a CRF
 #
-# A linear-chain CRF scores a whole sequence of tags: the emissions $e_t$ of the words, and a matrix $A$ of transitions between neighbouring tags. The
-# probability is normalised over **all** sequences:
+# A linear-chain CRF scores a whole sequence of tags: the emissions $e_t$ of the words, a matrix $A$ of transitions between neighbouring tags, and
+# the vectors $a$ and $b$ for the first and the last tag. The probability is normalised over **all** sequences:
 #
 # $$
-# s(x, y) = \sum_t e_t[y_t] + \sum_t A_{y_{t-1}, y_t}, \qquad p(y \mid x) = \frac{\exp s(x, y)}{\sum_{y'} \exp s(x, y')}
+# s(x, y) = a[y_1] + \sum_t e_t[y_t] + \sum_{t>1} A_{y_{t-1}, y_t} + b[y_T], \qquad p(y \mid x) = \frac{\exp s(x, y)}{\sum_{y'} \exp s(x, y')}
 # $$
 #
-# The layer `CRF` adds $A$ to the emissions, and `CRFLoss` is $-\log p(y \mid x)$. Two lines of the model change:
+# $A$, $a$ and $b$ are the weights `transitions`, `start` and `end` of the layer `CRF`, and `CRFLoss` is $-\log p(y \mid x)$. Two lines change:
 
 # %%
 from keraszoo.layers import CRF, CRFLoss
@@ -158,7 +158,7 @@ for word, tag, probabilities in zip(test_words[1], best_tags[1], marginals, stri
 # 1. Put a `Bidirectional(LSTM(16, return_sequences=True))` into `encode`. Does the softmax now know where entities begin? What is left for the
 #    CRF?
 # 2. Train with `CRF(num_tags=3, allowed=..., constrain="both")`. What do the learned transitions look like now?
-# 3. Compute $\log Z$ for a sentence of three words by summing over all 27 tag sequences, and compare it with the loss.
+# 3. For a sentence of three words, compute $\log Z(x) = \log \sum_{y'} \exp s(x, y')$ over all 27 tag sequences. Is $\log Z(x) - s(x, y)$ the loss?
 
 # %%
 import os

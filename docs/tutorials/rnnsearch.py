@@ -118,10 +118,10 @@ attention_heatmap(drawn.source_tokens, drawn.tokens, drawn.attention_weights, ti
 # diagonal, because thousands and hundreds have the same order in both languages. Weights may be one subword away from the expected one:
 # the annotations of a recurrent encoder contain their neighbours.
 #
-# ## Align a given translation
+# ## Score a given translation
 #
-# `align` reads both sentences and returns the weights by teacher forcing, also for a translation that the model would not choose. Here the
-# order of the last two digits is wrong, and the probability shows it:
+# `score` reads both sentences by teacher forcing and returns the log-probability, also of a translation that the model would not choose. Here the
+# order of the last two digits is wrong. (`align` returns the attention weights of a given translation.)
 
 # %%
 pair = ["thirty-five"], ["fünfunddreißig"]

@@ -118,8 +118,8 @@ process.terminate()
 _ = process.wait()
 
 # %% [markdown]
-# For real traffic use TensorFlow Serving, which loads the same folder and forms batches itself. It must be built with the operations of TensorFlow
-# Text. For servers without them, the folder `ids/` has a second SavedModel that maps ids to ids.
+# For real traffic use TensorFlow Serving, which loads the same folder, can form batches itself, and is built with the operations of TensorFlow Text.
+# For servers without them, the folder `ids/` has a second SavedModel that maps ids to ids.
 #
 # ## A tagger
 #
