@@ -245,7 +245,7 @@ def _front_matter(facts, metrics):
     front = {name: facts[key] for key, name in FRONT.items() if key in facts}
     front |= {"library_name": "keraszoo", "pipeline_tag": facts.get("pipeline_tag", "other")}
     if "data" in facts:
-        front["datasets"] = [data["id"] for data in facts["data"]]
+        front["datasets"] = [*dict.fromkeys(data["id"] for data in facts["data"])]
     scores = {
         section: {key: it for key, it in figures.items() if _is_score(it) and it["score"] is not None}
         for section, figures in metrics.items()
