@@ -1,5 +1,6 @@
 """The command `tag`, and the tagger's part of `evaluate` and `plot`."""
 
+import itertools
 import json
 import re
 from typing import Annotated, Literal
@@ -60,17 +61,18 @@ def tag(
         if threshold:
             everything = writer
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
-        last = ""
-        for file in files or ["-"]:
-            if from_ == "columns":
-                answers = tagged_lines.tag_columns(tagger, file, writer, token_column=tokens)
-                if writer is None:  # the last sentence of a file ends where the file ends
-                    answers, last = ["", *answers] if last.strip() else answers, answers[-1]
-                write(answers)
-                continue
-            lines, chunk = read_lines(file), console.lines_at_once(file, 256)
-            for answers in tagged_lines.tag_lines(tagger, lines, writer, chunk, from_ == "json", file):
-                write(answers)
+        files = files or ["-"]
+        if from_ == "columns":
+            answers = tagged_lines.tag_columns(tagger, files, writer, token_column=tokens)
+        else:
+            answers = itertools.chain.from_iterable(
+                tagged_lines.tag_lines(
+                    tagger, read_lines(file), writer, console.lines_at_once(file, 256), from_ == "json", file
+                )
+                for file in files
+            )
+        for lines in answers:
+            write(lines)
         if to == "html":
             from keraszoo.plots import html_page
 

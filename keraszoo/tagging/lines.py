@@ -6,6 +6,7 @@ import json
 import numpy as np
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
 from keraszoo.tagging.results import tagged_text
 from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -50,25 +51,43 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
         yield [line for pair in zip(tagged, records, strict=True) for line in write(*pair)]
 
 
-def tag_columns(tagger, path, write=None, **columns):
-    """Tags the sentences of a file of columns.
+def tag_columns(tagger, paths, write=None, **columns):
+    """Tags the sentences of files of columns.
 
     Args:
         tagger: an `EntityTagger`.
-        path: the file.
+        paths: the files.
         write: as for `tag_lines`; the text of a sentence is its words joined by blanks. `None`: returns the
-            lines of the file with the tags as a last column.
+            lines of the files with the tags as a last column. Together they are one file of columns: only the
+            first file keeps its header, and a sentence ends where its file ends.
         **columns: `token_column` and `separator` of `read_columns`.
 
     Returns:
-        List of str.
+        An iterator of lists of str, the output of each file.
+
+    Raises:
+        DataError: as `read_columns` does; or `write` is None and a file has another header than the first.
     """
-    corpus = read_columns(path, tag_column=None, **columns)
-    sentences = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
-    if write is None:
-        return lines_with_tags(corpus, [sentence.tags for sentence in sentences])
-    texts = (joined(sentence, tagger.model.attends) for sentence in sentences)
-    return [line for text in texts for line in write(text, {"text": text.text})]
+    header, end = None, []
+    for path in paths:
+        corpus = read_columns(path, tag_column=None, **columns)
+        sentences = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
+        if write is not None:
+            texts = (joined(sentence, tagger.model.attends) for sentence in sentences)
+            yield [line for text in texts for line in write(text, {"text": text.text})]
+            continue
+        lines, row = lines_with_tags(corpus, [sentence.tags for sentence in sentences]), corpus.layout.header
+        if row is not None:
+            names = corpus.layout.lines[row].rstrip()
+            if header is None:
+                header = names
+            elif header == names:
+                del lines[row]
+            else:
+                expected = f"expected the header of the first file, {shown(header)}"
+                raise DataError(f"{expected}, got {shown(names)}", path, row + 1)
+        yield [*end, *lines]
+        end = [""] if lines[-1].strip() else []
 
 
 def joined(sentence, attends):

@@ -65,6 +65,20 @@ def test_a_sentence_ends_where_its_file_of_columns_ends(run, tagger, tmp_path):
     assert words == [["In"], ["Paris"], [], ["Oslo"], [], ["In"], ["Paris"]]
 
 
+def test_files_of_columns_have_one_header(run, tagger, tmp_path):
+    (tmp_path / "a.tsv").write_text("word\tpos\nIn\tIN\n")
+    (tmp_path / "b.tsv").write_text("\nword\tpos\nOslo\tNNP\n")
+    (tmp_path / "c.tsv").write_text("pos\tword\nNNP\tParis\n")
+    named = ["--from", "columns", "--token-column", "word"]
+    code, out, err = run("tag", "m", *[tmp_path / f"{name}.tsv" for name in "abac"], *named)
+    words = [line.split("\t")[0] for line in out.split("\n")]
+    assert words == ["word", "In", "", "", "Oslo", "", "In", ""] and out.startswith("word\tpos\ttag\nIn\t")
+    said = "c.tsv:1: expected the header of the first file, 'word\\tpos', got 'pos\\tword'\n"
+    assert code == 2 and err.endswith(said)
+    code, out, _ = run("tag", "m", tmp_path / "a.tsv", tmp_path / "c.tsv", *named, "--to", "text")
+    assert (code, out.count("\n")) == (0, 2)
+
+
 def test_a_page_has_the_text_as_it_is(run, tagger):
     text = "In Paris\u2028met\x0bKurt\x0cGödel\x85and\rHedy\x1cLamarr"
     out = run("tag", "m", "--to", "html", stdin=f"{text}\n".encode())[1]

@@ -56,10 +56,10 @@ def test_text_to_be_read_and_columns(trained_tagger):
 def test_files_of_columns_keep_their_lines(trained_tagger, tmp_path):
     file = tmp_path / "a.conll"
     file.write_text("-DOCSTART- O\n\nIn IN x\nNew  NNP y\nYork NNP\u00a0 z\n\n\nParis NNP w")
-    lines = tag_columns(trained_tagger, file)
+    lines = flat(tag_columns(trained_tagger, [file]))
     tagged = ["In IN x O", "New  NNP y B-LOC", "York NNP\u00a0 z I-LOC", "", "", "Paris NNP w B-LOC"]
     assert lines == ["-DOCSTART- O", "", *tagged]
-    records = [json.loads(line) for line in tag_columns(trained_tagger, file, json_line)]
+    records = [json.loads(line) for line in flat(tag_columns(trained_tagger, [file], json_line))]
     assert [record["text"] for record in records] == ["In New York", "Paris"]
     assert [(e["start"], e["end"]) for e in records[0]["entities"]] == [(3, 11)]
 
