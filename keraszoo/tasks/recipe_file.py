@@ -83,7 +83,7 @@ def _resolve_or_name(value, check, info: ValidationInfo):
     if hub.is_address(text := check(value)):
         return ResolvedPath(hub.PREFIX + hub.repository(text), text)
     path = _resolve(value, check, info)
-    is_name = re.fullmatch(r"\w+", path.expanded) and not os.path.exists(path)
+    is_name = re.fullmatch(r"[\w-]+", path.expanded) and not os.path.exists(path)
     return ResolvedPath(path.expanded, path.written) if is_name else path
 
 

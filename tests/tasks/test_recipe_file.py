@@ -48,7 +48,8 @@ def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path,
     assert recipe.data.train.target == str(here / "b.de")
     assert recipe.data.train.source == str(tmp_path / "train.en")
     assert recipe.as_dict()["model"]["start_from"] == "earlier"
-    assert Recipe.read(write(TEXT), ["model.start_from=shipped_name"]).model.start_from == "shipped_name"
+    for name in ("shipped_name", "our-own-name"):
+        assert Recipe.read(write(TEXT), [f"model.start_from={name}"]).model.start_from == name
 
 
 @pytest.mark.parametrize("place", ["recipe", "--set"])
