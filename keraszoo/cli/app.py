@@ -69,15 +69,19 @@ def evaluate(
     """Score a translator (BLEU, chrF, TER) or a tagger (F1)."""
     search = {"beam_width": beam_width, "length_penalty": length_penalty}
     search |= {"max_length": max_length, "batch_size": batch_size}
+    columns = {"token_column": token_column, "tag_column": tag_column, "scheme": scheme}
     if data is not None:
+        from keraszoo.text.json_spans import is_json_lines
+
         _refuse("--data", source=source, references=references, **search)
-        tagger.evaluate(model, data, known, token_column or "0", tag_column or "-1", scheme, corpus, as_json)
+        if all(map(is_json_lines, filter(None, (data, known)))):
+            _refuse("JSON lines", **columns)
+        tagger.evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_json)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    of_taggers = {"token_column": token_column, "tag_column": tag_column, "scheme": scheme}
-    _refuse("--source", known=known, corpus=corpus, **of_taggers)
+    _refuse("--source", known=known, corpus=corpus, **columns)
     translator.evaluate(model, source, references, as_json, **search)
 
 

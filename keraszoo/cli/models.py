@@ -66,7 +66,7 @@ def card(
     from keraszoo.saving.model_facts import read_facts, rewrite_card
 
     names = {directory: Path(directory).resolve().name for directory in directories}
-    facts_by_name = read_facts(facts) if facts else dict.fromkeys(names.values())
+    facts_by_name = dict.fromkeys(names.values()) if facts is None else read_facts(facts)
     for name in names.values():
         if name not in facts_by_name:
             raise KerasZooError(f"{facts}: has no facts of {name}{suggestion(name, list(facts_by_name))}")

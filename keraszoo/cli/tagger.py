@@ -45,7 +45,7 @@ def tag(
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
     if token_column is not None and from_ != "columns":
         raise KerasZooError(f"--token-column: expected --from columns, got {from_}")
-    tokens = column(token_column or "0")
+    tokens = column(token_column, 0)
     console.one_thread_per_operation()
     with console.results() as write:
         tagger = load(model, corpus)
@@ -85,7 +85,8 @@ def evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_js
     console.import_tensorflow()
     from keraszoo.text.tagged_files import read_tagged
 
-    columns = {"token_column": column(token_column), "tag_column": column(tag_column), "scheme": scheme}
+    columns = {"token_column": column(token_column, 0), "tag_column": column(tag_column, -1)}
+    columns["scheme"] = scheme
     with console.results() as write:
         tagger = load(model, corpus)
         rules = tagger.vocabulary.token_rules
@@ -119,6 +120,8 @@ def load(model, corpus=None):
     return EntityTagger.from_preset(model, corpus)
 
 
-def column(text):
+def column(text, default):
     """Returns a column as the readers expect it: an int if the text is a number, otherwise a name."""
+    if text is None:
+        return default
     return int(text) if re.fullmatch(r"-?[0-9]+", text) else text

@@ -432,6 +432,8 @@ def test_facts_of_another_name_are_an_error(run, tmp_path):
     (tmp_path / "facts.yaml").write_text("mien: {title: A title}\n")
     code, out, err = run("card", tmp_path / "mine", "--facts", tmp_path / "facts.yaml")
     assert (code, out) == (2, "") and "has no facts of mine, did you mean mien?" in err
+    code, out, err = run("card", tmp_path / "mine", "--facts", "")
+    assert (code, out) == (2, "") and ": cannot be read: " in err
 
 
 def test_the_output_of_init_is_checked_first(run, tmp_path):

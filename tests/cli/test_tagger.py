@@ -168,6 +168,11 @@ def test_the_task_of_a_model(tagger_directory):
             ["evaluate", "m", "--source", "x", "--references", "y", "--tag-column", "1"],
             "--tag-column has no effect with --source",
         ),
+        (["evaluate", "m", "--data", "x.jsonl", "--scheme", "IO"], "--scheme has no effect with JSON lines"),
+        (
+            ["evaluate", "m", "--data", "a.jsonl", "--known", "b.jsonl.gz", "--tag-column", "1"],
+            "--tag-column has no effect with JSON lines",
+        ),
         (["evaluate", "m", "--source", "y"], "Missing option '--references', or --data for a tagger"),
         (["train", "no.yaml", "--seeds", "0"], "Invalid value for '--seeds'"),
     ],
@@ -184,6 +189,17 @@ def test_scores_come_without_a_line_of_tensorflows(tagger_directory, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "") and "F1, strict IOB2" in done.stdout
+
+
+def test_an_empty_name_of_a_column_is_no_missing_option(run, tagger, tmp_path):
+    (tmp_path / "a.tsv").write_text("In\tO\nParis\tB-LOC\n")
+    for command in (
+        ["tag", "m", tmp_path / "a.tsv", "--from", "columns", "--token-column"],
+        ["evaluate", "m", "--data", tmp_path / "a.tsv", "--token-column"],
+        ["evaluate", "m", "--data", tmp_path / "a.tsv", "--tag-column"],
+    ):
+        code, _, err = run(*command, "")
+        assert code == 2 and "a.tsv:1: expected a column '', got In, O" in err
 
 
 def test_a_column_of_text_is_refused(run):
