@@ -144,5 +144,5 @@ def distil(
 
 def _overrides(given, output):
     """The values that replace those of a recipe."""
-    moved = [] if output is None else [f"output={json.dumps(os.path.abspath(output))}"]
+    moved = [] if output is None else [f"output={json.dumps(output)}"]
     return [*(given or []), *moved]

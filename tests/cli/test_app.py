@@ -462,6 +462,13 @@ def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
         (tmp_path / name).write_text("a\n")
     run("train", tmp_path / "recipe.yaml", "--strategy", "mirrored", "--output", tmp_path / "out")
     assert [(r.training.strategy, r.output) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "recipe.yaml").rename("folder/recipe.yaml")
+    run("train", "folder/recipe.yaml", "--output", "out")
+    assert recipes[1].output == str(tmp_path / "out") and recipes[1].as_dict()["output"] == "out"
+    said = "keraszoo: error: --set: output: expected a path, got ''\n"
+    assert run("train", "folder/recipe.yaml", "--output", "") == (2, "", said) and len(recipes) == 2
 
 
 def test_several_seeds_of_a_recipe_from_a_pipe(run, tmp_path, monkeypatch):
