@@ -102,7 +102,7 @@ def plot_runs(
     from keraszoo.shipping import shipped
 
     console.check_output(output)
-    check_picture(output)
+    output = check_picture(output)
     metrics = {run: model_directory.read_description(shipped.find(run)).metrics for run in runs}
     with console.results() as write:
         history_plot({run: figures.get("training") for run, figures in metrics.items()}, output)

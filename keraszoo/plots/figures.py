@@ -34,12 +34,13 @@ def check_picture(path):
     """Returns the `Path` of a picture, which ends in .png if the given one has no ending.
 
     Raises:
-        KerasZooError: an ending that is not a format, or matplotlib is not installed.
+        KerasZooError: an ending that is not a format, something that exists and has no ending (a folder, or
+            /dev/null), or matplotlib is not installed.
     """
     path = Path(path)
     if path.name in ("", ".."):
         raise KerasZooError(f"{path}: cannot be drawn: expected the name of a file")
-    path = path if path.suffix else path.with_suffix(".png")
+    path = path if path.suffix or path.exists() else path.with_suffix(".png")
     formats = sorted(new_figure().canvas.get_supported_filetypes())
     if path.suffix[1:].lower() not in formats:
         raise KerasZooError(f"{path}: cannot be drawn: expected an ending of {', '.join(formats)}")

@@ -236,6 +236,8 @@ def test_plot_runs_draws_the_histories_of_directories(run, tmp_path):
     picture = tmp_path / "runs.svg"
     assert run("plot-runs", tmp_path / "a", tmp_path / "b", "--output", picture) == (0, f"{picture}\n", "")
     assert b"<svg" in picture.read_bytes()
+    assert run("plot-runs", tmp_path / "a", "--output", tmp_path / "c") == (0, f"{tmp_path / 'c.png'}\n", "")
+    assert (tmp_path / "c.png").is_file()
     code, out, err = run("plot-runs", tmp_path / "a", "english_entities", "--output", picture)
     assert (code, out) == (2, "") and "english_entities: has no history of a training" in err
 
