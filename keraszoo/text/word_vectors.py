@@ -184,7 +184,7 @@ class WordVectors:
 
         Args:
             path: a directory, a file (plain or gzip), or the name of shipped vectors.
-            format: of a file, see `read_vectors`.
+            format: of a file, see `read_vectors`; `"auto"` for a directory.
             words: iterable of the words that will be looked up. Rows that none of them uses under `backoff`
                 are dropped while reading, which saves memory. All rows by default.
             backoff: the chain of their lookup.
@@ -201,6 +201,8 @@ class WordVectors:
         if Path(path).is_file():
             forms = (form for word in words or () for form in backoff_forms(word, backoff))
             vectors = cls(*read_vectors(path, format, None if words is None else set(forms)))
+        elif format != "auto":
+            raise DataError(f"expected the format auto for a directory, got {shown(format)}", path)
         else:
             with located(path):
                 vectors = cls(*_read_directory(path))

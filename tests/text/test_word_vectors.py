@@ -195,6 +195,8 @@ def test_directories_of_other_kinds(vectors, tmp_path):
         WordVectors.read(tmp_path / "none")
     with pytest.raises(DataError, match="none.bin: expected a file or a directory of word vectors"):
         WordVectors.read(tmp_path / "none.bin")
+    with pytest.raises(DataError, match="v: expected the format auto for a directory, got 'glove'"):
+        WordVectors.read(tmp_path / "v", "glove")
 
 
 def test_every_form_of_a_word():
