@@ -75,7 +75,8 @@ def write_recipe(task, folder, path, languages=None):
         The lines of a report: columns, tag scheme, sizes, and duplicates within and across the corpora.
 
     Raises:
-        KerasZooError: there is no training corpus, a corpus cannot be read, or the recipe exists already.
+        KerasZooError: there is no training corpus, a corpus cannot be read, the recipe exists already, or
+            `languages` are given and no corpus is two files.
     """
     path, folder = Path(path), Path(folder)
     if path.exists():
@@ -89,6 +90,8 @@ def write_recipe(task, folder, path, languages=None):
         wanted = "train.en and train.de, or train.tsv" if task == "translation" else "train.conll"
         names = ", ".join(file.name for file in files[:20]) or "no file"
         raise KerasZooError(f"{folder}: expected files such as {wanted}, got {names}")
+    if languages and not any("source" in corpus for corpus in chosen.values()):
+        raise KerasZooError(f"--languages has no effect with {', '.join(found)}; leave it out")
     describe = _describe_parallel if task == "translation" else _describe_tagged
     settings, parts, report = describe(chosen)
     seen, lines = {}, []

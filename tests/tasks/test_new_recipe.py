@@ -93,6 +93,8 @@ def test_languages_and_tables(tmp_path):
     assert read_recipe(tmp_path / "r.yaml").data.train.source == str(tmp_path / "train.fr")
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "über uns.tsv").write_text("".join(f"{a}\t{b}\tCC0\n" for a, b in PAIRS))
+    with pytest.raises(KerasZooError, match="--languages has no effect with über uns.tsv; leave it out"):
+        write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml", ("de", "en"))
     write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml")
     recipe = read_recipe(tmp_path / "s.yaml")
     assert recipe.data.train.tsv == str(tmp_path / "table" / "über uns.tsv")
