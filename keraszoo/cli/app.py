@@ -6,7 +6,7 @@ Large libraries are imported by the commands that need them, so `keraszoo --help
 import os
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -96,10 +96,9 @@ def export(
         Option(help="Translators: whether XLA compiles programs for small batches; it does by default."),
     ] = None,
     format_: Annotated[
-        str,
+        Literal["savedmodel", "onnx", "ctranslate2"],
         Option(
             "--format",
-            metavar="savedmodel|onnx|ctranslate2",
             help="onnx: for ONNX Runtime. ctranslate2: Transformers that translate.",
         ),
     ] = "savedmodel",

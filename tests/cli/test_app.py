@@ -277,6 +277,8 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
         (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
+        (["plot", "m", "a dog", "/dev/null"], "/dev/null: cannot be drawn: expected an ending of "),
+        (["export", "m", "x", "--format", "onx"], "Invalid value for '--format'"),
         (["plot", "m", "a dog", "x.html"], "x.html: cannot be drawn: expected an ending of "),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
         (["subwords"], "Missing command"),
