@@ -39,7 +39,8 @@ def results():
     r"""Yields a function that writes lines of results to stdout, and redirects all other output to stderr.
 
     Keras prints its progress bars to stdout, where they would mix with translations. Lines are written in
-    UTF-8 in any locale, each ended by `\n`, and are flushed.
+    UTF-8 in any locale, each ended by `\n`, and are flushed. A lone surrogate is written as `\ud800`, as in
+    JSON.
 
     Raises:
         SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
@@ -61,7 +62,7 @@ def results():
             if binary is None:  # a notebook or a test has replaced stdout by a text stream
                 stdout.write(text)
             else:
-                binary.write(text.encode("utf-8", "replace"))
+                binary.write(text.encode("utf-8", "backslashreplace"))
             stdout.flush()
         except OSError as error:
             discard(stdout)

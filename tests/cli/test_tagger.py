@@ -79,6 +79,12 @@ def test_files_of_columns_have_one_header(run, tagger, tmp_path):
     assert (code, out.count("\n")) == (0, 2)
 
 
+def test_json_keeps_a_lone_surrogate(run, tagger):
+    record = {"id": "\udfff", "text": "In Paris \ud800"}
+    code, out, _ = run("tag", "m", "--from", "json", stdin=json.dumps(record).encode())
+    assert code == 0 and {**json.loads(out), **record} == json.loads(out)
+
+
 def test_a_page_has_the_text_as_it_is(run, tagger):
     text = "In Paris\u2028met\x0bKurt\x0cGödel\x85and\rHedy\x1cLamarr"
     out = run("tag", "m", "--to", "html", stdin=f"{text}\n".encode())[1]
