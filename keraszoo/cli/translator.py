@@ -119,9 +119,10 @@ def plot(model, sentence, picture, subwords, heads):
 def load(model, engine="keras"):
     """Returns the translator of a directory or of a shipped model."""
     if engine == "ctranslate2":
+        from keraszoo.tasks.export import format_of
         from keraszoo.translation import ctranslate2_translator
 
-        if ctranslate2_translator.is_export(model):
+        if format_of(model) == "ctranslate2":
             return ctranslate2_translator.load(model)
     console.import_tensorflow()
     from keraszoo.translation.translator import Translator

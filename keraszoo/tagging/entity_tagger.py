@@ -52,6 +52,7 @@ class EntityTagger(Task):
     """
 
     kind = "tagging"
+    export_formats = {"savedmodel": "keraszoo.tagging.export", "onnx": "keraszoo.tagging.onnx_export"}
 
     def __init__(self, model, vocabulary, corpora=()):
         super().__init__(model)
@@ -303,11 +304,6 @@ class EntityTagger(Task):
 
     def _data(self, train, validation, run):
         return make_data(self, train, validation, run)
-
-    def _exporter(self):
-        from keraszoo.tagging.export import export_tagger, verify_export
-
-        return export_tagger, verify_export
 
     # --- in between
 

@@ -1,7 +1,6 @@
 """A tagger as a SavedModel: strings in, entities out, with only TensorFlow and tensorflow_text.
 
-`export_tagger` also writes the format of `keraszoo.tagging.onnx_export`. The directory holds two SavedModels.
-The one at its root needs `import tensorflow_text` before it is loaded:
+The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
 
     signature                 inputs       outputs
     entities (the default)    text (B,)    count (B,), text (E,), label (E,), start (E,), end (E,),
@@ -31,22 +30,16 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
 from keraszoo.tagging.graph_ops import GraphFeatures, GraphTags, entities, in_batches, iob2, tokenize
-from keraszoo.tasks.export import ask, is_onnx, module_of, write_modules
+from keraszoo.tasks.export import ask, module_of, write_modules
 
 
-def export_tagger(tagger, directory, format="savedmodel"):
-    """Writes the SavedModels of the table above, or the format `"onnx"`.
+def export(tagger, directory):
+    """Writes the SavedModels of the table above.
 
     Raises:
-        KerasZooError: an unknown format, the backend is not TensorFlow, the directory holds something else,
-            or it cannot be written.
+        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
+            written.
     """
-    if format == "onnx":
-        from keraszoo.tagging.onnx_export import export_onnx
-
-        return export_onnx(tagger, directory)
-    if format != "savedmodel":
-        raise KerasZooError(f"format: expected savedmodel or onnx, got {format!r}")
     parts = {"": partial(_texts_module, tagger), "ids": partial(_ids_module, tagger)}
     write_modules(directory, parts, {"task": "tagging", "tags": list(tagger.vocabulary.tags)})
 
@@ -151,13 +144,8 @@ def _ids_module(tagger):
     return module_of(tagger.model), {"tag": signature, "serving_default": signature}
 
 
-def verify_export(tagger, directory, texts):
-    """Tags with an export and compares; a SavedModel runs in a separate process. See `Task`."""
-    texts = list(texts)
-    if is_onnx(directory):
-        from keraszoo.tagging.onnx_export import verify_onnx
-
-        return verify_onnx(tagger, directory, texts)
+def verify(tagger, directory, texts):
+    """Tags with the SavedModel in a separate process and compares; see `Task.verify_export`."""
     pairs = zip(tagger.tag_details(texts), ask(directory, "tag", texts), strict=True)
     for number, (ours, answer) in enumerate(pairs, start=1):
         compare(f"{directory}: text {number}", ours, answer)

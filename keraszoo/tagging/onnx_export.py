@@ -26,7 +26,7 @@ from keraszoo.text.tokens import SENTENCE, TOKEN_RULES
 OUTPUTS = ("tags", "probability", "attention")
 
 
-def export_onnx(tagger, directory):
+def export(tagger, directory):
     """Writes the directory described above.
 
     Args:
@@ -97,10 +97,9 @@ def _ranges(category):
     return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in runs)
 
 
-def verify_onnx(tagger, directory, texts):
-    """Tags texts with the program of an export and compares; returns the number of texts. See `Task`."""
+def verify(tagger, directory, texts):
+    """Tags texts with the program of an export and compares; see `Task.verify_export`."""
     import_onnx()
-    texts = list(texts)
     exported = onnx_program.Tagger(directory)
     names = ("tokens", "start", "end", *exported.outputs)
     pairs = zip(tagger.tag_details(texts), exported.tag(texts), strict=True)

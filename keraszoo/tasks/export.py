@@ -1,6 +1,7 @@
 """Exports of any task: writing their directories, and running SavedModels in a separate process."""
 
 import contextlib
+import importlib
 import json
 import subprocess
 import sys
@@ -11,6 +12,28 @@ from keraszoo.errors import KerasZooError
 from keraszoo.saving import atomic
 
 MARK = "keraszoo.json"  # marks a directory as an export of keraszoo
+
+
+def exporter(task, format):
+    """The module of a task's `export_formats` that writes a format and verifies what was written.
+
+    Raises:
+        KerasZooError: a task without an export, or an unknown format.
+    """
+    names = list(task.export_formats)
+    if not names:
+        raise KerasZooError(f"{type(task).__name__} has no export")
+    if format not in names:
+        raise KerasZooError(f"format: expected {', '.join(names[:-1])} or {names[-1]}, got {format!r}")
+    return importlib.import_module(task.export_formats[format])
+
+
+def format_of(directory):
+    """The format of an export, told by its files; `"savedmodel"` of any other directory."""
+    directory = Path(directory)
+    if (directory / MARK).is_file() and (directory / "model.bin").is_file():
+        return "ctranslate2"
+    return "onnx" if any(directory.glob("*.onnx")) else "savedmodel"
 
 
 def module_of(model):
@@ -28,11 +51,6 @@ def check_export(directory):
     free = not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
     if not free and not (directory / MARK).exists():
         raise KerasZooError(f"{directory}: expected a new directory or an earlier export, got something else")
-
-
-def is_onnx(directory):
-    """Whether a directory is an export in the format `"onnx"`."""
-    return any(Path(directory).glob("*.onnx"))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from keraszoo.messages import shown
 from keraszoo.saving import model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
+from keraszoo.tasks.export import exporter, format_of
 from keraszoo.tasks.training import Trainable, arguments_of
 
 
@@ -15,7 +16,8 @@ class Task(Trainable):
     """Base class of `Translator`, `EntityTagger` and `QuestionAnswerer`: a model with its text processing.
 
     A subclass sets `kind`, the task in `config.json`, and supplies the methods below that begin with an
-    underscore.
+    underscore. `export_formats` maps the name of a format to that of a module with the functions
+    `export(task, directory, **options)` and `verify(task, directory, texts)`.
 
     Attributes:
         model: the Keras model.
@@ -25,6 +27,7 @@ class Task(Trainable):
     """
 
     kind = None
+    export_formats = {}
 
     def __init__(self, model):
         self.model = model
@@ -110,20 +113,19 @@ class Task(Trainable):
 
     # --- export
 
-    def export(self, directory, **options):
+    def export(self, directory, format="savedmodel", **options):
         """Writes a SavedModel, or another format, from strings to strings; it needs no keraszoo.
 
         Args:
             directory: a new one, or an earlier export, which is replaced.
-            **options: see the task's export module, `keraszoo.translation.export` or
-                `keraszoo.tagging.export`, which also lists the signatures.
+            format: `"savedmodel"`, `"onnx"` or, for a `Transformer` that translates, `"ctranslate2"`.
+            **options: those of `export` in the module of the format, such as `keraszoo.translation.export`.
 
         Raises:
-            KerasZooError: a task without an export, another backend than TensorFlow, or a directory that
-                cannot be written.
+            KerasZooError: a task without an export, an unknown format, another backend than TensorFlow, or a
+                directory that cannot be written.
         """
-        export, _ = self._exporter()
-        export(self, directory, **options)
+        exporter(self, format).export(self, directory, **options)
 
     def verify_export(self, directory, texts):
         """Compares an export with this object; a SavedModel runs in its own process.
@@ -138,8 +140,7 @@ class Task(Trainable):
         Raises:
             KerasZooError: for the first difference.
         """
-        _, verify = self._exporter()
-        return verify(self, directory, texts)
+        return exporter(self, format_of(directory)).verify(self, directory, list(texts))
 
     # --- what a subclass supplies
 
@@ -151,7 +152,3 @@ class Task(Trainable):
     def _contents(self):
         """Four dicts: entries of `config.json`, files, facts for the card, entries of the model's part."""
         raise NotImplementedError
-
-    def _exporter(self):
-        """Two functions, `export(task, directory, **options)` and `verify_export(task, directory, texts)`."""
-        raise KerasZooError(f"{type(self).__name__} has no export")

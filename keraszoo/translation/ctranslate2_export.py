@@ -26,7 +26,7 @@ POSITIONS = 1024  # rows of the table of positions, at least: CTranslate2 transl
 TOLERANCE = 0.01  # of the scores of beam search
 
 
-def export_ctranslate2(translator, directory, quantize="float32"):
+def export(translator, directory, quantize="float32"):
     """Writes the directory described above.
 
     Args:
@@ -64,7 +64,7 @@ def export_ctranslate2(translator, directory, quantize="float32"):
         (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
 
 
-def verify_ctranslate2(translator, directory, texts):
+def verify(translator, directory, texts):
     """Translates with CTranslate2 and compares.
 
     Greedy search of a float32 export must give the same tokens, and every beam search a score that differs by

@@ -9,7 +9,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.export import MARK
+from keraszoo.tasks.export import MARK, format_of
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.text_translator import TextTranslator
 
@@ -94,7 +94,7 @@ def load(name):
         name: an exported directory, a model directory or the name of a shipped model.
     """
     import_ctranslate2()
-    if is_export(name):
+    if format_of(name) == "ctranslate2":
         return CTranslate2Translator(name)
     from keraszoo.translation.translator import Translator
 
@@ -102,11 +102,6 @@ def load(name):
         directory = Path(folder, "model")
         Translator.from_preset(name).export(directory, format="ctranslate2")
         return CTranslate2Translator(directory)
-
-
-def is_export(directory):
-    """Whether a directory is an export for CTranslate2."""
-    return Path(directory, MARK).is_file() and Path(directory, "model.bin").is_file()
 
 
 def check_options(options):

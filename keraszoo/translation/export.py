@@ -1,7 +1,6 @@
 """A translator as a SavedModel: strings in, strings out, with only TensorFlow and tensorflow_text.
 
-`export_translator` also writes the other formats. The directory holds two SavedModels. The one at its root
-needs `import tensorflow_text` before it is loaded:
+The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
 
     signature                    inputs               outputs
     translate (the default)      text (B,)            translation (B,), log_prob (B,)
@@ -28,33 +27,11 @@ from functools import partial
 import keras
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import ask, is_onnx, module_of, write_modules
-from keraszoo.translation.ctranslate2_translator import is_export
+from keraszoo.tasks.export import ask, module_of, write_modules
 from keraszoo.translation.warm_up import warm_up_batches, write_requests
 
 
-def export_translator(translator, directory, format="savedmodel", **options):
-    """Writes a translator in the format `"savedmodel"`, `"ctranslate2"` or `"onnx"`.
-
-    Args:
-        translator, directory: as for `export_saved_model`.
-        **options: see `export_saved_model`, and `export_ctranslate2` and `export_onnx` in their modules.
-
-    Raises:
-        KerasZooError: an unknown format, or as for these functions.
-    """
-    if format == "ctranslate2":
-        from keraszoo.translation.ctranslate2_export import export_ctranslate2 as export
-    elif format == "onnx":
-        from keraszoo.translation.onnx_export import export_onnx as export
-    elif format == "savedmodel":
-        export = export_saved_model
-    else:
-        raise KerasZooError(f"format: expected savedmodel, ctranslate2 or onnx, got {format!r}")
-    export(translator, directory, **options)
-
-
-def export_saved_model(translator, directory, jit_compile=True):
+def export(translator, directory, jit_compile=True):
     """Writes the SavedModels of the table above.
 
     Args:
@@ -171,17 +148,8 @@ def _tokenizer(subwords):
     return tf_text.SentencepieceTokenizer(subwords.model_bytes, name=f"subwords_{content[:16]}")
 
 
-def verify_export(translator, directory, texts):
-    """Translates with an export and compares; a SavedModel runs in a separate process. See `Task`."""
-    texts = list(texts)
-    if is_export(directory):
-        from keraszoo.translation.ctranslate2_export import verify_ctranslate2
-
-        return verify_ctranslate2(translator, directory, texts)
-    if is_onnx(directory):
-        from keraszoo.translation.onnx_export import verify_onnx
-
-        return verify_onnx(translator, directory, texts)
+def verify(translator, directory, texts):
+    """Translates with the SavedModel in a separate process and compares; see `Task.verify_export`."""
     pairs = zip(texts, translator.translate(texts), ask(directory, "translate", texts), strict=True)
     for number, (text, ours, answer) in enumerate(pairs, start=1):
         if ours != answer["translation"]:

@@ -25,7 +25,7 @@ ROOM = 16
 GROWING = {"cache": 2, "history": 1}  # the axis of the positions
 
 
-def export_onnx(translator, directory):
+def export(translator, directory):
     """Writes the directory described above.
 
     Args:
@@ -79,7 +79,7 @@ def _lengths(name, spec):
     return [None if i == axis else length for i, length in enumerate(spec.shape)]
 
 
-def verify_onnx(translator, directory, texts):
+def verify(translator, directory, texts):
     """Translates with the program of an export and compares with greedy search; see `Task.verify_export`."""
     import_onnx()
     plain = SearchOptions(beam_width=1, max_length=translator.search.max_length)

@@ -44,6 +44,11 @@ class Translator(TextTranslator, Task):
     """
 
     kind = "translation"
+    export_formats = {
+        "savedmodel": "keraszoo.translation.export",
+        "ctranslate2": "keraszoo.translation.ctranslate2_export",
+        "onnx": "keraszoo.translation.onnx_export",
+    }
     counted = "target_tokens"
 
     def __init__(
@@ -192,11 +197,6 @@ class Translator(TextTranslator, Task):
 
     def _loss(self, settings):
         return TokenCrossentropy(settings.label_smoothing, r_drop=settings.r_drop)
-
-    def _exporter(self):
-        from keraszoo.translation.export import export_translator, verify_export
-
-        return export_translator, verify_export
 
     # --- in between
 

@@ -1,9 +1,11 @@
-"""Where exports may be written."""
+"""Where exports may be written, and which formats a task has."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import check_export
+from keraszoo.tasks.export import check_export, exporter, format_of
 
 
 def test_a_file_is_no_export(tmp_path):
@@ -13,3 +15,28 @@ def test_a_file_is_no_export(tmp_path):
     (tmp_path / "empty").mkdir()
     check_export(tmp_path / "empty")
     check_export(tmp_path / "new")
+
+
+def test_formats_of_a_task():
+    with pytest.raises(KerasZooError, match="^SimpleNamespace has no export$"):
+        exporter(SimpleNamespace(export_formats={}), "savedmodel")
+    task = SimpleNamespace(export_formats={"savedmodel": "keraszoo.tasks.export", "onnx": "", "other": ""})
+    assert exporter(task, "savedmodel").exporter is exporter
+    with pytest.raises(KerasZooError, match="^format: expected savedmodel, onnx or other, got 'pickle'$"):
+        exporter(task, "pickle")
+
+
+@pytest.mark.parametrize(
+    ("files", "format"),
+    [
+        (["saved_model.pb", "keraszoo.json"], "savedmodel"),
+        (["model.bin", "keraszoo.json"], "ctranslate2"),
+        (["model.bin"], "savedmodel"),
+        (["step.onnx", "keraszoo.json"], "onnx"),
+    ],
+)
+def test_format_of(tmp_path, files, format):
+    for name in files:
+        (tmp_path / name).touch()
+    assert format_of(tmp_path) == format
+    assert format_of(tmp_path / "missing") == "savedmodel"
