@@ -4,6 +4,8 @@ Each message states what is wrong, where, what was expected and what was receive
 as one line and exits with status 2.
 """
 
+import numbers
+
 
 class KerasZooError(ValueError):
     """Bad input of any kind; the base class of all errors that keraszoo raises."""
@@ -45,3 +47,14 @@ def check_texts(texts, name="texts", error=KerasZooError):
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise error(f"{name}[{i}]: expected a str, got {type(text).__name__}, {text!r:.40}")
+
+
+def check_at_least(**values):
+    """Raises KerasZooError for the first (value, minimum) whose value is smaller, or not a number.
+
+    If the minimum is an int, the value must be an integer, too.
+    """
+    for name, (value, least) in values.items():
+        kind = numbers.Integral if isinstance(least, int) else numbers.Real
+        if not isinstance(value, kind) or not value >= least:
+            raise KerasZooError(f"{name} must be at least {least:g}, got {value!r:.60}")

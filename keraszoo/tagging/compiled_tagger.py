@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keraszoo.compiling import compiled
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import check_at_least
 from keraszoo.training.batch_plans import rounded_lengths
 
 ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # single sentences before XLA is used, and the longest for XLA
@@ -141,8 +141,7 @@ def length_batches(lengths, batch_tokens):
     >>> list(length_batches([3, 0, 100, 3, 3], batch_tokens=1000))
     [[0, 3, 4], [2]]
     """
-    if not isinstance(batch_tokens, int) or batch_tokens < 1:
-        raise KerasZooError(f"batch_tokens must be at least 1, got {batch_tokens!r}")
+    check_at_least(batch_tokens=(batch_tokens, 1))
     order = sorted((i for i, length in enumerate(lengths) if length), key=lengths.__getitem__)
     batch, real = [], 0
     for i in order:

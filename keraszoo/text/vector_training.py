@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections import Counter
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import DataError, KerasZooError, check_at_least
 from keraszoo.text.tagged_files import read_sentences
 from keraszoo.text.vector_scores import quiet_gensim
 from keraszoo.text.word_vectors import BACKOFFS, WordVectors
@@ -95,10 +95,8 @@ def train_vectors(
         "seed": seed,
         "workers": workers,
     }
-    for name, value in {"width": width, "epochs": epochs, **options}.items():
-        least = 0 if name in ("sample", "seed") else 1
-        if value < least:
-            raise KerasZooError(f"{name}: expected at least {least}, got {value}")
+    numbers, least = {"width": width, "epochs": epochs, **options}, {"sample": 0.0, "seed": 0}
+    check_at_least(**{name: (value, least.get(name, 1)) for name, value in numbers.items()})
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, quiet_gensim():
         text = _StoredText(os.path.join(folder, "tokens"), progress)

@@ -6,8 +6,8 @@ import threading
 import keras
 import numpy as np
 
-from keraszoo.errors import KerasZooError
-from keraszoo.training.batch_plans import BudgetGrouping, check_at_least
+from keraszoo.errors import KerasZooError, check_at_least
+from keraszoo.training.batch_plans import BudgetGrouping
 
 PREFETCHED = 4  # batches made ahead of `fit`
 

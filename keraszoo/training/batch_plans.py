@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import DataError, check_at_least
 
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
@@ -60,7 +60,7 @@ class BudgetGrouping:
     """
 
     def __init__(self, lengths, tokens, replicas=1, shapes=16):
-        check_at_least(tokens=(tokens, 1), shapes=(shapes, 1))
+        check_at_least(tokens=(tokens, 1), shapes=(1 if shapes is None else shapes, 1))
         first, second = self.lengths = lengths
         longest, limit = np.maximum(first, second), tokens // replicas
         if longest.max() > limit:
@@ -100,13 +100,6 @@ class BudgetGrouping:
             sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in self.lengths]
             lengths = np.minimum(lengths, np.stack(sides, axis=1))
         return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
-
-
-def check_at_least(**values):
-    """Raises KerasZooError for the first (value, minimum) with a smaller value; None passes."""
-    for name, (value, least) in values.items():
-        if value is not None and value < least:
-            raise KerasZooError(f"{name} must be at least {least}, got {value}")
 
 
 def rounded_lengths(longest, multiple=1):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_at_least
 from keraszoo.training.adam import Adam
 
 WARMUP_STEPS = 4000  # Vaswani et al. 2017, section 5.3
@@ -39,8 +39,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, peak, warmup_steps):
         if not peak > 0:
             raise KerasZooError(f"peak: expected a learning rate above 0, got {peak}")
-        if not warmup_steps >= 1:
-            raise KerasZooError(f"warmup_steps: expected at least 1, got {warmup_steps}")
+        check_at_least(warmup_steps=(warmup_steps, 1.0))
         self.peak = peak
         self.warmup_steps = warmup_steps
 
@@ -74,8 +73,7 @@ def transformer_schedule(d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, section 5.3, https://arxiv.org/abs/1706.03762.
     """
-    if min(d_model, warmup_steps) < 1:
-        raise KerasZooError(f"d_model, warmup_steps: expected at least 1, got {d_model}, {warmup_steps}")
+    check_at_least(d_model=(d_model, 1.0), warmup_steps=(warmup_steps, 1.0))
     return InverseSquareRoot(factor / (d_model * warmup_steps) ** 0.5, warmup_steps)
 
 

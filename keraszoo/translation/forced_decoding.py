@@ -4,8 +4,8 @@ import numpy as np
 from keras import ops
 
 from keraszoo.compiling import compiled
+from keraszoo.errors import check_at_least
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.batch_plans import check_at_least
 from keraszoo.training.token_batches import teacher_forced
 
 

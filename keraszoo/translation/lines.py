@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, check_at_least
 from keraszoo.messages import shown
 from keraszoo.text.subwords import merge_subwords
 
@@ -113,8 +113,7 @@ def in_chunks(lines, size):
     """Yields lists of `size` lines; the last one may be shorter."""
     if isinstance(lines, str):
         raise KerasZooError(f"lines: expected an iterable of str, got one str, {shown(lines)}")
-    if size < 1:
-        raise KerasZooError(f"chunk must be at least 1, got {size}")
+    check_at_least(chunk=(size, 1))
     lines = iter(lines)
     while some := list(itertools.islice(lines, size)):
         yield some

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError, check_texts
+from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.translation.results import Hypothesis, Translation
 
@@ -146,7 +146,6 @@ class TextTranslator:
 
     def _source_rows(self, texts):
         """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
-        check_texts(texts)
         limit, encoded = self.max_source_tokens, self.source_subwords.encode(list(texts))
         cut = [len(row) > limit for row in encoded]
         if any(cut):
@@ -162,8 +161,7 @@ class TextTranslator:
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
-        if batch_size < 1:
-            raise KerasZooError(f"batch_size must be at least 1, got {batch_size}")
+        check_at_least(batch_size=(batch_size, 1))
         threads = self._batches_at_once()
         size = min(batch_size, max(FEW, -(-len(order) // threads)))
 

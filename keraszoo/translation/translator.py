@@ -2,7 +2,7 @@
 
 import keras
 
-from keraszoo.errors import KerasZooError, check_texts
+from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.task import Task
@@ -61,8 +61,7 @@ class Translator(TextTranslator, Task):
         self.source_subwords = source_subwords
         self.target_subwords = target_subwords or source_subwords
         self.search = self._checked(search or SearchOptions())
-        if not isinstance(max_source_tokens, int) or max_source_tokens < 1:
-            raise KerasZooError(f"max_source_tokens must be at least 1. Received: {max_source_tokens!r}")
+        check_at_least(max_source_tokens=(max_source_tokens, 1))
         self.max_source_tokens = max_source_tokens
         for side in ("source", "target"):
             ours, theirs = (
