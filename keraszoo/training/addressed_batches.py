@@ -18,8 +18,6 @@ class AddressedBatches(keras.utils.PyDataset):
     So a stopped run can resume at any step with the remaining batches (`Periods`). A subclass supplies
     `batch(epoch, i)` and `real_tokens(epoch, i)`. Every epoch has the same number of batches.
 
-    Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches.
-
     Args:
         lengths, tokens, shapes: as for `BudgetGrouping`.
         seed, replicas, shuffle: as for `TokenBatches`.

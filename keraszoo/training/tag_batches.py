@@ -10,25 +10,16 @@ from keraszoo.training.addressed_batches import AddressedBatches
 class TagBatches(AddressedBatches):
     """Batches of tagged sentences for `fit` of a tagger, under a budget of tokens.
 
-    Like `TokenBatches`: `batch(epoch, i)` is a pure function of the corpus and the arguments, sentences of
-    similar length share a batch, and every sentence occurs once an epoch.
-
-    Call `fit(batches, shuffle=False)`.
+    `TokenBatches` describes which sentences share a batch, and how to call `fit`.
 
     Shapes: B rows, T tokens, C characters of the longest word; all three differ from batch to batch.
 
     Args:
         rows: `TaggedRows`.
         tokens: the budget: the padded tokens B x T of a batch do not exceed it.
-        seed: seed of the shuffling, not negative.
-        replicas: the number of rows of every batch is a multiple of it; rows of padding with weight 0 fill
-            the batch.
-        shuffle: `False` for validation: the same batches in the same order every epoch.
+        seed, replicas, shuffle: as for `TokenBatches`.
         shapes: the number of different T at most, with one C for all. `None`, for training without XLA: each
             batch is as long as its own longest sentence and word.
-
-    Attributes:
-        epoch: the epoch of the batches `self[i]`.
 
     Raises:
         DataError: a sentence too long for the budget.
