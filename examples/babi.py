@@ -44,12 +44,6 @@ def arguments():
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
     parser.add_argument("--task", type=int, nargs="*", help="only these tasks")
     parser.add_argument("--model", help="do not train: score a model directory or a shipped model")
-    parser.add_argument("--hops", type=int, default=3)
-    parser.add_argument("--width", type=int, help="of all vectors; default 20, or 50 with --joint")
-    parser.add_argument("--tying", choices=["adjacent", "layer_wise"], default="adjacent")
-    parser.add_argument("--encoding", choices=["position", "bag"], default="position")
-    parser.add_argument("--no-linear-start", action="store_true")
-    parser.add_argument("--no-noise", action="store_true")
     parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/babi"))
@@ -74,23 +68,15 @@ def main():
         print_table(tasks, {number: answerer.error_rate(test[number]) for number in tasks}, PAPER_JOINT)
         return
 
-    sizes = {
-        "width": options.width or (50 if options.joint else 20),
-        "hops": options.hops,
-        "tying": options.tying,
-        "encoding": options.encoding,
-        "noise": 0.0 if options.no_noise else 0.1,
-    }
+    width = 50 if options.joint else 20
     settings = {"seed": options.seed, "restarts": options.restarts or (1 if options.joint else 10)}
     if options.joint:
         settings |= JOINT
-    if options.no_linear_start:
-        settings["linear_epochs"] = 0
 
     errors, directories = {}, {}
     for numbers in [list(tasks)] if options.joint else [[number] for number in tasks]:
         questions = [question for number in numbers for question in train[number]]
-        answerer = QuestionAnswerer.for_questions(questions, **sizes)
+        answerer = QuestionAnswerer.for_questions(questions, width=width)
         starts = answerer.fit(questions, **settings)
         directory = options.output / ("joint" if options.joint else f"task_{numbers[0]}")
         for number in numbers:
