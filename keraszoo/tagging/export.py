@@ -1,26 +1,9 @@
 """A tagger as a SavedModel: strings in, entities out, with only TensorFlow and tensorflow_text.
 
-The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
-
-    signature                 inputs       outputs
-    entities (the default)    text (B,)    count (B,), text (E,), label (E,), start (E,), end (E,),
-                                           probability (E,)
-    tag                       text (B,)    count (B,), tokens (W,), tags (W,), start (W,), end (W,),
-                                           probability (W,), sentence (W,)
-
-The E entities (or W words) of all texts are concatenated; `count` is their number in each text. As functions
-of the loaded object, `loaded.entities(texts)` and `loaded.tag(texts)` return ragged tensors `(B, ...)`, one
-row per text, without the count. A model that attends adds `attention`: the share of the sentence's attention
-on a word, or on the words of an entity.
-
-The SavedModel in `ids/` is for servers without text operations, which make the features themselves:
-
-    tag (the default)    words (B, T), ...    tags (B, T), probabilities (B, T, K), attention_weights (B, T)
-
-Texts, tokens, labels and tags are strings, the tags of words in IOB2; places are counted in characters, the
-end exclusive, `sentence` from 0 on in each text. Ids, places and counts are int32, the rest float32. B may be
-0. A sentence of more than 512 words is cut, and 8192 words are tagged at a time, so that memory does not grow
-with the length of a text. `keraszoo.json` in the same directory lists the K tags in the order of their ids.
+docs/export.md lists the signatures. The directory holds two SavedModels: the one at its root needs `import
+tensorflow_text` before it is loaded, the one in `ids/` is for servers without text operations. At the root,
+the functions `entities` and `tag` of the loaded object return ragged tensors `(B, ...)`. Signatures cannot,
+so theirs have the flat values, and `count` with the number in each row.
 """
 
 from functools import partial
@@ -34,7 +17,7 @@ from keraszoo.tasks.export import ask, module_of, write_modules
 
 
 def export(tagger, directory):
-    """Writes the SavedModels of the table above.
+    """Writes the two SavedModels.
 
     Raises:
         KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be

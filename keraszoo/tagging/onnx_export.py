@@ -1,11 +1,7 @@
 """A tagger for ONNX Runtime: raw text in, tags out, with only NumPy and onnxruntime.
 
-    model.onnx     words, casing (B, T), characters (B, T, C)  ->  tags, probability, attention (B, T)
-    tokens.json    the words, characters and tags, and how text is split
-    tag.py         a program that tags text; docs/export.md shows its use
-    keraszoo.json  the task and the K tags
-
-The graph contains the features that the model reads, the CRF's Viterbi search and its marginals.
+docs/export.md lists the files, the inputs and the outputs. The graph contains the features that the model
+reads, the CRF's Viterbi search and its marginals.
 """
 
 import functools
@@ -27,7 +23,7 @@ OUTPUTS = ("tags", "probability", "attention")
 
 
 def export(tagger, directory):
-    """Writes the directory described above.
+    """Writes the directory.
 
     Args:
         tagger: an `EntityTagger`.

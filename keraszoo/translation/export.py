@@ -1,24 +1,9 @@
 """A translator as a SavedModel: strings in, strings out, with only TensorFlow and tensorflow_text.
 
-The directory holds two SavedModels. The one at its root needs `import tensorflow_text` before it is loaded:
-
-    signature                    inputs               outputs
-    translate (the default)      text (B,)            translation (B,), log_prob (B,)
-    n_best                       text (B,)            translations (B, K), log_prob (B, K), score (B, K)
-    attention                    text (B,)            translation (B,), log_prob (B,), tokens (B, T),
-                                                      source_tokens (B, S), attention_weights (B, T, S)
-
-A model that attends to nothing has no signature `attention`. The one in `ids/` is for servers without text
-operations:
-
-    translate (the default)      source_ids (B, S)    tokens (B, L), lengths (B,), log_prob (B,)
-
-Texts and tokens are strings, ids and lengths int32, the rest float32. B may be 0. K is the beam width. A
-blank text gives an empty translation of log-probability 0. Each row of `source_ids` ends with `</s>` and is
-padded. Log-probabilities are natural logarithms, `</s>` included.
-
-TensorFlow Serving reads `assets.extra/tf_serving_warmup_requests` and has XLA compile the programs of the
-signature `translate` before it serves.
+docs/export.md lists the signatures. The directory holds two SavedModels: the one at its root needs `import
+tensorflow_text` before it is loaded, the one in `ids/` is for servers without text operations. TensorFlow
+Serving reads `assets.extra/tf_serving_warmup_requests` and has XLA compile the programs of the signature
+`translate` before it serves.
 """
 
 import hashlib
@@ -32,7 +17,7 @@ from keraszoo.translation.warm_up import warm_up_batches, write_requests
 
 
 def export(translator, directory, jit_compile=True):
-    """Writes the SavedModels of the table above.
+    """Writes the two SavedModels.
 
     Args:
         translator: a `Translator`.

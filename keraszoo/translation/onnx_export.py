@@ -1,13 +1,7 @@
 """A translator for ONNX Runtime: text in, text out, with only NumPy, onnxruntime and sentencepiece.
 
-    encode.onnx    source (B, S)            ->  the state of a search, by name
-    step.onnx      tokens (B,), the state   ->  logits (B, V), and next_NAME for what changes in the state
-    *.model        the sentencepiece models
-    translate.py   a program that translates by greedy search; docs/export.md shows its use
-    keraszoo.json  the task and settings such as `"max_source_tokens"`
-
-Source rows end with `</s>` and are padded. The cache of a Transformer has room for `ROOM` positions; a search
-pads it, `cache_*` `(B, H, L, d)` and `history` `(B, L)`, when it is full.
+docs/export.md lists the files, the inputs and the outputs. The names of the state are those of its nested
+structure, such as `cache_0_1`.
 """
 
 from pathlib import Path
@@ -21,12 +15,12 @@ from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation import onnx_program
 
-ROOM = 16
+ROOM = 16  # positions of a Transformer's cache; a search pads it when it is full
 GROWING = {"cache": 2, "history": 1}  # the axis of the positions
 
 
 def export(translator, directory):
-    """Writes the directory described above.
+    """Writes the directory.
 
     Args:
         translator: a `Translator`.
