@@ -1,0 +1,45 @@
+"""A wider RNNsearch translates as the one that it comes from, and all of its new units can learn."""
+
+import keras
+import numpy as np
+import pytest
+import wider_rnnsearch
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.models import LuongNMT, RNNSearch
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"embedding_dim": 24, "units": 32},
+        {"embedding_dim": 32, "units": 32, "share_embeddings": True, "tie_output": True},
+        {"embedding_dim": 32, "units": 32, "cell": "lstm"},
+    ],
+)
+def test_same_logits(options, both_subwords, tmp_path, capsys):
+    source, target = both_subwords[0], both_subwords["tie_output" not in options]
+    keras.utils.set_random_seed(7)
+    model = RNNSearch(source.vocabulary_size, target.vocabulary_size, **options)
+    model.build()
+    for weight in model.weights:  # biases begin as 0
+        weight.assign_add(np.random.default_rng(1).normal(0, 0.3, weight.shape))
+    Translator(model, source, target).save_to_preset(tmp_path / "narrow")
+    wider_rnnsearch.main(tmp_path / "narrow", 42, tmp_path / "wide")
+    assert float(capsys.readouterr().out.split()[-3]) < 1e-4
+
+    wide = Translator.from_preset(tmp_path / "wide").model
+    assert wide.get_config()["units"] == 42
+    recurrent = next(weight.numpy() for weight in wide.weights if weight.path.endswith("decoder/cell/U"))
+    assert (recurrent[32:, :32] == 0).all() and (recurrent[:, 32:42] != 0).any(axis=0).all()
+
+
+def test_only_an_rnnsearch_that_is_narrower(trained_directory, both_subwords, tmp_path):
+    with pytest.raises(KerasZooError, match="one layer and one width below 48 units"):
+        wider_rnnsearch.main(trained_directory, 48, tmp_path / "wide")
+    subwords = both_subwords[0]
+    luong = LuongNMT(subwords.vocabulary_size, embedding_dim=8, units=8)
+    Translator(luong, subwords, subwords).save_to_preset(tmp_path / "luong")
+    with pytest.raises(KerasZooError, match="expected an RNNsearch"):
+        wider_rnnsearch.main(tmp_path / "luong", 16, tmp_path / "wide")
