@@ -30,8 +30,8 @@ def read_pairs(source, target=None):
         counts such pairs.
 
     Raises:
-        DataError: while reading: as `read_lines` does; unequal numbers of lines (both are given); a line that
-            is not blank and has no TAB; an empty corpus.
+        DataError: while reading: as `read_lines` does; unequal numbers of lines (both are given); both
+            sides from standard input; a line that is not blank and has no TAB; an empty corpus.
 
     Example:
 
@@ -62,6 +62,8 @@ def _columns(path):
 
 
 def _side_by_side(source, target):
+    if str(source) == str(target) == "-":
+        raise DataError("expected one side from standard input, the other from a file; got both", source)
     sides = [read_lines(source), read_lines(target)]
     for number, lines in enumerate(itertools.zip_longest(*sides), start=1):
         if None in lines:

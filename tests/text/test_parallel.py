@@ -1,6 +1,7 @@
 """Parallel text: read from two files or from one, cleaned, split."""
 
 import gzip
+import io
 import random
 import unicodedata
 
@@ -53,6 +54,12 @@ def test_unequal_counts_are_named(write):
         assert (error.path, error.line) == (three, 2)
     empty = write("empty", b"")
     assert f"{three} has 3, {empty} has 0" in str(error_of(read_pairs(empty, three)))
+
+
+def test_standard_input_is_one_side_at_most(monkeypatch, write):
+    assert "got both" in str(error_of(read_pairs("-", "-")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\n")))
+    assert list(read_pairs("-", write("a.de", b"eins\n"))) == [("one", "eins")]
 
 
 def test_pairs_before_an_error_are_streamed(write):
