@@ -45,6 +45,18 @@ def test_losses_are_in_the_reference():
     assert {f"{module.__name__}.{name}" for name in losses} - REFERENCE == set()
 
 
+def test_sections_of_recipes_are_in_the_reference():
+    modules = ("keraszoo.translation.recipe", "keraszoo.tagging.recipe", "keraszoo.answering.training")
+    names = {
+        f"{module}.{name}"
+        for module in modules
+        for name, kind in public_classes_and_functions(importlib.import_module(module)).items()
+        if name.endswith("Section") and kind.__module__ == module
+    }
+    assert len(names) > 10
+    assert names - REFERENCE == set()
+
+
 def test_the_reference_lists_only_what_exists():
     for entry in REFERENCE:
         module, _, name = entry.rpartition(".")
