@@ -16,7 +16,7 @@ REFERENCE = {
 }
 PAGES = [
     page
-    for where in ("*.md", "docs/**/*.md", "pretrained/**/*.md", "benchmarks/*.md")
+    for where in ("*.md", "docs/**/*.md", "pretrained/**/*.md", "benchmarks/*.md", "examples/*.md")
     for page in ROOT.glob(where)
 ]
 
@@ -61,6 +61,11 @@ def test_the_reference_lists_only_what_exists():
     for entry in REFERENCE:
         module, _, name = entry.rpartition(".")
         assert hasattr(importlib.import_module(module), name), entry
+
+
+def test_every_example_is_listed():
+    page = (ROOT / "examples" / "README.md").read_text()
+    assert set(re.findall(r"\]\((\w+\.py)\)", page)) == {path.name for path in ROOT.glob("examples/*.py")}
 
 
 def test_every_shipped_model_has_a_page():
