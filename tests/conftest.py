@@ -54,6 +54,18 @@ def run(capfd, monkeypatch):
 
 
 @pytest.fixture
+def program():
+    """Starts the command line, or some code, in a process of its own."""
+
+    def start(*arguments, code=None, **options):
+        command = [sys.executable, *(["-c", code] if code else ["-m", "keraszoo"]), *arguments]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen(command, **{**pipes, **options})
+
+    return start
+
+
+@pytest.fixture
 def on_backend():
     """Runs a program on another backend, in a process of its own; returns what it prints."""
 

@@ -6,10 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,19 +14,8 @@ import pytest
 import keraszoo
 from keraszoo.cli import app, console
 from keraszoo.cli import translator as commands
-from keraszoo.errors import KerasZooError
 from keraszoo.saving.model_directory import write_directory
 from keraszoo.translation.results import Hypothesis, Translation
-
-FOLDER = Path(keraszoo.__file__).parents[1]
-STANDS_IN = """
-import sys, time
-from keraszoo.cli import app, translator
-class Echo:
-    def translate(self, sources, **options):
-        return sources
-translator.load = lambda *_: Echo()
-"""
 
 
 class Upper:
@@ -80,14 +65,7 @@ def translator(monkeypatch):
     return translator
 
 
-def program(*arguments, code=None, **options):
-    """Starts the command line, or some code, in a process of its own."""
-    command = [sys.executable, *(["-c", code] if code else ["-m", "keraszoo"]), *arguments]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(command, **{**pipes, **options})
-
-
-def test_help_and_version_import_nothing_large():
+def test_help_and_version_import_nothing_large(program):
     code = (
         "import sys\nfrom keraszoo.cli import app\n"
         "try: app.main(['--help'])\nexcept SystemExit as ended: assert not ended.code\n"
@@ -104,18 +82,6 @@ def test_help_and_version_import_nothing_large():
         *itertools.chain(*((panel, *names) for panel, names in app.COMMANDS.items())),
     ]
     assert {"train", "translate", "doctor"} < set(listed)
-
-
-def test_hints_are_for_people_at_a_terminal(capfd, monkeypatch):
-    console.hint("keraszoo", "train", "my recipe.yaml")
-    assert capfd.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    console.hint("keraszoo", "train", "my recipe.yaml")
-    assert capfd.readouterr() == ("", "keraszoo: next: keraszoo train 'my recipe.yaml'\n")
-    commands = {name for panel in app.COMMANDS.values() for name in panel}
-    for task in ("translation", "tagging", "question answering", "word vectors", None):
-        console.hint_at_use("m", task)
-        assert capfd.readouterr().err.split()[3] in commands
 
 
 def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
@@ -155,49 +121,6 @@ def test_translate_files_in_their_order_with_options(run, translator, tmp_path):
     options = ["--beam-width", "3", "--length-penalty", "0.5", "--max-length", "9", "--batch-size", "2"]
     assert run("translate", "m", *files, *options)[:2] == (0, "ONE\nTWO\nTHREE\n")
     assert translator.options == {"beam_width": 3, "length_penalty": 0.5, "max_length": 9, "batch_size": 2}
-
-
-OUTPUTS = {
-    "export": (["export", "tatoeba_en_de_transformer", "{}"], "directory"),
-    "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
-    "train": (["train", "{recipe}", "--output", "{}"], "directory"),
-    "distil": (["distil", "teacher", "--recipe", "{recipe}", "--output", "{}"], "directory"),
-    "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
-    "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
-    "vectors convert": (["vectors", "convert", "{recipe}", "--output", "{}"], "directory"),
-}
-
-
-@pytest.mark.parametrize("name", OUTPUTS)
-def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(console, "import_tensorflow", None)
-    arguments, kind = OUTPUTS[name]
-    recipe = tmp_path / "recipe"
-    recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\n")
-    (tmp_path / "words").mkdir()
-    (tmp_path / "words/a.txt").write_text("a")
-    wrong = {"words": "is a directory, expected a file"} if kind == "file" else {"recipe": "is a file"}
-    wrong |= {"recipe/below": "there is no folder"} | ({"words": ""} if kind == "directory" else {})
-    for place, said in wrong.items():
-        command = [argument.format(tmp_path / place, recipe=recipe) for argument in arguments]
-        code, out, err = run(*command)
-        assert (
-            (code, out, len(err.splitlines())) == (2, "", 1) and said in err and str(tmp_path / place) in err
-        )
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "recipe", "words"]
-
-
-@pytest.mark.parametrize(
-    ("taken", "said"),
-    [("out_seed4", "is a file, expected a directory"), ("out_seeds.json", "is a directory, expected a file")],
-)
-def test_the_outputs_of_all_seeds_are_checked_before_any_work(run, tmp_path, monkeypatch, taken, said):
-    monkeypatch.setattr(console, "import_tensorflow", None)
-    (tmp_path / taken).touch() if taken == "out_seed4" else (tmp_path / taken).mkdir()
-    recipe = tmp_path / "recipe"
-    recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\ntraining: {seed: 3}\n")
-    code, out, err = run("train", str(recipe), "--seeds", "2")
-    assert (code, out, err) == (2, "", f"keraszoo: error: {tmp_path / taken}: {said}\n")
 
 
 @pytest.mark.parametrize("option", [["--json"], ["--n-best", "2"], ["--attention"]])
@@ -299,111 +222,11 @@ def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator):
     )
 
 
-def test_a_full_disk_is_one_line():
-    with open("/dev/full", "wb") as full:
-        process = program("translate", "m", code=STANDS_IN + "app.main()", stdout=full)
-        _, err = process.communicate(b"a dog\n", timeout=60)
-    assert process.returncode == 2
-    assert err == b"keraszoo: error: <stdout>: cannot write: No space left on device\n"
-
-
-@pytest.mark.parametrize(
-    "command, status, said",
-    [
-        ("list >&-", 2, "keraszoo: error: <stdout>: cannot write: Bad file descriptor"),
-        ("list >&- 2>&-", 2, ""),
-        ("--help >&-", 2, "keraszoo: error: [Errno 9] Bad file descriptor"),
-        ("subwords train - --vocabulary-size 50 --output x <&-", 2, "<stdin>: cannot read: Bad file"),
-        ("list <&- >/dev/null", 0, ""),
-    ],
-)
-def test_closed_streams(command, status, said):
-    run = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m keraszoo {command}"], capture_output=True, text=True
-    )
-    assert (run.returncode, run.stdout) == (status, "")
-    assert said in run.stderr and run.stderr.count("\n") == bool(said)
-
-
-def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
-    (tmp_path / "text").write_bytes(b"a dog\n" * 100_000)
-    process = program("translate", "m", f"{tmp_path}/text", code=STANDS_IN + "app.main()")
-    process.stdout.close()
-    process.stdout = None
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (141, b"")
-
-
-def test_ctrl_c_ends_it_quietly_with_130():
-    # The answer to the first chunk shows that the program is in the middle of its work.
-    process = program("translate", "m", code=STANDS_IN + "app.main()")
-    process.stdin.write(b"a dog\n" * 512)
-    process.stdin.flush()
-    assert process.stdout.readline() == b"a dog\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, b"")
-
-
-def test_a_locale_without_letters_changes_nothing():
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = program("translate", "m", code=STANDS_IN + "app.main()", env=environment)
-    out, err = process.communicate("Überraschung 😀\n".encode(), timeout=60)
-    assert (out.decode(), err) == ("Überraschung 😀\n", b"")
-
-
-def test_python_m_keraszoo_is_the_command():
+def test_python_m_keraszoo_is_the_command(program):
     process = program("train", "none.yaml")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
     assert err == b"keraszoo: error: none.yaml: cannot be read: No such file or directory\n"
-
-
-QUIET = "from keraszoo.cli import console; console.import_tensorflow(); "
-WORK = "import tensorflow as tf, tensorflow_text; tf.config.list_physical_devices(); tf.constant(1) + 1"
-
-
-@pytest.mark.slow
-def test_tensorflow_comes_and_works_without_a_line_unless_they_are_asked_for():
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    assert program(code=QUIET + WORK, env=environment).communicate(timeout=120) == (b"", b"")
-    environment["TF_CPP_MIN_LOG_LEVEL"] = "0"
-    _, err = program(code=QUIET + WORK, env=environment).communicate(timeout=120)
-    assert b"oneDNN custom operations are on" in err or b"optimized to use available CPU" in err
-
-
-def test_what_is_no_log_line_is_shown(tmp_path):
-    (tmp_path / "tensorflow.py").write_text(
-        "import os, sys\n"
-        "os.write(2, b'I0000 00:00:17.4 62 port.cc:153] oneDNN\\nE0000 00:00:17.4 62 cuda.cc:5] none\\n')\n"
-        "print('disk on fire', file=sys.stderr)\n"
-        "raise ImportError('no such thing')\n"
-    )
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": f"{tmp_path}:{FOLDER}"}
-    process = program("translate", "m", stdin=subprocess.DEVNULL, env=environment)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err.decode().splitlines()) == (
-        2,
-        ["disk on fire", "keraszoo: error: TensorFlow cannot be imported: no such thing"],
-    )
-
-
-@pytest.mark.slow
-def test_an_error_after_tensorflow_came_is_still_one_line():
-    process = program(
-        code="from keraszoo.cli import app, console; console.import_tensorflow(); app._fail('x')"
-    )
-    _, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (2, b"keraszoo: error: x\n")
-
-
-def test_another_backend_needs_no_tensorflow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    console.import_tensorflow()
-    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
-    with pytest.raises(KerasZooError, match="TensorFlow cannot be imported"):
-        console.import_tensorflow()
 
 
 def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
@@ -417,20 +240,6 @@ def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [["export", "m", "/"], ["vectors", "convert", "x", "--output", "/"]])
-def test_the_root_folder_is_no_output(run, command):
-    said = "keraszoo: error: /: cannot be written: the root folder is not replaced\n"
-    assert run(*command) == (2, "", said)
-
-
-def test_a_folder_without_permission_and_a_pipe(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    console.check_output(str(tmp_path / "pipe"))
-    with pytest.raises(KerasZooError, match="no permission to write to the folder"):
-        console.check_output(str(tmp_path / "a.png"))
-
-
 def test_facts_of_another_name_are_an_error(run, tmp_path):
     write_directory(tmp_path / "mine", {"config.json": {"task": "translation"}})
     (tmp_path / "facts.yaml").write_text("mien: {title: A title}\n")
@@ -438,12 +247,6 @@ def test_facts_of_another_name_are_an_error(run, tmp_path):
     assert (code, out) == (2, "") and "has no facts of mine, did you mean mien?" in err
     code, out, err = run("card", tmp_path / "mine", "--facts", "")
     assert (code, out) == (2, "") and ": cannot be read: " in err
-
-
-def test_the_output_of_init_is_checked_first(run, tmp_path):
-    (tmp_path / "train.tsv").write_bytes(b"\xff")
-    code, _, err = run("init", "translation", tmp_path, "--output", tmp_path / "none" / "recipe.yaml")
-    assert code == 2 and "there is no folder" in err
 
 
 def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
