@@ -30,7 +30,8 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 # isort: split
 import keras
 import numpy as np
-from entities import FOLDS, read, score_file
+from entities import score_file
+from entity_corpora import FOLDS, read
 from keras import ops
 from name_swaps import NameSwaps
 
