@@ -1,7 +1,7 @@
 """Give a trained RNNsearch more units without changing its translations, so that it can be trained further.
 
-    python examples/wider_rnnsearch.py tatoeba_en_de_rnnsearch 384 runs/wider
-    keraszoo train RECIPE --set model.start_from=runs/wider --set model.overrides.units=384 ...
+    python examples/wider_rnnsearch.py tatoeba_en_de_rnnsearch 512 runs/wider
+    keraszoo train RECIPE --set model.start_from=runs/wider --set model.overrides.units=512 ...
 
 Takes seconds and prints the largest difference between the logits of the two models.
 
