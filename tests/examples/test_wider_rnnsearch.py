@@ -30,6 +30,9 @@ def test_same_logits(options, both_subwords, tmp_path, capsys):
     assert float(capsys.readouterr().out.split()[-3]) < 1e-4
 
     wide = Translator.from_preset(tmp_path / "wide").model
+    tokens = np.random.default_rng(2).integers(4, 40, (2, 3, 7))
+    logits = (keras.ops.convert_to_numpy(one(tuple(tokens))) for one in (model, wide))
+    np.testing.assert_allclose(*logits, atol=1e-4)
     assert wide.get_config()["units"] == 42
     recurrent = next(weight.numpy() for weight in wide.weights if weight.path.endswith("decoder/cell/U"))
     assert (recurrent[32:, :32] == 0).all() and (recurrent[:, 32:42] != 0).any(axis=0).all()
