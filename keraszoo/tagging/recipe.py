@@ -93,11 +93,15 @@ class TaggingModelSection(BaseModelSection):
 
     `attention` is a recurrent net with attention over the words of the sentence; `recurrent` one with
     characters, casing and a CRF; `transformer` an encoder of Vaswani 2017.
+
+    `start_from` is the path or the name of a trained tagger whose encoder the model begins with, where it
+    fits; see `keraszoo.tagging.transfer`.
     """
 
     task = "tagging"
 
     name: Literal[*MODELS["tagging"]] = "recurrent"
+    start_from: PathOrName | None = None
 
 
 class TaggerOptimizerSection(OptimizerSection):

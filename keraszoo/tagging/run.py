@@ -5,6 +5,7 @@ import keras
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say, show
 from keraszoo.tagging.entity_tagger import EntityTagger
+from keraszoo.tagging.transfer import start_from
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
@@ -40,8 +41,12 @@ def prepare(recipe, checkpoints):
     if vectors is not None:
         kept = len(tagger.vocabulary.words)
         say(f"{recipe.vectors.file}: {kept:,} vectors of {vectors.width} numbers are kept")
+    copied = ""
+    if recipe.model.start_from is not None and checkpoints.newest is None:
+        count = start_from(tagger, EntityTagger.from_preset(recipe.model.start_from))
+        copied = f", {count:,} of them copied from {recipe.model.start_from}"
     say(
-        f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters; "
+        f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters{copied}; "
         f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags repaired"
     )
     if train.moved or train.dropped:

@@ -1,0 +1,51 @@
+"""Starts a tagger from the encoder of a trained one."""
+
+import numpy as np
+
+from keraszoo.errors import RecipeError
+
+NOT_COPIED = {"vectors", "subwords", "scores", "crf"}
+
+
+def start_from(tagger, trained):
+    """Copies the encoder of a trained tagger into an untrained one, where it fits.
+
+    The encoder is all between the word vectors and the scores of tags. A layer is copied if both models have
+    it, by name and shapes; its embeddings of characters, for those that both taggers know. So a tagger for
+    other labels can begin with what a larger corpus or a language model taught (Peters et al. 2017,
+    https://arxiv.org/abs/1705.00108). Both should have the same word vectors, which the encoder reads.
+
+    Args:
+        tagger: the new `EntityTagger`.
+        trained: the `EntityTagger` with the weights.
+
+    Returns:
+        How many numbers of the new model were copied.
+
+    Raises:
+        RecipeError: no layer fits.
+    """
+    layers = {layer.name: layer for layer in trained.model.layers if layer.name not in NOT_COPIED}
+    copied = 0
+    for layer in tagger.model.layers:
+        before = layer.get_weights()
+        after = layers[layer.name].get_weights() if layer.name in layers else []
+        if layer.name == "characters" and after:
+            after[0] = _characters(before[0], after[0], tagger.vocabulary, trained.vocabulary)
+        if [weight.shape for weight in before] == [weight.shape for weight in after]:
+            layer.set_weights(after)
+            copied += sum(weight.size for weight in after)
+    if not copied:
+        kinds = type(trained.model).__name__, type(tagger.model).__name__
+        raise RecipeError("model.start_from: no layer of its {} fits this {}".format(*kinds))
+    return copied
+
+
+def _characters(new, old, vocabulary, trained):
+    """The table of characters, with the old rows of padding, the unknown and all that both taggers know."""
+    if new.shape[1] != old.shape[1]:
+        return old
+    first = len(new) - len(vocabulary.characters)
+    known = {character: row for row, character in enumerate(trained.characters, first)}
+    rows = [*range(first), *(known.get(character, -1) for character in vocabulary.characters)]
+    return np.where(np.array(rows)[:, None] >= 0, old[rows], new)
