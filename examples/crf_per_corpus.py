@@ -16,7 +16,8 @@ The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In 
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
 scores of all tags. `--start` trains a saved tagger further, with one corpus more: one that
-examples/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold. At the end,
+examples/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold; or it starts
+from an encoder that examples/language_model.py trained. At the end,
 `EntityTagger.calibrate` divides the scores of each corpus that has held-out sentences by a temperature.
 """
 
@@ -159,7 +160,7 @@ def arguments():
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
     parser.add_argument("--more", type=named_file, nargs="+", default=[], help="CORPUS=FILE: more sentences")
-    parser.add_argument("--start", help="with `each`: a tagger whose training goes on")
+    parser.add_argument("--start", help="with `each`: a tagger or an encoder whose training goes on")
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="of small corpora in an epoch")
@@ -256,14 +257,17 @@ def every_label(corpus, labels):
 
 
 def continued(directory, labels, order):
-    """A saved tagger with other labels; a new corpus begins as the first corpus of `order` that it has."""
+    """A saved tagger with other labels; a new corpus begins as the first corpus of `order` that it has.
+
+    A tagger of no corpus, as examples/language_model.py writes it, gives its own labels to all corpora.
+    """
     tagger = EntityTagger.from_preset(directory, all_corpora=True)
-    like = next((name for name in order if name in tagger.corpora), None)
-    if not like:
+    like = next((f"{name}." for name in order if name in tagger.corpora), "")
+    if tagger.corpora and not like:
         raise KerasZooError(f"{directory}: has none of the corpora {', '.join(order)}")
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
-    first = [tag if tag in known else f"{tag[:2]}{like}.{tag.partition('.')[2]}" for tag in vocabulary.tags]
+    first = [tag if tag in known else f"{tag[:2]}{like}{tag.partition('.')[2]}" for tag in vocabulary.tags]
     numbers = [tagger.vocabulary.tags.index(tag) for tag in first]
     return EntityTagger(tagger.model.with_tags(numbers, vocabulary.transitions()), vocabulary)
 

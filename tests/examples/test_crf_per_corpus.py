@@ -90,3 +90,16 @@ def test_training_goes_on_with_one_corpus_more(tmp_path):
         np.testing.assert_allclose(after.for_corpus(corpus).tag_probabilities(words)[0], wanted, atol=1e-6)
     with pytest.raises(KerasZooError, match="none of the corpora btc"):
         crf_per_corpus.continued(tmp_path / "before", labels, ["btc"])
+
+
+def test_all_corpora_begin_with_the_labels_of_a_tagger_of_none(tmp_path):
+    sentence = TaggedSentence(("Ada", "met", "Bonn"), ("B-PER", "O", "B-LOC"))
+    before = EntityTagger.for_sentences([sentence], configuration="tiny")
+    before.save_to_preset(tmp_path / "before")
+    labels = [f"{name}.{label}" for name in ("gmb", "btc") for label in ("LOC", "PER")]
+    after = crf_per_corpus.continued(tmp_path / "before", labels, ["gmb", "btc"])
+    wanted = before.tag_probabilities([sentence.tokens])[0]
+    after.corpora = ("gmb", "btc")
+    for corpus in after.corpora:
+        alone = after.for_corpus(corpus).tag_probabilities([sentence.tokens])[0]
+        np.testing.assert_allclose(alone, wanted, atol=1e-6)

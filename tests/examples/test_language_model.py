@@ -1,0 +1,73 @@
+"""The language model cannot see what it predicts, and has the loss of a loop."""
+
+import keras
+import language_model
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.text.tagged_corpus import TaggedSentence
+
+WORDS = ("Ada", "met", "Bo", "in", "Bonn")
+
+
+@pytest.fixture
+def tagger():
+    sentence = TaggedSentence(WORDS, ("B-PER", "O", "B-PER", "O", "B-LOC"))
+    keras.utils.set_random_seed(3)
+    return EntityTagger.for_sentences([sentence], None, "recurrent", "strong", units=6)
+
+
+def random_model(tagger):
+    model, encoder = language_model.language_model(tagger)
+    random = np.random.default_rng(0)
+    for weight in model.weights:
+        if "seed" not in weight.path:
+            weight.assign(random.normal(0, 0.5, weight.shape))
+    return model, encoder
+
+
+def test_a_state_does_not_see_the_word_that_it_predicts(tagger):
+    model, _ = random_model(tagger)
+    features = tagger.vocabulary.encode([WORDS])
+    before = np.asarray(model(features))
+    for place in range(len(WORDS)):
+        changed = tagger.vocabulary.encode(
+            [[*WORDS[:place], "met" if place != 1 else "in", *WORDS[place + 1 :]]]
+        )
+        forward, backward = np.abs(np.asarray(model(changed)) - before).max(axis=(1, 3)) > 1e-6
+        # Position t of both is the pair of the words t and t + 1.
+        assert forward.tolist() == [t >= place for t in range(4)]
+        assert backward.tolist() == [t + 1 <= place for t in range(4)]
+
+
+def test_the_loss_of_a_loop(tagger, monkeypatch):
+    model, _ = random_model(tagger)
+    monkeypatch.setattr(language_model, "NEGATIVES", 7)
+    draws = np.random.default_rng(1).uniform(size=7).astype("float32")
+    monkeypatch.setattr(keras.random, "uniform", lambda *args, **kwargs: draws)
+    features = tagger.vocabulary.encode([WORDS, WORDS[:3]])
+    guesses = np.asarray(model(features))
+    loss = float(model.compute_loss(features, y_pred=guesses))
+
+    size, e, b = model.vocabulary_size, np.asarray(model.e), np.asarray(model.b)
+    drawn = [min(int(size**u), size - 1) for u in draws]
+
+    def score(guess, word):
+        q = np.log(1 + 1 / word) / np.log(size)
+        return e[word] @ guess + b[word] - np.log(7 * q)
+
+    total, pairs = 0, 0
+    for row, words in enumerate(features["words"]):
+        words = words[words != 0]
+        for t in range(len(words) - 1):
+            pairs += 1
+            for guess, right in ((guesses[0, row, t], words[t + 1]), (guesses[1, row, t], words[t])):
+                scores = [score(guess, word) for word in drawn if word != right]
+                total += np.log(np.exp([score(guess, right), *scores]).sum()) - score(guess, right)
+    assert loss == pytest.approx(total / pairs, rel=1e-4)
+
+
+def test_the_tagger_gets_the_encoder(tagger):
+    model, encoder = random_model(tagger)
+    assert [own.name for own, _ in encoder] == ["vectors", "characters", "casing", "recurrent"]
