@@ -206,15 +206,8 @@ def main():
         labels = [f"{name}.{label}" for name in corpora for label in labels]
         tagger = continued(options.start, labels, group.train)
     else:
-        tagger = EntityTagger.for_sentences(
-            sentences,
-            WordVectors.read(options.vectors or group.vectors),
-            keep="all",
-            scheme="BIOES",
-            backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
-            subword_buckets=32749,
-            attention_heads=options.attention_heads,
-        )
+        vectors = WordVectors.read(options.vectors or group.vectors)
+        tagger = new_tagger(sentences, vectors, options.attention_heads)
     train(tagger, corpora, options)
     if options.crfs == "one":
         report(tagger, options, "of all", group.tests | group.never_trained_on)
@@ -231,6 +224,19 @@ def main():
         like = first if name == "general" else name
         own = {like: group.tests[like]} if like in group.tests else {}
         report(tagger.for_corpus(name), options, name, own | group.never_trained_on)
+
+
+def new_tagger(sentences, vectors, attention_heads):
+    """An untrained tagger that knows the labels and characters of sentences, and the words of all vectors."""
+    return EntityTagger.for_sentences(
+        sentences,
+        vectors,
+        keep="all",
+        scheme="BIOES",
+        backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
+        subword_buckets=32749,
+        attention_heads=attention_heads,
+    )
 
 
 def in_an_epoch(corpora, options):

@@ -30,11 +30,10 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 import keras
 import numpy as np
 from consensus import file_and_step, read_sentences
-from crf_per_corpus import GROUPS
+from crf_per_corpus import GROUPS, new_tagger
 from entity_corpora import read
 from keras import ops
 
-from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -116,15 +115,9 @@ def main():
     group = GROUPS[options.corpora]
     options.tagged = [(options.data / file, 1) for file in group.train.values()]
     keras.utils.set_random_seed(options.seed)
-    tagger = EntityTagger.for_sentences(
-        [sentence for file, _ in options.tagged for sentence in read(file)],
-        WordVectors.read(options.vectors or group.vectors),
-        keep="all",
-        scheme="BIOES",
-        backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
-        subword_buckets=32749,
-        attention_heads=options.attention_heads,
-    )
+    sentences = [sentence for file, _ in options.tagged for sentence in read(file)]
+    vectors = WordVectors.read(options.vectors or group.vectors)
+    tagger = new_tagger(sentences, vectors, options.attention_heads)
     model, encoder = language_model(tagger)
     found = read_sentences(options, tagger.vocabulary.token_rules)
     text = [words[i : i + LONGEST] for words in found for i in range(0, len(words), LONGEST)]

@@ -1,12 +1,15 @@
 """The language model cannot see what it predicts, and has the loss of a loop."""
 
+import crf_per_corpus
 import keras
 import language_model
 import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
+from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.word_vectors import WordVectors
 
 WORDS = ("Ada", "met", "Bo", "in", "Bonn")
 
@@ -68,6 +71,35 @@ def test_the_loss_of_a_loop(tagger, monkeypatch):
     assert loss == pytest.approx(total / pairs, rel=1e-4)
 
 
-def test_the_tagger_gets_the_encoder(tagger):
-    model, encoder = random_model(tagger)
-    assert [own.name for own, _ in encoder] == ["vectors", "characters", "casing", "recurrent"]
+def weights_of(tagger):
+    return {layer.name: layer.get_weights() for layer in tagger.model.layers}
+
+
+def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch):
+    lines = ["Ada\tB-PER", "met\tO", "Bo\tB-PER", "in\tO", "Bonn\tB-LOC", ""]
+    write_lines(tmp_path / "train.tsv", lines)
+    write_lines(tmp_path / "text.txt", [f"Bo met Ada in Bonn {i} times and again ." for i in range(40)])
+    vectors = WordVectors(list(WORDS), np.random.default_rng(0).normal(size=(5, 4)).astype("float32"))
+    vectors.write(tmp_path / "vectors.txt")
+    group = crf_per_corpus.Group(str(tmp_path / "vectors.txt"), {"own": "train.tsv"}, {}, {})
+    monkeypatch.setitem(language_model.GROUPS, "english", group)
+    monkeypatch.setattr(language_model, "BATCH_TOKENS", 90)
+    monkeypatch.setattr(language_model, "WARMUP_STEPS", 1)
+    options = ["--text", str(tmp_path / "text.txt"), "--data", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["language_model.py", str(tmp_path / "encoder"), *options])
+    before, make = {}, language_model.new_tagger
+
+    def noted(*arguments):
+        tagger = make(*arguments)
+        before.update(weights_of(tagger))
+        return tagger
+
+    monkeypatch.setattr(language_model, "new_tagger", noted)
+    language_model.main()
+    after = weights_of(EntityTagger.from_preset(tmp_path / "encoder"))
+
+    def changed(name):
+        return any((a != b).any() for a, b in zip(after[name], before[name], strict=True))
+
+    assert all(map(changed, ("recurrent", "characters", "casing")))
+    assert not any(map(changed, ("vectors", "subwords", "scores")))
