@@ -107,7 +107,7 @@ def main(name, file, corpus, output):
         print(f"{len(chosen):,}, {len(tried):,},", ", ".join(scores), *found, flush=True)
     if output:
         vocabulary, tags = whole.vocabulary.for_corpus(corpus) if corpus else (whole.vocabulary, slice(None))
-        bias = whole.model.scores.bias.numpy()
+        bias = keras.ops.convert_to_numpy(whole.model.scores.bias).copy()
         bias[tags] += by_tag(vocabulary.tags, found[1])
         whole.model.scores.bias.assign(bias)
         whole.save_to_preset(output)
