@@ -22,7 +22,7 @@ def test_as_a_loop_over_pairs(trained, trained_directory, new_translator, test_p
     lists = [json.loads(line) for line in n_best.read_text().splitlines()]
     other = new_translator()
     other.save_to_preset(tmp_path / "other")
-    rerank.main(n_best, [tmp_path / "other"], tmp_path / "out.tsv", 2, 20.0)
+    rerank.main(n_best, [tmp_path / "other"] * 2, tmp_path / "out.tsv", 2, 10.0)
 
     expected = []
     for one in lists:
@@ -31,7 +31,7 @@ def test_as_a_loop_over_pairs(trained, trained_directory, new_translator, test_p
             text = hypothesis["text"]
             total = other.score([one["source"]], [text])[0]
             length = 1 + len(trained.target_subwords.encode([text])[0])
-            scores[text] = (hypothesis["log_prob"] + 20 * total) / length
+            scores[text] = (hypothesis["log_prob"] + 2 * 10 * total) / length
         expected.append((one["source"], max(scores, key=scores.get)))
     assert list(read_pairs(tmp_path / "out.tsv")) == expected
     same = sum(text == one["text"] for (_, text), one in zip(expected, lists, strict=True))
