@@ -11,7 +11,8 @@ each label, 0 for `O`, the scores of the tags become
 First, one number is chosen for all labels, from -1 to 1 in steps of 0.1: the one with the best F1 on held-out
 sentences, the smallest if several have it. Then each label in turn, the most frequent first, gets the best
 number within 0.5 of that. Too few sentences mislead this search, so it also runs on each half of them (every
-other block of 50), and the table has the F1 on the other half. Only if that rises can the numbers be trusted.
+other block of 50), and the table has the F1 on the other half. If that does not rise, the numbers are worth
+nothing. If it does, they may still not suit text of another kind (pretrained/TRIALS.md).
 """
 
 import argparse
