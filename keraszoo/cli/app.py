@@ -210,6 +210,7 @@ COMMANDS = {
         "init": training.init,
         "train": training.train,
         "distil": training.distil,
+        "ensemble": translator.ensemble,
         "subwords": text.subwords,
         "vectors": text.vectors,
     },

@@ -1,10 +1,10 @@
-"""The commands `translate`, `score` and `align`, and `evaluate` and `plot` for translators."""
+"""The commands `translate`, `ensemble`, `score` and `align`, and `evaluate` and `plot` for translators."""
 
 import itertools
 import json
 from typing import Annotated, Literal
 
-from typer import Option
+from typer import Argument, Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
@@ -55,6 +55,21 @@ def translate(
             answers = translate_lines(translator, lines, chunk, **search)
         for lines_of_chunk in answers:
             write(lines_of_chunk)
+
+
+def ensemble(
+    models: Annotated[list[str], Argument(metavar="MODELS", help="Names or directories of translators.")],
+    output: Annotated[str, Option(metavar="DIRECTORY", help="Where to write it.")],
+):
+    """Make one translator of several, by the mean of their probabilities."""
+    from keraszoo.saving.model_directory import check_replaceable
+
+    console.check_output(output, check_replaceable)
+    with console.results() as write:
+        loaded = [load(model) for model in models]
+        loaded[0].ensemble(loaded).save_to_preset(output)
+        write([output])
+    console.hint_at_use(output, "translation")
 
 
 def score(

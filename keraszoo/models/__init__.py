@@ -2,6 +2,7 @@
 
 from keraszoo.models.attention_tagger import AttentionTagger
 from keraszoo.models.deep_lstm import DeepLSTM
+from keraszoo.models.ensemble import Ensemble
 from keraszoo.models.luong_nmt import LuongNMT
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.models.recurrent_tagger import RecurrentTagger
@@ -16,6 +17,7 @@ from keraszoo.models.translation_model import TranslationModel
 __all__ = [
     "AttentionTagger",
     "DeepLSTM",
+    "Ensemble",
     "LuongNMT",
     "MemoryNetwork",
     "RNNEncDec",

@@ -2,20 +2,26 @@
 
     "model": {"class": "RNNSearch", "config": {"source_vocabulary_size": 10000, "units": 256, ...}}
 
-The class must be in a list, and its arguments must have the types of the constructor. The shapes of all
-weights are compared with those in the weight file before any weight is created, so a size of 10^12 costs no
-memory.
+The one argument of an ensemble, `"models"`, is a list of such entries. The class must be in a list, and its
+arguments must have the types of the constructor. The shapes of all weights are compared with those in the
+weight file before any weight is created, so a size of 10^12 costs no memory.
 """
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 import keras
+from pydantic import Field
 
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
-from keraszoo.saving.entries import argument_entries, checked
+from keraszoo.saving.entries import Entries, argument_entries, checked
 from keraszoo.saving.weights import WEIGHTS, stored_shapes
+
+
+class _Members(Entries):
+    models: Annotated[list[dict], Field(max_length=16)]
 
 
 def make_model(directory, kinds, extra=None):
@@ -34,25 +40,34 @@ def make_model(directory, kinds, extra=None):
             class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
     where, kinds = f"{directory.path}: config.json", {kind.__name__: kind for kind in kinds}
-    entry = directory.config.get("model")
-    kind, arguments = (entry.get("class"), entry.get("config")) if isinstance(entry, dict) else (None, None)
-    if not isinstance(kind, str) or kind not in kinds:
-        raise PresetError(f"{where}: there is no model {shown(kind)}")
-    kind = kinds[kind]
     shapes = stored_shapes(directory.file(WEIGHTS))
-    _check_arguments(kind, arguments, len(shapes), where, extra or {})
-    arguments = {**arguments, **(extra or {})}
+    make = _maker(directory.config.get("model"), kinds, len(shapes), where, extra or {})
     # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
     # separate thread is dropped when the thread ends.
     with ThreadPoolExecutor(1) as thread:
         try:
-            wanted = thread.submit(_shapes, kind, arguments).result()
+            wanted = thread.submit(_shapes, make).result()
         except Exception as error:  # any error of Keras or a backend about invalid arguments
             reason = " ".join(str(error).split())
             raise PresetError(f"{where} is not one of a model: {reason:.300}") from error
     if sorted(wanted) != sorted(shapes):
         raise PresetError(f"{where} makes a model of {_total(wanted)}, {WEIGHTS} holds {_total(shapes)}")
-    return kind(**arguments)
+    return make()
+
+
+def _maker(entry, kinds, arrays, where, extra):
+    """Checks the entry of a model; returns a function that creates it."""
+    kind, arguments = (entry.get("class"), entry.get("config")) if isinstance(entry, dict) else (None, None)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise PresetError(f"{where}: there is no model {shown(kind)}")
+    kind = kinds[kind]
+    if "models" in kind.constructor_parameters():
+        members = checked(_Members, arguments, f"{where}: {kind.__name__}").models
+        kinds = {name: other for name, other in kinds.items() if other is not kind}  # no nesting
+        makers = [_maker(member, kinds, arrays, where, extra) for member in members]
+        return lambda: kind([make() for make in makers])
+    _check_arguments(kind, arguments, arrays, where, extra)
+    return lambda: kind(**arguments, **extra)
 
 
 def _check_arguments(kind, arguments, arrays, where, extra):
@@ -78,9 +93,9 @@ class _Build(keras.Operation):
         return keras.ops.zeros(())
 
 
-def _shapes(kind, arguments):
+def _shapes(make):
     with keras.StatelessScope(initialize_variables=False):
-        model = kind(**arguments)
+        model = make()
         if not model.built:
             _Build(model).compute_output_spec()
         return [tuple(variable.shape) for variable in model.weights]

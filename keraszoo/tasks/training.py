@@ -202,7 +202,12 @@ class Trainable:
 
 def arguments_of(model):
     """The arguments of a model that decide what it computes."""
-    return {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
+    arguments = {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
+    if "models" in arguments:  # of an `Ensemble`
+        arguments["models"] = [
+            {"class": type(member).__name__, "config": arguments_of(member)} for member in model.models
+        ]
+    return arguments
 
 
 def _deciding(run):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.search import SearchOptions
@@ -42,6 +43,6 @@ def contents(translator):
 def read(cls, directory):
     """Makes a translator of class `cls` from a checked directory, without the weights."""
     config = checked(_Config, directory.config, f"{directory.path}: config.json")
-    model = make_model(directory, model_classes("translation").values())
+    model = make_model(directory, [*model_classes("translation").values(), Ensemble])
     sides = [Subwords(directory.read_bytes(file)) for file in config.subwords]
     return cls(model, sides[0], sides[-1], SearchOptions(**config.search), config.max_source_tokens)

@@ -3,6 +3,7 @@
 import keras
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts
+from keraszoo.models.ensemble import Ensemble
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.task import Task
@@ -105,6 +106,35 @@ class Translator(TextTranslator, Task):
         if engine != "keras":
             raise KerasZooError(f"engine: expected keras or ctranslate2, got {engine!r}")
         return super().from_preset(name)
+
+    @classmethod
+    def ensemble(cls, translators):
+        """Makes a translator of several, whose models choose each word together: see `Ensemble`.
+
+        Args:
+            translators: list of at least two `Translator`s of the same subwords. The search options are those
+                of the first. The weights are shared, not copied.
+
+        Returns:
+            A `Translator`.
+
+        Raises:
+            KerasZooError: fewer than two translators, or their subwords differ.
+
+        Example:
+
+            names = ["tatoeba_en_de_transformer", "tatoeba_en_de_rnnsearch"]
+            both = Translator.ensemble([Translator.from_preset(name) for name in names])
+        """
+        if len(translators) < 2:
+            raise KerasZooError(f"an ensemble needs two translators or more, got {len(translators)}")
+        first, *others = translators
+        sides = first.source_subwords, first.target_subwords
+        for number, other in enumerate(others, start=2):
+            if (other.source_subwords, other.target_subwords) != sides:
+                raise KerasZooError(f"translators 1 and {number} do not have the same subwords")
+        model = Ensemble([translator.model for translator in translators])
+        return cls(model, *sides, first.search, first.max_source_tokens)
 
     @property
     def attends(self):

@@ -28,6 +28,7 @@ OUTPUTS = {
     "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
     "train": (["train", "{recipe}", "--output", "{}"], "directory"),
     "distil": (["distil", "teacher", "--recipe", "{recipe}", "--output", "{}"], "directory"),
+    "ensemble": (["ensemble", "tatoeba_en_de_transformer", "--output", "{}"], "directory"),
     "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
     "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
     "vectors convert": (["vectors", "convert", "{recipe}", "--output", "{}"], "directory"),

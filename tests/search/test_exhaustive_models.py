@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch, Transformer
+from keraszoo.models import (
+    DeepLSTM,
+    Ensemble,
+    LuongNMT,
+    RNNEncDec,
+    RNNSearch,
+    SimplifiedRNNSearch,
+    Transformer,
+)
 from keraszoo.search import SearchOptions, beam_search
 
 to_numpy = ops.convert_to_numpy
@@ -27,9 +35,10 @@ MODELS = {
     "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16),
     "RNNSearch": lambda: RNNSearch(V, embedding_dim=7, units=6, cell="lstm"),
 }
+MODELS["Ensemble"] = lambda: Ensemble([MODELS[name]() for name in ("DeepLSTM", "RNNSearch", "Transformer")])
 
 
-DEFAULT = ("LuongNMT", "Transformer", "RNNSearch")
+DEFAULT = ("LuongNMT", "Transformer", "RNNSearch", "Ensemble")
 SWEEP = [pytest.param(name, marks=[] if name in DEFAULT else pytest.mark.slow) for name in MODELS]
 
 

@@ -1,0 +1,129 @@
+"""Several translation models that choose each word together."""
+
+import math
+
+import keras
+from keras import ops
+
+from keraszoo.layers.arguments import require
+from keraszoo.models.translation_model import TranslationModel
+
+SHARED = ("position", "history", "attention_weights")  # one for all members
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class Ensemble(TranslationModel):
+    """The mean of the distributions of several models, as in Sutskever et al. (2014).
+
+        p(y_t | y_<t, x) = 1/M sum_m p_m(y_t | y_<t, x)        M models of the same vocabularies
+
+    The members may be of any class, trained apart. A step costs as much as those of all members together.
+    Attention weights are the mean over the members that attend. `Translator.ensemble` makes an ensemble of
+    translators, and checks that they have the same subwords.
+
+    Args:
+        models: list of at least two `TranslationModel`s.
+
+    Call arguments:
+        inputs: `(source, target_in)`, as for `TranslationModel`.
+
+    Returns:
+        Log-probabilities `(B, T, V)`, float32, which are also logits of the same distribution.
+
+    Raises:
+        ValueError: if there are fewer than two models, or their vocabularies or ids of padding differ.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keraszoo.models import DeepLSTM, RNNSearch
+    >>> ensemble = Ensemble([RNNSearch(9, embedding_dim=4, units=4), DeepLSTM(9, embedding_dim=4, units=4)])
+    >>> tuple(ensemble((np.array([[4, 5, 3]]), np.array([[1, 6]]))).shape)
+    (1, 2, 9)
+
+    Reference: Sutskever, Vinyals, Le: Sequence to Sequence Learning with Neural Networks, 2014,
+    https://arxiv.org/abs/1409.3215, section 3.6.
+    """
+
+    def __init__(self, models, **kwargs):
+        require(len(models) > 1, "an ensemble needs two models or more", models=len(models))
+        sizes = [(m.source_vocabulary_size, m.target_vocabulary_size, m.source_pad_id) for m in models]
+        require(len({*sizes}) == 1, "models of an ensemble need the same vocabularies", sizes=sizes)
+        super().__init__(*sizes[0], **{"dtype": "float32", **kwargs})
+        self.models = list(models)
+
+    @property
+    def attends(self):
+        return any(model.attends for model in self.models)
+
+    def build(self, input_shape=None):
+        for model in self.models:
+            if not model.built:
+                model.build()
+        self.built = True
+
+    def encode(self, source, training=None):
+        memories = {str(i): model.encode(source, training=training) for i, model in enumerate(self.models)}
+        return {"memory_mask": self.memory_mask(source), **memories}
+
+    def decode(self, memory, target_in, training=None):
+        logits, weights = zip(
+            *(model.decode(memory[str(i)], target_in, training) for i, model in enumerate(self.models)),
+            strict=True,
+        )
+        return self._mean(logits), _mean_weights(weights)
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        states = [
+            model.initial_state(memory[str(i)], beam_width, length) for i, model in enumerate(self.models)
+        ]
+        return _joined(states, memory["memory_mask"])
+
+    def step(self, tokens, state):
+        logits, states = zip(
+            *(model.step(tokens, _part(state, str(i), model)) for i, model in enumerate(self.models)),
+            strict=True,
+        )
+        return self._mean(logits), _joined(states, state["memory"]["memory_mask"])
+
+    def _mean(self, logits):
+        """The log of the mean of the members' distributions, for logits `(..., V)` of each."""
+        log_probs = [ops.log_softmax(ops.cast(part, "float32")) for part in logits]
+        return ops.logsumexp(ops.stack(log_probs), axis=0) - math.log(len(log_probs))
+
+    def get_config(self):
+        models = [keras.saving.serialize_keras_object(model) for model in self.models]
+        return {"name": self.name, "models": models}
+
+    @classmethod
+    def from_config(cls, config):
+        models = [keras.saving.deserialize_keras_object(model) for model in config["models"]]
+        return cls(**{**config, "models": models})
+
+
+def _joined(states, mask):
+    """The states of the members as one, each part by the number of its member."""
+    joined = {}
+    for i, state in enumerate(states):
+        for key, part in state.items():
+            joined.setdefault(key, {})[str(i)] = part
+    joined["memory"]["memory_mask"] = mask
+    for key in ("position", "history"):  # every member has the same
+        if key in joined:
+            joined[key] = next(iter(joined[key].values()))
+    if "attention_weights" in joined:
+        joined["attention_weights"] = _mean_weights(joined["attention_weights"].values())
+    return joined
+
+
+def _part(state, member, model):
+    """The state of one member."""
+    parts = {key: part[member] for key, part in state.items() if key not in SHARED and member in part}
+    needed = {"position": True, "history": "cache" in parts, "attention_weights": model.attends}
+    return {**parts, **{key: state[key] for key in SHARED if needed[key]}}
+
+
+def _mean_weights(weights):
+    """The mean of the attention weights of the members that have any, else `None`."""
+    weights = [ops.cast(part, "float32") for part in weights if part is not None]
+    return sum(weights) / len(weights) if weights else None
