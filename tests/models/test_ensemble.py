@@ -57,15 +57,13 @@ def test_the_mean_of_the_distributions(ensemble):
 def test_stepping_equals_teacher_forcing_when_rows_get_new_parents(ensemble):
     """Two hypotheses for each sentence; after each step, both continue the one that was last."""
     state = ensemble.initial_state(ensemble.encode(SOURCE), 2, 3)
-    written = np.repeat(TARGET, 2, 0)
+    sources, written = np.repeat(SOURCE, 2, 0), np.repeat(TARGET, 2, 0)
     written[::2, 1:] = written[::2, 1:][:, ::-1]  # the first row of each sentence says something else
     for t in range(6):
         if t == 3:
             state = lengthen(state, 3)
         logits, state = ensemble.step(ops.convert_to_tensor(written[:, t]), state)
-        forced, weights = ensemble(
-            (np.repeat(SOURCE, 2, 0), written[:, : t + 1]), return_attention_weights=True
-        )
+        forced, weights = ensemble((sources, written), return_attention_weights=True)
         np.testing.assert_allclose(to_numpy(logits), to_numpy(forced)[:, t], atol=1e-5)
         np.testing.assert_allclose(to_numpy(state["attention_weights"]), to_numpy(weights)[:, t], atol=1e-5)
         state = select_rows(state, ops.convert_to_tensor([1, 1, 3, 3]))
