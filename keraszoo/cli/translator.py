@@ -61,7 +61,7 @@ def ensemble(
     models: Annotated[list[str], Argument(metavar="MODELS", help="Names or directories of translators.")],
     output: Annotated[str, Option(metavar="DIRECTORY", help="Where to write it.")],
 ):
-    """Make one translator of several, by the mean of their probabilities."""
+    """Combine several translators into one that averages their probabilities."""
     from keraszoo.saving.model_directory import check_replaceable
 
     console.check_output(output, check_replaceable)

@@ -31,7 +31,8 @@ class Ensemble(TranslationModel):
         Log-probabilities `(B, T, V)`, float32, which are also logits of the same distribution.
 
     Raises:
-        ValueError: if there are fewer than two models, or their vocabularies or ids of padding differ.
+        ValueError: if there are fewer than two models, one of them occurs twice or is an ensemble, or their
+            vocabularies or ids of padding differ.
 
     Example:
 
@@ -49,7 +50,14 @@ class Ensemble(TranslationModel):
         require(len(models) > 1, "an ensemble needs two models or more", models=len(models))
         sizes = [(m.source_vocabulary_size, m.target_vocabulary_size, m.source_pad_id) for m in models]
         require(len({*sizes}) == 1, "models of an ensemble need the same vocabularies", sizes=sizes)
-        super().__init__(*sizes[0], **{"dtype": "float32", **kwargs})
+        kinds = [type(model).__name__ for model in models]
+        require(len({*map(id, models)}) == len(models), "models of an ensemble need to differ", models=kinds)
+        require(
+            not any(isinstance(m, Ensemble) for m in models),
+            "an ensemble of ensembles is one of their models",
+            models=kinds,
+        )
+        super().__init__(*sizes[0], dtype="float32", **kwargs)
         self.models = list(models)
 
     @property
@@ -93,6 +101,8 @@ class Ensemble(TranslationModel):
 
     def get_config(self):
         models = [keras.saving.serialize_keras_object(model) for model in self.models]
+        for model in models:
+            model.pop("compile_config", None)  # they are not trained apart any more
         return {"name": self.name, "models": models}
 
     @classmethod

@@ -9,10 +9,8 @@ weight file before any weight is created, so a size of 10^12 costs no memory.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
 import keras
-from pydantic import Field
 
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
@@ -21,7 +19,7 @@ from keraszoo.saving.weights import WEIGHTS, stored_shapes
 
 
 class _Members(Entries):
-    models: Annotated[list[dict], Field(max_length=16)]
+    models: list[dict]
 
 
 def make_model(directory, kinds, extra=None):
@@ -64,7 +62,10 @@ def _maker(entry, kinds, arrays, where, extra):
     if "models" in kind.constructor_parameters():
         members = checked(_Members, arguments, f"{where}: {kind.__name__}").models
         kinds = {name: other for name, other in kinds.items() if other is not kind}  # no nesting
-        makers = [_maker(member, kinds, arrays, where, extra) for member in members]
+        makers = []
+        for i, member in enumerate(members):
+            makers.append(_maker(member, kinds, arrays, f"{where}: models.{i}", extra))
+            arrays -= 1 + sum(_layers(member["config"]).values())
         return lambda: kind([make() for make in makers])
     _check_arguments(kind, arguments, arrays, where, extra)
     return lambda: kind(**arguments, **extra)
@@ -75,10 +76,15 @@ def _check_arguments(kind, arguments, arrays, where, extra):
         name: parameter for name, parameter in kind.constructor_parameters().items() if name not in extra
     }
     checked(argument_entries(parameters), arguments, f"{where}: {kind.__name__}")
-    for name, value in arguments.items():
-        # Layers are Python objects before they have weights: a million of them would take minutes to create.
-        if name.endswith(("layers", "hops")) and (value or 0) > arrays:
-            raise PresetError(f"{where}: {name} is {value}, but the weight file has {arrays} arrays")
+    # Layers are Python objects before they have weights: a million of them would take minutes to create.
+    for name, count in {"models": 1, **_layers(arguments)}.items():
+        if count > arrays:
+            raise PresetError(f"{where}: {name} is {count}, but the weight file has {max(0, arrays)} arrays")
+
+
+def _layers(arguments):
+    """The arguments that are numbers of layers."""
+    return {name: n or 0 for name, n in arguments.items() if name.endswith(("layers", "hops"))}
 
 
 class _Build(keras.Operation):

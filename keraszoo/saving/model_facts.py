@@ -131,6 +131,26 @@ def lasting_facts(directory):
     return {key: value for key, value in stored_facts(directory).items() if key in LASTING}
 
 
+def common_facts(facts):
+    """Returns facts that are true of several models together.
+
+    Args:
+        facts: list of dicts of facts, one for each model.
+
+    Returns:
+        What all of them state alike; the training corpora and the attributions of all; a licence only if it
+        is that of all.
+    """
+    common = {key: value for key, value in facts[0].items() if all(it.get(key) == value for it in facts)}
+    data = [corpus for it in facts for corpus in it.get("data", [])]
+    texts = dict.fromkeys(it["attribution"].strip() for it in facts if "attribution" in it)
+    joined = {
+        "data": [corpus for i, corpus in enumerate(data) if corpus not in data[:i]],
+        "attribution": "\n\n".join(texts),
+    }
+    return {**common, **{key: value for key, value in joined.items() if value}}
+
+
 def rewrite_card(path, facts=None, metrics=None):
     """Rewrites the card, the facts and the manifest of a model directory; other files stay unchanged.
 

@@ -208,15 +208,16 @@ def _check_plain(item, where):
 
 @contextlib.contextmanager
 def _without_optimizer(model):
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is None:
-        yield
-        return
-    model.optimizer = None
+    """Takes the optimizers from a model, and from those of an ensemble, while it is saved."""
+    trained = [part for part in (model, *getattr(model, "models", ())) if getattr(part, "optimizer", None)]
+    optimizers = [part.optimizer for part in trained]
+    for part in trained:
+        part.optimizer = None
     try:
         yield
     finally:
-        model.optimizer = optimizer
+        for part, optimizer in zip(trained, optimizers, strict=True):
+            part.optimizer = optimizer
 
 
 def _is_float(variable):

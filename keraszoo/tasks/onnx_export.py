@@ -41,11 +41,12 @@ def check_onnx(task, directory):
     """Raises KerasZooError before any work: no ONNX, an unsupported model, or another directory."""
     import_onnx()
     check_export(directory)
-    backend, policy = keras.backend.backend(), task.model.dtype_policy.name
+    backend, members = keras.backend.backend(), getattr(task.model, "models", [task.model])
     if backend != "tensorflow":
         raise KerasZooError(f"an ONNX export needs TensorFlow, the backend is {backend}")
-    if policy != "float32":
-        raise KerasZooError(f"an ONNX export needs a float32 model, the precision is {policy}")
+    for policy in (model.dtype_policy.name for model in members):
+        if policy != "float32":
+            raise KerasZooError(f"an ONNX export needs a float32 model, the precision is {policy}")
 
 
 def graph_of(model, function, specs):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
+from keraszoo.models.ensemble import Ensemble
 from keraszoo.text.subwords import Subwords
 
 
@@ -25,8 +26,10 @@ def start_from(translator, trained):
         How many numbers of the new model were copied.
 
     Raises:
-        RecipeError: none fits.
+        RecipeError: none fits, or the trained model is an ensemble.
     """
+    if isinstance(trained.model, Ensemble):
+        raise RecipeError("model.start_from: an ensemble has the weights of several models; name one of them")
     values = {_name(weight): np.asarray(weight.numpy()) for weight in trained.model.weights}
     pieces, copied = {}, 0
     for weight in translator.model.trainable_weights:

@@ -4,6 +4,7 @@ import keras
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.task import Task
@@ -109,32 +110,38 @@ class Translator(TextTranslator, Task):
 
     @classmethod
     def ensemble(cls, translators):
-        """Makes a translator of several, whose models choose each word together: see `Ensemble`.
+        """Combines several translators into one that averages their probabilities: see `Ensemble`.
 
         Args:
-            translators: list of at least two `Translator`s of the same subwords. The search options are those
-                of the first. The weights are shared, not copied.
+            translators: list of at least two `Translator`s of the same subwords. The search options and
+                `max_source_tokens` are those of the first. The weights are shared, not copied.
 
         Returns:
             A `Translator`.
 
         Raises:
-            KerasZooError: fewer than two translators, or their subwords differ.
+            KerasZooError: fewer than two, not all translators, one of them twice, an ensemble among them, or
+                subwords that differ.
 
         Example:
 
             names = ["tatoeba_en_de_transformer", "tatoeba_en_de_rnnsearch"]
             both = Translator.ensemble([Translator.from_preset(name) for name in names])
         """
-        if len(translators) < 2:
-            raise KerasZooError(f"an ensemble needs two translators or more, got {len(translators)}")
-        first, *others = translators
-        sides = first.source_subwords, first.target_subwords
-        for number, other in enumerate(others, start=2):
-            if (other.source_subwords, other.target_subwords) != sides:
+        for number, other in enumerate(translators, start=1):
+            if not isinstance(other, Translator):
+                raise KerasZooError(f"ensemble: expected Translators, got {type(other).__name__}")
+            subwords = other.source_subwords, other.target_subwords
+            if subwords != (translators[0].source_subwords, translators[0].target_subwords):
                 raise KerasZooError(f"translators 1 and {number} do not have the same subwords")
-        model = Ensemble([translator.model for translator in translators])
-        return cls(model, *sides, first.search, first.max_source_tokens)
+        try:
+            model = Ensemble([translator.model for translator in translators])
+        except ValueError as error:
+            raise KerasZooError(str(error)) from error
+        first = translators[0]
+        both = cls(model, first.source_subwords, first.target_subwords, first.search, first.max_source_tokens)
+        both.about = model_facts.common_facts([translator.about for translator in translators])
+        return both
 
     @property
     def attends(self):
@@ -180,7 +187,8 @@ class Translator(TextTranslator, Task):
             sources: list of str.
             targets: list of str, as many; or of lists of subwords, such as `Translation.tokens`.
             batch_size: pairs per batch.
-            heads: return the weights of each of the L layers and H heads; L = H = 1 for recurrent models.
+            heads: return the weights of each of the L layers and H heads; L = H = 1 for recurrent models and
+                ensembles.
 
         Returns:
             List of float32 `(T, S)`: T subwords of the target and S of the source, `</s>` the last of each.
@@ -231,11 +239,13 @@ class Translator(TextTranslator, Task):
 
     def _check_shared_embedding(self):
         """Raises KerasZooError if two vocabularies share one embedding: an id would stand for two words."""
-        shared = getattr(self.model, "source_embedding", None)
-        if shared is None or shared is not getattr(self.model, "target_embedding", None):
-            return
-        if self.source_subwords != self.target_subwords:
-            tied = "tie_embeddings" in self.model.get_config()
+        for model in getattr(self.model, "models", [self.model]):
+            shared = getattr(model, "source_embedding", None)
+            if shared is None or shared is not getattr(model, "target_embedding", None):
+                continue
+            if self.source_subwords == self.target_subwords:
+                continue
+            tied = "tie_embeddings" in model.get_config()
             other = "tie_embeddings: target" if tied else "share_embeddings: false"
             raise KerasZooError(
                 "source and target share one embedding, but have two vocabularies: "

@@ -117,6 +117,8 @@ def test_models_that_do_not_fit_each_other():
     one = Transformer(V, **SMALL)
     with pytest.raises(ValueError, match="needs two models or more. Received: models=1"):
         Ensemble([one])
+    with pytest.raises(ValueError, match="need to differ"):
+        Ensemble([one, one])
     for other in (
         Transformer(V, V + 1, tie_embeddings="target", **SMALL),
         Transformer(V, source_pad_id=2, **SMALL),

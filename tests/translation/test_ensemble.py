@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.models import RNNSearch
 from keraszoo.saving.model_directory import write_directory
 from keraszoo.search import SearchOptions
+from keraszoo.text.subwords import Subwords
+from keraszoo.translation.transfer import start_from
 
-SENTENCES = ["one two three", "", "four five six one two three four", "six"]
+SENTENCES = ["one two three", "", "four five six one two three four"]
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +34,17 @@ def ensemble(pair):
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_a_translator_with_itself_changes_nothing(pair):
-    twice = Translator.ensemble([pair[0], pair[0]])
+def test_two_equal_translators_change_nothing(pair, make_transformer):
+    twice = Translator.ensemble([pair[0], make_transformer(seed=4)])
     ours, theirs = (one.translate_details(SENTENCES, num_hypotheses=2) for one in (twice, pair[0]))
-    assert [one.text for one in ours] == [one.text for one in theirs]
     for one, other in zip(ours, theirs, strict=True):
+        assert one.text == other.text
         for hypothesis, wanted in zip(one.hypotheses, other.hypotheses, strict=True):
             assert hypothesis.log_prob == pytest.approx(wanted.log_prob, abs=1e-4)
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_it_chooses_what_its_members_together_find_likeliest(pair, ensemble):
-    """The score of a translation is that of the members' probabilities of its words."""
+def test_the_score_is_that_of_the_mean_probabilities(pair, ensemble):
     assert ensemble.search == pair[0].search
     for source in (SENTENCES[0], *SENTENCES[2:]):
         found = ensemble.translate_details([source])[0]
@@ -52,7 +53,9 @@ def test_it_chooses_what_its_members_together_find_likeliest(pair, ensemble):
         for t, word in enumerate(found.tokens):
             total += np.log(np.mean([dict(at[t])[word] for at in positions]))
         assert found.hypotheses[0].log_prob == pytest.approx(total, abs=1e-3)
-        assert ensemble.score([source], [found.text])[0] <= 0
+        if found.tokens[-1] != "</s>":
+            total += np.log(np.mean([dict(at[-1])["</s>"] for at in positions]))
+        assert ensemble.score([source], [found.tokens])[0] == pytest.approx(total, abs=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +65,87 @@ def directory(ensemble, tmp_path_factory):
     return directory
 
 
-def test_its_directory(ensemble, pair, directory):
+@pytest.fixture
+def one_by_one(ensemble):
+    """Each sentence alone, in eager mode, with more positions than the first stage of the cache has."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    found = [ensemble.translate_details([text], max_length=10)[0] for text in SENTENCES]
+    tf.config.run_functions_eagerly(False)
+    assert max(len(one.tokens) for one in found) > 8
+    return found
+
+
+def same(translations, wanted):
+    for one, other in zip(translations, wanted, strict=True):
+        assert one.text == other.text
+        if other.tokens:
+            assert one.hypotheses[0].log_prob == pytest.approx(other.hypotheses[0].log_prob, abs=1e-4)
+            np.testing.assert_allclose(one.attention_weights, other.attention_weights, atol=1e-4)
+
+
+def test_its_directory_and_its_search_in_a_graph(ensemble, directory, one_by_one):
     again = Translator.from_preset(directory)
     assert [type(model).__name__ for model in again.model.models] == ["Transformer", "RNNSearch"]
     for ours, theirs in zip(again.model.weights, ensemble.model.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    translations = again.translate(SENTENCES)  # in a graph
-    assert len({*translations}) > 2 and translations != pair[0].translate(SENTENCES)
+    same(again.translate_details(SENTENCES, max_length=10), one_by_one)
 
 
 @pytest.mark.slow
-def test_its_saved_model(ensemble, tmp_path):
-    ensemble.export(tmp_path / "saved", jit_compile=False)
-    assert ensemble.verify_export(tmp_path / "saved", SENTENCES) == len(SENTENCES)
+def test_its_search_compiled_by_xla(ensemble, one_by_one, monkeypatch):
+    monkeypatch.setattr("keraszoo.translation.compiled_search.PLAIN_AT_FIRST", 0)
+    same(ensemble.translate_details(SENTENCES, max_length=10), one_by_one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["savedmodel", "onnx"])
+def test_its_exports(ensemble, tmp_path, format):
+    if format == "onnx":
+        pytest.importorskip("tf2onnx")
+    ensemble.export(tmp_path / "export", format=format)
+    assert ensemble.verify_export(tmp_path / "export", SENTENCES) == len(SENTENCES)
+
+
+def test_it_is_not_for_ctranslate2(ensemble, tmp_path):
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(KerasZooError, match="Ensemble cannot be exported"):
+        ensemble.export(tmp_path / "export", format="ctranslate2")
+
+
+def test_members_that_were_trained_in_this_process(make_transformer, tmp_path):
+    members = [make_transformer(seed=seed) for seed in (1, 2)]
+    for one in members:
+        one.model.compile("adam")
+        one.model.optimizer.build(one.model.trainable_variables)
+    ensemble = Translator.ensemble(members)
+    assert "compile_config" not in str(ensemble.model.get_config())
+    ensemble.save_to_preset(tmp_path / "model")
+    assert all(one.model.optimizer is not None for one in members)
+    assert len(Translator.from_preset(tmp_path / "model").model.weights) == len(ensemble.model.weights)
+
+
+def test_its_card(pair, tmp_path):
+    corpus = {"name": "Pairs", "id": "pairs", "url": "https://pairs.example", "licence": "CC0"}
+    first = {"licence": "cc0-1.0", "languages": ["en", "de"], "data": [corpus], "attribution": "By A."}
+    others = [corpus, {**corpus, "name": "More"}]
+    second = {**first, "data": others, "attribution": "By B.", "tags": ["small"]}
+    for one, facts in zip(pair, (first, second), strict=True):
+        one.about = facts
+    Translator.ensemble(pair).save_to_preset(tmp_path / "both")
+    card = (tmp_path / "both" / "README.md").read_text()
+    for part in (
+        "license: cc0-1.0",
+        "- en\n- de",
+        "[Pairs]",
+        "[More]",
+        "By A.\n\nBy B.",
+        "Transformer and RNN",
+    ):
+        assert card.count(part) == 1, part
+    pair[1].about = {**second, "licence": "cc-by-4.0"}
+    assert "licence" not in Translator.ensemble(pair).about and "tags" not in Translator.ensemble(pair).about
 
 
 def test_the_command(run, pair, tmp_path):
@@ -85,12 +156,39 @@ def test_the_command(run, pair, tmp_path):
     model = json.loads((tmp_path / "both" / "config.json").read_text())["model"]
     assert [member["class"] for member in model["config"]["models"]] == ["Transformer", "RNNSearch"]
     status, _, said = run("ensemble", tmp_path / "a", "--output", tmp_path / "one")
-    assert status == 2 and "two translators or more, got 1" in said and not (tmp_path / "one").exists()
+    assert status == 2 and "needs two models or more" in said and not (tmp_path / "one").exists()
 
 
-def test_other_subwords_are_an_error(pair, make_transformer):
-    with pytest.raises(KerasZooError, match="translators 1 and 3 do not have the same subwords"):
-        Translator.ensemble([*pair, make_transformer(tie_embeddings="target")])
+def test_what_cannot_be_combined(pair, ensemble, make_transformer):
+    wrong = {
+        "translators 1 and 3 do not have the same subwords": [
+            *pair,
+            make_transformer(tie_embeddings="target"),
+        ],
+        "two models or more. Received: models=0": [],
+        "expected Translators, got str": ["runs/model", pair[0]],
+        "need to differ": [pair[0], pair[1], pair[0]],
+        "an ensemble of ensembles": [pair[0], ensemble],
+    }
+    for said, translators in wrong.items():
+        with pytest.raises(KerasZooError, match=said):
+            Translator.ensemble(translators)
+
+
+def test_two_vocabularies_and_one_embedding(pair, ensemble, train_pairs):
+    size = pair[0].target_subwords.vocabulary_size
+    other = Subwords.train([text for one in train_pairs for text in one], size)
+    with pytest.raises(KerasZooError, match="source and target share one embedding"):
+        Translator(ensemble.model, pair[0].source_subwords, other)
+
+
+def test_no_training_starts_from_its_weights(ensemble, pair):
+    with pytest.raises(RecipeError, match="an ensemble has the weights of several models"):
+        start_from(pair[0], ensemble)
+
+
+def deep(entry):
+    return {**entry, "config": {**entry["config"], "num_layers": 60}}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +198,8 @@ def test_other_subwords_are_an_error(pair, make_transformer):
             lambda two: [two[0], {"class": "Ensemble", "config": {"models": two}}],
             "there is no model 'Ensemble'",
         ),
-        (lambda two: two * 9, "at most 16 items"),
+        (lambda two: [deep(two[0]), deep(two[0])], "models.1: num_layers is 60, but the weight"),
+        (lambda two: two * 99, r"but the weight file has [01] arrays"),
         (lambda two: 3, "Ensemble: models: expected a valid list"),
         (lambda two: [*two, "Transformer"], "Ensemble: models.2: expected a valid dictionary"),
         (lambda two: [two[0], {**two[1], "class": "os"}], "there is no model 'os'"),
