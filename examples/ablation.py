@@ -1,8 +1,9 @@
 """What subword sampling and R-Drop are worth: lower-cased captions, English to German.
 
     python examples/ablation.py prepare MULTI30K runs/lower
-    MULTI30K=runs/lower keraszoo train examples/recipes/multi30k_lower.yaml
-    python examples/ablation.py train runs/lower runs/multi30k_lower --variants more both --seeds 1 2
+    MULTI30K=runs/lower keraszoo train examples/recipes/multi30k_lower.yaml --set training.epochs=24 \\
+        --set training.optimizer.schedule=inverse_sqrt --output runs/lower_base
+    python examples/ablation.py train runs/lower runs/lower_base --variants more both --seeds 1 2
 
 Every variant starts from the same trained base and makes 800 more updates with a small learning rate. Each
 run prints one line: BLEU on the validation pairs and the three test sets, and the CPU time.
