@@ -67,7 +67,9 @@ def ensemble(
     console.check_output(output, check_replaceable)
     with console.results() as write:
         loaded = [load(model) for model in models]
-        loaded[0].ensemble(loaded).save_to_preset(output)
+        from keraszoo.translation.translator import Translator
+
+        Translator.ensemble(loaded).save_to_preset(output)
         write([output])
     console.hint_at_use(output, "translation")
 

@@ -14,6 +14,10 @@ class ConfiguredModel(Configured, keras.Model):
 
     configurations = {}
 
+    def members(self):  # no property: Keras would save it
+        """The models that an `Ensemble` is made of; of any other model, itself."""
+        return [self]
+
     @classmethod
     def from_configuration(cls, name, **arguments):
         """Makes a model with the arguments `cls.configurations[name]`, which `arguments` add to and replace

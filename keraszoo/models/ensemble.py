@@ -52,13 +52,13 @@ class Ensemble(TranslationModel):
         require(len({*sizes}) == 1, "models of an ensemble need the same vocabularies", sizes=sizes)
         kinds = [type(model).__name__ for model in models]
         require(len({*map(id, models)}) == len(models), "models of an ensemble need to differ", models=kinds)
-        require(
-            not any(isinstance(m, Ensemble) for m in models),
-            "an ensemble of ensembles is one of their models",
-            models=kinds,
-        )
+        nested = any(isinstance(model, Ensemble) for model in models)
+        require(not nested, "models of an ensemble cannot be ensembles; list their models", models=kinds)
         super().__init__(*sizes[0], dtype="float32", **kwargs)
         self.models = list(models)
+
+    def members(self):
+        return self.models
 
     @property
     def attends(self):

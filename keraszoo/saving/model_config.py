@@ -64,6 +64,10 @@ def _maker(entry, kinds, arrays, where, extra):
         kinds = {name: other for name, other in kinds.items() if other is not kind}  # no nesting
         makers = []
         for i, member in enumerate(members):
+            if arrays < 1:
+                raise PresetError(
+                    f"{where}: {len(members)} models have more layers than {WEIGHTS} has arrays"
+                )
             makers.append(_maker(member, kinds, arrays, f"{where}: models.{i}", extra))
             arrays -= 1 + sum(_layers(member["config"]).values())
         return lambda: kind([make() for make in makers])
@@ -77,9 +81,9 @@ def _check_arguments(kind, arguments, arrays, where, extra):
     }
     checked(argument_entries(parameters), arguments, f"{where}: {kind.__name__}")
     # Layers are Python objects before they have weights: a million of them would take minutes to create.
-    for name, count in {"models": 1, **_layers(arguments)}.items():
+    for name, count in _layers(arguments).items():
         if count > arrays:
-            raise PresetError(f"{where}: {name} is {count}, but the weight file has {max(0, arrays)} arrays")
+            raise PresetError(f"{where}: {name} is {count}, but the weight file has {arrays} arrays")
 
 
 def _layers(arguments):

@@ -209,7 +209,8 @@ def _check_plain(item, where):
 @contextlib.contextmanager
 def _without_optimizer(model):
     """Takes the optimizers from a model, and from those of an ensemble, while it is saved."""
-    trained = [part for part in (model, *getattr(model, "models", ())) if getattr(part, "optimizer", None)]
+    parts = {model, *(model.members() if hasattr(model, "members") else ())}
+    trained = [part for part in parts if getattr(part, "optimizer", None)]
     optimizers = [part.optimizer for part in trained]
     for part in trained:
         part.optimizer = None

@@ -41,10 +41,10 @@ def check_onnx(task, directory):
     """Raises KerasZooError before any work: no ONNX, an unsupported model, or another directory."""
     import_onnx()
     check_export(directory)
-    backend, members = keras.backend.backend(), getattr(task.model, "models", [task.model])
+    backend = keras.backend.backend()
     if backend != "tensorflow":
         raise KerasZooError(f"an ONNX export needs TensorFlow, the backend is {backend}")
-    for policy in (model.dtype_policy.name for model in members):
+    for policy in (model.dtype_policy.name for model in task.model.members()):
         if policy != "float32":
             raise KerasZooError(f"an ONNX export needs a float32 model, the precision is {policy}")
 

@@ -203,9 +203,9 @@ class Trainable:
 def arguments_of(model):
     """The arguments of a model that decide what it computes."""
     arguments = {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
-    if "models" in arguments:  # of an `Ensemble`
+    if model.members() != [model]:
         arguments["models"] = [
-            {"class": type(member).__name__, "config": arguments_of(member)} for member in model.models
+            {"class": type(member).__name__, "config": arguments_of(member)} for member in model.members()
         ]
     return arguments
 

@@ -28,11 +28,11 @@ def contents(translator):
         "subwords": names,
     }
     model = translator.model
-    members = [type(member).__name__ for member in getattr(model, "models", ())]
+    members = " and ".join(type(member).__name__ for member in model.members())
+    combined = f"The mean of {members}. " if model.members() != [model] else ""
     facts = {
         "pipeline_tag": "translation",
-        "summary": (f"The mean of {' and '.join(members)}. " if members else "")
-        + f"Subwords: {model.source_vocabulary_size:,} source, "
+        "summary": f"{combined}Subwords: {model.source_vocabulary_size:,} source, "
         f"{model.target_vocabulary_size:,} target.",
         "example": [
             "from keraszoo import Translator",

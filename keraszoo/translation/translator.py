@@ -239,11 +239,11 @@ class Translator(TextTranslator, Task):
 
     def _check_shared_embedding(self):
         """Raises KerasZooError if two vocabularies share one embedding: an id would stand for two words."""
-        for model in getattr(self.model, "models", [self.model]):
+        if self.source_subwords == self.target_subwords:
+            return
+        for model in self.model.members():
             shared = getattr(model, "source_embedding", None)
             if shared is None or shared is not getattr(model, "target_embedding", None):
-                continue
-            if self.source_subwords == self.target_subwords:
                 continue
             tied = "tie_embeddings" in model.get_config()
             other = "tie_embeddings: target" if tied else "share_embeddings: false"
