@@ -304,7 +304,7 @@ def _only_one(folder):
         except TimeoutError:
             raise PresetError(f"{folder}: another process is training with these checkpoints") from None
         for item in list(folder.iterdir()):
-            if item.name.startswith(".") and item.name != ".lock":
+            if re.fullmatch(r"\.(step-\d+|finished)\..+", item.name):
                 atomic.remove(item)
         yield
 

@@ -63,6 +63,14 @@ def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_only_what_a_dead_writer_left_is_deleted(tmp_path):
+    for name in (".git", ".step-00000002.1f2e3d4c.new", ".finished.previous"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".env").write_text("mine")
+    fill(tmp_path, 3)
+    assert sorted(os.listdir(tmp_path)) == [".env", ".git", "step-00000003"]
+
+
 @pytest.mark.parametrize("damage", ["flip", "cut", "missing", "added"])
 def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
     fill(tmp_path / "run", 1, 2)
