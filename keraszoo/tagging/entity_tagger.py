@@ -147,6 +147,7 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: `sentences` is something else.
         """
+        _check_sentences(sentences)
         results = [[] for _ in sentences]
         for i, tags in self._tagged(sentences, batch_tokens, self.compiled_tags):
             results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
@@ -160,6 +161,7 @@ class EntityTagger(Task):
         Returns:
             List of `TaggedTokens`.
         """
+        _check_sentences(sentences)
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
         for i, tags, probabilities, *weights in self._tagged(sentences, batch_tokens, self.compiled_tagger):
@@ -177,6 +179,7 @@ class EntityTagger(Task):
         Returns:
             List of float32 `(T, K)`, one for each sentence; column k is the tag `vocabulary.tags[k]`.
         """
+        _check_sentences(sentences)
         results = [np.zeros((0, len(self.vocabulary.tags)), "float32") for _ in sentences]
         for i, probabilities in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
             results[i] = probabilities
@@ -320,7 +323,6 @@ class EntityTagger(Task):
 
     def _outputs(self, sentences, batch_tokens, compiled):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
-        _check_sentences(sentences)
         lengths, threads = list(map(len, sentences)), batches_at_once()
         if threads > 1 and isinstance(batch_tokens, int):
             batch_tokens = min(batch_tokens, max(FEW_TOKENS, -(-sum(lengths) // threads)))
@@ -339,5 +341,9 @@ def _check_sentences(sentences):
     if not hasattr(sentences, "__len__"):
         raise KerasZooError(f"expected a list of sentences, got a {type(sentences).__name__}")
     for i, tokens in enumerate(sentences):
-        if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+        if (
+            isinstance(tokens, str)
+            or not hasattr(tokens, "__len__")
+            or not all(isinstance(token, str) for token in tokens)
+        ):
             raise KerasZooError(f"sentence {i}: expected a list of str, its words, got {tokens!r:.60}")

@@ -18,7 +18,8 @@ def make_data(tagger, train, validation, run):
         run: the `Run`.
 
     Returns:
-        `(batches, held_out, digest)`: `TagBatches`, `HeldOutSentences` or None, and the SHA-256 of all data.
+        `(batches, held_out, digest)`: `TagBatches`, `HeldOutSentences` or None, and the SHA-256 of all data
+        and of the words with vectors.
 
     Raises:
         DataError: no sentence, something other than sentences, or a tag that the tagger does not have.
@@ -30,7 +31,7 @@ def make_data(tagger, train, validation, run):
     batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, **cut)
     if validation is not None:
         held_out = make_held_out(tagger, validation, settings)
-    digest = hashlib.sha256()
+    digest = hashlib.sha256("\0".join(tagger.vocabulary.words).encode("utf-8", "surrogatepass"))
     for sentences in (train, validation):
         for sentence in sentences or ():
             digest.update("\0".join((*sentence.tokens, *sentence.tags, "")).encode("utf-8", "surrogatepass"))

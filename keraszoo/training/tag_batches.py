@@ -3,6 +3,8 @@
 import numpy as np
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
+from keraszoo.text.tag_schemes import repair
 from keraszoo.text.token_rows import TokenRows
 from keraszoo.training.addressed_batches import AddressedBatches
 
@@ -153,6 +155,8 @@ def _tag_ids(sentence, vocabulary):
     if tags != tokens:
         raise DataError(f"sentence from line {sentence.line}: {tokens} tokens, but {tags} tags")
     try:
+        if repair(sentence.tags, "IOB2")[1]:
+            raise DataError(f"expected valid IOB2, got {shown(' '.join(sentence.tags))}")
         return vocabulary.encode_tags([sentence.tags])[0]
     except DataError as error:
         raise DataError(f"sentence from line {sentence.line}: {error}") from None

@@ -176,6 +176,9 @@ def test_something_else_than_words(trained_tagger):
         trained_tagger.tag_tokens([["Paris"], "Paris"])
     with pytest.raises(KerasZooError, match="expected a list of sentences, got a list_iterator"):
         trained_tagger.tag_tokens(iter([["Paris"]]))
+    for wrong, said in (5, "a list of sentences, got a int"), ([None], "a list of str, its words, got None"):
+        with pytest.raises(KerasZooError, match=f"expected {said}"):
+            trained_tagger.tag_tokens(wrong)
     with pytest.raises(KerasZooError, match="batch_tokens must be at least 1"):
         trained_tagger.tag("Paris", batch_tokens=0)
 

@@ -8,9 +8,11 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
+from keraszoo.tagging.training import make_data
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.held_out import HeldOutSentences
+from keraszoo.training.run import Run
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -101,6 +103,17 @@ def test_sentences_that_are_wrong(new_tagger, tagged_sentences, tmp_path):
 def test_taggers_that_cannot_be_made(tagged_sentences, options, said):
     with pytest.raises(RecipeError, match=said):
         EntityTagger.for_sentences(tagged_sentences, **options)
+
+
+def test_other_words_are_other_data(tagged_sentences):
+    digests = set()
+    for word in ("zebra", "yak"):
+        vectors = WordVectors(["ada", word], np.ones((2, 4)))
+        options = {"model": "recurrent", "configuration": "tiny", "units": 3, "keep": "all"}
+        tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **options)
+        run = Run(tagger._settings()(batch_tokens=512))
+        digests.add(make_data(tagger, tagged_sentences[:5], None, run)[2])
+    assert len(digests) == 2
 
 
 def test_nothing_to_learn_from():
