@@ -1,6 +1,8 @@
 """How a task trains its model: the settings, the data, the evaluations and the weights that are kept."""
 
+import importlib.util
 import warnings
+from pathlib import Path
 
 import keras
 
@@ -45,7 +47,8 @@ class Trainable:
             checkpoints: a folder for checkpoints. The same call resumes a stopped run; the folder is deleted
                 when the run is over. `None`: no checkpoints.
             **settings: fields of a recipe's `training` section, such as `epochs=10`, `batch_tokens=4096` or
-                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`; and
+                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`; `seed` seeds Python, NumPy and
+                the backend, as `keras.utils.set_random_seed` does; and
 
                 - `optimizer`: also a Keras optimizer, which is used as it is;
                 - `callbacks`: list of Keras callbacks, called as by `keras.Model.fit`, with the figures of
@@ -97,7 +100,7 @@ class Trainable:
             run.evaluations.append(last)
         if settings.tensorboard and run.writes:
             logs = f"{str(run.directory or 'runs').rstrip('/')}.logs"
-            run.evaluations.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+            run.callbacks = [*run.callbacks, keras.callbacks.TensorBoard(logs, write_graph=False)]
         # A recipe with another number of devices or shapes has other batches.
         cut = {"rows_multiple": batches.replicas, "shapes": batches.shapes}
         identity = {
@@ -143,6 +146,13 @@ class Trainable:
             raise RecipeError(f"fit: {unused}: there is no validation")
         if run.directory is not None:
             model_directory.check_replaceable(run.directory)
+            kept = getattr(run.checkpoints, "folder", run.checkpoints)
+            if kept is not None and Path(kept).resolve() == Path(run.directory).resolve():
+                raise RecipeError(
+                    f"fit: checkpoints: expected another folder than directory, {run.directory}"
+                )
+        if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
+            raise RecipeError("fit: tensorboard is needed: pip install 'keraszoo[tensorboard]'")
         policy = self.model.dtype_policy.name
         if settings.precision != policy:
             raise RecipeError(f"fit: precision: the model has {policy}, got {settings.precision}")

@@ -121,6 +121,10 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys):
         (lambda t, pairs: t.fit(pairs, patience=3), "fit: patience: there is no validation"),
         (lambda t, pairs: t.fit(pairs, monitor="val_loss"), "fit: monitor: there is no validation"),
         (
+            lambda t, pairs: t.fit(pairs, None, "x", "./x"),
+            "checkpoints: expected another folder than directory",
+        ),
+        (
             lambda t, pairs: t.fit(pairs, accumulate=2, optimizer=keras.optimizers.SGD()),
             "accumulate needs",
         ),
@@ -135,6 +139,12 @@ def test_misuse_is_named_in_one_line(new_translator, train_pairs, call, said):
 def test_a_tagger_names_misuse_too(new_tagger, tagged_sentences):
     with pytest.raises(KerasZooError, match="train: expected TaggedSentence objects, got .'Ada'.* as item 0"):
         new_tagger().fit([["Ada"]], [["B-PER"]])
+
+
+def test_tensorboard_is_asked_for_before_the_training(new_translator, train_pairs, monkeypatch):
+    monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(RecipeError, match=r"tensorboard is needed: pip install 'keraszoo\[tensorboard\]'"):
+        new_translator().fit(train_pairs[:9], tensorboard=True)
 
 
 def run_of(checkpoints, **settings):
