@@ -123,6 +123,7 @@ def distil(
     OUTPUT.distilled. The same command resumes a run that was interrupted.
     """
     from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.tasks.recipe_file import ResolvedPath
     from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 
     checked = read_recipe(recipe, _overrides(set_, output))
@@ -135,7 +136,8 @@ def distil(
         from keraszoo.translation.distillation import distil
 
         pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
-        train = type(checked.data.train).checked({"tsv": os.path.abspath(pairs)})
+        path = ResolvedPath(pairs, f"{checked.output.written.rstrip('/')}.distilled/pairs.tsv")
+        train = type(checked.data.train).checked({"tsv": pairs}).model_copy(update={"tsv": path})
         data = checked.data.model_copy(update={"train": train})
         run_recipe(checked.model_copy(update={"data": data}))
         write([checked.output])

@@ -106,3 +106,5 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     assert sum(map(bool, lines)) > 15
     student = Translator.from_preset(tmp_path / "student").model
     assert (len(student.encoder_layers), len(student.decoder_layers)) == (2, 1)
+    saved = (tmp_path / "student" / "config.json").read_text()
+    assert "../student.distilled/pairs.tsv" in saved and str(tmp_path) not in saved
