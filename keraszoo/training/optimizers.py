@@ -110,7 +110,10 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         rate = InverseSquareRoot(options.learning_rate, warmup)
     elif options.schedule == "cosine":
         rate = keras.optimizers.schedules.CosineDecay(
-            0.0, max(1, steps - warmup), warmup_target=options.learning_rate, warmup_steps=warmup
+            options.learning_rate / warmup,  # of the first update
+            max(1, steps - warmup),
+            warmup_target=options.learning_rate,
+            warmup_steps=warmup,
         )
     else:
         peak = transformer_schedule(d_model, options.warmup_steps or WARMUP_STEPS, options.factor).peak
