@@ -31,14 +31,21 @@ def doctor(as_json: AsJson = False):
             "devices": [_cpu(), *devices],
             "precisions": speeds,
             "extras": _missing_extras(),
-            "models": [_models()],
-            "disk": list(_disk()),
+            "models": _lines(_models),
+            "disk": _lines(_disk),
         }
         if as_json:
             write([json.dumps(facts, ensure_ascii=False)])
             return
         for name, lines in facts.items():
             write(f"{name if i == 0 else '':<12}{line}" for i, line in enumerate(lines))
+
+
+def _lines(facts):
+    try:
+        return list(facts())
+    except (KerasZooError, OSError) as error:
+        return [str(error)]
 
 
 def _versions():
@@ -115,7 +122,7 @@ def _models():
     models = list_models()
     damaged = [model["name"] for model in models if "error" in model]
     here = sum(model["place"] is not None for model in models) - len(damaged)
-    return f"{here} of {len(models)} named models are here" + (f"; damaged: {damaged}" if damaged else "")
+    yield f"{here} of {len(models)} named models are here" + (f"; damaged: {damaged}" if damaged else "")
 
 
 def _disk():

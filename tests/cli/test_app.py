@@ -98,6 +98,13 @@ def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
     assert not any("test:" in line for line in facts["extras"])  # or these tests could not run
 
 
+def test_doctor_goes_on_where_something_is_wrong(run, monkeypatch):
+    monkeypatch.setenv("KERASZOO_PRETRAINED", "/nowhere")
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    assert "models      /nowhere: KERASZOO_PRETRAINED names no directory" in out and "\ndisk " in out
+
+
 def test_version(run):
     assert run("--version") == (0, f"keraszoo {keraszoo.__version__}\n", "")
 
