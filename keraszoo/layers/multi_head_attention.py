@@ -71,8 +71,8 @@ class MultiHeadAttention(Attention):
         relative: relative positions: the largest distance k that has its own vectors; `None`: none.
 
     Call arguments: as for `Attention`; `rotary`, `relative` and `sliding_window` read `positions`, and
-        key_positions: int `(S,)`, the positions of the keys, or `(1,)` if all are at one; `None`: 0 to S - 1,
-            for any `positions`. Self-attention of words at other positions needs both.
+        key_positions: int `(S,)`, the positions of the keys, or without `relative` `(1,)` if all are at one;
+            `None`: 0 to S - 1, for any `positions`. Self-attention of words at other positions needs both.
 
     Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
 

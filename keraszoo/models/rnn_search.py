@@ -20,7 +20,7 @@ class RNNSearch(AttendingModel):
         s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`
         t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i                `readout`
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
-        p(y_i) ~ exp(y_i^T W_o t_i)                                 `output`, or the target embedding if tied
+        p(y_i) ~ exp(y_i^T W_o t_i)                `output_kernel`, or the target embedding if tied
 
     Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
     `paper` has neither. Other departures: biases in the recurrences, the initial state, the readout and the

@@ -23,16 +23,15 @@ TIMEOUT = 30  # seconds without a byte
 CHUNK = 1 << 14  # bytes; a broken connection loses the last chunk
 
 
-def fetch(name, source=None, folder=None, sha256=None, report=None):
-    """Copies or downloads a model directory unless it exists already.
+def fetch(name, source=None, sha256=None, report=None):
+    """Copies or downloads a model directory into the cache, where `from_preset(name)` looks for it.
 
-    Files of an interrupted call are kept in a hidden directory in `folder`, and the next call continues
-    there.
+    Does nothing if it exists already. Files of an interrupted call are kept in a hidden directory in the
+    cache, and the next call continues there.
 
     Args:
         name: the name of the model, or `hf://user/name` on the Hugging Face Hub.
         source: a folder, or the URL of a folder, that contains the directory `name`; or `hf://user`.
-        folder: where to put it; by default the cache, where `from_preset(name)` looks for it.
         sha256: the last entry of the model's `manifest.json`. Required for a URL and a model that the index
             does not list.
         report: called with a line of text if there is nothing to do.
@@ -53,7 +52,7 @@ def fetch(name, source=None, folder=None, sha256=None, report=None):
     manifests.check_names("fetch", [name, "config.json"])
     address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
     cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
-    folder = Path(folder or cache).absolute()
+    folder = cache.absolute()
     place, partial = folder / name, folder / f".{name}.partial"
     if kind != "hub":
         _check_known(name, address, kind == "url", sha256)
