@@ -40,8 +40,8 @@ class Attention(WeightedLayer):
         query: `(B, T, ...)`, or `(B, ...)` for one step.
         value: `(B, S, D)`, the vectors that are summed.
         key: `(B, S, ...)`, the vectors that are compared with the queries; `None`: the values.
-        query_mask: bool `(B, T)`. It is only passed on as the mask of the context: a query of padding is
-            computed like any other. Keras fills it in.
+        query_mask: bool `(B, T)`, filled in by Keras. A query of padding is computed like any other; the mask
+            that Keras attached to the query is passed on to the context.
         value_mask: bool `(B, S)`, `True` = attend; filled in by Keras behind `Embedding(mask_zero=True)`.
         key_mask: bool `(B, S)`, the same for keys; both must hold.
         attention_mask: bool `(T, S)` for all sentences, or `(B, T, S)`; in layers with heads also
@@ -106,12 +106,16 @@ class Attention(WeightedLayer):
         """Attention weights of scores, both `(B, T, S)`: a softmax over the positions that are not masked."""
         return masked_softmax(scores, mask)
 
-    def look(self, query, keys, values, mask, training=None, positions=None):
-        """Does the work of `attend` for a query `(B, T, ...)` and one mask for everything."""
+    def look(self, query, keys, values, mask, training=None, positions=None, kept=None):
+        """Does the work of `attend` for a query `(B, T, ...)` and one mask for everything.
+
+        `kept` `(B, T, S)` replaces the layer's own dropout: what to multiply the weights with.
+        """
         mask, factor = self.focus(query, mask, positions, ops.shape(values)[1])
         weights = self.normalize(self.scores(query, keys), mask)  # (B, T, S)
         weights = weights if factor is None else weights * ops.cast(factor, weights.dtype)
-        return ops.matmul(self.weight_dropout(weights, training=training), values), weights  # (B, T, D)
+        dropped = self.weight_dropout(weights, training=training) if kept is None else weights * kept
+        return ops.matmul(dropped, values), weights  # (B, T, D)
 
     def attend(
         self, query, keys, values, *, value_mask=None, attention_mask=None, training=None, **positions

@@ -16,6 +16,9 @@ class AttendingDecoder(Configured, keras.layers.Layer):
     (hypotheses) may belong to one sentence: they follow each other and share its memory. A subclass writes
     `project`, which reads the inputs, and `advance`, the rest of a step.
 
+    The dropout of the attention is drawn by `call` for all positions, before the loop, in which JAX would
+    draw the same numbers at each; `step` has none.
+
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
     """
@@ -29,20 +32,24 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         """What the attention computes from the memory alone: `(keys, values)`, once a sentence."""
         return self.attention.prepare(memory)
 
-    def attend(self, rows, memory, memory_mask, position, training=None):
-        """Context `(N, D)` and attention weights `(N, S)` of one query for each row, `(N, U)`."""
+    def attend(self, rows, memory, memory_mask, position, kept=None):
+        """Context `(N, D)` and attention weights `(N, S)` of one query for each row, `(N, U)`.
+
+        `kept` `(N, S)` is what dropout multiplies the weights with.
+        """
         keys, values = memory
         sentences = ops.shape(values)[0]
         each = 1 if isinstance(sentences, int) and sentences == 0 else -1  # JAX cannot infer it
         queries = ops.reshape(rows, (sentences, each, rows.shape[-1]))
         positions = ops.reshape(position, (1,))
+        kept = {} if kept is None else {"kept": kept[:, None]}
         context, weights = self.attention.attend(
-            queries, keys, values, value_mask=memory_mask, training=training, positions=positions
+            queries, keys, values, value_mask=memory_mask, positions=positions, **kept
         )
         context = ops.reshape(context, (-1, values.shape[-1]))
         return context, ops.reshape(weights, (-1, ops.shape(values)[1]))
 
-    def step(self, inputs, state, memory, position, memory_mask=None, training=None):
+    def step(self, inputs, state, memory, position, memory_mask=None):
         """One position of every row.
 
         Args:
@@ -55,18 +62,26 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         Returns:
             `(outputs, attention_weights, state)`: `(N, ...)`, `(N, S)` and the next state.
         """
-        return self.advance(self.project(inputs), state, memory, memory_mask, position, training)
+        return self.advance(self.project(inputs), state, memory, memory_mask, position)
 
-    def steps(self, inputs, state, width, *arguments):
-        """Outputs `(B, T, width)` and attention weights of all positions, by `advance` with `arguments`."""
-        memory, memory_mask, *others = arguments
+    def steps(self, inputs, state, width, memory, memory_mask, training, **others):
+        """Outputs `(B, T, width)` and attention weights of all positions, by `advance`."""
+        read = self.project(inputs)
+        gates, drops = read.shape[-1], training and self.attention.dropout
+        if drops:
+            whole = ops.ones((*ops.shape(read)[:2], ops.shape(memory[1])[1]), dtype=read.dtype)
+            kept = self.attention.weight_dropout(whole, training=True)  # (B, T, S)
+            read = ops.concatenate([read, kept], axis=-1)
 
-        def step(projected, state):
+        def step(read, state):
             state, position = state
-            outputs, weights, after = self.advance(projected, state, memory, memory_mask, position, *others)
+            kept = read[:, gates:] if drops else None
+            outputs, weights, after = self.advance(
+                read[:, :gates], state, memory, memory_mask, position, kept, **others
+            )
             return ops.concatenate([outputs, weights], axis=-1), [after, position + 1]
 
-        both, _ = over_time(step, self.project(inputs), [state, ops.zeros((), dtype="int32")])
+        both, _ = over_time(step, read, [state, ops.zeros((), dtype="int32")])
         outputs = ops.reshape(both[..., :width], (*ops.shape(both)[:2], width))  # keeps the width in graphs
         return outputs, both[..., width:]
 
@@ -100,6 +115,7 @@ class AttentionDecoder(AttendingDecoder):
         memory: `(B, S, D)`.
         initial_state: s_0 `(B, U)`, or the list of states that a Keras RNN layer returns: `[s_0]`, or
             `[s_0, c_0]` for an LSTM; `None`: zeros.
+        inputs_mask: not used; Keras fills it in.
         memory_mask: bool `(B, S)`, `True` = a word.
 
     Returns:
@@ -140,8 +156,8 @@ class AttentionDecoder(AttendingDecoder):
     def project(self, inputs):
         return self.cell.project(inputs)
 
-    def advance(self, projected, state, memory, memory_mask, position, training):
-        context, weights = self.attend(state[0], memory, memory_mask, position, training)
+    def advance(self, projected, state, memory, memory_mask, position, kept=None):
+        context, weights = self.attend(state[0], memory, memory_mask, position, kept)
         after = self.cell.advance(projected + linear(context, self.C), state)
         return ops.concatenate([after[0], context], axis=-1), weights, after
 

@@ -39,6 +39,7 @@ class LuongDecoder(AttendingDecoder):
         inputs: `(B, T, E)`, embeddings of y_{t-1}.
         memory: `(B, S, D)`.
         initial_state: list of the layers' states, as a `RecurrentStack` returns it; `None`: zeros.
+        inputs_mask: not used; Keras fills it in.
         memory_mask: bool `(B, S)`, `True` = a word.
 
     Returns:
@@ -101,11 +102,11 @@ class LuongDecoder(AttendingDecoder):
     def project(self, inputs):
         return self.stack.cells[0].project(inputs)
 
-    def advance(self, projected, state, memory, memory_mask, position, training, dropped=None):
+    def advance(self, projected, state, memory, memory_mask, position, kept=None, dropped=None):
         if self.input_feeding:
             projected = projected + linear(state["fed"], self.C)
         hidden, layers = self.stack.step(projected, state["layers"], dropped)  # (N, U)
-        context, weights = self.attend(hidden, memory, memory_mask, position, training)
+        context, weights = self.attend(hidden, memory, memory_mask, position, kept)
         readout = self._read(context, hidden)  # (N, R)
         after = {"layers": layers, "fed": readout} if self.input_feeding else {"layers": layers}
         return readout, weights, after
@@ -130,4 +131,5 @@ class LuongDecoder(AttendingDecoder):
             dropped = [self.stack.between(whole, training=True) for _ in self.stack.cells[1:]]
 
         state = self.initial_state(initial_state)
-        return self.steps(inputs, state, self.readout_width, prepared, memory_mask, training, dropped)
+        width = self.readout_width
+        return self.steps(inputs, state, width, prepared, memory_mask, training, dropped=dropped)

@@ -76,6 +76,6 @@ class MemoryHop(Attention):
         bare = scores if mask is None else ops.where(mask, scores, ops.zeros_like(scores))
         return ops.where(self.linear > 0, bare, weights)
 
-    def look(self, query, keys, values, mask, training=None, positions=None):
-        context, weights = super().look(query, keys, values, mask, training, positions)
+    def look(self, query, keys, values, mask, training=None, positions=None, kept=None):
+        context, weights = super().look(query, keys, values, mask, training, positions, kept)
         return (query if self.H is None else linear(query, self.H)) + context, weights  # (B, T, D)

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import AttentionDecoder, BahdanauAttention, LuongAttention, ScaledDotProductAttention
+from keraszoo.layers import (
+    AttentionDecoder,
+    BahdanauAttention,
+    LuongAttention,
+    LuongDecoder,
+    ScaledDotProductAttention,
+)
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D, E, U, A = 2, 3, 5, 7, 11, 13, 17
@@ -174,3 +180,25 @@ def test_the_position_reaches_an_attention_with_a_window(data, window):
 def test_a_cell_that_nobody_knows_is_an_error():
     with pytest.raises(ValueError, match=r"cell must be one of \('gru', .*Received: cell='gro'"):
         AttentionDecoder(BahdanauAttention(2), 3, cell="gro")
+
+
+@pytest.mark.parametrize("kind", [AttentionDecoder, LuongDecoder])
+def test_dropout_of_the_attention_differs_from_position_to_position(kind):
+    # Every word of the memory is a vector of its own with the same weight: the context shows what was kept.
+    decoder = kind(LuongAttention("general", dropout=0.5, kernel_initializer="zeros"), U, cell="rnn")
+    inputs, memory = np.zeros((B, 20, E), "float32"), np.stack([np.eye(50, dtype="float32")] * B)
+    decoder(inputs, memory)
+    decoder.C.assign(np.zeros(decoder.C.shape))  # nothing else differs
+    outputs, weights = map(to_numpy, decoder(inputs, memory, training=True))
+    np.testing.assert_allclose(weights, 1 / 50, rtol=1e-6)
+    if kind is AttentionDecoder:
+        kept = outputs[..., U:] * 50
+        np.testing.assert_allclose(kept, np.where(kept > 1, 2, 0), atol=1e-5)
+        assert abs(kept.mean() - 1) < 0.1
+    assert len({row.tobytes() for row in outputs.reshape(B * 20, -1)}) == B * 20
+    same = to_numpy(decoder(inputs, memory)[0])
+    np.testing.assert_array_equal(same, np.broadcast_to(same[:1, :1], same.shape))
+    symbols = keras.Input((None, E)), keras.Input((None, 50))  # and in a compiled training step
+    model = keras.Model(symbols, decoder(*symbols)[0])
+    model.compile("sgd", "mse")
+    assert np.isfinite(model.fit((inputs, memory), outputs, verbose=0).history["loss"]).all()
