@@ -25,10 +25,11 @@ class TiedEmbedding(WeightedLayer):
             `keras.layers.Embedding`.
 
     Call arguments:
-        inputs: int `(B, T)` ids in [0, V).
+        inputs: `(B, T)` ids in [0, V).
+        reverse: return the logits of vectors, as `logits(h)` does.
 
     Returns:
-        `(B, T, D)`; `logits(h)` takes `(..., D)` to `(..., V)`.
+        `(B, T, D)`; with `reverse`, `(..., V)` for inputs `(..., D)`.
 
     Raises:
         ValueError: if a size is not a positive integer.
@@ -48,7 +49,7 @@ class TiedEmbedding(WeightedLayer):
     weight_kinds = {"embeddings": None}  # its default depends on the width
 
     def __init__(self, vocabulary_size, width, scale=True, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
         check_sizes(vocabulary_size=vocabulary_size, width=width)
         self.vocabulary_size = vocabulary_size
         self.width = width
@@ -58,13 +59,23 @@ class TiedEmbedding(WeightedLayer):
         default = keras.initializers.RandomNormal(stddev=self.width**-0.5)
         self.E = self.new_weight("E", (self.vocabulary_size, self.width), "embeddings", default)
 
-    def call(self, inputs):
-        embedded = ops.cast(ops.take(self.E, inputs, axis=0), self.compute_dtype)  # (B, T, D)
+    def call(self, inputs, reverse=False):
+        if reverse:
+            return self._logits(ops.cast(inputs, self.compute_dtype))
+        ids = ops.cast(inputs, "int32")
+        embedded = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (B, T, D)
         return embedded * math.sqrt(self.width) if self.scale else embedded
 
     def logits(self, hidden):
         """Returns the logits `(..., V)` of vectors `(..., D)`."""
+        in_a_model = isinstance(hidden, keras.KerasTensor)
+        return self(hidden, reverse=True) if in_a_model or not self.built else self._logits(hidden)
+
+    def _logits(self, hidden):
         return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)))
 
-    def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape, self.width)
+    def compute_output_shape(self, inputs_shape, reverse=False):
+        return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.width)
+
+    def compute_output_spec(self, inputs, reverse=False):
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), self.compute_dtype)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices
+from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.configured import Configured
 
 
@@ -58,13 +58,14 @@ class SentenceEncoder(Configured, keras.layers.Layer):
         pad_id: the null word, whose embedding is zero.
 
     Call arguments:
-        inputs: int `(..., J)`, ids in [0, V), with padding at the end.
+        inputs: `(..., J)`, ids in [0, V), with padding at the end.
+        reverse: return how well each word fits a vector, h E^T, as `logits(h)` does.
 
     Returns:
-        `(..., D)`; zero where there is no word. `logits(h)` takes `(..., D)` to `(..., V)` by E.
+        `(..., D)`, zero where there is no word; with `reverse`, `(..., V)` for inputs `(..., D)`.
 
     Raises:
-        ValueError: if `encoding` is unknown.
+        ValueError: if `encoding` is unknown, or a size is not a positive integer.
 
     Example:
 
@@ -79,8 +80,9 @@ class SentenceEncoder(Configured, keras.layers.Layer):
     """
 
     def __init__(self, vocabulary_size, width, encoding="position", pad_id=0, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
         check_choices(("position", "bag"), encoding=encoding)
+        check_sizes(vocabulary_size=vocabulary_size, width=width)
         self.vocabulary_size = vocabulary_size
         self.width = width
         self.encoding = encoding
@@ -95,7 +97,10 @@ class SentenceEncoder(Configured, keras.layers.Layer):
         is_word = ops.arange(self.vocabulary_size)[:, None] != self.pad_id
         return ops.cast(self.E * ops.cast(is_word, self.E.dtype), self.compute_dtype)
 
-    def call(self, inputs):
+    def call(self, inputs, reverse=False):
+        if reverse:
+            return self._logits(ops.cast(inputs, self.compute_dtype))
+        inputs = ops.cast(inputs, "int32")
         embedded = ops.take(self.embeddings(), inputs, axis=0)  # (..., J, D)
         if self.encoding == "position":
             lengths = ops.sum(ops.cast(inputs != self.pad_id, "int32"), axis=-1)
@@ -105,7 +110,14 @@ class SentenceEncoder(Configured, keras.layers.Layer):
 
     def logits(self, hidden):
         """How well each word fits a vector: h E^T, `(..., D)` to `(..., V)`."""
+        in_a_model = isinstance(hidden, keras.KerasTensor)
+        return self(hidden, reverse=True) if in_a_model or not self.built else self._logits(hidden)
+
+    def _logits(self, hidden):
         return ops.matmul(hidden, ops.transpose(self.embeddings()))
 
-    def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape[:-1], self.width)
+    def compute_output_shape(self, inputs_shape, reverse=False):
+        return (*inputs_shape[:-1], self.vocabulary_size if reverse else self.width)
+
+    def compute_output_spec(self, inputs, reverse=False):
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), self.compute_dtype)
