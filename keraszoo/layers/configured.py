@@ -26,8 +26,11 @@ class Configured:
 
     def __new__(cls, *args, **kwargs):
         instance = super().__new__(cls, *args, **kwargs)
-        given = inspect.signature(cls.__init__).bind_partial(None, *args, **kwargs).arguments
-        given |= given.pop("kwargs", {})
+        signature = inspect.signature(cls.__init__)
+        given = signature.bind_partial(None, *args, **kwargs).arguments
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                given |= given.pop(name, {})
         values = {}
         for name, parameter in cls.constructor_parameters().items():
             values[name] = given.get(name, parameter.default)
@@ -52,5 +55,8 @@ class Configured:
     def get_config(self):
         base = super().get_config()
         serialize = keras.saving.serialize_keras_object
+        for name, value in self.arguments.items():
+            if value is inspect.Parameter.empty:  # it came by `*args`
+                raise TypeError(f"{type(self).__name__} cannot be saved: its __init__ must name {name}.")
         own = {k: serialize(v) if callable(v) else v for k, v in self.arguments.items() if k not in base}
         return {**base, **own}

@@ -81,7 +81,7 @@ def test_symbolic_shapes_are_those_of_numbers(layer):
         declared = layer.compute_output_shape((B, *query_shape), (B, S, D))
         assert [tuple(x.shape) for x in eager] == list(declared)
         for symbol, array in zip(outputs, eager, strict=True):
-            assert [known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True)]
+            assert all(known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True))
         agree(model((query, value)), eager)
 
 
@@ -366,3 +366,18 @@ def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     agree([loaded((source, target_in))], [model((source, target_in))])
+
+
+def test_a_subclass_may_name_its_keywords_as_it_likes():
+    class Own(BahdanauAttention):
+        def __init__(self, units, **options):
+            super().__init__(units, **options)
+
+    class Unnamed(BahdanauAttention):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+
+    assert Own(3, dropout=0.3).get_config()["dropout"] == 0.3
+    assert Unnamed(units=3).get_config()["units"] == 3
+    with pytest.raises(TypeError, match="Unnamed cannot be saved: its __init__ must name units"):
+        Unnamed(3).get_config()
