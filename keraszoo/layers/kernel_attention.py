@@ -7,9 +7,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import require, require_shapes
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.masking import masked_softmax
-
-LOWEST = -3e38  # of a score: what float32 holds
+from keraszoo.layers.masking import LOWEST, masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -80,7 +78,6 @@ class KernelAttention(Attention):
 
     def scores(self, query, keys):
         """-|x - x_i|^2 / 2, the scores of h = 1, in float32; `normalize` divides them by h^2."""
-        query, keys = ops.convert_to_tensor(query), ops.convert_to_tensor(keys)
         differences = ops.cast(query, "float32")[:, :, None] - ops.cast(keys, "float32")[:, None]
         return -0.5 * ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
 

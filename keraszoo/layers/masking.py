@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+LOWEST = -3e38  # of a score: what float32 holds
+
 
 def at_least_float32(dtype):
     """The dtype of computations that half precision would spoil: softmaxes, sums, losses.
@@ -40,7 +42,7 @@ def masked_softmax(scores, mask=None):
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
     mask = ops.cast(mask, "bool")
-    weights = _softmax(ops.where(mask, scores, -1e9))
+    weights = _softmax(ops.where(mask, scores, LOWEST))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
 
 

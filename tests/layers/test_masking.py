@@ -37,6 +37,11 @@ def test_a_kept_score_loses_to_no_masked_one_however_low_it_is():
     np.testing.assert_allclose(to_numpy(masked_softmax(scores, np.array([[True, False]]))), [[1, 0]])
 
 
+def test_very_low_scores_still_share_a_row():
+    weights = masked_softmax(ops.convert_to_tensor([[-3e9, -3e9, 0.0]]), np.array([[True, True, False]]))
+    assert to_numpy(weights).tolist() == [[0.5, 0.5, 0.0]]
+
+
 def test_a_mask_broadcasts_over_queries_and_heads():
     scores = np.random.default_rng(0).normal(size=(2, 3, 5, 7)).astype("float32")
     mask = np.arange(7) < np.array([3, 6])[:, None]
