@@ -281,28 +281,37 @@ class TaggingModel(ConfiguredModel):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces that of a softmax.
 
+        Padding has no weight in it; its mean is over the words, on JAX, where Keras drops the mask, over all
+        positions. The losses of regularizers, and those that layers add, are added.
+
         Raises:
             ValueError: if a loss was given to a model with a CRF, which has its own.
         """
-        if self.loss is not None:
-            if self.crf:
-                raise ValueError("a model with a CRF has a loss of its own: compile it without one")
-            return super().compute_loss(x, y, y_pred, sample_weight, training)
         mask = ops.cast(self.mask(x), y_pred.dtype)  # (B, T)
         if sample_weight is not None and len(ops.shape(sample_weight)) == 1:
             sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
+        if self.loss is not None:
+            if self.crf:
+                raise ValueError("a model with a CRF has a loss of its own: compile it without one")
+            weight = mask if sample_weight is None else ops.cast(sample_weight, mask.dtype) * mask
+            return super().compute_loss(x, y, y_pred, weight, training)
         weight = mask / ops.maximum(ops.sum(mask), 1) if sample_weight is None else sample_weight
         weight = ops.cast(weight, mask.dtype) * mask
         if self.crf:
             weight = ops.sum(weight, axis=1) / ops.maximum(ops.sum(mask, axis=1), 1)
-            return -ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask))
+            return sum(self.losses, -ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask)))
         y = ops.where(mask > 0, ops.cast(y, "int32"), 0)
-        return ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
+        loss = ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
+        return sum(self.losses, loss)
 
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""
         shapes = {"words": (1, 2), "characters": (1, 2, 3), "casing": (1, 2)}
         self.call({name: ops.zeros(shapes[name], dtype="int32") for name in self.features})
+
+    def compute_mask(self, features, previous_mask=None):
+        """The mask of the scores, for a loss or metrics given to `compile`."""
+        return self.mask(features)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape["words"], self.num_tags)

@@ -71,6 +71,30 @@ def test_a_loss_may_be_given_to_a_softmax_and_not_to_a_crf():
         loss_of(make(crf=True), loss=given)(*batch)
 
 
+def test_padding_does_not_count_in_a_loss_that_is_given():
+    given = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model = make()
+    loss, longer = loss_of(model, loss=given), {"words": np.pad(WORDS, ((0, 0), (0, 3)))}
+    by_word = -np.take_along_axis(log_softmax(to_numpy(model({"words": WORDS}))), TAGS[..., None], -1)[..., 0]
+    # On JAX, Keras drops the mask of the scores: padding has no weight, but the mean is over all positions.
+    on_jax = keras.backend.backend() == "jax"
+    for batch, tags in (({"words": WORDS}, TAGS), (longer, np.pad(TAGS, ((0, 0), (0, 3))))):
+        count = tags.size if on_jax else MASK.sum()
+        assert loss(batch, tags) == pytest.approx(by_word[MASK].sum() / count, abs=1e-6)
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_losses_that_layers_add_count(crf):
+    class Regularized(RecurrentTagger):
+        def read(self, features, training=None):
+            self.add_loss(ops.convert_to_tensor(7.0))
+            return super().read(features, training)
+
+    batch = {"words": WORDS}, TAGS, WEIGHT
+    plain, more = loss_of(make(crf=crf))(*batch), loss_of(make(Regularized, crf=crf))(*batch)
+    assert more == pytest.approx(plain + 7, abs=1e-5)
+
+
 def test_a_feature_that_is_missing_is_named():
     model = make(characters="cnn", character_vocabulary_size=7, casing_size=4, casing_dim=2)
     assert model.features == ("words", "characters", "casing") and make().features == ("words",)
