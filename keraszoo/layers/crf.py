@@ -27,9 +27,9 @@ class CRF(Configured, keras.layers.Layer):
     `marginals` take emissions or a chain, in eager code and in a functional model.
 
     `allowed` says what a tag scheme permits (for example that `I-PER` never follows `O`). A forbidden move
-    scores -10,000, so that no forbidden path comes out, and a gold path that breaks the scheme has a finite
-    score. With `constrain="decode"` this holds for `decode` and `marginals` only: training does not see the
-    scheme, and a corpus may break it.
+    scores -10,000, so that no forbidden path comes out (unless emissions differ by more than that), and a
+    gold path that breaks the scheme has a finite score. With `constrain="decode"` this holds for `decode` and
+    `marginals` only: training does not see the scheme, and a corpus may break it.
 
     Padding stands at the end of a sentence, has no tag and changes nothing. Everything is computed in float32
     (in float64 if the emissions are), also under mixed precision. The gradient of the likelihood consists of
@@ -190,6 +190,13 @@ class ChainReader(Configured, keras.layers.Layer):
         tags, score = best_path(scores, moves)
         return ops.where(is_word(scores), tags, 0), score
 
+    def compute_output_spec(self, chain):  # JAX cannot trace the search without a known length
+        rows, length, size = chain.shape
+        length = None if length is None else length - size
+        if self.wanted == "marginals":
+            return keras.KerasTensor((rows, length, size - 1), chain.dtype)
+        return keras.KerasTensor((rows, length), "int32"), keras.KerasTensor((rows,), chain.dtype)
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class CRFLoss(keras.losses.Loss):
@@ -202,7 +209,7 @@ class CRFLoss(keras.losses.Loss):
     Args:
         reduction: as for every Keras loss.
         name: name of the loss.
-        dtype: as for every Keras loss.
+        dtype: of the loss; `None`: float32, or Keras' `floatx` if that is float64.
 
     Call arguments:
         y_true: tags, int `(B, T)`; at padding they may be anything.
@@ -219,6 +226,7 @@ class CRFLoss(keras.losses.Loss):
     """
 
     def __init__(self, reduction="sum_over_batch_size", name="crf_loss", dtype=None):
+        dtype = dtype or at_least_float32(keras.config.floatx())
         super().__init__(name=name, reduction=reduction, dtype=dtype)
 
     def __call__(self, y_true, y_pred, sample_weight=None):

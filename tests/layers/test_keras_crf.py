@@ -120,6 +120,15 @@ def test_a_scheme_holds_where_the_layer_says():
         )
 
 
+def test_the_loss_is_computed_in_float32_whatever_keras_prefers():
+    floatx = keras.config.floatx()
+    try:
+        keras.config.set_floatx("float16")
+        assert CRFLoss().dtype == "float32" and CRFLoss(dtype="float64").dtype == "float64"
+    finally:
+        keras.config.set_floatx(floatx)
+
+
 def test_misuse_is_named():
     crf, chain = CRF(K), CRF(K)(np.zeros((B, T, K)))
     with pytest.raises(ValueError, match=r"tags must be \(B, T\).* 3 words. Received: tags.shape=\(4, 1\)"):
