@@ -87,3 +87,6 @@ class FeedForwardAttention(WeightedLayer):
 
     def compute_mask(self, value, value_mask=None):
         return None, None
+
+    def compute_output_shape(self, value_shape):
+        return (value_shape[0], value_shape[-1]), value_shape[:2]

@@ -17,7 +17,7 @@ NAMES = {"global": None, "local-m": "monotonic", "local-p": "predictive"}  # in 
 class LuongAttention(Attention):
     """Global and local attention with the scores of the paper.
 
-        score(h_t, h_s) = h_t^T h_s                         `dot`         (eq. 8)
+        score(h_t, h_s) = h_t^T h_s                         `dot`         (section 3.1)
                           h_t^T W_a h_s                     `general`     W_a -> `W_a`
                           v_a^T tanh(W_a [h_t; h_s])        `concat`      W_a -> `W_q` and `W_k`, v_a -> `v`
         a_t(s) = softmax over s of score(h_t, h_s)                        (eq. 7)
@@ -32,8 +32,8 @@ class LuongAttention(Attention):
     with S the number of words that the query may see (all real ones, unless an attention mask hides some), t
     and s counted from 0. As in the paper, the weights of local-p sum to less than 1 and are not normalised
     again; p_t gets its gradient only through the Gaussian.
-    In local-m, a target position more than D beyond the end of the source sees nothing: weights and context
-    are zero.
+    Padding stands at the end. In local-m, a target position more than D beyond the end of the source sees
+    nothing: weights and context are zero.
 
     `W_a h_s` or `W_k h_s` is computed once per sentence, by `prepare`. The window is a mask: all scores are
     computed, so the cost is that of global attention.

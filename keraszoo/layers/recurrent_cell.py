@@ -37,6 +37,8 @@ class RecurrentCell(Configured, keras.layers.Layer):
     rest of a step. And the cuDNN kernels of Keras do not compile under XLA, fail on rows of padding and make
     an exported graph depend on a GPU.
 
+    For a whole sequence take `RecurrentStack`: this is no cell of `keras.layers.RNN`.
+
     Departure from the papers: biases. The bias of the forget gate is 1 at first.
 
     Shapes: N rows, E width of the inputs, U `units`, G gates.

@@ -20,8 +20,7 @@ class ConfiguredModel(Configured, keras.Model):
 
     @classmethod
     def from_configuration(cls, name, **arguments):
-        """Makes a model with the arguments `cls.configurations[name]`, which `arguments` add to and replace
-        them.
+        """Makes a model with the arguments `cls.configurations[name]`; those of `arguments` take precedence.
 
         Raises:
             ValueError: if there is no configuration of that name.

@@ -29,6 +29,10 @@ class RecurrentTagger(TaggingModel):
     100, character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters,
     less dropout and a `word_dropout` of a quarter), `plain` (a GRU in one direction) and `tiny`.
 
+    Departures: the papers also train the word vectors (`train_vectors`). Lample et al. have a further hidden
+    layer before the CRF, dropout before the BiLSTM only, and replace half of the words that occur once by the
+    unknown word.
+
     Args:
         num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
             name.

@@ -23,6 +23,8 @@ class Transformer(TranslationModel):
     paper states 65 and 213), with residual dropout only; `small` (3 + 3 layers of 256) and `tiny` (4 + 4
     layers of 128) are for small data, with LayerNorm before the sublayers.
 
+    Departures: biases in the projections (`use_bias`), as in Keras.
+
     Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
 
     Args:
