@@ -172,7 +172,10 @@ def edit(copy, draw, other):
     """Changes a number in a JSON file."""
     path = draw.choice([path for path in _files(copy) if path.suffix == ".json"])
     text = path.read_text(encoding="utf-8")
-    number = draw.choice(list(re.finditer(r"(?<=[ \[])\d+", text)))
+    numbers = list(re.finditer(r"(?<=[ \[])\d+", text))
+    if not numbers:
+        return False
+    number = draw.choice(numbers)
     path.write_text(f"{text[: number.start()]}{int(number[0]) + 1}{text[number.end() :]}", encoding="utf-8")
     return True
 

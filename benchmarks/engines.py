@@ -83,6 +83,11 @@ print(json.dumps({**figures, "answers": answers}))
 """
 
 
+def on_one_core():
+    """Binds this process to one of its cores."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def formats(model, path, count=None):
     """Prints the table of the formats of a model, on the lines of a file."""
     texts, kind = list(read_lines(path))[: count and int(count)], task(model)
@@ -104,7 +109,7 @@ def formats(model, path, count=None):
                 continue
             command = [sys.executable, "-c", PROGRAM, str(Path(folder, name)), USES[kind, name], str(ALONE)]
             given = {"input": json.dumps(texts), "text": True, "stdout": subprocess.PIPE, "check": True}
-            ran = subprocess.run(command, **given, preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+            ran = subprocess.run(command, **given, preexec_fn=on_one_core)
             figures = json.loads(ran.stdout)
             size = sum(file.stat().st_size for file in Path(folder, name).rglob("*") if file.is_file())
             same = sum(ours == theirs for ours, theirs in zip(wanted, figures["answers"], strict=True))

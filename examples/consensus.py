@@ -70,6 +70,8 @@ def arguments():
     options = parser.parse_args()
     if not options.output and not options.score:
         parser.error("expected --output or --score")
+    if bool(options.output) != bool(options.text or options.tagged):
+        parser.error("--output needs --text or --tagged, and these need --output")
     if options.corpora[0] in options.without_misc:
         parser.error(f"{options.corpora[0]} has no MISC and cannot be the first corpus")
     return options

@@ -172,6 +172,8 @@ def arguments():
     options = parser.parse_args()
     if (options.general or options.start or options.output) and options.crfs != "each":
         parser.error("--general, --start and --output are for --crfs each")
+    if not 0 <= (options.cases or 0) <= 0.5:
+        parser.error("--cases must be in [0, 0.5]")
     if options.start and (options.vectors or options.attention_heads):
         parser.error("--vectors and --attention-heads are for a new tagger, not for --start")
     if options.names and options.repeats < 2:

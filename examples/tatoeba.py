@@ -114,6 +114,8 @@ def names_in(file):
 def tested_words(files):
     """Returns the sentences and words of the test of names and numbers, by the name of the file."""
     draw, words = random.Random(1), {}
+    if len({Path(file).name for file in files}) < len(files):
+        raise DataError(f"expected files of different names, got {', '.join(map(str, files))}")
     for file in files:
         names, count = names_in(file), 100 // len(files)
         if len(names) < count:
