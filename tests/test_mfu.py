@@ -20,7 +20,7 @@ for arguments in ({}, {"num_layers": 1, "num_decoder_layers": 5}):
     parts = model.trainable_variables, model.non_trainable_variables
     state = [[variable.value for variable in part] for part in parts]
     forward = jax.jit(lambda *inputs: model.stateless_call(*inputs)[0])
-    analysis = forward.lower(*state, ids).compile().cost_analysis()
+    analysis = forward.lower(*state, ids).cost_analysis()
     print(json.dumps([mfu.forward_flops(model, rows, source, target), analysis["flops"]]))
 """
 

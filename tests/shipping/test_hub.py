@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import os
+import random
 import re
 import sys
 import threading
@@ -21,7 +22,11 @@ from keraszoo.shipping.fetching import fetch
 pytest.importorskip("huggingface_hub")
 
 WEIGHTS = "model.weights.h5"
-FILES = {"config.json": {"task": "translation"}, "words/words.txt": "a\nb\n", WEIGHTS: bytes(300_000)}
+FILES = {
+    "config.json": {"task": "translation"},
+    "words/words.txt": "a\nb\n",
+    WEIGHTS: random.Random(0).randbytes(300_000),
+}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -86,7 +86,14 @@ def test_ids_alone(exported_tagger, trained_tagger):
     answer = tag(**{name: tf.constant(features[name]) for name in trained_tagger.model.features})
     names = json.loads((exported_tagger / "keraszoo.json").read_text())["tags"]
     assert tuple(names) == trained_tagger.vocabulary.tags
-    assert answer["probabilities"].shape == (2, 3, len(names))
+    details = trained_tagger.tag_tokens_details(tokens)
+    for i, probabilities in enumerate(trained_tagger.tag_probabilities(tokens)):
+        words = len(tokens[i])
+        np.testing.assert_allclose(answer["probabilities"][i, :words], probabilities, atol=1e-5)
+        assert answer["probabilities"].shape[2] == len(names)
+        if trained_tagger.model.attends:
+            given = answer["attention_weights"][i, :words]
+            np.testing.assert_allclose(given, details[i].attention_weights, atol=1e-5)
     given = [trained_tagger.vocabulary.decode_tags(answer["tags"].numpy(), [3, 1])]
     assert given == [[("O", "B-LOC", "E-LOC"), tuple(names[i] for i in answer["tags"].numpy()[1, :1])]]
 

@@ -117,13 +117,3 @@ def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     file.write_text(text.replace("${VECTORS}", "mine"))
     assert read_recipe(file).vectors.file == str(tmp_path / "mine")
-
-
-def test_the_examples_are_recipes(monkeypatch):
-    from pathlib import Path
-
-    for name in ("CORPUS", "VECTORS"):
-        monkeypatch.setenv(name, "/data")
-    folder = Path(__file__).parents[2] / "examples" / "recipes"
-    recipes = [read_recipe(file) for file in folder.glob("*.yaml") if "task: tagging" in file.read_text()]
-    assert {recipe.model.name for recipe in recipes} == {"attention", "recurrent"}

@@ -67,9 +67,14 @@ def test_a_recipe_that_starts_from_a_tagger(tmp_path, tagged_sentences, capsys):
     write_lines(tmp_path / "train.tsv", column_lines(tagged_sentences[:9]))
     make_tagger("Ada", "met").save_to_preset(tmp_path / "trained")
     (tmp_path / "recipe.yaml").write_text(
-        "task: tagging\ndata: {train: train.tsv}\noutput: new\ntraining: {epochs: 1}\n"
-        "model: {name: recurrent, preset: tiny, start_from: trained, overrides: {units: 6, casing_dim: 3}}\n"
+        "task: tagging\ndata: {train: train.tsv}\noutput: new\n"
+        "training: {epochs: 1, optimizer: {schedule: constant, learning_rate: 1.0e-12}}\n"
+        "model: {name: recurrent, preset: tiny, start_from: trained, "
+        "overrides: {units: 6, characters: cnn, casing_dim: 3}}\n"
     )
     run_recipe(read_recipe(tmp_path / "recipe.yaml"))
     said = capsys.readouterr().err
     assert "of them copied from" in said and str(tmp_path / "trained") in said
+    after, given = (weights_of(EntityTagger.from_preset(tmp_path / name)) for name in ("new", "trained"))
+    copied = [name for name in after if name.split()[0] in ("casing", "recurrent")]
+    assert copied and all(np.allclose(after[name], given[name], atol=1e-6) for name in copied)

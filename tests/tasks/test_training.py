@@ -75,7 +75,7 @@ def test_a_callback_can_stop_the_training(new_translator, train_pairs):
     assert history.epoch == [0]
 
 
-def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys):
+def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkeypatch):
     """Without a word on the learning rate: the warm-up fits the length of the run."""
     draw = random.Random(0)
     syllables = [a + b for a in "bdfgklmn" for b in "aeiou"]
@@ -88,7 +88,9 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys):
     history = translator.fit(pairs, pairs[:50], **settings)
     assert history.history["val_loss"][-1] < math.log(90)
     assert "only" not in capsys.readouterr().err
-    translator.fit(pairs[:20], **{**settings, "monitor": "val_bleu"})
+    monkeypatch.setattr(training, "train", lambda *arguments: pytest.fail("too far"))
+    with pytest.raises(pytest.fail.Exception):  # the advice comes before the training
+        translator.fit(pairs[:20], pairs[:5], **settings)
     assert "this run has only 1 updates" in capsys.readouterr().err
 
 
