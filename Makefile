@@ -14,9 +14,10 @@ DEMO ?= examples/number_words.py --quick
 # These packages import Keras only, so they run on every backend. JAX compiles each operation that a test runs eagerly, so
 # `make test-jax` takes the files that have most to say; `make test-jax ON_JAX="tests/layers tests/models tests/search"` all.
 ANY_BACKEND := tests/layers tests/models tests/search
-ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py multi_head_attention.py luong_attention.py crf.py \
-	linear_chain.py transformer.py) tests/models/test_rnn_search.py tests/models/test_transformer.py tests/search/test_beam.py \
-	tests/search/test_greedy.py
+ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py attention_decoder.py multi_head_attention.py \
+	luong_attention.py crf.py linear_chain.py embedding.py transformer.py) tests/models/test_rnn_search.py \
+	tests/models/test_transformer.py tests/search/test_beam.py tests/search/test_greedy.py tests/training/test_adam.py \
+	tests/training/test_loss_scale.py
 NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
@@ -42,7 +43,7 @@ test-browser: $(VENV)/.browser ## the playground in Chromium (Debian: chromium, 
 test-all: $(VENV)/.test ## the exhaustive tests that `make test` leaves out
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
-test-jax: $(VENV)/.test ## the main tests of layers, models and search again, on JAX
+test-jax: $(VENV)/.test ## the main tests of layers, models, search and Adam again, on JAX
 	KERAS_BACKEND=jax JAX_PLATFORMS=cpu $(BIN)/python -m pytest $(ON_JAX) -m "not slow" $(PYTEST_ARGS)
 
 test-nightly: ## the tests of layers, models, search and training on tonight's Keras, in an environment of their own
