@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -46,11 +47,20 @@ def module_of(model):
 
 
 def check_export(directory):
-    """Raises KerasZooError if an existing directory is neither empty nor an earlier export."""
+    """Raises KerasZooError if an existing directory holds anything but an earlier export."""
     directory = Path(directory)
-    free = not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
-    if not free and not (directory / MARK).exists():
-        raise KerasZooError(f"{directory}: expected a new directory or an earlier export, got something else")
+    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+        return
+    try:
+        names = set(os.listdir(directory))
+        others = names - {*json.loads((directory / MARK).read_text()).get("entries", names)}
+    except (OSError, ValueError, AttributeError):
+        wanted = "expected a new directory or an earlier export"
+        raise KerasZooError(f"{directory}: {wanted}, got something else") from None
+    if others:
+        raise KerasZooError(
+            f"{directory}: holds {min(others)!r}, which is no part of the export: not replaced"
+        )
 
 
 @contextlib.contextmanager
@@ -66,6 +76,8 @@ def replace_export(directory):
     try:  # `check_export` is also called before the block
         with atomic.replace_directory(directory, check=lambda: check_export(directory)) as place:
             yield place
+            about = {**json.loads((place / MARK).read_text()), "entries": sorted(os.listdir(place))}
+            (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
     except OSError as error:
         raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
 

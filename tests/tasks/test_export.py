@@ -1,11 +1,12 @@
 """Where exports may be written, and which formats a task has."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import check_export, exporter, format_of
+from keraszoo.tasks.export import check_export, exporter, format_of, replace_export
 
 
 def test_a_file_is_no_export(tmp_path):
@@ -15,6 +16,21 @@ def test_a_file_is_no_export(tmp_path):
     (tmp_path / "empty").mkdir()
     check_export(tmp_path / "empty")
     check_export(tmp_path / "new")
+
+
+def test_a_file_that_is_no_part_of_an_export_is_not_lost(tmp_path):
+    for _ in range(2):
+        with replace_export(tmp_path / "export") as place:
+            (place / "keraszoo.json").write_text("{}")
+            (place / "assets").mkdir()
+    assert json.loads((tmp_path / "export/keraszoo.json").read_text()) == {
+        "entries": ["assets", "keraszoo.json"]
+    }
+    (tmp_path / "export/Dockerfile").write_text("FROM scratch")
+    with pytest.raises(KerasZooError, match="export: holds 'Dockerfile', which is no part of the export"):
+        with replace_export(tmp_path / "export"):
+            pass
+    assert (tmp_path / "export/Dockerfile").exists()
 
 
 def test_formats_of_a_task():
