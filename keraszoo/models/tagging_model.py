@@ -299,10 +299,14 @@ class TaggingModel(ConfiguredModel):
         weight = ops.cast(weight, mask.dtype) * mask
         if self.crf:
             weight = ops.sum(weight, axis=1) / ops.maximum(ops.sum(mask, axis=1), 1)
-            return sum(self.losses, -ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask)))
+            return self._with_added(-ops.sum(weight * self.chain.log_likelihood(y_pred, y, mask)))
         y = ops.where(mask > 0, ops.cast(y, "int32"), 0)
         loss = ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
-        return sum(self.losses, loss)
+        return self._with_added(loss)
+
+    def _with_added(self, loss):
+        """Adds the losses of layers; on several devices each adds its share, as in Keras."""
+        return sum(map(self._aggregate_additional_loss, self.losses), loss)
 
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""
