@@ -126,7 +126,8 @@ class Attention(WeightedLayer):
             query: `(B, T, ...)`, or `(B, ...)` for one step.
             keys, values: what `prepare` returned.
             value_mask, attention_mask, training: as for `call`.
-            positions: `positions=` and, where a layer has them, `key_positions=`, as for `call`.
+            positions: `positions=` and, where a layer has them, `key_positions=`, as for `call`; and
+                `kept=`, as for `look`.
 
         Returns:
             `(context, attention_weights)`, as for `call`.

@@ -76,10 +76,14 @@ def replace_export(directory):
     try:  # `check_export` is also called before the block
         with atomic.replace_directory(directory, check=lambda: check_export(directory)) as place:
             yield place
-            about = {**json.loads((place / MARK).read_text()), "entries": sorted(os.listdir(place))}
-            (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
     except OSError as error:
         raise KerasZooError(f"{directory}: cannot be written: {error.strerror or error}") from error
+
+
+def write_mark(place, about):
+    """Writes `keraszoo.json`, the last file: a dict, and the names that a later export may replace."""
+    about = {**about, "entries": sorted({*os.listdir(place), MARK})}
+    (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
 
 
 def write_modules(directory, parts, about, finish=lambda place: None):
@@ -107,7 +111,7 @@ def write_modules(directory, parts, about, finish=lambda place: None):
                 tf.saved_model.save(module, str(place / name), signatures=signatures)
             finish(place)
             signatures = {name: sorted(signatures) for name, (_, signatures) in made.items()}
-            (place / MARK).write_text(json.dumps({**about, "signatures": signatures}, indent=2) + "\n")
+            write_mark(place, {**about, "signatures": signatures})
     except tf.errors.OpError as error:  # the last part of its message comes from the system
         reason = error.message.splitlines()[0].rsplit("; ")[-1]
         raise KerasZooError(f"{directory}: cannot be written: {reason}") from error

@@ -1,11 +1,9 @@
 """Functions of TensorFlow as graphs for ONNX Runtime, and the directory of an ONNX export."""
 
-import json
-
 import keras
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import MARK, check_export, replace_export
+from keraszoo.tasks.export import check_export, replace_export, write_mark
 
 OPSET = 18
 
@@ -34,7 +32,7 @@ def write_onnx(directory, files, about):
     with replace_export(directory) as place:
         for name, content in files.items():
             (place / name).write_bytes(content)
-        (place / MARK).write_text(json.dumps({**about, "format": "onnx"}, indent=2) + "\n")
+        write_mark(place, {**about, "format": "onnx"})
 
 
 def check_onnx(task, directory):

@@ -5,14 +5,12 @@ The directory holds the model (`model.bin`, `config.json`, vocabularies), the se
 that search as the translator does, `"translate_batch"`. docs/export.md shows a program that uses it.
 """
 
-import json
-
 import numpy as np
 from keras import ops
 
 from keraszoo.errors import KerasZooError
 from keraszoo.models import Transformer
-from keraszoo.tasks.export import MARK, replace_export
+from keraszoo.tasks.export import replace_export, write_mark
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.ctranslate2_translator import (
     CTranslate2Translator,
@@ -61,7 +59,7 @@ def export(translator, directory, quantize="float32"):
         TranslatorConverter().convert(str(place), quantization=quantize, force=True)
         for name, content in files.items():
             (place / name).write_bytes(content)
-        (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
+        write_mark(place, about)
 
 
 def verify(translator, directory, texts):

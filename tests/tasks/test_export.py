@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import check_export, exporter, format_of, replace_export
+from keraszoo.tasks.export import check_export, exporter, format_of, replace_export, write_mark
 
 
 def test_a_file_is_no_export(tmp_path):
@@ -21,8 +21,8 @@ def test_a_file_is_no_export(tmp_path):
 def test_a_file_that_is_no_part_of_an_export_is_not_lost(tmp_path):
     for _ in range(2):
         with replace_export(tmp_path / "export") as place:
-            (place / "keraszoo.json").write_text("{}")
             (place / "assets").mkdir()
+            write_mark(place, {})
     assert json.loads((tmp_path / "export/keraszoo.json").read_text()) == {
         "entries": ["assets", "keraszoo.json"]
     }
