@@ -1,5 +1,7 @@
 """Reads a recipe of any task, and runs it: a run can be stopped at any time and resumed by the same call."""
 
+import json
+import os
 import time
 import warnings
 from importlib.util import find_spec
@@ -8,7 +10,7 @@ from pkgutil import resolve_name
 
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say, show, suggestion
-from keraszoo.tasks.recipe_file import read_values
+from keraszoo.tasks.recipe_file import VARIABLE, read_values
 
 # For each task: the class of the recipe, the class of the task, and the function that prepares a run.
 TASKS = {
@@ -80,10 +82,13 @@ def run_recipe(recipe):
     identity = {"recipe": deciding}
     run.checkpoints = Checkpoints(f"{recipe.output}.checkpoints", identity, writes=run.writes)
     with run.checkpoints.open():
-        if run.checkpoints.finished and not Path(recipe.output).exists():
+        if run.checkpoints.finished is not None and not Path(recipe.output).exists():
             run.checkpoints.forget()
-        if not run.checkpoints.finished:
+        if run.checkpoints.finished is None:
             return _run(recipe, run)
+        # The paths of a recipe are compared as written. A stopped run also compares its data.
+        now = _variables(recipe)
+        run.checkpoints.compare(run.checkpoints.finished.get("variables", now), now)
     say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
     return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
 
@@ -122,10 +127,16 @@ def _run(recipe, run):
         show(scores)
     if run.writes:
         task.save_to_preset(recipe.output)
-    run.checkpoints.finish(steps=task.metrics["training"]["steps"])
+    run.checkpoints.finish(steps=task.metrics["training"]["steps"], variables=_variables(recipe))
     if run.writes and find_spec("matplotlib"):
         _draw(task.metrics["training"], recipe.output)
     return task
+
+
+def _variables(recipe):
+    """The environment variables in the paths of a recipe, with their values."""
+    names = {match["name"] for match in VARIABLE.finditer(json.dumps(recipe.as_dict()))}
+    return {name: os.environ.get(name) for name in sorted(names)}
 
 
 def _draw(figures, output):

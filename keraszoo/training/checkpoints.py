@@ -59,7 +59,7 @@ class Checkpoints:
 
     Attributes:
         newest: the `Checkpoint` to resume from, or None; set by `open`.
-        finished: whether the run is over.
+        finished: the dict of `finish` if the run is over, else None.
 
     Example:
 
@@ -83,7 +83,7 @@ class Checkpoints:
         self.keep = keep
         self.writes = writes
         self.newest = None
-        self.finished = False
+        self.finished = None
 
     @contextlib.contextmanager
     def open(self):
@@ -94,7 +94,7 @@ class Checkpoints:
                 are damaged.
             RecipeError: the run in it began with another identity.
         """
-        self.newest, self.finished = None, False
+        self.newest, self.finished = None, None
         with contextlib.ExitStack() as stack:
             if self.writes:
                 try:
@@ -113,7 +113,16 @@ class Checkpoints:
         """
         self.identity = {**self.identity, **json.loads(json.dumps(identity))}
         if self.newest is not None:
-            self._check(self.newest.identity)
+            self.compare(self.newest.identity, self.identity)
+
+    def compare(self, before, now):
+        """Raises RecipeError if an entry of the dict `now` differs from that of the run in the folder."""
+        changes = differences({key: before.get(key) for key in now}, now)
+        if changes:
+            raise RecipeError(
+                f"{self.folder}: the run in it differs: {'; '.join(changes)}; use the same settings, choose "
+                "another output, or delete the folder to start again"
+            )
 
     def save(self, step, parts):
         """Writes a checkpoint, then deletes all but the last `keep`.
@@ -148,13 +157,13 @@ class Checkpoints:
             return
         config = {"task": TASK, "finished": figures, "identity": self.identity, "versions": _versions()}
         model_directory.write_directory(self.folder / "finished", {"config.json": config})
-        self.finished = True
+        self.finished = figures
         for old in self._steps():
             self._delete(old)
 
     def forget(self):
         """Deletes all checkpoints."""
-        self.newest, self.finished = None, False
+        self.newest, self.finished = None, None
         if not self.writes:
             return
         for path in [*self._steps(), self.folder / "finished"]:
@@ -164,8 +173,9 @@ class Checkpoints:
         """Sets `newest` to the newest intact checkpoint, or `finished`."""
         over = self.folder / "finished"
         if over.exists():
-            self.finished = True
-            self._check(model_directory.read_directory(over).config.get("identity", {}))
+            config = model_directory.read_directory(over).config
+            self.finished = config.get("finished", {})
+            self.compare(config.get("identity", {}), self.identity)
             return
         steps, damage = self._steps(), []
         for path in steps:
@@ -180,21 +190,12 @@ class Checkpoints:
                 f"{self.folder}: all checkpoints are damaged; delete the folder to start again: {damage[0]}"
             )
         if self.newest is not None:
-            self._check(self.newest.identity)
+            self.compare(self.newest.identity, self.identity)
             self.files = dict(self.newest.files)
             changed = differences(self.newest.versions, _versions())
             if changed:
                 said = f"{self.folder}: the run resumes with other libraries: {'; '.join(changed)}"
                 warnings.warn(f"{said}; its results may differ", stacklevel=4)
-
-    def _check(self, before):
-        shared = {key: before.get(key) for key in self.identity}
-        changes = differences(shared, self.identity)
-        if changes:
-            raise RecipeError(
-                f"{self.folder}: the run in it differs: {'; '.join(changes)}; use the same settings, choose "
-                "another output, or delete the folder to start again"
-            )
 
     def _steps(self):
         """The paths of the checkpoints, the newest first."""

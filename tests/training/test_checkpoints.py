@@ -59,7 +59,7 @@ def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
 
 def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        assert checkpoints.newest is None and not checkpoints.finished
+        assert checkpoints.newest is None and checkpoints.finished is None
     assert os.listdir(tmp_path) == []
 
 
@@ -107,7 +107,7 @@ def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
     with pytest.raises(RecipeError, match="seed was 1"), Checkpoints(tmp_path / "run", other).open():
         pass
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        assert checkpoints.finished and checkpoints.newest is None
+        assert checkpoints.finished == {"steps": 2} and checkpoints.newest is None
         checkpoints.forget()
     assert os.listdir(tmp_path) == []
 

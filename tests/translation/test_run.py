@@ -160,19 +160,28 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     from keraszoo.training.checkpoint_callback import SaveCheckpoints
 
     changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7, "r_drop": 1.0}
-    sampled = {"vocabulary_size": 60, "sampling": "bpe_dropout"}
-    recipe = make_recipe(subwords=sampled, training=changes)
+    monkeypatch.setenv("PLACE", str(files))
+    pairs = {"source": "${PLACE}/train.en", "target": "train.de"}
+    same = {
+        "data": {"train": pairs, "validation": {"source": "test.en", "target": "test.de"}},
+        "subwords": {"vocabulary_size": 60, "sampling": "bpe_dropout"},
+        "search": {"beam_width": 1, "max_length": 3},
+    }
+    recipe = make_recipe(**same, training=changes)
     whole = run_recipe(recipe)
     assert (files / "out" / "model.checkpoints" / "finished").is_dir()
     assert (files / "out" / "model.history.png").read_bytes().startswith(b"\x89PNG")
     run_recipe(recipe)
     assert "this run is finished; delete" in capsys.readouterr().err
-    other = make_recipe(subwords=sampled, training={**changes, "batch_tokens": 512})
+    other = make_recipe(**same, training={**changes, "batch_tokens": 512})
     with pytest.raises(RecipeError, match="recipe.training.batch_tokens was 256, is 512; .*another output"):
         run_recipe(other)
+    with monkeypatch.context() as patch, pytest.raises(RecipeError, match='differs: PLACE was ".*", is ".*"'):
+        patch.setenv("PLACE", str(files.parent))  # the recipe is the same, the corpus is another one
+        run_recipe(make_recipe(**same, training=changes))
 
     (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
-    recipe = make_recipe(subwords=sampled, training=changes)
+    recipe = make_recipe(**same, training=changes)
     begin = SaveCheckpoints.on_train_batch_begin
 
     def interrupted(self, batch, logs=None):
@@ -184,7 +193,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
         patch.setattr(SaveCheckpoints, "on_train_batch_begin", interrupted)
         run_recipe(recipe)
     # Other words about it change nothing.
-    recipe = make_recipe(subwords=sampled, training=changes, about={"limits": "Many."})
+    recipe = make_recipe(**same, training=changes, about={"limits": "Many."})
     monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
     again = run_recipe(recipe)
     assert "going on from step 4 of 7" in capsys.readouterr().err
