@@ -9,6 +9,7 @@ import keras
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
+from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import Run, opened_checkpoints, train
@@ -156,8 +157,12 @@ class Trainable:
         policy = self.model.dtype_policy.name
         if settings.precision != policy:
             raise RecipeError(f"fit: precision: the model has {policy}, got {settings.precision}")
-        if run.optimizer is not None and settings.accumulate > 1:
-            raise RecipeError("fit: accumulate needs an optimizer of its own; give `optimizer` as a dict")
+        if run.optimizer is not None:
+            parts = getattr(innermost(run.optimizer), "accumulate", 1)
+            if parts != settings.accumulate:
+                raise RecipeError(
+                    f"fit: accumulate: expected {parts}, as the optimizer has it, got {settings.accumulate}"
+                )
         if settings.deterministic:
             if keras.backend.backend() != "tensorflow":
                 raise RecipeError(

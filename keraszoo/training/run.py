@@ -7,7 +7,7 @@ import sys
 import keras
 
 from keraszoo.messages import say
-from keraszoo.training.adam import LossScale, innermost
+from keraszoo.training.adam import LossScale
 from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.callbacks import ProgressBar, Throughput, WholeHistory
 from keraszoo.training.checkpoint_callback import SaveCheckpoints, Signals
@@ -34,8 +34,8 @@ class Run:
         settings: a `FitSection`, the `training` section of a recipe.
         directory: where the model is saved, or None.
         checkpoints: an open `Checkpoints`, a folder for them, or None.
-        compile_model: function that compiles a model. Its optimizer should be `Adam` of this package, whose
-            `accumulate` says in how many parts a batch comes.
+        compile_model: function that compiles a model. Its optimizer should be `Adam` of this package, with
+            the `accumulate` of the settings.
         evaluations: callbacks whose `model` is always the given one, also while a copy of it is trained on
             several devices; of their hooks, those of epochs and of the whole training are called. The state
             of those with `get_state` and `set_state` is part of a checkpoint.
@@ -130,8 +130,8 @@ def train(model, batches, run):
         KeyboardInterrupt, SystemExit: after SIGINT, or with code 143 after SIGTERM, once the run is saved.
     """
     trained = _compiled(model, run)
-    parts = getattr(innermost(trained.optimizer), "accumulate", 1)
-    settings, last = run.settings, parts * run.steps(batches)
+    settings, parts = run.settings, run.settings.accumulate
+    last = parts * run.steps(batches)
     history = WholeHistory()
     named = {type(callback).__name__.lower(): callback for callback in run.evaluations}
     named |= {f"callback{i}": callback for i, callback in enumerate(run.callbacks)}

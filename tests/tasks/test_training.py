@@ -14,6 +14,7 @@ from keraszoo.models import RNNSearch
 from keraszoo.tasks import training
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.subwords import Subwords
+from keraszoo.training.adam import Adam
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.run import Run
 from keraszoo.translation.recipe import TrainingSection
@@ -128,7 +129,11 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkey
         ),
         (
             lambda t, pairs: t.fit(pairs, accumulate=2, optimizer=keras.optimizers.SGD()),
-            "accumulate needs",
+            "accumulate: expected 1, as the optimizer has it, got 2",
+        ),
+        (
+            lambda t, pairs: t.fit(pairs, optimizer=Adam(accumulate=2)),
+            "accumulate: expected 2, as the optimizer has it, got 1",
         ),
     ],
 )
@@ -138,7 +143,7 @@ def test_misuse_is_named_in_one_line(new_translator, train_pairs, call, said):
     assert "\n" not in str(error.value)
 
 
-def test_a_tagger_names_misuse_too(new_tagger, tagged_sentences):
+def test_a_tagger_names_misuse_too(new_tagger):
     with pytest.raises(KerasZooError, match="train: expected TaggedSentence objects, got .'Ada'.* as item 0"):
         new_tagger().fit([["Ada"]], [["B-PER"]])
 

@@ -145,7 +145,6 @@ def test_the_same_seed_makes_the_same_model(new_translator, train_pairs):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
         ({"epochs": 0}, "fit: epochs"),
         ({"epochs": "3"}, "fit: epochs"),
         ({"optimizer": {"schedule": "linear"}}, "fit: optimizer.schedule"),
