@@ -69,6 +69,8 @@ class MemoryNetwork(ConfiguredModel):
     https://arxiv.org/abs/1503.08895.
     """
 
+    attends = True
+
     def __init__(
         self,
         vocabulary_size,

@@ -23,6 +23,7 @@ from keraszoo.tasks.recipe_base import (
     FitSection,
     Fraction,
     OptimizerSection,
+    Positive,
     Schedule,
     Section,
 )
@@ -109,8 +110,8 @@ class TaggerOptimizerSection(OptimizerSection):
 
     schedule: Schedule = "constant"
     beta_2: Fraction = 0.999
-    epsilon: Annotated[float, Field(gt=0)] = 1e-7
-    clipnorm: Annotated[float, Field(gt=0)] | None = 5.0
+    epsilon: Positive = 1e-7
+    clipnorm: Positive | None = 5.0
 
 
 class TaggerTrainingSection(FitSection):

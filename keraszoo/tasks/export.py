@@ -54,7 +54,7 @@ def check_export(directory):
     try:
         names = set(os.listdir(directory))
         others = names - {*json.loads((directory / MARK).read_text()).get("entries", names)}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, TypeError):
         wanted = "expected a new directory or an earlier export"
         raise KerasZooError(f"{directory}: {wanted}, got something else") from None
     if others:

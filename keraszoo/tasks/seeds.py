@@ -51,8 +51,8 @@ def mean_and_deviation(values):
     >>> mean_and_deviation([1.0, 2.0]), mean_and_deviation([1.0])
     ('1.50 ± 0.71', '1.00')
     """
-    figure = Figure("", values)
-    return f"{figure.mean:.2f} ± {figure.deviation:.2f}" if len(values) > 1 else f"{figure.mean:.2f}"
+    mean = f"{statistics.fmean(values):.2f}"
+    return f"{mean} ± {statistics.stdev(values):.2f}" if len(values) > 1 else mean
 
 
 def outputs_of_seeds(recipe, count, output):
