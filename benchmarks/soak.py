@@ -172,7 +172,7 @@ def soak(services, pools, requests, threads):
     """
     wanted = [{text: service([text])[0] for pool in pools for text in pool} for service in services]
     seconds, memory, failures = np.zeros(requests), [], []
-    numbers, part = itertools.count(), min(10_000, requests // 10)
+    numbers, part = itertools.count(), min(10_000, max(1, requests // 10))
 
     def one(number):
         draw, which = random.Random(number), number % len(services)
@@ -182,6 +182,8 @@ def soak(services, pools, requests, threads):
         started = time.perf_counter()
         try:
             answers = services[which](texts)
+            if len(answers) != len(texts):
+                raise ValueError(f"{len(answers)} answers to {len(texts)} texts")
         except Exception as error:
             failures.append(f"request {number}: {type(error).__name__}: {error}")
             return

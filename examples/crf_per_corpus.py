@@ -154,12 +154,19 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", choices=GROUPS, default="english")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
-    parser.add_argument("--without", nargs="+", default=[], help="corpora to leave out")
+    parser.add_argument("--without", nargs="+", action="extend", default=[], help="corpora to leave out")
     parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, tested alone")
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
-    parser.add_argument("--more", type=named_file, nargs="+", default=[], help="CORPUS=FILE: more sentences")
+    parser.add_argument(
+        "--more",
+        type=named_file,
+        nargs="+",
+        action="extend",
+        default=[],
+        help="CORPUS=FILE: more sentences",
+    )
     parser.add_argument("--start", help="with `each`: a tagger or an encoder whose training goes on")
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
@@ -301,16 +308,21 @@ def train(tagger, corpora, options):
         options.seed,
     )
     steps = options.epochs * len(batches)
-    rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - WARMUP_STEPS), warmup_target=options.learning_rate, warmup_steps=WARMUP_STEPS
-    )
-    model.compile(keras.optimizers.Adam(rate, clipnorm=5.0), jit_compile=False)
+    model.compile(cosine_adam(steps, WARMUP_STEPS, options.learning_rate, clipnorm=5.0), jit_compile=False)
     start = time.perf_counter()
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
     tagger.model.set_weights(model.get_weights())
     tokens = options.epochs * sum(int(some.lengths.sum()) for some in rows)
     seconds = round(time.perf_counter() - start)
     tagger.metrics["training"] = {"steps": steps, "tokens": tokens, "seconds": seconds}
+
+
+def cosine_adam(steps, warmup_steps, highest, clipnorm):
+    """Adam with a learning rate that rises from 0 and then falls to 0 as a cosine."""
+    rate = keras.optimizers.schedules.CosineDecay(
+        0.0, max(1, steps - warmup_steps), warmup_target=highest, warmup_steps=warmup_steps
+    )
+    return keras.optimizers.Adam(rate, clipnorm=clipnorm)
 
 
 def report(tagger, options, corpus, tests):

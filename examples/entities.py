@@ -149,9 +149,12 @@ def calibrate(options):
     tagger = EntityTagger.from_preset(options.model, options.corpus)
     tagged = tagger.tag_tokens_details([s.tokens for s in sentences])
     probabilities, right = [], []
+    labels = {span.label for sentence in sentences for span in spans_of(sentence)}
     for sentence, answer in zip(sentences, tagged, strict=True):
         gold = set(spans_of(sentence))
         for span in spans(answer.tags, "IOB2"):
+            if span.label not in labels:  # as in `score_file`
+                continue
             probabilities.append(float(answer.probabilities[span.start : span.end].min()))
             right.append(span in gold)
     bins = reliability(probabilities, right)

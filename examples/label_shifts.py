@@ -111,7 +111,7 @@ def main(name, file, corpus, output):
         bias = keras.ops.convert_to_numpy(whole.model.scores.bias).copy()
         bias[tags] += by_tag(vocabulary.tags, found[1])
         whole.model.scores.bias.assign(bias)
-        whole.save_to_preset(output)
+        whole.save_to_preset(output, dtype="float16")
 
 
 if __name__ == "__main__":

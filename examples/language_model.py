@@ -30,7 +30,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 import keras
 import numpy as np
 from consensus import file_and_step, read_sentences
-from crf_per_corpus import GROUPS, new_tagger
+from crf_per_corpus import GROUPS, cosine_adam, new_tagger
 from entity_corpora import read
 from keras import ops
 
@@ -126,10 +126,7 @@ def main():
     rows = TaggedRows(text, tagger.vocabulary, model.features)
     batches = TagBatches(rows, BATCH_TOKENS, seed=options.seed, shapes=None)
     steps, start = len(batches), time.perf_counter()
-    rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - WARMUP_STEPS), warmup_target=options.learning_rate, warmup_steps=WARMUP_STEPS
-    )
-    model.compile(keras.optimizers.Adam(rate, clipnorm=1.0), jit_compile=False)
+    model.compile(cosine_adam(steps, WARMUP_STEPS, options.learning_rate, clipnorm=1.0), jit_compile=False)
 
     def save(step, logs):
         if (step + 1) % SAVE_STEPS == 0 or step + 1 == steps:

@@ -91,7 +91,9 @@ def arguments():
                 nargs="+",
                 help="default: 1, and 2 and 3 for models that carry a claim",
             )
-            command.add_argument("--set", nargs="+", default=[], help="other recipe settings to change")
+            command.add_argument(
+                "--set", nargs="+", action="extend", default=[], help="other recipe settings to change"
+            )
         else:
             command.add_argument(
                 "others", nargs="*", help="translator directories or names of shipped translators"

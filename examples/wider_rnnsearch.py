@@ -39,7 +39,7 @@ def main(name, units, output):
     model = RNNSearch.from_config({**config, "units": units, "readout_dim": readout_dim})
     model.build()
     for old, new in zip(trained.model.weights, model.weights, strict=True):
-        new.assign(widened(old.path, old.numpy(), new.numpy(), config["units"], units))
+        new.assign(widened(old.numpy(), new.numpy(), config["units"], units))
     wider = Translator(model, trained.source_subwords, trained.target_subwords, trained.search)
     wider.save_to_preset(output)
 
@@ -50,7 +50,7 @@ def main(name, units, output):
     print(f"{output}: {model.count_params():,} parameters, logits differ by {difference:.1e} at most")
 
 
-def widened(path, value, initial, units, new_units):
+def widened(value, initial, units, new_units):
     """The trained value of a weight within the initial value of the wider one."""
     places = []
     for size, new_size in zip(value.shape, initial.shape, strict=True):
