@@ -95,7 +95,7 @@ def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_p
     )
 
 
-def test_align_and_prefix(run, files, trained_directory, test_pairs):
+def test_align_and_prefix(run, files, loaded, trained_directory, test_pairs):
     code, out, err = run("align", trained_directory, "--source", "a.en", "--target", "a.de")
     assert code == 0, err
     for line, (source, target) in zip(out.splitlines(), test_pairs, strict=True):

@@ -62,7 +62,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(vectors, text, 
 
 
 @pytest.mark.filterwarnings("always::UserWarning")  # as they are for whoever types a command
-def test_damaged_vectors(vectors, text, tmp_path):
+def test_damaged_vectors(vectors, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("dog 1 2\ncat 1\nhome 2 1\n")
     code, out, err = vectors("neighbours", bad, "dog")

@@ -88,7 +88,7 @@ def test_padding_changes_nothing_and_nothing_to_attend_to_is_zero(value):
     assert weights[1].sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_the_mask_arrives_by_itself_and_goes_no_further(value):
+def test_the_mask_arrives_by_itself_and_goes_no_further():
     ids = np.array([[4, 2, 0, 0, 0], [1, 3, 2, 5, 0]])
     embedded = keras.layers.Embedding(6, D, mask_zero=True)(ids)
     layer = FeedForwardAttention(U)

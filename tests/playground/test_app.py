@@ -43,7 +43,7 @@ def ask_for(client):
     return ask
 
 
-def test_page_and_models(client, directories):
+def test_page_and_models(client):
     page = client.get("/")
     assert "<title>keraszoo playground</title>" in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'self';")

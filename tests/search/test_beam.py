@@ -184,7 +184,7 @@ def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, wid
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_after_the_end_nothing_changes(tables, same, width):
+def test_after_the_end_nothing_changes(tables, width):
     # the same model with a longer limit, once every sentence has been done
     model = tables(sentences=5, length=20, seed=6)
     arguments = {"start_id": START, "end_id": END, "attention": True}

@@ -84,7 +84,7 @@ def test_means_and_deviations():
     assert Figure("f1", [80.0]).deviation == 0.0
 
 
-def test_corpora_of_several_files(files, tagged_sentences):
+def test_corpora_of_several_files(files):
     entities = [{"start": 0, "end": 3, "label": "PER"}, {"start": 12, "end": 16, "label": "LOC"}]
     write_lines(files / "more.jsonl", [json.dumps({"text": "Ada flew to Oslo.", "entities": entities})])
     write_lines(files / "all_single.tsv", ["Oslo\tB-LOC", "", "Ada\tB-PER"])

@@ -59,7 +59,7 @@ def test_displacy_and_a_saved_pipeline(nlp, tmp_path):
     assert [e.text for e in loaded(SENTENCES[0]).ents] == ["Marie Curie", "Paris"]
 
 
-def test_settings(nlp):
+def test_settings():
     strict = spacy.blank("en")
     strict.add_pipe("keraszoo", config={"preset": "english_entities", "threshold": 1.0})
     assert strict(SENTENCES[0]).ents == ()

@@ -244,7 +244,7 @@ def test_an_output_may_end_in_a_slash():
     assert (recipe.output, recipe.output.written) == ("runs/x", "runs/x/")
 
 
-def test_a_recipe_is_read_once(tmp_path):
+def test_a_recipe_is_read_once():
     read, write = os.pipe()
     os.write(write, b"data: {train: {tsv: a}}\noutput: runs/x\n")
     os.close(write)

@@ -78,7 +78,7 @@ def test_tags_are_kept_where_there_are_some(write):
     assert next(iter(read_sentences(write(TEXT)))) == TaggedSentence(("The", "dogs", "ran", "home", "."))
 
 
-def test_bad_files_are_named(write, tmp_path):
+def test_bad_files_are_named(tmp_path):
     with pytest.raises(DataError, match=r"file.txt:2: not UTF-8"):
         path = tmp_path / "file.txt"
         path.write_bytes(b"good\nb\xe4d\n")

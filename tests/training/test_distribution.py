@@ -19,6 +19,9 @@ import numpy as np
 from keraszoo.training.distribution import make_strategy
 replicas, on_jax = None if sys.argv[1] == "workers" else 2, sys.argv[1] == "data_parallel"
 make_strategy(sys.argv[1], replicas)  # before anything is computed
+if keras.backend.backend() == "tensorflow":  # graphs of a few steps are not worth the optimizer
+    import tensorflow as tf
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 from keraszoo.models import AttentionTagger, RecurrentTagger, RNNSearch, Transformer
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -26,7 +29,7 @@ from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.token_batches import TokenBatches
 from keraszoo.training.callbacks import LastWeights
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.adam import Adam, LossScale
+from keraszoo.training.adam import Adam
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
 from keraszoo.tasks.recipe_base import FitSection

@@ -104,7 +104,7 @@ def test_greedy_search_with_compiled_steps_equals_the_plain_graph(search, source
 @pytest.mark.slow
 @needs_tensorflow
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_every_way_to_compile_equals_single_sentences(search, source, eager, jit_compile):
+def test_every_way_to_compile_equals_single_sentences(search, source, jit_compile):
     options = OPTIONS.replace(max_length=18)  # more than one stage of the cache
     run = search.graph(options, attention=True, jit_compile=jit_compile)
     hypotheses = Hypotheses(*(part.numpy() for part in run(source)))

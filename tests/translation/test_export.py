@@ -143,7 +143,7 @@ def test_ids_alone(exported_translator, trained, sources, details):
 
 @pytest.mark.slow
 def test_two_exports_in_one_process_keep_their_vocabularies(
-    loaded, trained, both_subwords, sources, details, tmp_path
+    loaded, both_subwords, sources, details, tmp_path
 ):
     model = Transformer(44, d_model=16, num_layers=1, num_heads=2, intermediate_dim=32)
     other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
