@@ -179,11 +179,10 @@ class Attention(WeightedLayer):
             require_shapes(fits, f"query and {name} must have one batch size", query=query, **{name: shape})
         fits = shapes_fit(value[1:2], key[1:2])
         require_shapes(fits, "value and key must have one length", value=value, key=key)
-        if query_mask is not None and len(query) == 3:
-            fits = shapes_fit(query_mask, query[:2])
-            require_shapes(
-                fits, "query_mask must be (batch, query length)", query_mask=query_mask, query=query
-            )
+        if query_mask is not None:
+            fits = shapes_fit(query_mask, query[:-1])
+            wanted = "query_mask must be (batch, query length) or, for one step, (batch,)"
+            require_shapes(fits, wanted, query_mask=query_mask, query=query)
         for name, mask in (("value_mask", value_mask), ("key_mask", key_mask)):
             fits = mask is None or shapes_fit(mask, value[:2])
             require_shapes(fits, f"{name} must be (batch, value length)", **{name: mask}, value=value)

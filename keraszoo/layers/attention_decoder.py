@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -25,6 +26,8 @@ class AttendingDecoder(Configured, keras.layers.Layer):
 
     def __init__(self, attention, /, **kwargs):
         super().__init__(**kwargs)
+        fits = getattr(attention, "scores_rank", None) == 3
+        require(fits, "attention must have weights (B, T, S)", attention=type(attention).__name__)
         self.supports_masking = True
         self.attention = attention
 
@@ -122,7 +125,7 @@ class AttentionDecoder(AttendingDecoder):
         `(outputs, attention_weights)`, as `LuongDecoder` does: [s_i ; c_i], `(B, T, U + D)`, and `(B, T, S)`.
 
     Raises:
-        ValueError: if `cell` is unknown.
+        ValueError: if `cell` is unknown, or the attention or the state does not fit.
 
     Example:
 
@@ -163,8 +166,8 @@ class AttentionDecoder(AttendingDecoder):
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         if initial_state is None:
-            initial_state = self.cell.zero_state(ops.shape(inputs)[0])
-        elif not isinstance(initial_state, (list, tuple)):
-            initial_state = self.initial_state(initial_state)
+            state = self.cell.zero_state(ops.shape(inputs)[0])
+        else:
+            state = self.cell.as_state(initial_state)
         width = self.units + memory.shape[-1]
-        return self.steps(inputs, list(initial_state), width, self.prepare(memory), memory_mask, training)
+        return self.steps(inputs, state, width, self.prepare(memory), memory_mask, training)

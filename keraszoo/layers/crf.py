@@ -127,7 +127,8 @@ class CRF(Configured, keras.layers.Layer):
                 words.
 
         Returns:
-            `(B,)`, in nats, at most 0; 0 for a sentence without words.
+            `(B,)`, in nats, at most 0; 0 for a sentence without words, and NaN for one with a tag of a word
+            outside [0, K).
         """
         return log_likelihood(self._chain(emissions, mask), tags)
 
@@ -217,7 +218,7 @@ class CRFLoss(keras.losses.Loss):
         sample_weight: `(B,)` or `(B, T)`; `None`: all sentences count the same.
 
     Returns:
-        A scalar in nats, or `(B,)` without a reduction.
+        A scalar in nats, or `(B,)` without a reduction; NaN if a tag of a word is outside [0, K).
 
     Raises:
         ValueError: if the tags are not `(B, T)`.
@@ -261,8 +262,10 @@ def log_likelihood(chain, tags):
     fits = len(tags.shape) == 2 and not (known and tags.shape[1] != scores.shape[1])
     wanted = f"tags must be (B, T) with a tag for each of {scores.shape[1]} words"
     require_shapes(fits, wanted, tags=tuple(tags.shape))
-    tags = ops.where(is_word(scores), ops.cast(tags, "int32"), moves.shape[0] - 1)
-    return path_score(scores, moves, tags) - log_partition(scores, moves)
+    words, tags, outside = is_word(scores), ops.cast(tags, "int32"), moves.shape[0] - 1
+    wrong = ops.any(words & ((tags < 0) | (tags >= outside)), axis=1)
+    result = path_score(scores, moves, ops.where(words, tags, outside)) - log_partition(scores, moves)
+    return ops.where(wrong, float("nan"), result)
 
 
 def permit(moves, allowed):

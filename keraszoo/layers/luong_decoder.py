@@ -38,7 +38,8 @@ class LuongDecoder(AttendingDecoder):
     Call arguments:
         inputs: `(B, T, E)`, embeddings of y_{t-1}.
         memory: `(B, S, D)`.
-        initial_state: list of the layers' states, as a `RecurrentStack` returns it; `None`: zeros.
+        initial_state: list of the layers' states, as a `RecurrentStack` returns it, or of one layer its
+            state, as a Keras RNN layer returns it; `None`: zeros.
         inputs_mask: not used; Keras fills it in.
         memory_mask: bool `(B, S)`, `True` = a word.
 
@@ -118,6 +119,8 @@ class LuongDecoder(AttendingDecoder):
         prepared = self.prepare(memory)
         if initial_state is None:
             initial_state = self.stack.zero_state(ops.shape(inputs)[0])
+        else:
+            initial_state = self.stack.as_state(initial_state)
         if not self.input_feeding:
             hidden, _ = self.stack(inputs, initial_state, training=training)  # (B, T, U)
             context, weights = self.attention.attend(

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_sizes
+from keraszoo.layers.arguments import check_choices, check_sizes, require, shapes_fit
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 
@@ -101,6 +101,19 @@ class RecurrentCell(Configured, keras.layers.Layer):
     def first_state(self, first):
         """The state with s_0 = `first`, `(N, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return [first, ops.zeros_like(first)] if self.cell == "lstm" else [first]
+
+    def as_state(self, given):
+        """The state of a first s `(N, U)`, or of the list that a Keras RNN layer returns.
+
+        Raises:
+            ValueError: a list of another length, or another shape.
+        """
+        state = list(given) if isinstance(given, (list, tuple)) else self.first_state(given)
+        count, shapes = 2 if self.cell == "lstm" else 1, [tuple(part.shape) for part in state]
+        fits = len(state) == count and all(shapes_fit(shape, (None, self.units)) for shape in shapes)
+        wanted = f"the state must be a list of {count} x (batch, {self.units})"
+        require(fits, wanted, shapes=shapes)
+        return state
 
     def zero_state(self, rows):
         """The state of zeros of so many rows."""

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -31,7 +31,8 @@ class RecurrentStack(Configured, keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, T, E)`.
-        initial_state: list of the layers' states; `None`: zeros.
+        initial_state: list of the layers' states, or of one layer its state, as a Keras RNN layer returns it;
+            `None`: zeros.
         inputs_mask, mask: bool `(B, T)`, `True` = a word; Keras fills in one of them from an embedding that
             masks.
 
@@ -75,11 +76,27 @@ class RecurrentStack(Configured, keras.layers.Layer):
         """States of zero for so many rows: a list with each layer's."""
         return [cell.zero_state(rows) for cell in self.cells]
 
+    def as_state(self, given):
+        """The list of the layers' states; of one layer also its state alone.
+
+        Raises:
+            ValueError: a list of another length, or a state that does not fit its layer.
+        """
+        if not isinstance(given, (list, tuple)) or not all(isinstance(one, (list, tuple)) for one in given):
+            given = [given]
+        require(
+            len(given) == len(self.cells),
+            f"initial_state must have {len(self.cells)} layers",
+            layers=len(given),
+        )
+        return [cell.as_state(one) for cell, one in zip(self.cells, given, strict=True)]
+
     def call(self, inputs, initial_state=None, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
         state, x = [], inputs
-        initial_state = self.zero_state(ops.shape(inputs)[0]) if initial_state is None else initial_state
-        for i, (cell, first) in enumerate(zip(self.cells, initial_state, strict=True)):
+        rows = ops.shape(inputs)[0]
+        states = self.zero_state(rows) if initial_state is None else self.as_state(initial_state)
+        for i, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
 
             def step(projected, before, cell=cell):
                 after = cell.advance(projected, before)

@@ -10,6 +10,7 @@ from keraszoo.layers import (
     BahdanauAttention,
     LuongAttention,
     LuongDecoder,
+    MultiHeadAttention,
     ScaledDotProductAttention,
 )
 
@@ -202,3 +203,13 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
     model = keras.Model(symbols, decoder(*symbols)[0])
     model.compile("sgd", "mse")
     assert np.isfinite(model.fit((inputs, memory), outputs, verbose=0).history["loss"]).all()
+
+
+def test_what_does_not_fit_is_named():
+    inputs, memory = np.ones((B, T, E)), np.ones((B, S, D))
+    with pytest.raises(ValueError, match="must have weights .B, T, S.. Received: attention='MultiHead"):
+        AttentionDecoder(MultiHeadAttention(2, 4), U)
+    with pytest.raises(ValueError, match="must be a list of 1 x .batch, 4.. Received: shapes=.*7"):
+        AttentionDecoder(BahdanauAttention(3), 4)(inputs, memory, np.ones((B, 7)))
+    with pytest.raises(ValueError, match="must be a list of 2 x .batch, 4."):
+        AttentionDecoder(BahdanauAttention(3), 4, cell="lstm")(inputs, memory, [np.ones((B, 4))])

@@ -189,3 +189,12 @@ def test_wrong_arguments_are_errors(arguments, said):
 def test_emissions_of_another_size_are_an_error():
     with pytest.raises(ValueError, match=r"must be \(B, T, 5\). Received: emissions.shape=\(1, 3, 4\)"):
         CRF(5).decode(np.zeros((1, 3, 4)))
+
+
+def test_a_tag_that_is_none_has_no_likelihood_and_at_padding_any_has():
+    crf, emissions = CRF(3), np.random.default_rng(0).normal(size=(3, 4, 3)).astype("float32")
+    tags = np.array([[0, 1, 2, 2], [0, 1, -100, 3], [0, 1, 3, 0]])
+    mask = np.arange(4) < np.array([[4], [2], [4]])
+    found = ops.convert_to_numpy(crf.log_likelihood(emissions, tags, mask))
+    assert (found[:2] < 0).all() and np.isnan(found[2])
+    assert np.isnan(CRFLoss()(np.array([[0, -1, 0, 0]]), crf(emissions[:1])))

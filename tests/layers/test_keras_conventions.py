@@ -109,6 +109,7 @@ WRONG = {
     "value": ((B, T, D), {"value": (B, D)}, "value must be"),
     "key": ((B, T, D), {"key": (B, S + 1, D)}, "one length"),
     "query_mask": ((B, T, D), {"query_mask": (B, T + 1)}, "query_mask must be"),
+    "query_mask of one step": ((B, D), {"query_mask": (B, S)}, "query_mask must be"),
     "value_mask": ((B, T, D), {"value_mask": (B, S + 1)}, "value_mask must be"),
     "value_mask of pairs": ((B, T, D), {"value_mask": (B, T, S)}, "value_mask must be"),
     "key_mask": ((B, T, D), {"key_mask": (B + 1, S)}, "key_mask must be"),

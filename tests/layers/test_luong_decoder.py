@@ -108,3 +108,15 @@ def test_any_attention_will_do():
     assert (tuple(outputs.shape), tuple(weights.shape)) == ((B, T, 4), (B, T, S))
     from_zero, _ = decoder(inputs, memory, decoder.stack.zero_state(B))
     np.testing.assert_array_equal(to_numpy(outputs), to_numpy(from_zero))
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_the_state_of_a_keras_layer_is_that_of_one_layer(input_feeding):
+    memory, *state = keras.layers.LSTM(4, return_sequences=True, return_state=True)(np.ones((4, S, D)))
+    decoder, inputs = LuongDecoder(BahdanauAttention(3), 4, input_feeding=input_feeding), np.ones((4, T, E))
+    listed, _ = decoder(inputs, memory, [state])
+    np.testing.assert_array_equal(to_numpy(decoder(inputs, memory, state)[0]), to_numpy(listed))
+    with pytest.raises(ValueError, match="initial_state must have 2 layers. Received: layers=1"):
+        LuongDecoder(BahdanauAttention(3), 4, num_layers=2, input_feeding=input_feeding)(
+            inputs, memory, state
+        )
