@@ -42,11 +42,13 @@ class ScoreError(KerasZooError):
 
 def check_texts(texts, name="texts", error=KerasZooError):
     """Raises an error of this class, naming the argument or the item, unless `texts` is a list of str."""
-    if isinstance(texts, str) or not hasattr(texts, "__len__"):
+    several = hasattr(texts, "__len__") and len(getattr(texts, "shape", (0,))) == 1  # no scalar array
+    if isinstance(texts, (str, bytes, dict, set, frozenset)) or not several:
         raise error(f"{name}: expected a list of str, got a {type(texts).__name__}, {texts!r:.40}")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise error(f"{name}[{i}]: expected a str, got {type(text).__name__}, {text!r:.40}")
+            hint = "" if not hasattr(text, "numpy") else "; decode: [text.decode() for text in texts.numpy()]"
+            raise error(f"{name}[{i}]: expected a str, got {type(text).__name__}, {text!r:.40}{hint}")
 
 
 def check_at_least(**values):

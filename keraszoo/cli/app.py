@@ -56,6 +56,9 @@ def evaluate(
     tag_column: Annotated[
         str | None, Option(help="Taggers: number or name; the last (-1) by default.")
     ] = None,
+    separator: Annotated[
+        str | None, Option(help="Taggers: between columns; a tab or blanks by default.")
+    ] = None,
     scheme: Annotated[
         str | None, Option(help="Taggers: tag scheme of the data; detected by default.")
     ] = None,
@@ -69,14 +72,19 @@ def evaluate(
     """Score a translator (BLEU, chrF, TER) or a tagger (F1)."""
     search = {"beam_width": beam_width, "length_penalty": length_penalty}
     search |= {"max_length": max_length, "batch_size": batch_size}
-    columns = {"token_column": token_column, "tag_column": tag_column, "scheme": scheme}
+    columns = {
+        "token_column": token_column,
+        "tag_column": tag_column,
+        "separator": separator,
+        "scheme": scheme,
+    }
     if data is not None:
         from keraszoo.text.json_spans import is_json_lines
 
         _refuse("--data", source=source, references=references, **search)
         if all(map(is_json_lines, filter(None, (data, known)))):
             _refuse("JSON lines", **columns)
-        tagger.evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_json)
+        tagger.evaluate(model, data, known, corpus, as_json, **columns)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:

@@ -26,6 +26,9 @@ def tag(
     token_column: Annotated[
         str | None, Option(help="For --from columns: number (from 0) or name; the first by default.")
     ] = None,
+    separator: Annotated[
+        str | None, Option(help="For --from columns: between columns; a tab or blanks by default.")
+    ] = None,
     attention: Annotated[
         bool, Option("--attention", help="Add the attention weight of each word (JSON or HTML).")
     ] = False,
@@ -45,7 +48,9 @@ def tag(
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
     if token_column is not None and from_ != "columns":
         raise KerasZooError(f"--token-column: expected --from columns, got {from_}")
-    tokens = column(token_column, 0)
+    if separator is not None and from_ != "columns":
+        raise KerasZooError(f"--separator: expected --from columns, got {from_}")
+    columns = {"token_column": column(token_column, 0), "separator": separator}
     console.one_thread_per_operation()
     with console.results() as write:
         tagger = load(model, corpus)
@@ -63,7 +68,7 @@ def tag(
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
         files = files or ["-"]
         if from_ == "columns":
-            answers = tagged_lines.tag_columns(tagger, files, writer, token_column=tokens)
+            answers = tagged_lines.tag_columns(tagger, files, writer, **columns)
         else:
             answers = itertools.chain.from_iterable(
                 tagged_lines.tag_lines(
@@ -79,14 +84,13 @@ def tag(
             write([html_page(tagged, list(tagger.vocabulary.labels), attention).removesuffix("\n")])
 
 
-def evaluate(model, data, known, token_column, tag_column, scheme, corpus, as_json):
+def evaluate(model, data, known, corpus, as_json, token_column, tag_column, **columns):
     """Prints the scores of a tagger on a tagged file."""
     console.one_thread_per_operation()
     console.import_tensorflow()
     from keraszoo.text.tagged_files import read_tagged
 
-    columns = {"token_column": column(token_column, 0), "tag_column": column(tag_column, -1)}
-    columns["scheme"] = scheme
+    columns |= {"token_column": column(token_column, 0), "tag_column": column(tag_column, -1)}
     with console.results() as write:
         tagger = load(model, corpus)
         rules = tagger.vocabulary.token_rules

@@ -39,6 +39,8 @@ def make_tagger(cls, sentences, vectors, model, options):
     all_vectors, keep = vectors, tokens if given["keep"] == "corpus" else given["keep"]
     if isinstance(keep, str) and keep != "all":
         raise RecipeError(f"keep: expected 'corpus', 'all' or a list of words, got {keep!r}")
+    if vectors is None and given["keep"] != "corpus":
+        raise RecipeError("keep: there are no word vectors to keep")
     if vectors is not None and keep != "all":
         vectors = vectors.restrict(sorted(keep), given["backoff"])
     if vectors is not None and not len(vectors):

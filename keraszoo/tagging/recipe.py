@@ -46,7 +46,8 @@ class TaggedDataSection(Section):
 
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
     null` is a tab if the first row has one, otherwise any run of blanks; `scheme: null` is the tag scheme
-    detected in the files. `token_rules` split the texts of JSON lines into words.
+    detected in the files. `token_rules` split the texts of JSON lines into words, and those that the tagger
+    reads later; for columns the default is the rules that fit their words.
     """
 
     train: Files

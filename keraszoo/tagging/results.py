@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import numbers
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class TaggedText:
         Raises:
             KerasZooError: a threshold outside [0, 1].
         """
-        if not 0 <= threshold <= 1:
+        if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
             raise KerasZooError(f"threshold: expected a probability from 0 to 1, got {threshold!r}")
         sure = [entity for entity in self.entities if entity.probability >= threshold]
         return dataclasses.replace(self, entities=sure)

@@ -7,6 +7,7 @@ from keraszoo.messages import say, show
 from keraszoo.tagging.entity_tagger import EntityTagger
 from keraszoo.tagging.transfer import start_from
 from keraszoo.tasks.model_names import model_classes
+from keraszoo.text.json_spans import is_json_lines
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
 
@@ -36,6 +37,7 @@ def prepare(recipe, checkpoints):
         scheme=recipe.tags.scheme,
         constrain=recipe.tags.constraints,
         **({} if recipe.vectors is None else {"keep": keep, "backoff": tuple(recipe.vectors.backoff)}),
+        token_rules=_token_rules(recipe.data),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
     if vectors is not None:
@@ -52,6 +54,12 @@ def prepare(recipe, checkpoints):
     if train.moved or train.dropped:
         say(f"{train.moved:,} entities widened to whole tokens, {train.dropped:,} without a token left out")
     return tagger, train, validation, None if test is None else (test, train)
+
+
+def _token_rules(data):
+    """The rules that the tagger splits text by; None: those that fit the words of columns."""
+    given = "token_rules" in data.model_fields_set or all(map(is_json_lines, data.train))
+    return data.token_rules if given else None
 
 
 def _vectors(recipe, kind, *corpora):

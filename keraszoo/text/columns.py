@@ -80,7 +80,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
         if token_column == tag_column:
             raise DataError(
                 f"expected tokens and tags in different columns, got both in column {token_column} "
-                f"of {len(names)}; tag_column=None reads tokens only"
+                f"of {len(names)}{'; is there another separator?' if len(names) == 1 else ''}"
             )
     tokens, tags = [], []
     for places in rows:

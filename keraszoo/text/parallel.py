@@ -140,7 +140,7 @@ def split_pairs(pairs, *sizes):
     so the split does not depend on the order of the pairs, and little on the other sentences.
 
     Args:
-        pairs: a list of (source, target) strings.
+        pairs: an iterable of (source, target) strings.
         sizes: the number of source sentences in each held-out part.
 
     Returns:
@@ -157,6 +157,7 @@ def split_pairs(pairs, *sizes):
     >>> len(test) + len(train), {words_of(a) for a, _ in test} & {words_of(a) for a, _ in train}
     (4, set())
     """
+    pairs = list(pairs)
     sentences = sorted({words_of(source) for source, _ in pairs}, key=_hash)
     if len(sentences) <= sum(sizes):
         raise ValueError(f"cannot hold out {sum(sizes)} of {len(sentences)} source sentences")

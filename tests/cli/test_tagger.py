@@ -55,6 +55,11 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     assert code == 0 and out.startswith("<!DOCTYPE html>") and "<mark" in out and "Oslo" in out
     out = run("tag", "m", "--to", "columns", stdin=b"Paris\n")[1]
     assert out == "Paris\tB-LOC\n\n"
+    columns = "--from", "columns", "--separator", ","
+    assert run("tag", "m", *columns, stdin=b"In,x\nParis,y\n")[1] == "In,x,O\nParis,y,B-LOC\n"
+    assert (
+        "--separator: expected --from columns, got text" in run("tag", "m", "--separator", ",", stdin=b"")[2]
+    )
 
 
 def test_a_sentence_ends_where_its_file_of_columns_ends(run, tagger, tmp_path):
@@ -211,3 +216,11 @@ def test_an_empty_name_of_a_column_is_no_missing_option(run, tagger, tmp_path):
 def test_a_column_of_text_is_refused(run):
     code, _, err = run("tag", "m", "--token-column", "1")
     assert code == 2 and "--token-column: expected --from columns, got text" in err
+
+
+def test_columns_of_another_separator_are_evaluated(run, tagger, tmp_path):
+    (tmp_path / "test.csv").write_text("In,O\nParis,B-LOC\n")
+    code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.csv", "--separator", ",")
+    assert code == 0 and "100.00" in out
+    code, _, err = run("evaluate", "m", "--data", tmp_path / "test.csv")
+    assert code == 2 and "got both in column 0 of 1; is there another separator?" in err

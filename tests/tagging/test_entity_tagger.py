@@ -1,6 +1,7 @@
 """Text in, entities out."""
 
 import itertools
+import types
 
 import keras
 import numpy as np
@@ -65,7 +66,7 @@ def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     entities = trained_tagger.tag(text)
     bound = sorted(entity.probability for entity in entities)[1]
     assert trained_tagger.tag(text, threshold=bound) == [e for e in entities if e.probability >= bound]
-    for wrong in (1.1, -0.1, float("nan")):
+    for wrong in (1.1, -0.1, float("nan"), "0.5"):
         with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
             trained_tagger.tag(text, threshold=wrong)
 
@@ -169,6 +170,34 @@ def test_sentences_of_tokens():
 def test_something_else_than_texts(trained_tagger, texts):
     with pytest.raises(KerasZooError, match=r"texts\[\d\]: expected a str, got (int|NoneType|bytes)"):
         trained_tagger.tag(texts)
+
+
+@pytest.mark.parametrize("texts", [b"one", {"one": 1}, {"one"}, np.array("one"), np.array([["one"]]), 5])
+def test_something_else_than_a_list(trained_tagger, texts):
+    with pytest.raises(KerasZooError, match="texts: expected a list of str, got a"):
+        trained_tagger.tag(texts)
+
+
+def test_tensors_of_strings_are_decoded_first(trained_tagger):
+    tensor = types.SimpleNamespace(numpy=lambda: b"one")
+    with pytest.raises(KerasZooError, match=r"; decode: \[text.decode\(\) for text in texts.numpy\(\)\]"):
+        trained_tagger.tag([tensor])
+
+
+class Labelled(list):
+    """Sentences whose numbers are labels, as in a sorted column of a table."""
+
+    def __getitem__(self, label):
+        return super().__getitem__(len(self) - 1 - label)
+
+
+def test_sentences_are_read_in_their_order_alone(trained_tagger):
+    def details(sentences):
+        return [tagged.tokens for tagged in trained_tagger.tag_tokens_details(sentences)]
+
+    sentences = [["Paris"], ["Ada", "saw", "Oslo"]]
+    for method in (trained_tagger.tag_tokens, details):
+        assert method(Labelled(sentences)) == method(sentences)
 
 
 def test_something_else_than_words(trained_tagger):

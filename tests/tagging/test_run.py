@@ -147,3 +147,18 @@ def test_a_recipe_decides_scheme_constraints_and_words(files):
     vocabulary = tagger.vocabulary
     assert (vocabulary.scheme, vocabulary.backoff) == ("BIOES", ("exact",)) and "unused" in vocabulary.words
     assert tagger.model.chain is None  # nothing is enforced
+
+
+def test_the_rules_that_split_text(files):
+    """Those of a recipe, or of JSON lines; otherwise those that fit the words of columns."""
+    write_lines(
+        files / "train.jsonl",
+        [json.dumps({"text": "Ada ran.", "entities": [{"start": 0, "end": 3, "label": "PER"}]})],
+    )
+    for changes, rules in (
+        ([], "marks_apart"),
+        (["data.token_rules=alphanumeric"], "alphanumeric"),
+        ([f"data.train={files / 'train.jsonl'}"], "words"),
+    ):
+        tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", changes), None)
+        assert tagger.vocabulary.token_rules == rules

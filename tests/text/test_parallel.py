@@ -160,6 +160,10 @@ def test_the_split_does_not_depend_on_the_order_and_little_on_the_rest():
     assert len(fewer & {words_of(source) for source, _ in first[0]}) >= 18
 
 
+def test_what_is_read_once_is_split_as_a_list():
+    assert split_pairs(iter(corpus(10)), 3) == split_pairs(corpus(10), 3)
+
+
 def test_more_held_out_than_there_are():
     with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
         split_pairs(corpus(10), 5, 5)
