@@ -2,12 +2,14 @@
 
 import itertools
 import json
+from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import BatchSize, Beam, Files, MaxLength, Model, Penalty
+from keraszoo.errors import KerasZooError
 
 Engine = Annotated[
     Literal["keras", "ctranslate2"],
@@ -63,9 +65,13 @@ def ensemble(
 ):
     """Combine several translators into one that averages their probabilities."""
     from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.shipping import shipped
 
     console.check_output(output, check_replaceable)
     with console.results() as write:
+        places = [Path(shipped.find(model)).resolve() for model in models]
+        if len(set(places)) < len(places):
+            raise KerasZooError(f"ensemble: expected different models, got {', '.join(models)}")
         loaded = [load(model) for model in models]
         from keraszoo.translation.translator import Translator
 

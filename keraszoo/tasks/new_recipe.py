@@ -124,13 +124,21 @@ def _parallel(files, languages):
             if all("\t" in line for line in _first_lines(file) or [""]):
                 found[file.name] = {"tsv": file}
         elif match := LANGUAGE.fullmatch(file.name.removesuffix(".gz")):
-            sides.setdefault(match[1], {})[match[2]] = file
+            other = sides.setdefault(match[1], {}).setdefault(match[2], file)
+            if other != file:
+                raise KerasZooError(f"{file.parent}: has {other.name} and {file.name}; remove one of them")
     for name, by_language in sides.items():
         pair = languages or sorted(by_language, key=lambda language: (language != "en", language))
         if len(pair) == 2 and set(pair) <= set(by_language):
             found[name] = {"source": by_language[pair[0]], "target": by_language[pair[1]]}
         elif len(pair) > 2 and any(words.search(name) for words in ROLES.values()):
             raise KerasZooError(f"{name}: there is {', '.join(pair)}; choose two, such as --languages en-de")
+    there = {name: by for name, by in sides.items() if any(words.search(name) for words in ROLES.values())}
+    if languages and there and not there.keys() & found.keys():
+        names = ", ".join(sorted({language for by_language in there.values() for language in by_language}))
+        raise KerasZooError(
+            f"--languages {'-'.join(languages)}: expected two of {names}, as the files have them"
+        )
     return found
 
 

@@ -24,6 +24,11 @@ Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
+def _plain(settings):
+    """Settings with Python's numbers instead of NumPy's."""
+    return {key: value.item() if hasattr(value, "item") else value for key, value in settings.items()}
+
+
 class Section(BaseModel):
     """Base class of all sections: unknown keys are errors, values are not converted and do not change."""
 
@@ -37,7 +42,7 @@ class Section(BaseModel):
             RecipeError: an unknown setting, or one of a wrong type or out of range.
         """
         try:
-            return cls.model_validate(settings)
+            return cls.model_validate(_plain(settings))
         except ValidationError as error:
             raise recipe_error(error.errors(), cls, where, {}) from None
 

@@ -52,8 +52,8 @@ class Trainable:
                 the backend, as `keras.utils.set_random_seed` does; and
 
                 - `optimizer`: also a Keras optimizer, which is used as it is;
-                - `callbacks`: list of Keras callbacks, called as by `keras.Model.fit`, with the figures of
-                  the held-out data in the logs;
+                - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`, with the
+                  figures of the held-out data in the logs;
                 - `verbose`: as for `keras.Model.fit`.
 
         Returns:
@@ -134,6 +134,10 @@ class Trainable:
                 raise RecipeError(f"fit: there is no setting {name}: {advice}")
         given = {name: settings.pop(name) for name in ("callbacks", "verbose") if name in settings}
         given = {name: value for name, value in given.items() if value is not None}
+        given |= {"callbacks": keras.tree.flatten(given["callbacks"])} if "callbacks" in given else {}
+        for callback in given.get("callbacks", ()):
+            if not isinstance(callback, keras.callbacks.Callback):
+                raise RecipeError(f"fit: callbacks: expected Keras callbacks, got {callback!r:.40}")
         if "optimizer" in section.model_fields:
             if isinstance(settings.get("optimizer"), keras.optimizers.Optimizer):
                 given["optimizer"] = settings.pop("optimizer")

@@ -15,6 +15,7 @@ from pathlib import Path
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say
 from keraszoo.saving.atomic import replace_file
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.lines import in_chunks
@@ -39,9 +40,13 @@ def distil(recipe, teacher, name, **search):
         The path of a file of pairs, `source TAB translation`; a line is blank if its pair is left out.
 
     Raises:
-        RecipeError: the folder holds translations of other sources, or by another teacher or search.
-        DataError: the training data cannot be read.
+        RecipeError: the folder holds translations of other sources, or by another teacher or search; an
+            unusable model; or no translation is left.
+        DataError: the data cannot be read.
     """
+    recipe.check_model(model_classes("translation")[recipe.model.name])
+    for held_out in filter(None, (recipe.data.validation, recipe.data.test)):
+        all(read_pairs(*files_of(held_out)))  # hours are lost if they cannot be read afterwards
     folder = Path(f"{recipe.output}.distilled")
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))
@@ -69,6 +74,10 @@ def distil(recipe, teacher, name, **search):
         done += len(chunk)
         say(f"{done:,} of {len(sources):,} sources are translated")
     kept = sum(1 for line in read_lines(file) if line)
+    if not kept:
+        raise RecipeError(
+            f"{file}: none of the {done:,} translations is usable: all are blank, copied or cut"
+        )
     say(f"the student learns from {kept:,} translations; {len(sources) - kept:,} are left out")
     return str(file)
 

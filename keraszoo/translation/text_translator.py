@@ -1,5 +1,6 @@
 """Text in, text out, by any search over ids."""
 
+import numbers
 import warnings
 
 import numpy as np
@@ -127,7 +128,7 @@ class TextTranslator:
         """The options of a call; `num_hypotheses` above the beam width widens the beam."""
         options = self._checked(self.search.replace(**{**search, "num_hypotheses": None}))
         count = search.get("num_hypotheses")
-        if isinstance(count, int) and search.get("beam_width") is None:
+        if isinstance(count, numbers.Integral) and search.get("beam_width") is None:
             return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
         return options.replace(num_hypotheses=count)
 

@@ -128,6 +128,7 @@ class Translator(TextTranslator, Task):
             names = ["tatoeba_en_de_transformer", "tatoeba_en_de_rnnsearch"]
             both = Translator.ensemble([Translator.from_preset(name) for name in names])
         """
+        translators = list(translators)
         for number, other in enumerate(translators, start=1):
             if not isinstance(other, Translator):
                 raise KerasZooError(f"ensemble: expected Translators, got {type(other).__name__}")

@@ -196,3 +196,8 @@ def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, reques
         ), err
         assert ("keraszoo: warning: no checkpoint of step" in err) == (arguments[0] == "train")
         assert {file for *_, names in os.walk("out") for file in names} <= {".lock"}
+
+
+def test_an_ensemble_is_of_different_models(run, trained_directory, tmp_path):
+    code, _, err = run("ensemble", trained_directory, f"{trained_directory}/.", "--output", tmp_path / "x")
+    assert code == 2 and "ensemble: expected different models, got " in err

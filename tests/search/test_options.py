@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from keraszoo.errors import KerasZooError
@@ -12,11 +13,11 @@ BAD = [
     ({"beam_width": 2.0}, "beam_width must be a whole number. Received: 2.0"),
     ({"beam_width": True}, "beam_width must be a whole number"),
     ({"beam_width": "5"}, "beam_width must be a whole number.*Received: '5'"),
-    ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5. Received: 0"),
-    ({"num_hypotheses": 6}, "num_hypotheses must be from 1 to 5. Received: 6"),
+    ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5 .beam_width.. Received: 0"),
+    ({"num_hypotheses": 6}, "num_hypotheses must be from 1 to 5 .beam_width.. Received: 6"),
     ({"max_length": 0}, "max_length must be from 1 to 100000"),
     ({"min_length": -1}, "min_length must be from 0 to 99"),
-    ({"min_length": 100}, "min_length must be from 0 to 99"),
+    ({"min_length": 100}, r"min_length must be from 0 to 99 \(max_length - 1\)"),
     ({"length_penalty": -0.1}, "length_penalty must be from 0 to 5. Received: -0.1"),
     ({"length_penalty": float("nan")}, "length_penalty must be from 0 to 5"),
     ({"length_penalty": "high"}, "length_penalty must be a number.*Received: 'high'"),
@@ -93,3 +94,11 @@ def test_as_a_dict_and_back():
 def test_options_cannot_be_changed_in_place():
     with pytest.raises(AttributeError):
         SearchOptions().beam_width = 3
+
+
+def test_numbers_of_numpy_are_numbers():
+    options = SearchOptions(beam_width=np.int64(2)).replace(
+        length_penalty=np.float32(0.5), max_length=np.int32(9)
+    )
+    assert options == SearchOptions(beam_width=2, length_penalty=0.5, max_length=9)
+    assert [type(value) for value in (options.beam_width, options.length_penalty)] == [int, float]

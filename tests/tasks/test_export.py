@@ -31,6 +31,10 @@ def test_a_file_that_is_no_part_of_an_export_is_not_lost(tmp_path):
         with replace_export(tmp_path / "export"):
             pass
     assert (tmp_path / "export/Dockerfile").exists()
+    for entries in ("5", "null", "[{}]"):
+        (tmp_path / "export/keraszoo.json").write_text(f'{{"entries": {entries}}}')
+        with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
+            check_export(tmp_path / "export")
 
 
 def test_formats_of_a_task():

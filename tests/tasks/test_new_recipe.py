@@ -137,3 +137,12 @@ def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
         write_recipe("translation", tmp_path, tmp_path / "r.yaml")
     write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "de"))
     assert read_recipe(tmp_path / "r.yaml").data.validation.target == str(tmp_path / "val.de")
+
+
+def test_two_files_of_one_name_and_languages_that_no_file_has(tmp_path):
+    write_pairs(tmp_path, "train", PAIRS)
+    with pytest.raises(KerasZooError, match="--languages en-fr: expected two of de, en, as the files"):
+        write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "fr"))
+    (tmp_path / "train.en.gz").write_bytes(b"")
+    with pytest.raises(KerasZooError, match="has train.en and train.en.gz; remove one of them"):
+        write_recipe("translation", tmp_path, tmp_path / "r.yaml")

@@ -70,9 +70,7 @@ def test_a_callback_can_stop_the_training(new_translator, train_pairs):
         def on_epoch_end(self, epoch, logs=None):
             self.model.stop_training = True
 
-    history = new_translator().fit(
-        train_pairs[:60], epochs=3, batch_tokens=512, callbacks=[Stop()], verbose=0
-    )
+    history = new_translator().fit(train_pairs[:60], epochs=3, batch_tokens=512, callbacks=Stop(), verbose=0)
     assert history.epoch == [0]
 
 
@@ -127,6 +125,7 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkey
             lambda t, pairs: t.fit(pairs, None, "x", "./x"),
             "checkpoints: expected another folder than directory",
         ),
+        (lambda t, pairs: t.fit(pairs, callbacks=["x"]), "callbacks: expected Keras callbacks, got 'x'"),
         (
             lambda t, pairs: t.fit(pairs, accumulate=2, optimizer=keras.optimizers.SGD()),
             "accumulate: expected 1, as the optimizer has it, got 2",

@@ -6,7 +6,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.cli.app import main
-from keraszoo.errors import RecipeError
+from keraszoo.errors import DataError, RecipeError
 from keraszoo.search import SearchOptions
 from keraszoo.translation.distillation import distil
 from keraszoo.translation.recipe import Recipe
@@ -108,3 +108,14 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     assert (len(student.encoder_layers), len(student.decoder_layers)) == (2, 1)
     saved = (tmp_path / "student" / "config.json").read_text()
     assert "../student.distilled/pairs.tsv" in saved and str(tmp_path) not in saved
+
+
+def test_held_out_data_are_read_before_and_a_translation_is_needed(recipe, tmp_path):
+    lost = type(recipe.data.train).checked({"tsv": str(tmp_path / "lost.tsv")})
+    data, teacher = recipe.data.model_copy(update={"validation": lost}), Teacher()
+    with pytest.raises(DataError, match="lost.tsv"):
+        distil(recipe.model_copy(update={"data": data}), teacher, "big", beam_width=3)
+    assert teacher.asked == []
+    (tmp_path / "train.tsv").write_text("same\tx\n")
+    with pytest.raises(RecipeError, match="pairs.tsv: none of the 1 translations is usable"):
+        distil(recipe, teacher, "big", beam_width=3)
