@@ -9,7 +9,7 @@ each `metrics.json`. A test compares the files with what this would write.
 import json
 from pathlib import Path
 
-from keraszoo.saving import model_directory, model_facts
+from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.shipping import shipped
 
 FACTS, README = "models.yaml", "README.md"
@@ -22,7 +22,7 @@ def write(folder):
     facts = model_facts.read_facts(folder / FACTS)
     directories = {name: folder / name for name in model_directory.names_in(folder)}
     for name, directory in directories.items():
-        model_facts.rewrite_card(directory, facts.get(name))
+        model_card.rewrite_card(directory, facts.get(name))
     page = folder / README
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]

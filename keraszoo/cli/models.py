@@ -63,7 +63,8 @@ def card(
     facts: Annotated[str | None, Option(metavar="FILE", help="A YAML file of facts by model name.")] = None,
 ):
     """Rewrite a model card. It states the model's metrics and facts such as its licence."""
-    from keraszoo.saving.model_facts import read_facts, rewrite_card
+    from keraszoo.saving.model_card import rewrite_card
+    from keraszoo.saving.model_facts import read_facts
 
     names = {directory: Path(directory).resolve().name for directory in directories}
     facts_by_name = dict.fromkeys(names.values()) if facts is None else read_facts(facts)

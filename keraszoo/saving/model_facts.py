@@ -1,4 +1,4 @@
-"""Store facts about a model in `config.json`, and write its card and its entry in a list from them.
+"""Facts about a model, stored in its `config.json`, and its entry in a list; `model_card` shows them.
 
     "about": {"title": "...", "pipeline_tag": "translation", "summary": "...", "example": ["..."],
               "parameters": 8090624, "languages": ["en", "de"], "licence": "cc-by-2.0", ...}
@@ -6,25 +6,10 @@
 Programs write the first five. People write the others in a YAML file for `keraszoo card`; see `Facts`.
 """
 
-import textwrap
-
-import yaml
-
 from keraszoo.errors import PresetError
-from keraszoo.saving import model_directory, yaml_text
+from keraszoo.saving import yaml_text
 from keraszoo.saving.entries import Entries, checked
 
-CARD = "README.md"
-SECTIONS = {  # the facts in Markdown, in the order of the card
-    "intended_use": "Intended use",
-    "limits": "Limits",
-    "training": "How it was trained",
-    "evaluation": "Getting the figures again",
-    "attribution": "Attribution",
-}
-# Marks metrics sections measured on another kind of data than the training data.
-OUTSIDE = "out of its domain"
-FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our name -> the name on model hubs
 LASTING = ("languages", "licence", "tags", "data", "attribution")
 
 
@@ -151,28 +136,6 @@ def common_facts(facts):
     return {**common, **{key: value for key, value in joined.items() if value}}
 
 
-def rewrite_card(path, facts=None, metrics=None):
-    """Rewrites the card, the facts and the manifest of a model directory; other files stay unchanged.
-
-    Args:
-        path: the directory.
-        facts: dict of facts to add to `config.json` or to replace there.
-        metrics: dict of sections to add to `metrics.json` or to replace there.
-
-    Raises:
-        PresetError: the directory is damaged, or a fact is unknown or wrong.
-    """
-    directory = model_directory.read_directory(path)
-    facts = {**stored_facts(directory), **check_facts(facts or {}, path)}
-    metrics = {**directory.metrics, **(metrics or {})}
-    files = {name: directory.read_bytes(name) for name in directory.names}
-    files["config.json"] = {**directory.config, "about": facts}
-    if metrics:
-        files["metrics.json"] = metrics
-    files[CARD] = model_card(facts, metrics)
-    model_directory.write_directory(path, files)
-
-
 def describe(directory):
     """Describes one model in a list.
 
@@ -189,134 +152,20 @@ def describe(directory):
         "languages": facts.get("languages", []),
         "size": sum(entry["size"] for entry in directory.manifest["files"].values()),
         "parameters": facts.get("parameters"),
-        "score": _main_score(facts.get("score"), directory.metrics),
+        "score": main_score(facts.get("score"), directory.metrics),
         "licence": facts.get("licence"),
     }
 
 
-def _main_score(score, metrics):
+def main_score(score, metrics):
     """Returns the main figure: the one named by the facts, or BLEU of the section "test" if there is one."""
     score = score or {"name": "BLEU", "section": "test", "figure": "bleu"}
     section = metrics.get(score["section"])
     figure = section.get(score["figure"]) if isinstance(section, dict) else None
     value = figure.get("score") if isinstance(figure, dict) else figure
-    return {"name": score["name"], "value": round(value, 2)} if _is_number(value) else None
+    return {"name": score["name"], "value": round(value, 2)} if is_number(value) else None
 
 
-def model_card(facts, metrics):
-    """Returns a model card in Markdown, with the front matter that model hubs read.
-
-    Lists of figures, such as losses by epoch, are omitted; they remain in `metrics.json`.
-
-    Args:
-        facts: dict of facts.
-        metrics: dict of dicts, one for each section: numbers, strings, or scores as `sacrebleu` gives them
-            (dicts of `name`, `score` and `signature`).
-
-    Returns:
-        A string.
-
-    Example:
-
-    >>> facts = {"title": "Tiny", "pipeline_tag": "translation", "summary": "Toy.", "example": ["load()"],
-    ...          "licence": "cc0-1.0", "languages": ["en"], "limits": "Many."}
-    >>> print(model_card(facts, {"test": {"loss": 0.123456, "all": [1]}}))
-    ---
-    license: cc0-1.0
-    language:
-    - en
-    library_name: keraszoo
-    pipeline_tag: translation
-    ---
-    <BLANKLINE>
-    # Tiny
-    <BLANKLINE>
-    Toy.
-    <BLANKLINE>
-        load()
-    <BLANKLINE>
-    ## Limits
-    <BLANKLINE>
-    Many.
-    <BLANKLINE>
-    ## Figures: test
-    <BLANKLINE>
-    - loss: 0.1235
-    <BLANKLINE>
-    """
-    front = yaml.safe_dump(_front_matter(facts, metrics), sort_keys=False, allow_unicode=True, width=1000)
-    title, summary = facts.get("title", "A model"), facts.get("summary", "")
-    lines = ["---", *front.splitlines(), "---", "", f"# {title}", "", summary, ""]
-    lines += [*(f"    {line}" for line in facts.get("example", [])), ""]
-    for key, heading in SECTIONS.items():
-        if key in facts:
-            lines += [f"## {heading}", "", facts[key].strip(), ""]
-        if key == "training" and "data" in facts:
-            lines += ["## Data", "", *map(_data_line, facts["data"]), ""]
-    for section, figures in metrics.items():
-        lines += [f"## Figures: {section}", ""]
-        if isinstance(figures, dict):
-            lines += [_line(name, value) for name, value in figures.items() if not isinstance(value, list)]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _front_matter(facts, metrics):
-    front = {name: facts[key] for key, name in FRONT.items() if key in facts}
-    front |= {"library_name": "keraszoo", "pipeline_tag": facts.get("pipeline_tag", "other")}
-    if "data" in facts:
-        front["datasets"] = [*dict.fromkeys(data["id"] for data in facts["data"])]
-    scores = {
-        section: {key: it for key, it in figures.items() if _is_score(it) and it["score"] is not None}
-        for section, figures in metrics.items()
-        if isinstance(figures, dict)
-    }
-    kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
-    if named := facts.get("metrics", kinds):
-        front["metrics"] = named
-    if "name" in facts and "score" in facts:
-        front["model-index"] = [{"name": facts["name"], "results": list(_results(metrics, scores, facts))}]
-    return front
-
-
-def _results(metrics, scores, facts):
-    """Yields one entry for each section with scores, the section of the main figure first."""
-    main = facts["score"]
-    corpus = (facts.get("data") or [{"name": "unknown", "id": "unknown"}])[0]
-    for section in sorted(metrics, key=lambda section: section != main["section"]):
-        values = [
-            {"type": kind, "name": it["name"], "value": round(it["score"], 2), "args": it["signature"]}
-            for kind, it in scores.get(section, {}).items()
-        ]
-        if section == main["section"] and not values and (score := _main_score(main, metrics)):
-            values = [{"type": (facts.get("metrics") or [main["figure"]])[0], **score}]
-        dataset = {"name": f"{corpus['name']}, {section}", "type": corpus["id"]}
-        if OUTSIDE in section or "data" in main:
-            dataset = {"name": section if OUTSIDE in section else main["data"], "type": "other"}
-        if values:
-            task = {"type": facts.get("pipeline_tag", "other")}
-            yield {"task": task, "dataset": dataset, "metrics": values}
-
-
-def _data_line(data):
-    line = f"- [{data['name']}]({data['url']}), {data['licence']}. {data.get('note', '')}"
-    return textwrap.fill(line, 130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def _is_score(figure):
-    if not isinstance(figure, dict) or not {"name", "score", "signature"} <= figure.keys():
-        return False
-    return figure["score"] is None or _is_number(figure["score"])
-
-
-def _is_number(value):
+def is_number(value):
     """Whether a value can be printed as a float: a file may hold an integer of thousands of digits."""
     return isinstance(value, (int, float)) and abs(value) < 1e15
-
-
-def _line(name, figure):
-    if _is_score(figure) and figure["score"] is None:
-        return f"- {figure['name']}: none to score"
-    if _is_score(figure):
-        return f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
-    return f"- {name}: {figure:.4g}" if isinstance(figure, float) else f"- {name}: {figure}"

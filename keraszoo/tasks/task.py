@@ -5,7 +5,7 @@ import keras
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.messages import shown
-from keraszoo.saving import model_directory, model_facts
+from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import exporter, format_of
@@ -107,7 +107,7 @@ class Task(Trainable):
             "config.json": entries,
             WEIGHTS: lambda path: save_weights(model, path, dtype),
             "metrics.json": self.metrics,
-            model_facts.CARD: model_facts.model_card(entries["about"], self.metrics),
+            model_card.CARD: model_card.model_card(entries["about"], self.metrics),
         }
         model_directory.write_directory(directory, {**common, **files})
 

@@ -18,7 +18,7 @@ import numpy as np
 import keraszoo
 from keraszoo.errors import DataError, KerasZooError, PresetError
 from keraszoo.messages import shown
-from keraszoo.saving import model_directory, model_facts
+from keraszoo.saving import model_card, model_directory
 from keraszoo.shipping import hub, shipped
 from keraszoo.text.lines import located
 from keraszoo.text.vector_files import read_vectors, write_vectors
@@ -242,7 +242,7 @@ class WordVectors:
             "words.txt": "".join(f"{word}\n" for word in self.words),
             "vectors.npy": functools.partial(np.save, arr=matrix, allow_pickle=False),
             "metrics.json": {},
-            model_facts.CARD: model_facts.model_card(about, {}),
+            model_card.CARD: model_card.model_card(about, {}),
         }
         model_directory.write_directory(path, files)
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import model_facts
+from keraszoo.saving import model_card, model_facts
 from keraszoo.saving.model_directory import read_directory, write_directory
 
 BLEU = {"name": "BLEU", "score": 45.274, "signature": "nrefs:1|tok:13a", "details": "70/50"}
@@ -41,7 +41,7 @@ def front_matter(text):
 
 
 def test_a_card_is_what_people_told_and_what_was_measured(place):
-    model_facts.rewrite_card(place, FACTS)
+    model_card.rewrite_card(place, FACTS)
     front, text = front_matter((place / "README.md").read_text())
     assert front["license"] == "cc-by-2.0" and front["language"] == ["en", "no"]
     assert front["library_name"] == "keraszoo" and front["datasets"] == ["corpus"]
@@ -59,18 +59,18 @@ def test_a_card_is_what_people_told_and_what_was_measured(place):
 
 
 def test_writing_a_card_anew_changes_nothing_else_and_twice_nothing(place):
-    model_facts.rewrite_card(place, FACTS, {"test": {"bleu": LOWER}})
+    model_card.rewrite_card(place, FACTS, {"test": {"bleu": LOWER}})
     directory = read_directory(place)
     assert directory.read_bytes("words.txt") == b"a\nb\n" and directory.config["task"] == "translation"
     assert directory.metrics == {**METRICS, "test": {"bleu": LOWER}}
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    model_facts.rewrite_card(place)
+    model_card.rewrite_card(place)
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
 def test_what_a_list_tells(place):
     assert model_facts.describe(read_directory(place))["licence"] is None
-    model_facts.rewrite_card(place, FACTS)
+    model_card.rewrite_card(place, FACTS)
     told = model_facts.describe(read_directory(place))
     assert told["score"] == {"name": "BLEU", "value": 45.27} and told["languages"] == ["en", "no"]
     assert told["size"] == sum(p.stat().st_size for p in place.iterdir() if p.name != "manifest.json")
@@ -78,13 +78,13 @@ def test_what_a_list_tells(place):
 
 def test_a_headline_that_is_a_plain_number(place):
     score = {"name": "error %", "section": "errors", "figure": "mean"}
-    model_facts.rewrite_card(place, {**FACTS, "score": score}, {"errors": {"mean": 12.38}})
+    model_card.rewrite_card(place, {**FACTS, "score": score}, {"errors": {"mean": 12.38}})
     assert model_facts.describe(read_directory(place))["score"] == {"name": "error %", "value": 12.38}
     front, _ = front_matter((place / "README.md").read_text())
     assert front["model-index"][0]["results"][0]["metrics"] == [
         {"type": "mean", "name": "error %", "value": 12.38}
     ]
-    model_facts.rewrite_card(place, {"metrics": ["error_rate"]})
+    model_card.rewrite_card(place, {"metrics": ["error_rate"]})
     front, _ = front_matter((place / "README.md").read_text())
     assert front["metrics"] == ["error_rate"]
     assert front["model-index"][0]["results"][0]["metrics"][0]["type"] == "error_rate"
@@ -95,12 +95,12 @@ def test_a_headline_that_is_a_plain_number(place):
     [{"score": {"name": "F1", "section": "test", "figure": "f1x"}}, {"data": []}, {"metrics": []}],
 )
 def test_a_card_is_written_even_if_the_headline_is_not_there(place, facts):
-    model_facts.rewrite_card(place, {**FACTS, **facts})
+    model_card.rewrite_card(place, {**FACTS, **facts})
     assert (place / "README.md").is_file()
 
 
 def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place):
-    model_facts.rewrite_card(place, FACTS)
+    model_card.rewrite_card(place, FACTS)
     assert set(model_facts.lasting_facts(read_directory(place))) == {"languages", "licence", "data"}
 
 
@@ -121,7 +121,7 @@ WRONG = [
 def test_facts_that_are_none(place, tmp_path, facts, said):
     before = (place / "README.md").read_text()
     with pytest.raises(PresetError, match=said):
-        model_facts.rewrite_card(place, facts)
+        model_card.rewrite_card(place, facts)
     assert (place / "README.md").read_text() == before
     (tmp_path / "facts.yaml").write_text(json.dumps({".shared": 3, "small": facts}))
     with pytest.raises(PresetError, match=rf"facts.yaml: small: {said}"):
@@ -140,7 +140,7 @@ def test_a_file_of_facts_that_is_none(tmp_path):
 
 def test_a_share_of_nothing_is_no_figure(place):
     none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
-    model_facts.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
+    model_card.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
     front, text = front_matter((place / "README.md").read_text())
     assert "- F1, unseen: none to score\n" in text
     assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
@@ -152,5 +152,5 @@ def test_a_share_of_nothing_is_no_figure(place):
 def test_figures_of_strangers(tmp_path, figure):
     files = {"config.json": {}, "metrics.json": {"test": {"bleu": figure}}}
     write_directory(tmp_path / "odd", files)
-    model_facts.rewrite_card(tmp_path / "odd")
+    model_card.rewrite_card(tmp_path / "odd")
     assert model_facts.describe(read_directory(tmp_path / "odd"))["score"] is None

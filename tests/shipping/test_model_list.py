@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import write_cards as writing
 
-from keraszoo.saving import model_directory, model_facts
+from keraszoo.saving import model_card, model_directory, model_facts
+from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
-from keraszoo.saving.model_facts import SECTIONS
 from keraszoo.shipping import shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
@@ -43,7 +43,7 @@ def test_the_card_is_the_one_of_its_facts_and_figures(name):
     facts = model_facts.read_facts(FOLDER / writing.FACTS)[name]
     assert directory.config["about"].items() >= facts.items()
     card = directory.read_bytes("README.md").decode()
-    assert card == model_facts.model_card(directory.config["about"], directory.metrics)
+    assert card == model_card.model_card(directory.config["about"], directory.metrics)
     for heading in ("Data", *SECTIONS.values()):
         assert f"\n## {heading}\n" in card
     for told in ("license", "language", "datasets", "metrics", "model-index", "pipeline_tag"):
