@@ -1,0 +1,62 @@
+"""Every command in the documentation has options and settings that exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from keraszoo.cli.app import app
+from keraszoo.tasks.model_names import model_classes
+from keraszoo.tasks.recipe_file import VARIABLE
+from keraszoo.tasks.recipe_runs import read_recipe
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    page for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml") for page in ROOT.glob(where)
+]
+COMMAND = re.compile(r"^(?: *|\$ )(?:\w+=\S+ )*(?:\.venv/bin/)?keraszoo ((?:.*\\\n)*.*)$", re.MULTILINE)
+NAMES = set(typer.main.get_command(app).commands)
+ENDS = {"#", ">", ">>", "<", "|", "&&", "&", "2>&1", "..."}
+
+
+def commands(page):
+    """The arguments of each command of a page, up to a comment, a pipe or a redirection."""
+    for match in COMMAND.finditer(page.read_text()):
+        if match[1].split()[0] not in NAMES:
+            continue
+        text = match[1].replace("\\\n", " ").partition("  #")[0]
+        words = shlex.split(text[:-1] if text.count("'") % 2 else text)  # the end of a quoted command
+        end = next((i for i, word in enumerate(words) if word in ENDS), len(words))
+        yield [word for word in words[:end] if not re.fullmatch(r"\$\w+", word)]
+
+
+def parsed(words):
+    """The command that a command line names, and its values."""
+    group = typer.main.get_command(app)
+    with group.make_context("keraszoo", words[:1], resilient_parsing=True) as above:
+        command = group.get_command(above, words[0])
+        while hasattr(command, "get_command"):
+            words = words[1:]
+            command = command.get_command(above, words[0])
+        with command.make_context(words[0], words[1:], parent=above) as context:
+            return command.name, context.params
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(commands(page))], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_the_commands_of_a_page(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for words in commands(page):
+        try:
+            name, values = parsed(words)
+            recipe = Path(str(values.get("recipe")))
+            if name in ("train", "distil") and recipe.is_file():
+                for variable in VARIABLE.finditer(recipe.read_text()):
+                    monkeypatch.setenv(variable["name"], "somewhere")
+                checked = read_recipe(recipe, values["set_"] or ())
+                checked.check_model(model_classes(checked.task)[checked.model.name])
+        except Exception as error:
+            raise AssertionError(f"{page}: keraszoo {shlex.join(words)}: {error}") from error
