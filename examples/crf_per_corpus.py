@@ -213,7 +213,7 @@ def main():
     keras.utils.set_random_seed(options.seed)
     if options.start:
         labels = [f"{name}.{label}" for name in corpora for label in labels]
-        tagger = continued(options.start, labels, GROUPS[options.corpora].train)
+        tagger = continued(options.start, labels, group.train)
     else:
         vectors = WordVectors.read(options.vectors or group.vectors)
         tagger = new_tagger(sentences, vectors, options.attention_heads)
