@@ -131,7 +131,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
         ("a\tO\nb O\n", 2, "expected 2 columns, as in line 1, got 1: 'b O'"),
         ("a O\n\nb x O\n", 3, "expected 2 columns, as in line 1, got 3: 'b x O'"),
         ("a\tx\tO\nb\tx\n", 2, "expected 3 columns, as in line 1, got 2"),
-        ("a\nb\n", 1, "got both in column 0 of 1; tag_column=None reads tokens only"),
+        ("a\nb\n", 1, "got both in column 0 of 1; is there another separator?"),
         ("a O\nb PER\n", 2, "expected a tag such as O, B-PER or I-PER, got 'PER'"),
         ("a\tx\tO\nb\t\tO\n\t\t\tO", 3, "expected 3 columns"),
         ("a B-P\nb E-P\n\nc U-P\n", None, "expected tags of one scheme"),
