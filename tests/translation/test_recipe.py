@@ -195,7 +195,10 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
         ({"training.optimizer": {"schedule": "inverse_sqrt", "factor": 1.0}}, "`factor` has no effect with"),
         ({"training.optimizer": {"schedule": "cosine", "factor": 1.0}}, "`factor` has no effect with"),
         ({"training.optimizer": {"schedule": "constant", "warmup_steps": 9}}, "`warmup_steps` has no effect"),
-        ({"search": {"min_length": 9, "max_length": 9}}, "min_length must be from 0 to 8 (max_length - 1). Received: 9"),
+        (
+            {"search": {"min_length": 9, "max_length": 9}},
+            "min_length must be from 0 to 8 (max_length - 1). Received: 9",
+        ),
         ({"training.patience": 3}, "`training.patience` needs `data.validation`"),
         ({"training.monitor": "val_loss"}, "`training.monitor` needs `data.validation`"),
         ({"training.steps_per_evaluation": 3}, "`training.steps_per_evaluation` needs `data.validation`"),
