@@ -165,9 +165,6 @@ class AttentionDecoder(AttendingDecoder):
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
-        if initial_state is None:
-            state = self.cell.zero_state(ops.shape(inputs)[0])
-        else:
-            state = self.cell.as_state(initial_state)
+        state = self.cell.as_state(initial_state, ops.shape(inputs)[0])
         width = self.units + memory.shape[-1]
         return self.steps(inputs, state, width, self.prepare(memory), memory_mask, training)

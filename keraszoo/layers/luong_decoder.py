@@ -117,10 +117,6 @@ class LuongDecoder(AttendingDecoder):
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         prepared = self.prepare(memory)
-        if initial_state is None:
-            initial_state = self.stack.zero_state(ops.shape(inputs)[0])
-        else:
-            initial_state = self.stack.as_state(initial_state)
         if not self.input_feeding:
             hidden, _ = self.stack(inputs, initial_state, training=training)  # (B, T, U)
             context, weights = self.attention.attend(
@@ -128,6 +124,7 @@ class LuongDecoder(AttendingDecoder):
             )
             return self._read(context, hidden), weights
 
+        initial_state = self.stack.as_state(initial_state, ops.shape(inputs)[0])
         dropped = None
         if training and self.stack.dropout:  # drawn before the loop, in which JAX would draw the same again
             whole = ops.ones_like(initial_state[0][0])

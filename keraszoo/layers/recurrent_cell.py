@@ -102,12 +102,14 @@ class RecurrentCell(Configured, keras.layers.Layer):
         """The state with s_0 = `first`, `(N, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return [first, ops.zeros_like(first)] if self.cell == "lstm" else [first]
 
-    def as_state(self, given):
-        """The state of a first s `(N, U)`, or of the list that a Keras RNN layer returns.
+    def as_state(self, given, rows):
+        """The state of a first s `(N, U)`, or of the list that a Keras RNN layer returns; `None`: zeros.
 
         Raises:
             ValueError: a list of another length, or another shape.
         """
+        if given is None:
+            return self.zero_state(rows)
         state = list(given) if isinstance(given, (list, tuple)) else self.first_state(given)
         count, shapes = 2 if self.cell == "lstm" else 1, [tuple(part.shape) for part in state]
         fits = len(state) == count and all(shapes_fit(shape, (None, self.units)) for shape in shapes)

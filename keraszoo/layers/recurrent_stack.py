@@ -76,12 +76,14 @@ class RecurrentStack(Configured, keras.layers.Layer):
         """States of zero for so many rows: a list with each layer's."""
         return [cell.zero_state(rows) for cell in self.cells]
 
-    def as_state(self, given):
-        """The list of the layers' states; of one layer also its state alone.
+    def as_state(self, given, rows):
+        """The list of the layers' states; of one layer also its state alone; `None`: zeros.
 
         Raises:
             ValueError: a list of another length, or a state that does not fit its layer.
         """
+        if given is None:
+            return self.zero_state(rows)
         if not isinstance(given, (list, tuple)) or not all(isinstance(one, (list, tuple)) for one in given):
             given = [given]
         require(
@@ -89,13 +91,12 @@ class RecurrentStack(Configured, keras.layers.Layer):
             f"initial_state must have {len(self.cells)} layers",
             layers=len(given),
         )
-        return [cell.as_state(one) for cell, one in zip(self.cells, given, strict=True)]
+        return [cell.as_state(one, rows) for cell, one in zip(self.cells, given, strict=True)]
 
     def call(self, inputs, initial_state=None, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
         state, x = [], inputs
-        rows = ops.shape(inputs)[0]
-        states = self.zero_state(rows) if initial_state is None else self.as_state(initial_state)
+        states = self.as_state(initial_state, ops.shape(inputs)[0])
         for i, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
 
             def step(projected, before, cell=cell):
