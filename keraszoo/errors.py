@@ -51,6 +51,25 @@ def check_texts(texts, name="texts", error=KerasZooError):
             raise error(f"{name}[{i}]: expected a str, got {type(text).__name__}, {text!r:.40}{hint}")
 
 
+def checked_sentences(sentences):
+    """Returns a list of sentences of words; raises KerasZooError, naming the sentence, for anything else."""
+    if not hasattr(sentences, "__len__"):
+        raise KerasZooError(f"expected a list of sentences, got a {type(sentences).__name__}")
+    for i, tokens in enumerate(sentences):
+        if (
+            isinstance(tokens, str)
+            or not hasattr(tokens, "__len__")
+            or not all(isinstance(token, str) for token in tokens)
+        ):
+            raise KerasZooError(f"sentence {i}: expected a list of str, its words, got {tokens!r:.60}")
+    return list(sentences)
+
+
+def plain_number(value):
+    """Returns a number of NumPy as one of Python, and everything else as it is."""
+    return value.item() if hasattr(value, "item") else value
+
+
 def check_at_least(**values):
     """Raises KerasZooError for the first (value, minimum) whose value is smaller, or not a number.
 

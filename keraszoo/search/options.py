@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, plain_number
 from keraszoo.messages import suggestion
 
 KINDS = {
@@ -22,7 +22,7 @@ LEAST = {  # the smallest value of an option
     "top_k": 0,
 }
 HIGHEST = {"beam_width": 1000, "max_length": 100_000, "length_penalty": 5, "coverage_penalty": 1000}
-BOUNDS = {"num_hypotheses": " (beam_width)", "min_length": " (max_length - 1)"}
+HIGHEST_BY = {"num_hypotheses": " (beam_width)", "min_length": " (max_length - 1)"}
 NORMALIZATIONS = ("length", "gnmt")
 DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # read by sampling only
 
@@ -74,14 +74,14 @@ class SearchOptions:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            value, (types, kind) = _plain(getattr(self, field.name)), KINDS[type(field.default)]
+            value, (types, kind) = plain_number(getattr(self, field.name)), KINDS[type(field.default)]
             object.__setattr__(self, field.name, value)
             if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
                 raise KerasZooError(f"{field.name} must be {kind}. Received: {value!r}")
         highest = {**HIGHEST, "num_hypotheses": self.beam_width, "min_length": self.max_length - 1}
         for name, low in LEAST.items():
             value, high = getattr(self, name), highest.get(name)
-            wanted = f"at least {low}" if high is None else f"from {low} to {high}{BOUNDS.get(name, '')}"
+            wanted = f"at least {low}" if high is None else f"from {low} to {high}{HIGHEST_BY.get(name, '')}"
             if not low <= value or (high is not None and value > high):
                 raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
         if self.normalization not in NORMALIZATIONS:
@@ -106,7 +106,7 @@ class SearchOptions:
         Raises:
             KerasZooError: an unknown option, with the nearest name, or a value out of range.
         """
-        changes = {name: _plain(value) for name, value in changes.items() if value is not None}
+        changes = {name: plain_number(value) for name, value in changes.items() if value is not None}
         known = [field.name for field in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
@@ -123,8 +123,3 @@ class SearchOptions:
     def as_dict(self):
         """Returns the options as a dict of JSON values."""
         return dataclasses.asdict(self)
-
-
-def _plain(value):
-    """A number of NumPy as one of Python."""
-    return value.item() if hasattr(value, "item") else value

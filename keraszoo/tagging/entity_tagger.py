@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError, check_texts
+from keraszoo.errors import KerasZooError, check_texts, checked_sentences
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
@@ -147,7 +147,7 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: `sentences` is something else.
         """
-        sentences = _checked(sentences)
+        sentences = checked_sentences(sentences)
         results = [[] for _ in sentences]
         for i, tags in self._tagged(sentences, batch_tokens, self.compiled_tags):
             results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
@@ -161,7 +161,7 @@ class EntityTagger(Task):
         Returns:
             List of `TaggedTokens`.
         """
-        sentences = _checked(sentences)
+        sentences = checked_sentences(sentences)
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
         for i, tags, probabilities, *weights in self._tagged(sentences, batch_tokens, self.compiled_tagger):
@@ -179,7 +179,7 @@ class EntityTagger(Task):
         Returns:
             List of float32 `(T, K)`, one for each sentence; column k is the tag `vocabulary.tags[k]`.
         """
-        sentences = _checked(sentences)
+        sentences = checked_sentences(sentences)
         results = [np.zeros((0, len(self.vocabulary.tags)), "float32") for _ in sentences]
         for i, probabilities in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
             results[i] = probabilities
@@ -335,17 +335,3 @@ class EntityTagger(Task):
         for indices, parts in in_threads(outputs, batches, threads):
             for row, i in enumerate(indices):
                 yield i, *(part[row, : lengths[i]] for part in parts)
-
-
-def _checked(sentences):
-    """The sentences as a list."""
-    if not hasattr(sentences, "__len__"):
-        raise KerasZooError(f"expected a list of sentences, got a {type(sentences).__name__}")
-    for i, tokens in enumerate(sentences):
-        if (
-            isinstance(tokens, str)
-            or not hasattr(tokens, "__len__")
-            or not all(isinstance(token, str) for token in tokens)
-        ):
-            raise KerasZooError(f"sentence {i}: expected a list of str, its words, got {tokens!r:.60}")
-    return list(sentences)

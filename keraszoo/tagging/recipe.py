@@ -47,7 +47,7 @@ class TaggedDataSection(Section):
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
     null` is a tab if the first row has one, otherwise any run of blanks; `scheme: null` is the tag scheme
     detected in the files. `token_rules` split the texts of JSON lines into words, and those that the tagger
-    reads later; for columns the default is the rules that fit their words.
+    reads later; `null` is `words` for JSON lines, and for columns the rules that fit their words.
     """
 
     train: Files
@@ -57,7 +57,7 @@ class TaggedDataSection(Section):
     tag_column: Column = -1
     separator: str | None = None
     scheme: Literal[*SCHEMES] | None = None
-    token_rules: Literal[*TOKEN_RULES] = "words"
+    token_rules: Literal[*TOKEN_RULES] | None = None
 
 
 class VectorsSection(Section):

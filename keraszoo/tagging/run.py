@@ -58,8 +58,7 @@ def prepare(recipe, checkpoints):
 
 def _token_rules(data):
     """The rules that the tagger splits text by; None: those that fit the words of columns."""
-    given = "token_rules" in data.model_fields_set or all(map(is_json_lines, data.train))
-    return data.token_rules if given else None
+    return data.token_rules or ("words" if all(map(is_json_lines, data.train)) else None)
 
 
 def _vectors(recipe, kind, *corpora):

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from keraszoo.errors import PresetError, RecipeError
+from keraszoo.errors import PresetError, RecipeError, plain_number
 from keraszoo.messages import suggestion
 from keraszoo.saving.model_facts import check_facts
 from keraszoo.tasks.model_names import MODELS, model_arguments
@@ -22,11 +22,6 @@ from keraszoo.tasks.recipe_file import read_values, recipe_error
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
-
-
-def _plain(settings):
-    """Settings with Python's numbers instead of NumPy's."""
-    return {key: value.item() if hasattr(value, "item") else value for key, value in settings.items()}
 
 
 class Section(BaseModel):
@@ -42,7 +37,7 @@ class Section(BaseModel):
             RecipeError: an unknown setting, or one of a wrong type or out of range.
         """
         try:
-            return cls.model_validate(_plain(settings))
+            return cls.model_validate({key: plain_number(value) for key, value in settings.items()})
         except ValidationError as error:
             raise recipe_error(error.errors(), cls, where, {}) from None
 

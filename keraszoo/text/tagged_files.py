@@ -60,7 +60,7 @@ def read_corpora(data):
     for files in (data.train, data.validation, data.test):
         parts = []
         for file in files or ():
-            parts.append(read_tagged(file, data.token_rules, **columns))
+            parts.append(read_tagged(file, data.token_rules or "words", **columns))
             if not is_json_lines(file) and parts[-1].shows_scheme:
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)

@@ -160,5 +160,8 @@ def test_the_rules_that_split_text(files):
         (["data.token_rules=alphanumeric"], "alphanumeric"),
         ([f"data.train={files / 'train.jsonl'}"], "words"),
     ):
-        tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", changes), None)
+        recipe = TaggerRecipe.read(files / "recipe.yaml", changes)
+        tagger, *_ = prepare(recipe, None)
         assert tagger.vocabulary.token_rules == rules
+        stored = TaggerRecipe.from_dict(recipe.as_dict())
+        assert stored.data.token_rules == recipe.data.token_rules  # it means the same again
