@@ -17,14 +17,14 @@ PAGES = [
     page for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml") for page in ROOT.glob(where)
 ]
 COMMAND = re.compile(r"^(?: *|\$ )(?:\w+=\S+ )*(?:\.venv/bin/)?keraszoo ((?:.*\\\n)*.*)$", re.MULTILINE)
-NAMES = set(typer.main.get_command(app).commands)
+GROUP = typer.main.get_command(app)
 ENDS = {"#", ">", ">>", "<", "|", "&&", "&", "2>&1", "..."}
 
 
 def commands(page):
     """The arguments of each command of a page, up to a comment, a pipe or a redirection."""
     for match in COMMAND.finditer(page.read_text()):
-        if match[1].split()[0] not in NAMES:
+        if match[1].split()[0] not in GROUP.commands:
             continue
         text = match[1].replace("\\\n", " ").partition("  #")[0]
         words = shlex.split(text[:-1] if text.count("'") % 2 else text)  # the end of a quoted command
@@ -34,9 +34,8 @@ def commands(page):
 
 def parsed(words):
     """The command that a command line names, and its values."""
-    group = typer.main.get_command(app)
-    with group.make_context("keraszoo", words[:1], resilient_parsing=True) as above:
-        command = group.get_command(above, words[0])
+    with GROUP.make_context("keraszoo", words[:1], resilient_parsing=True) as above:
+        command = GROUP.get_command(above, words[0])
         while hasattr(command, "get_command"):
             words = words[1:]
             command = command.get_command(above, words[0])

@@ -46,10 +46,9 @@ def tag(
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")
     if threshold and to == "columns":
         raise KerasZooError("--threshold: expected --to text, json or html, got columns")
-    if token_column is not None and from_ != "columns":
-        raise KerasZooError(f"--token-column: expected --from columns, got {from_}")
-    if separator is not None and from_ != "columns":
-        raise KerasZooError(f"--separator: expected --from columns, got {from_}")
+    for option, given in (("--token-column", token_column), ("--separator", separator)):
+        if given is not None and from_ != "columns":
+            raise KerasZooError(f"{option}: expected --from columns, got {from_}")
     columns = {"token_column": column(token_column, 0), "separator": separator}
     console.one_thread_per_operation()
     with console.results() as write:

@@ -7,7 +7,7 @@ from functools import partial
 import keras
 import numpy as np
 from keras import ops
-from keras.utils import pad_sequences as padded
+from keras.utils import pad_sequences
 
 from keraszoo.compiling import compiled
 from keraszoo.search import Hypotheses, cache_lengths, search
@@ -158,7 +158,7 @@ class CompiledSearch:
         if keras.backend.backend() != "tensorflow":  # few shapes, because each is compiled
             longest = next((columns for columns in JAX_COLUMNS if columns >= longest), longest)
         end_id, pad_id = self.source_special.end_id, self.source_special.pad_id
-        return padded([[*row, end_id] for row in rows], longest, padding="post", value=pad_id)
+        return pad_sequences([[*row, end_id] for row in rows], longest, padding="post", value=pad_id)
 
     def pad_prefixes(self, rows):
         """Prefixes to int32 `(B, P)`, -1 where a position is free; `None` if all are empty.
@@ -169,4 +169,4 @@ class CompiledSearch:
             rows: list of lists of int.
         """
         longest = max(map(len, rows))
-        return padded(rows, -(-longest // 8) * 8, padding="post", value=-1) if longest else None
+        return pad_sequences(rows, -(-longest // 8) * 8, padding="post", value=-1) if longest else None

@@ -46,7 +46,7 @@ def distil(recipe, teacher, name, **search):
     """
     recipe.check_model(model_classes("translation")[recipe.model.name])
     for held_out in filter(None, (recipe.data.validation, recipe.data.test)):
-        all(read_pairs(*files_of(held_out)))  # hours are lost if they cannot be read afterwards
+        list(read_pairs(*files_of(held_out)))  # hours are lost if they cannot be read afterwards
     folder = Path(f"{recipe.output}.distilled")
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))

@@ -67,6 +67,7 @@ def test_an_answer(fitted):
     answer = answerer.answer(["Mary went to the garden.", "John went to the hall."], "where is mary")
     assert answer.text == "garden" and 0.5 < answer.probability <= 1
     assert answer.sentences == ("Mary went to the garden.", "John went to the hall.")
+    answerer.require_attention()  # raises no error
     assert answer.attention_weights.shape == (2, 2)
     assert (answer.attention_weights.sum(axis=1) <= 1 + 1e-5).all()
 
