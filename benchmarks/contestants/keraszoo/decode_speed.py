@@ -9,12 +9,12 @@ import kit
 arguments = common_work.start("decode-speed", threads_per_operation=1)
 
 import tensorflow as tf  # noqa: E402
+from keras.utils import pad_sequences  # noqa: E402
 
 from keraszoo import Translator  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.tasks.batch_threads import in_threads  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
-from keraszoo.translation.compiled_search import padded  # noqa: E402
 
 model = common_work.make_model("transformer")
 common_work.take_weights(model, arguments.weights)
@@ -40,7 +40,8 @@ def translate(rows, beam):
 def translate_part(rows, beam):
     """Translates lists of ids in one batch, on the calling thread."""
     longest = max(map(len, rows)) + 1
-    source = padded([[*row, common_work.END] for row in rows], longest, common_work.PAD)
+    rows = [[*row, common_work.END] for row in rows]
+    source = pad_sequences(rows, longest, padding="post", value=common_work.PAD)
     outputs = signatures[beam](source_ids=tf.constant(source))
     tokens, lengths = outputs["tokens"].numpy(), outputs["lengths"].numpy()
     return [
