@@ -8,8 +8,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Two processes, each with whole files: most of a test's time is TensorFlow's tracing, which keeps one core busy.
-PYTEST_ARGS ?= --numprocesses 2 --dist loadfile
+# A process for each core, at most four for the memory, each with whole files: tracing keeps one core busy.
+PYTEST_ARGS ?= --numprocesses logical --maxprocesses 4 --dist loadfile
 DEMO ?= examples/number_words.py --quick
 # These packages import Keras only, so they run on every backend. JAX compiles each operation that a test runs eagerly, so
 # `make test-jax` takes the files that have most to say; `make test-jax ON_JAX="tests/layers tests/models tests/search"` all.
