@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import jupytext
+import keras
 import myst_nb.core.render
 from docutils.utils.math.latex2mathml import tex2mathml
 
@@ -96,8 +97,8 @@ def _marked(line):
 
 
 def signature(app, what, name, obj, options, arguments, returns):
-    """Returns the arguments of a class from its `__init__`; Keras hides them behind `__new__`."""
-    if what != "class" or "__init__" not in vars(obj):
+    """Returns the arguments of a layer or model from its `__init__`; Keras hides them behind `__new__`."""
+    if what != "class" or "__init__" not in vars(obj) and not issubclass(obj, keras.layers.Layer):
         return None
     first, *others = inspect.signature(obj.__init__).parameters.values()
     return str(inspect.Signature([p for p in others if p.kind is not p.VAR_KEYWORD])), returns

@@ -111,7 +111,7 @@ class TranslationModel(ConfiguredModel):
             raise ValueError(f"{type(self).__name__} does not attend: it has no attention weights to return")
 
     def attention_heads(self, inputs):
-        """Attention weights of every layer and head under teacher forcing.
+        """Attention weights over the source, of every decoder layer and head, under teacher forcing.
 
         Args:
             inputs: `(source, target_in)`, as for a call.
