@@ -70,12 +70,12 @@ def plain_number(value):
     return value.item() if hasattr(value, "item") else value
 
 
-def check_at_least(**values):
-    """Raises KerasZooError for the first (value, minimum) whose value is smaller, or not a number.
+def check_at_least(error=KerasZooError, /, **values):
+    """Raises an error of this class for the first (value, minimum) whose value is smaller, or not a number.
 
     If the minimum is an int, the value must be an integer, too.
     """
     for name, (value, least) in values.items():
         kind = numbers.Integral if isinstance(least, int) else numbers.Real
         if not isinstance(value, kind) or not value >= least:
-            raise KerasZooError(f"{name} must be at least {least:g}, got {value!r:.60}")
+            raise error(f"{name} must be at least {least:g}, got {value!r:.60}")

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from keraszoo.errors import ScoreError, check_texts
+from keraszoo.errors import ScoreError, check_at_least, check_texts
 from keraszoo.evaluation.translation import Score, as_streams, bleu_details
 
 RESAMPLES = 1000
@@ -60,9 +60,7 @@ def length_buckets(sources, width=10, fewest=30):
     >>> length_buckets(["a", "a b", "a b c", "a b c d e"], width=2, fewest=2)
     [(1, 2, [0, 1]), (3, 6, [2, 3])]
     """
-    for name, value in {"width": width, "fewest": fewest}.items():
-        if not isinstance(value, int) or value < 1:
-            raise ScoreError(f"{name}: expected a positive integer, got {value!r}")
+    check_at_least(ScoreError, width=(width, 1), fewest=(fewest, 1))
     check_texts(sources, "sources", ScoreError)
     if len(sources) == 0:
         raise ScoreError("sources: expected at least one sentence, got none")

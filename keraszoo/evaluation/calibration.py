@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keraszoo.errors import ScoreError
+from keraszoo.errors import ScoreError, check_at_least
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ def reliability(probabilities, correct, bins=10):
     >>> low.count, low.probability, low.accuracy
     (2, 0.4, 0.5)
     """
-    if not isinstance(bins, int) or bins < 1:
-        raise ScoreError(f"bins: expected a positive integer, got {bins!r}")
+    check_at_least(ScoreError, bins=(bins, 1))
     probabilities, correct = np.asarray(probabilities, "float64"), np.asarray(correct, bool)
     if probabilities.ndim != 1 or probabilities.shape != correct.shape or len(correct) == 0:
         raise ScoreError(

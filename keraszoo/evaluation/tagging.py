@@ -157,13 +157,11 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     Your Own NER Scorer, Non-replicable Results Will Come, 2020, https://aclanthology.org/2020.insights-1.15.
     """
     gold, predicted = [list(map(list, side)) for side in (gold, predicted)]
+    check_gold(gold)
     _check_lengths(gold, predicted, None if known is None else tokens or ())
     invalid = sum(_mended("predicted", i, tags, scheme)[1] > 0 for i, tags in enumerate(predicted))
     if scheme != "IOB2":
         predicted = [list(convert(tags, scheme, "IOB2")) for tags in predicted]
-    for i, tags in enumerate(gold):
-        if _mended("gold", i, tags, "IOB2")[1]:
-            raise ScoreError(f"gold[{i}]: is not valid IOB2: {' '.join(tags)[:60]}")
     pairs = [(spans(g, "IOB2"), _strict_spans(p)) for g, p in zip(gold, predicted, strict=True)]
     strict, labels = _by_seqeval(gold, predicted, pairs)
     confusion, misplaced = _confusion(pairs)
@@ -180,6 +178,17 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
         sentences=len(gold),
         tokens=sum(map(len, gold)),
     )
+
+
+def check_gold(gold, tokens=None):
+    """Raises ScoreError unless these are lists of valid IOB2 tags, one for each token of a sentence."""
+    if not gold:
+        raise ScoreError("gold: expected at least one sentence, got none")
+    for i, tags in enumerate(gold):
+        if tokens is not None and len(tags) != len(tokens[i]):
+            raise ScoreError(f"gold[{i}]: {len(tags)} tags for {len(tokens[i])} tokens")
+        if _mended("gold", i, tags, "IOB2")[1]:
+            raise ScoreError(f"gold[{i}]: is not valid IOB2: {' '.join(tags)[:60]}")
 
 
 def _strict_spans(tags):
@@ -275,8 +284,6 @@ def _by_familiarity(pairs, tokens, known):
 
 
 def _check_lengths(gold, predicted, tokens):
-    if not gold:
-        raise ScoreError("gold: expected at least one sentence, got none")
     for name, other in (("predicted", predicted), ("tokens", tokens)):
         if other is None:
             continue

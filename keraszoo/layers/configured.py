@@ -3,6 +3,7 @@
 import inspect
 
 import keras
+import numpy as np
 
 
 class Configured:
@@ -33,7 +34,8 @@ class Configured:
                 given |= given.pop(name, {})
         values = {}
         for name, parameter in cls.constructor_parameters().items():
-            values[name] = given.get(name, parameter.default)
+            value = given.get(name, parameter.default)
+            values[name] = value.item() if isinstance(value, np.generic) else value  # JSON knows no NumPy
             if isinstance(parameter.default, bool) and not isinstance(values[name], bool):
                 raise ValueError(f"{name} must be True or False. Received: {name}={values[name]!r}")
         layer = keras.layers.Layer

@@ -12,7 +12,7 @@ from keraszoo.tagging.compiled_tagger import (
     tag_probabilities,
     tags_alone,
 )
-from keraszoo.tagging.results import TaggedTokens, tagged_text
+from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.training import make_data, sentences_of
 from keraszoo.tasks.batch_threads import batches_at_once, in_threads
 from keraszoo.tasks.task import Task
@@ -38,7 +38,7 @@ class EntityTagger(Task):
             see `for_corpus`. The first is the default of `from_preset`.
 
     Raises:
-        KerasZooError: if vocabulary and model do not fit each other.
+        KerasZooError: if vocabulary and model do not fit each other, or no label is one of a corpus.
 
     Example:
 
@@ -57,7 +57,9 @@ class EntityTagger(Task):
     def __init__(self, model, vocabulary, corpora=()):
         super().__init__(model)
         self.vocabulary = vocabulary
-        self.corpora = tuple(corpora)
+        self.corpora = (corpora,) if isinstance(corpora, str) else tuple(corpora)
+        for corpus in self.corpora:
+            vocabulary.labels_of(corpus)  # an error if there are none
         for name, size in vocabulary_sizes(vocabulary).items():
             used = model.arguments[name]
             if used is not None and used != size:
@@ -109,10 +111,11 @@ class EntityTagger(Task):
             List of `Entity`; or a list of such lists, one for each text.
 
         Raises:
-            KerasZooError: `texts` is neither, or one is too long.
+            KerasZooError: `texts` is neither, one is too long, or a threshold outside [0, 1].
         """
         if isinstance(texts, str):
             return self.tag([texts], batch_tokens, threshold)[0]
+        check_threshold(threshold)
         return [tagged.above(threshold).entities for tagged in self.tag_details(texts, batch_tokens)]
 
     def tag_details(self, texts, batch_tokens=BATCH_TOKENS):
@@ -196,15 +199,16 @@ class EntityTagger(Task):
         Returns:
             `TaggingScores`: precision, recall and F1 by seqeval, strict and by default, and more.
         """
-        from keraszoo.evaluation.tagging import known_entities, score_tags
+        from keraszoo.evaluation.tagging import check_gold, known_entities, score_tags
 
         sentences = sentences_of(sentences)
         tokens = [list(sentence.tokens) for sentence in sentences]
+        gold = [sentence.tags for sentence in sentences]
+        check_gold(gold, tokens)
         predicted = [[] for _ in tokens]
         for i, tags in self._tagged(tokens, batch_tokens, self.compiled_tags):
             predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
         known = None if known is None else known_entities(sentences_of(known))
-        gold = [sentence.tags for sentence in sentences]
         return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
 
     def for_corpus(self, corpus):

@@ -43,6 +43,7 @@ def tokenize(texts, rules):
     split = tf_text.regex_split_with_offsets
     match, part = TOKEN_RULES[rules]
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    texts = tf.strings.regex_replace(texts, r"\x00", " ")  # a blank too, at which the operation would stop
     sentences, begin, _ = split(texts, f"{SENTENCE}|{BLANKS}", KEEP)  # (B, S)
     # (N, T), N sentences of all texts
     tokens, start, _ = split(sentences.flat_values, f"{match}|{BLANKS}", KEEP)

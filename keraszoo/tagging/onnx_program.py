@@ -55,6 +55,6 @@ class Tagger:
 
 
 if __name__ == "__main__":
-    lines = [line.rstrip("\n") for line in sys.stdin]
+    lines = [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
     for line, words in zip(lines, Tagger(Path(__file__).parent).tag(lines), strict=True):
-        print(json.dumps({"text": line, "words": words}, ensure_ascii=False))
+        sys.stdout.buffer.write(json.dumps(dict(text=line, words=words), ensure_ascii=False).encode() + b"\n")

@@ -111,10 +111,15 @@ class TaggedText:
         Raises:
             KerasZooError: a threshold outside [0, 1].
         """
-        if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
-            raise KerasZooError(f"threshold: expected a probability from 0 to 1, got {threshold!r}")
+        check_threshold(threshold)
         sure = [entity for entity in self.entities if entity.probability >= threshold]
         return dataclasses.replace(self, entities=sure)
+
+
+def check_threshold(threshold):
+    """Raises KerasZooError unless a threshold is a probability."""
+    if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+        raise KerasZooError(f"threshold: expected a probability from 0 to 1, got {threshold!r}")
 
 
 def tagged_text(text, sentences, tagged, attends):

@@ -8,6 +8,8 @@ import itertools
 from spacy.language import Language
 from spacy.util import minibatch
 
+from keraszoo.tagging.results import check_threshold
+
 BATCH = 256  # documents
 
 
@@ -19,10 +21,11 @@ class SpacyEntities:
 
     Args:
         tagger: an `EntityTagger`.
-        threshold: leave out entities that are less probable.
+        threshold: leave out entities that are less probable, in [0, 1].
     """
 
     def __init__(self, tagger, threshold=0.0):
+        check_threshold(threshold)
         self.tagger = tagger
         self.threshold = threshold
 

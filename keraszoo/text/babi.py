@@ -1,12 +1,14 @@
 """Reads the bAbI tasks: stories, questions about them, answers of one word (Weston et al., 2015)."""
 
 import dataclasses
-import re
+import unicodedata
+
+import regex
 
 from keraszoo.errors import DataError
 from keraszoo.text.lines import located, read_lines
 
-WORD = re.compile(r"[\w'-]+")
+WORD = regex.compile(r"[\w\p{M}'-]+")  # with the marks of letters, such as Hindi vowels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,7 @@ def split_words(text):
     >>> split_words("Where is Mary? ")
     ['where', 'is', 'mary']
     """
-    return WORD.findall(text.lower())
+    return WORD.findall(unicodedata.normalize("NFC", text.lower()))
 
 
 def read_questions(path):

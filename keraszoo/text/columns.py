@@ -12,6 +12,7 @@ from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 DOCUMENT = "-DOCSTART-"
 BOUND = re.compile(rf"\s*{DOCUMENT}(?!\S)")
 BLANKS = re.compile("[ \t]+")  # a no-break space is part of a token
+MIDDLE = re.compile("^M-")  # BMES: BIOES with another letter
 
 
 class Layout(NamedTuple):
@@ -35,8 +36,8 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
 
     A blank line or the end of the file ends a sentence. A line that starts with `-DOCSTART-` ends a document.
     White space around a token and at the end of a line is dropped; a token of white space only becomes an
-    empty string. A no-break space does not separate columns. Tags of any scheme are converted to IOB2; tags
-    that their scheme does not allow are repaired and counted.
+    empty string. A no-break space does not separate columns. Tags of any scheme are converted to IOB2 (`M-`
+    of BMES is `I-`); tags that their scheme does not allow are repaired and counted.
 
     Args:
         path: the file; see `read_lines`.
@@ -90,7 +91,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
                 problem = f"expected {len(names)} columns, as in line {first + 1}, got {len(row)}"
                 raise DataError(f"{problem}: {lines[place][:40]!r}", path, place + 1)
         tokens.append(tuple(row[token_column] for row in fields))
-        tags.append(() if tag_column is None else [row[tag_column] for row in fields])
+        tags.append(() if tag_column is None else [MIDDLE.sub("I-", row[tag_column]) for row in fields])
     scheme, repaired, tags = _as_iob2(tags, rows, scheme, path) if any(tags) else (None, 0, tags)
     sentences = [
         TaggedSentence(*parts, places[0] + 1)
@@ -132,7 +133,8 @@ def lines_with_tags(corpus, tags):
 def column_lines(sentences, scheme="IOB2"):
     r"""Writes sentences as lines `token TAB tag`, with a blank line after each sentence.
 
-    `-DOCSTART-` separates documents. `read_columns` reads the same sentences back.
+    `-DOCSTART-` separates documents. `read_columns` reads the same sentences back, apart from white space
+    around tokens.
 
     Args:
         sentences: iterable of `TaggedSentence`.
@@ -142,7 +144,7 @@ def column_lines(sentences, scheme="IOB2"):
         Iterator of lines without line ends.
 
     Raises:
-        DataError: a token with a tab or a line end in it.
+        DataError: a token with a tab or a line end in it, the token `-DOCSTART-`, or a sentence without tags.
 
     Example:
 
@@ -154,9 +156,11 @@ def column_lines(sentences, scheme="IOB2"):
         if sentence.document != document:
             document = sentence.document
             yield from (f"{DOCUMENT}\tO", "")
+        if len(sentence.tags) != len(sentence.tokens):
+            raise DataError(f"cannot write {len(sentence.tags)} tags for {len(sentence.tokens)} tokens")
         for token, tag in zip(sentence.tokens, convert(sentence.tags, "IOB2", scheme), strict=True):
-            if "\t" in token or "\n" in token:
-                raise DataError(f"cannot write a token with a tab or a line end: {shown(token)}")
+            if "\t" in token or "\n" in token or token == DOCUMENT:
+                raise DataError(f"cannot write {shown(token)} as a token")
             yield f"{token}\t{tag}"
         yield ""
 

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import DataError, KerasZooError, plain_number
 from keraszoo.messages import shown
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
@@ -89,6 +89,7 @@ class TaggingVocabulary:
         self.labels = tuple(sorted(_distinct(self.labels, "labels")))
         self.backoff = check_backoff(self.backoff)
         check_rules(self.token_rules)
+        self.word_length = plain_number(self.word_length)
         if self.word_length < 1:
             raise KerasZooError(f"word_length: expected 1 or more, got {self.word_length}")
         self.tags = tag_names(self.labels, self.scheme)
@@ -128,12 +129,17 @@ class TaggingVocabulary:
             KerasZooError: no label begins so.
         """
         prefix = f"{corpus}."
-        labels = [label.removeprefix(prefix) for label in self.labels if label.startswith(prefix)]
-        if not labels:
-            raise KerasZooError(f"no label is one of the corpus {corpus!r}: {', '.join(self.labels)}")
-        alone = dataclasses.replace(self, labels=labels)
+        labels = self.labels_of(corpus)
+        alone = dataclasses.replace(self, labels=[label.removeprefix(prefix) for label in labels])
         names = (tag if tag == "O" else f"{tag[:2]}{prefix}{tag[2:]}" for tag in alone.tags)
         return alone, [self._tag_ids[name] for name in names]
+
+    def labels_of(self, corpus):
+        """Returns the labels of a corpus, such as `wikigold.PER`; raises KerasZooError if there is none."""
+        labels = [label for label in self.labels if label.startswith(f"{corpus}.")]
+        if not labels:
+            raise KerasZooError(f"no label is one of the corpus {corpus!r}: {', '.join(self.labels)}")
+        return labels
 
     def word_id(self, token):
         """Returns the id of the first form of a token that is listed, otherwise `UNKNOWN`."""

@@ -109,7 +109,7 @@ _INSIDE = _either(
     _DOTTED,
     _INITIAL,
     f"{_END}{_SOME_GAP}\\p{{Ll}}",
-    f"{_END}[^{_BLANK}{_CLOSING}{_ENDING}]",
+    f"[.!?\u2026][.!?\u2026{_CLOSING}]*[^{_BLANK}{_CLOSING}{_ENDING}]",  # after "。", no blank follows
     f"{_WORD}+",
     f"[^{_BLANK}{_ENDING}]",
 )

@@ -126,7 +126,6 @@ class HeldOutSentences(HeldOut):
     def figures(self, model):
         """Returns the figures of a compiled model, a dict."""
         from keraszoo.evaluation.tagging import score_tags
-        from keraszoo.text.tag_schemes import convert
 
         predicted, total, tokens = [()] * len(self.gold), 0.0, 0
         for i in range(len(self.batches)):
@@ -137,8 +136,8 @@ class HeldOutSentences(HeldOut):
             rows = ops.convert_to_numpy(tags)[: len(indices)]
             named = self.vocabulary.decode_tags(rows, [len(self.gold[j]) for j in indices])
             for j, names in zip(indices, named, strict=True):
-                predicted[j] = convert(names, self.vocabulary.scheme, "IOB2")
-        f1 = score_tags(self.gold, predicted).f1
+                predicted[j] = names  # unchanged: `score_tags` counts invalid tags as wrong
+        f1 = score_tags(self.gold, predicted, scheme=self.vocabulary.scheme).f1
         return {
             "val_loss": total / tokens,
             "val_f1": f1.score,

@@ -66,5 +66,6 @@ def lengthen(state, room=16):
 
 
 if __name__ == "__main__":
-    lines = [line.rstrip("\n") for line in sys.stdin]
-    sys.stdout.writelines(f"{text}\n" for text in Translator(Path(__file__).parent).translate(lines))
+    lines = [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    for text in Translator(Path(__file__).parent).translate(lines):
+        sys.stdout.buffer.write(f"{text}\n".encode())

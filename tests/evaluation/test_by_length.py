@@ -74,8 +74,8 @@ def test_one_sentence_has_no_margin():
         ((["a", "b"], ["a", "b"], ["a"]), "references: 1 sentences for 2 hypotheses"),
         ((["a", None], ["a", "b"], ["a", "b"]), r"sources\[1\]: expected a str, got NoneType"),
         (([], [], []), "hypotheses: expected at least one translation"),
-        ((["a"], ["a"], ["a"], 0), "width: expected a positive integer, got 0"),
-        ((["a"], ["a"], ["a"], 5, 1.5), "fewest: expected a positive integer, got 1.5"),
+        ((["a"], ["a"], ["a"], 0), "width must be at least 1, got 0"),
+        ((["a"], ["a"], ["a"], 5, 1.5), "fewest must be at least 1, got 1.5"),
     ],
 )
 def test_what_cannot_be_sorted_is_refused(arguments, message):

@@ -46,5 +46,9 @@ def test_errors(probabilities, correct):
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5])
 def test_a_number_of_bins_that_is_none(bins):
-    with pytest.raises(ScoreError, match="bins: expected a positive integer, got"):
+    with pytest.raises(ScoreError, match="bins must be at least 1, got"):
         reliability([0.5], [True], bins=bins)
+
+
+def test_a_number_of_bins_of_numpy():
+    assert len(reliability([0.5], [True], bins=np.int64(3))) == 3

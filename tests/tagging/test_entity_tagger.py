@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
-from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.errors import KerasZooError, RecipeError, ScoreError
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tag_schemes import repair
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -61,6 +61,12 @@ def test_details_fit_each_other(trained_tagger):
     assert best.probability == pytest.approx(min(result.probabilities[inside]))
 
 
+def test_gold_tags_are_checked_before_anything_is_tagged(trained_tagger, other_sentences, monkeypatch):
+    monkeypatch.setattr(trained_tagger, "_tagged", lambda *_: pytest.fail("tagged"))
+    with pytest.raises(ScoreError, match=r"gold\[30\]: 0 tags for 2 tokens"):
+        trained_tagger.evaluate([*other_sentences, TaggedSentence(("in", "Rome"))])
+
+
 def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     text = "In Paris, Kurt Gödel met Hedy Lamarr."
     entities = trained_tagger.tag(text)
@@ -69,6 +75,8 @@ def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     for wrong in (1.1, -0.1, float("nan"), "0.5"):
         with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
             trained_tagger.tag(text, threshold=wrong)
+        with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
+            trained_tagger.tag([], threshold=wrong)
 
 
 def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):

@@ -10,6 +10,7 @@ from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
 from keraszoo.tagging.training import make_data
 from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.held_out import HeldOutSentences
 from keraszoo.training.run import Run
@@ -44,6 +45,26 @@ def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_s
     wanted = -np.log(chosen[weight > 0]).mean()
     assert figures["val_loss"] == pytest.approx(wanted, rel=1e-4)
     assert figures == pytest.approx(figures_of_whole, rel=1e-5)
+
+
+def test_invalid_tags_count_as_wrong_in_training_too(tagged_sentences):
+    tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", constrain="none")
+    rows = TaggedRows(tagged_sentences[:30], tagger.vocabulary, tagger.model.features)
+    batches = TagBatches(rows, 256, shuffle=False)
+    figures = HeldOutSentences(tagged_sentences[:30], batches, tagger.vocabulary).figures(tagger.model)
+    scores = tagger.evaluate(tagged_sentences[:30])  # of random weights
+    assert scores.invalid > 0 and scores.f1.score != scores.f1_default.score
+    assert figures["val_f1"] == pytest.approx(scores.f1.score)
+
+
+def test_numbers_of_numpy_can_be_saved(tagged_sentences, tmp_path):
+    options = {"dropout": np.float32(0.25), "character_dim": np.int64(5)}
+    tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", **options)
+    tagger.save_to_preset(tmp_path / "model")
+    read = EntityTagger.from_preset(tmp_path / "model")
+    assert (read.model.arguments["dropout"], read.model.arguments["character_dim"]) == (0.25, 5)
+    vocabulary = TaggingVocabulary(["a"], "a", ["PER"], word_length=np.int64(20))
+    assert type(vocabulary.word_length) is int
 
 
 def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):

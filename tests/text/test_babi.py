@@ -71,3 +71,5 @@ def test_a_file_without_questions(tmp_path, text):
 def test_words():
     assert split_words("  What's John's top-hat (no. 2)? ") == ["what's", "john's", "top-hat", "no", "2"]
     assert split_words("?!") == []
+    assert split_words("हिन्दी में") == ["हिन्दी", "में"]
+    assert split_words("cafe\u0301") == split_words("caf\xe9")

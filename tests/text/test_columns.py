@@ -99,6 +99,8 @@ def test_schemes_become_one(write):
         assert corpus.sentences[0].tags == ("B-P", "I-P", "B-P", "O")
         rows = [line.replace("\t", " ") for line in column_lines(corpus, scheme)]
         assert rows == [*text.split("\n"), ""]
+    bmes = read_columns(write("a B-P\nb M-P\nc E-P\nd S-P"))
+    assert (bmes.scheme, bmes.repaired, bmes.sentences[0].tags) == ("BIOES", 0, ("B-P", "I-P", "I-P", "B-P"))
     corpus = read_columns(write("a I-P\nb I-P\nc I-L"), scheme="IOB2")
     assert (corpus.scheme, corpus.repaired, corpus.sentences[0].tags) == ("IOB2", 2, ("B-P", "I-P", "B-L"))
 
@@ -119,8 +121,9 @@ def test_new_columns_are_read_as_they_were(tmp_path):
     for scheme in ("IOB2", "BIOES"):
         write_lines(tmp_path / "new", column_lines(sentences, scheme))
         assert read_columns(tmp_path / "new").sentences == sentences
-    with pytest.raises(DataError, match="cannot write a token"):
-        list(column_lines([TaggedSentence(("a\tb",), ("O",))]))
+    for tokens, tags in ((("a\tb",), ("O",)), (("-DOCSTART-",), ("O",)), (("a", "b"), ())):
+        with pytest.raises(DataError, match="cannot write "):
+            list(column_lines([TaggedSentence(tokens, tags)]))
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,7 @@ def test_other_rules():
         ("It is 3.5 at a.com... and so on. ... Ok?!", ["It is 3.5 at a.com... and so on.", "...", "Ok?!"]),
         ("Title\n\nBody\r\n\r\nNext . End", ["Title", "Body", "Next .", "End"]),
         ("你好。 世界！", ["你好。", "世界！"]),
+        ("好。」是！Paris。He left.She", ["好。」", "是！", "Paris。", "He left.She"]),
         ("He said no. 👍 Good.", ["He said no.", "👍 Good."]),
     ],
 )
@@ -231,7 +232,7 @@ def test_a_graph_cuts_alike(rules):
     pytest.importorskip("tensorflow_text")
     from keraszoo.tagging import graph_ops
 
-    texts = [*any_texts(500), "a " * 512, "a b. " + "c " * 1100 + ". d"]
+    texts = [*any_texts(500), "a\0b", "\0x. y", "好。是！a", "a " * 512, "a b. " + "c " * 1100 + ". d"]
     parts = [part.to_list() for part in graph_ops.tokenize(tf.constant(texts), rules)]
     for text, words, start, end in zip(texts, *parts, strict=True):
         ours = [

@@ -1,5 +1,6 @@
 """The program of an ONNX export translates as greedy search does, without keraszoo."""
 
+import os
 import subprocess
 import sys
 
@@ -44,7 +45,8 @@ def test_transformers(make_transformer, tmp_path, arguments):
         [sys.executable, "-W", "error", "-c", code, str(tmp_path / "exported" / "translate.py")],
         input="\n".join(TEXTS) + "\n",
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},  # as for files and pipes in Windows
     )
     assert (ran.stderr, ran.stdout.split("\n")) == ("", [*(one.text for one in found), ""])
     other = make_transformer(sharpness=2, end=0.5, seed=13, **arguments)
