@@ -131,10 +131,15 @@ def distil(
         raise KerasZooError(f"{recipe}: expected the recipe of a translator, got one for {checked.task}")
     console.check_output(checked.output, check_replaceable)
     search = {} if beam_width is None else {"beam_width": beam_width}
+    if checked.training.strategy == "workers":
+        wanted = "keraszoo train on what distil wrote, data.train: {tsv: OUTPUT.distilled/pairs.tsv}"
+        raise KerasZooError(f"training.strategy: distil has one process; use {wanted}")
     with console.results() as write:
         console.import_tensorflow()
+        from keraszoo.training.distribution import make_strategy
         from keraszoo.translation.distillation import distil
 
+        make_strategy(checked.training.strategy, checked.training.replicas)  # before anything is computed
         pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
         path = ResolvedPath(pairs, f"{checked.output.written.rstrip('/')}.distilled/pairs.tsv")
         train = type(checked.data.train).checked({"tsv": pairs}).model_copy(update={"tsv": path})

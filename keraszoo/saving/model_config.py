@@ -53,6 +53,18 @@ def make_model(directory, kinds, extra=None):
     return make()
 
 
+def check_arguments(kind, arguments):
+    """Raises PresetError if `make_model` would refuse arguments of a class: another type, or out of range.
+
+    Args:
+        kind: the class of the model.
+        arguments: dict of those that `config.json` will contain.
+    """
+    parameters = kind.constructor_parameters()
+    parameters = {name: parameters[name] for name in arguments if name in parameters}
+    checked(argument_entries(parameters), arguments, kind.__name__)
+
+
 def _maker(entry, kinds, arrays, where, extra):
     """Checks the entry of a model; returns a function that creates it."""
     kind, arguments = (entry.get("class"), entry.get("config")) if isinstance(entry, dict) else (None, None)

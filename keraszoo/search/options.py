@@ -46,7 +46,8 @@ class SearchOptions:
         length_penalty: the exponent, 0 to about 2, at most 5: higher values prefer longer hypotheses.
         normalization: `"length"` or `"gnmt"`.
         coverage_penalty: beta; higher values penalise source words with little attention.
-        no_repeat_ngram: n-grams of this size occur at most once in a hypothesis; 0 allows all.
+        no_repeat_ngram: n-grams of this size occur at most once in a hypothesis; 0 allows all. Greedy search,
+            which cannot go back, repeats one where no other word may be written.
         sampling: draw each word instead of searching; the beam width is then 1.
         temperature: divides the logits before drawing; below 1 sharpens.
         top_k: draw only from the k likeliest words; 0 from all.

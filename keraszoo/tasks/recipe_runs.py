@@ -120,7 +120,7 @@ def _run(recipe, run):
     task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, run.checkpoints)
     run.recipe, task.about = recipe.as_dict(), dict(recipe.about)
     task.fit_run(train, validation, run)
-    task.metrics["training"]["seconds"] = round(time.perf_counter() - started, 1)
+    task.metrics["training"]["seconds"] = round(run.earlier + time.perf_counter() - started, 1)
     if test is not None:
         scores = task.evaluate(*test)
         task.metrics["test"] = scores.as_dict()

@@ -1,6 +1,7 @@
 """How a task trains its model: the settings, the data, the evaluations and the weights that are kept."""
 
 import importlib.util
+import math
 import warnings
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import keras
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
+from keraszoo.saving.model_config import check_arguments
+from keraszoo.tasks.model_names import model_classes
 from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer
@@ -117,7 +120,7 @@ class Trainable:
                 "steps": history.steps,
                 "steps_per_evaluation": settings.steps_per_evaluation or len(batches),
                 self.counted: history.target_tokens,
-                **history.history,
+                **{name: [_finite(value) for value in values] for name, values in history.history.items()},
             }
             if run.checkpoints is not None:
                 self.metrics["training"]["checkpoint_seconds"] = round(history.checkpoint_seconds, 3)
@@ -151,10 +154,15 @@ class Trainable:
             raise RecipeError(f"fit: {unused}: there is no validation")
         if run.directory is not None:
             model_directory.check_replaceable(run.directory)
+            if type(self.model) in model_classes(self.kind).values():  # others are saved, but not read
+                try:
+                    check_arguments(type(self.model), arguments_of(self.model))
+                except PresetError as error:
+                    raise RecipeError(f"model: {error}") from None
             kept = getattr(run.checkpoints, "folder", run.checkpoints)
-            if kept is not None and Path(kept).resolve() == Path(run.directory).resolve():
+            if kept is not None and Path(kept).resolve().is_relative_to(Path(run.directory).resolve()):
                 raise RecipeError(
-                    f"fit: checkpoints: expected another folder than directory, {run.directory}"
+                    f"fit: checkpoints: expected a folder outside of directory, {run.directory}"
                 )
         if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
             raise RecipeError("fit: tensorboard is needed: pip install 'keraszoo[tensorboard]'")
@@ -227,6 +235,12 @@ def arguments_of(model):
             {"class": type(member).__name__, "config": arguments_of(member)} for member in model.members()
         ]
     return arguments
+
+
+def _finite(value):
+    """A figure for JSON, which has no infinity: `None` then."""
+    value = float(value)
+    return value if math.isfinite(value) else None
 
 
 def _deciding(run):

@@ -36,6 +36,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         step: number of steps of `fit` made; with parts, several of them make an update.
         over: whether the run has ended before its last step, for want of improvement.
         seconds: time spent in saving.
+        earlier: how long the earlier sessions of the run trained, in seconds.
     """
 
     async_safe = True
@@ -50,7 +51,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self.periods = None
         self.step = 0
         self.over = False
-        self.seconds = 0.0
+        self.seconds = self.earlier = 0.0
+        self.started = time.monotonic()
         self.saved_step = None
         self.saved_at = time.monotonic()
         self._metrics = None
@@ -67,7 +69,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
             part.set_state(newest.parts[name])
         self._metrics = newest.parts["model"].get("metrics", [])
         self.step = self.saved_step = newest.step
-        self.over, self.seconds = newest.parts["run"]["over"], newest.parts["run"]["seconds"]
+        kept = newest.parts["run"]
+        self.over, self.seconds, self.earlier = kept["over"], kept["seconds"], kept.get("elapsed", 0.0)
 
     def on_epoch_begin(self, epoch, logs=None):
         if self._metrics and self.periods.skip:  # `fit` has reset the running metrics
@@ -117,7 +120,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
         if not all(np.isfinite(array).all() for array in state["variables"]):
             raise diverged(self.periods, self.step, "the weights are no longer finite, and are not saved")
         try:
-            run = {"over": self.over, "seconds": self.seconds}
+            elapsed = self.earlier + started - self.started
+            run = {"over": self.over, "seconds": self.seconds, "elapsed": elapsed}
             self.checkpoints.save(self.step, {"model": state, "run": run, **parts})
             self.saved_step = self.step
         except PresetError as error:

@@ -177,19 +177,20 @@ class Checkpoints:
             self.finished = config.get("finished", {})
             self.compare(config.get("identity", {}), self.identity)
             return
-        steps, damage = self._steps(), []
+        steps, damage = self._steps(), {}
         for path in steps:
             try:
                 self.newest = read_checkpoint(path)
                 break
             except PresetError as error:
-                damage.append(error)
+                damage[path] = error
                 warnings.warn(f"a damaged checkpoint is ignored: {error}", stacklevel=4)
         if self.newest is None and damage:
-            raise PresetError(
-                f"{self.folder}: all checkpoints are damaged; delete the folder to start again: {damage[0]}"
-            )
+            said = f"all checkpoints are damaged; delete the folder to start again: {damage[steps[0]]}"
+            raise PresetError(f"{self.folder}: {said}")
         if self.newest is not None:
+            for path in damage if self.writes else ():  # the run will save these steps again
+                self._delete(path)
             self.compare(self.newest.identity, self.identity)
             self.files = dict(self.newest.files)
             changed = differences(self.newest.versions, _versions())

@@ -44,6 +44,7 @@ class Run:
         optimizer: a Keras optimizer instead of the one that the settings describe, or None.
         recipe: the recipe as a dict, which is saved with the model, or None.
         strategy: the distribution strategy of the settings, made once, here; None on one device.
+        earlier: how long the earlier sessions of a resumed run trained, in seconds; set by `train`.
     """
 
     settings: object
@@ -56,6 +57,7 @@ class Run:
     optimizer: object = None
     recipe: dict | None = None
     strategy: object = dataclasses.field(init=False)
+    earlier: float = dataclasses.field(init=False, default=0.0)
 
     def __post_init__(self):
         name, replicas = (getattr(self.settings, key, None) for key in ("strategy", "replicas"))
@@ -144,6 +146,7 @@ def train(model, batches, run):
         signals = stack.enter_context(Signals()) if run.checkpoints else None
         saving = SaveCheckpoints(run, kept, signals)
         saving.restore(trained)
+        run.earlier = saving.earlier
         if saving.step:
             say(f"going on from step {saving.step // parts:,} of {last // parts:,}")
         bar = ProgressBar(run, last // parts, saving.step // parts) if shows_bar else None

@@ -22,8 +22,9 @@ class CTranslate2Translator(TextTranslator):
 
     Greedy translations are those of `Translator`. Beam search ends when `PATIENCE` times W hypotheses are
     finished, so it can miss one that `Translator` finds. Probabilities are among the words that may be
-    written, all but `<pad>` and `<s>`, so log-probabilities are slightly higher. Prefixes, attention weights,
-    coverage penalty, sampling and `"gnmt"` normalisation are not supported.
+    written, all but `<pad>` and `<s>`, so log-probabilities are slightly higher, and much higher where
+    `min_length` or `no_repeat_ngram` forbids likely words; beam search then finds other translations.
+    Prefixes, attention weights, coverage penalty, sampling and `"gnmt"` normalisation are not supported.
 
     Args:
         directory: the directory.

@@ -15,11 +15,12 @@ from pathlib import Path
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say
 from keraszoo.saving.atomic import replace_file
+from keraszoo.shipping import shipped
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.lines import in_chunks
-from keraszoo.translation.run import files_of
+from keraszoo.translation.run import files_of, make_model, new_subwords
 
 CHUNK = 2048  # sentences that are translated before they are written
 
@@ -47,6 +48,10 @@ def distil(recipe, teacher, name, **search):
     recipe.check_model(model_classes("translation")[recipe.model.name])
     for held_out in filter(None, (recipe.data.validation, recipe.data.test)):
         list(read_pairs(*files_of(held_out)))  # hours are lost if they cannot be read afterwards
+    if recipe.model.start_from is not None:
+        shipped.find(recipe.model.start_from)
+    if recipe.subwords.model is not None or recipe.subwords.source_model is not None:
+        make_model(recipe, *new_subwords(recipe))
     folder = Path(f"{recipe.output}.distilled")
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))

@@ -13,7 +13,7 @@ from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.training import make_corpus
 from keraszoo.translation.transfer import start_from
-from keraszoo.translation.translator import Translator
+from keraszoo.translation.translator import MAX_SOURCE_TOKENS, Translator
 
 SIDES = "source", "target"
 
@@ -37,7 +37,11 @@ def prepare(recipe, checkpoints):
     sides = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
-    translator = Translator(model, *sides, SearchOptions(**recipe.search.model_dump()))
+    search, longest = (
+        SearchOptions(**recipe.search.model_dump()),
+        max(MAX_SOURCE_TOKENS, recipe.data.max_length),
+    )
+    translator = Translator(model, *sides, search, longest)
     copied = ""
     if recipe.model.start_from is not None and checkpoints.newest is None:
         count = start_from(translator, Translator.from_preset(recipe.model.start_from))
@@ -81,7 +85,7 @@ def make_model(recipe, source_subwords, target_subwords):
 def _subwords(recipe, checkpoints):
     """The vocabularies of both sides: of a resumed run, from files, or trained."""
     if checkpoints.newest is None:
-        sides = _new_subwords(recipe)
+        sides = new_subwords(recipe)
         checkpoints.files = {
             f"{name}.model": side.model_bytes for name, side in zip(SIDES, sides, strict=True)
         }
@@ -90,7 +94,8 @@ def _subwords(recipe, checkpoints):
     return (source, source) if source == target else (source, target)
 
 
-def _new_subwords(recipe):
+def new_subwords(recipe):
+    """The vocabularies of both sides, from the files of a recipe or trained on its corpus."""
     section = recipe.subwords
     if section.model is not None:
         both = Subwords.load(section.model)

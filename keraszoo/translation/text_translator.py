@@ -153,7 +153,7 @@ class TextTranslator:
             first = cut.index(True)
             warnings.warn(
                 f"{sum(cut)} of {len(texts)} sentences are cut to {limit} subwords; "
-                f"the first is number {first + 1} with {len(encoded[first])}",
+                f"the first has {len(encoded[first])}: {texts[first].strip()[:40]!r}",
                 stacklevel=4,
             )
         return [row[:limit] for row in encoded], cut

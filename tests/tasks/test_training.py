@@ -65,6 +65,16 @@ def test_callbacks_verbose_and_an_optimizer_are_those_of_keras(
         np.testing.assert_array_equal(weight.numpy(), old)  # by the given optimizer, at a rate of 0
 
 
+def test_figures_of_callbacks_are_saved(new_translator, train_pairs, tmp_path):
+    class Figures(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            logs |= {"single": np.float32(0.5), "none": float("nan")}
+
+    new_translator().fit(train_pairs[:60], None, tmp_path / "model", epochs=1, callbacks=[Figures()])
+    training = Translator.from_preset(tmp_path / "model").metrics["training"]
+    assert (training["single"], training["none"]) == ([0.5], [None])
+
+
 def test_a_callback_can_stop_the_training(new_translator, train_pairs):
     class Stop(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -123,7 +133,19 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkey
         (lambda t, pairs: t.fit(pairs, monitor="val_loss"), "fit: monitor: there is no validation"),
         (
             lambda t, pairs: t.fit(pairs, None, "x", "./x"),
-            "checkpoints: expected another folder than directory",
+            "checkpoints: expected a folder outside of directory",
+        ),
+        (
+            lambda t, pairs: t.fit(pairs, None, "x", "x/checkpoints"),
+            "checkpoints: expected a folder outside of directory",
+        ),
+        (
+            lambda t, pairs: Translator(
+                RNNSearch(40, 44, embedding_dim=4, units=4, dropout=False),
+                t.source_subwords,
+                t.target_subwords,
+            ).fit(pairs, directory="x"),
+            "model: RNNSearch: dropout: expected a valid number, got False",
         ),
         (lambda t, pairs: t.fit(pairs, callbacks=["x"]), "callbacks: expected Keras callbacks, got 'x'"),
         (

@@ -87,6 +87,15 @@ def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
         assert newest(tmp_path / "run").step == 1
 
 
+def test_the_run_saves_the_step_of_a_damaged_checkpoint_again(tmp_path):
+    fill(tmp_path / "run", 1, 2)
+    (tmp_path / "run" / "step-00000002" / "manifest.json").write_text("{")
+    with pytest.warns(UserWarning, match="a damaged checkpoint is ignored"):
+        fill(tmp_path / "run", 2)
+    assert sorted(os.listdir(tmp_path / "run")) == ["step-00000001", "step-00000002"]
+    assert newest(tmp_path / "run").step == 2
+
+
 def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
     fill(tmp_path / "run", 1)
     (tmp_path / "run" / "step-00000001" / "state.json").write_text("{}")

@@ -77,10 +77,13 @@ def engine(exported):
     return Translator.from_preset(exported, engine="ctranslate2")
 
 
-def test_verification(translator, exported, engine, make_transformer, tmp_path):
+def test_verification(translator, exported, engine, make_transformer, tmp_path, monkeypatch):
     texts = [*TEXTS, " "]
     assert translator.verify_export(exported, texts) == len(texts)
     assert translator.translate(texts) == engine.translate(texts)
+    with monkeypatch.context() as patch:  # forbids `</s>`, which then has no share of the probability there
+        patch.setattr(translator, "search", translator.search.replace(min_length=11))
+        assert translator.verify_export(exported, texts) == len(texts)
     other = make_transformer(positions="relative", max_distance=2, sharpness=4)
     other.export(tmp_path / "other", format="ctranslate2")
     with pytest.raises(

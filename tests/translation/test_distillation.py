@@ -6,7 +6,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.cli.app import main
-from keraszoo.errors import DataError, RecipeError
+from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.search import SearchOptions
 from keraszoo.translation.distillation import distil
 from keraszoo.translation.recipe import Recipe
@@ -108,6 +108,31 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     assert (len(student.encoder_layers), len(student.decoder_layers)) == (2, 1)
     saved = (tmp_path / "student" / "config.json").read_text()
     assert "../student.distilled/pairs.tsv" in saved and str(tmp_path) not in saved
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"start_from": "runs/none"}, "runs/none"),
+        ({"overrides": {"num_heads": 3}}, "must be a multiple of num_heads"),
+    ],
+)
+def test_the_student_is_checked_before_the_teacher_translates(recipe, both_subwords, tmp_path, model, said):
+    (tmp_path / "joint.model").write_bytes(both_subwords[0].model_bytes)
+    values = {**recipe.as_dict(), "subwords": {"model": str(tmp_path / "joint.model")}}
+    values["model"] = {"name": "transformer", "preset": "tiny", **model}
+    teacher = Teacher()
+    with pytest.raises(KerasZooError, match=said):
+        distil(Recipe.from_dict(values), teacher, "big", beam_width=3)
+    assert teacher.asked == []
+
+
+def test_several_machines_are_refused_before_the_teacher_is_read(run, recipe, tmp_path):
+    (tmp_path / "recipe.yaml").write_text(json.dumps(recipe.as_dict()))
+    code, _, err = run(
+        "distil", "none", "--recipe", tmp_path / "recipe.yaml", "--set", "training.strategy=workers"
+    )
+    assert code == 2 and "distil has one process" in err
 
 
 def test_held_out_data_are_read_before_and_a_translation_is_needed(recipe, tmp_path):

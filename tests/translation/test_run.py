@@ -186,6 +186,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
 
     def interrupted(self, batch, logs=None):
         if self.periods.step(batch) == 4:
+            self.earlier = 1000.0
             os.kill(os.getpid(), signal.SIGINT)
         begin(self, batch, logs)
 
@@ -199,6 +200,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     assert "going on from step 4 of 7" in capsys.readouterr().err
     for ours, theirs in zip(again.model.get_weights(), whole.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    assert again.metrics["training"]["seconds"] > 1000 > whole.metrics["training"]["seconds"]
     for key in ("loss", "val_bleu", "val_loss", "target_tokens", "steps"):
         assert again.metrics["training"][key] == whole.metrics["training"][key]
     assert sorted(os.listdir(files / "out" / "model.checkpoints")) == ["finished"]
@@ -224,6 +226,12 @@ def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files,
     (files / "train.en").write_text(text.replace("one", "six"))
     with pytest.raises(RecipeError, match="data was "):
         run_recipe(recipe)
+
+
+def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe):
+    recipe = make_recipe(data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 800})
+    translator, *_ = prepare(recipe, SimpleNamespace(newest=None))
+    assert translator.max_source_tokens == 800
 
 
 def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, monkeypatch):

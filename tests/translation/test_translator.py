@@ -109,7 +109,7 @@ def test_a_length_limit_is_kept(trained, sources):
 def test_a_text_that_is_too_long_is_cut_with_a_warning(trained):
     short = Translator(trained.model, trained.source_subwords, trained.target_subwords, trained.search, 6)
     with pytest.warns(
-        UserWarning, match="1 of 2 sentences are cut to 6 subwords; the first is number 2 with 15"
+        UserWarning, match="1 of 2 sentences are cut to 6 subwords; the first has 15: 'one two"
     ):
         details = short.translate_details(
             ["one two three four", "one two three four five " * 3], max_length=8
