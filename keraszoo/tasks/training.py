@@ -7,11 +7,11 @@ from pathlib import Path
 
 import keras
 
+from keraszoo import models
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
 from keraszoo.saving.model_config import check_arguments
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.training.adam import innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer
@@ -154,9 +154,10 @@ class Trainable:
             raise RecipeError(f"fit: {unused}: there is no validation")
         if run.directory is not None:
             model_directory.check_replaceable(run.directory)
-            if type(self.model) in model_classes(self.kind).values():  # others are saved, but not read
+            kind = type(self.model)
+            if getattr(models, kind.__name__, None) is kind:  # a user's class is saved, but not read
                 try:
-                    check_arguments(type(self.model), arguments_of(self.model))
+                    check_arguments(kind, arguments_of(self.model))
                 except PresetError as error:
                     raise RecipeError(f"model: {error}") from None
             kept = getattr(run.checkpoints, "folder", run.checkpoints)
