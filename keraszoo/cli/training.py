@@ -124,7 +124,7 @@ def distil(
     """
     from keraszoo.saving.model_directory import check_replaceable
     from keraszoo.tasks.recipe_file import ResolvedPath
-    from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+    from keraszoo.tasks.recipe_runs import make_devices, read_recipe, run_recipe
 
     checked = read_recipe(recipe, _overrides(set_, output))
     if checked.task != "translation":
@@ -136,10 +136,9 @@ def distil(
         raise KerasZooError(f"training.strategy: distil has one process; use {wanted}")
     with console.results() as write:
         console.import_tensorflow()
-        from keraszoo.training.distribution import make_strategy
         from keraszoo.translation.distillation import distil
 
-        make_strategy(checked.training.strategy, checked.training.replicas)  # before anything is computed
+        make_devices(checked)
         pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
         path = ResolvedPath(pairs, f"{checked.output.written.rstrip('/')}.distilled/pairs.tsv")
         train = type(checked.data.train).checked({"tsv": pairs}).model_copy(update={"tsv": path})

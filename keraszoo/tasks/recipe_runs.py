@@ -53,6 +53,13 @@ def read_recipe(path, overrides=()):
     return resolve_name(TASKS[task][0]).from_values(values, str(path), lines, folder=path)
 
 
+def make_devices(recipe):
+    """Splits the devices as `run_recipe` will, for a program that computes something before it."""
+    from keraszoo.training.distribution import make_strategy
+
+    make_strategy(recipe.training.strategy, recipe.training.replicas)
+
+
 def run_recipe(recipe):
     """Trains a model as a recipe says and writes its directory.
 

@@ -8,7 +8,7 @@ import regex
 from keraszoo.errors import DataError
 from keraszoo.text.lines import located, read_lines
 
-WORD = regex.compile(r"[\w\p{M}'-]+")  # with the marks of letters, such as Hindi vowels
+WORD = r"[\w\p{M}'-]+"  # with the marks of letters, such as Hindi vowels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ def split_words(text):
     >>> split_words("Where is Mary? ")
     ['where', 'is', 'mary']
     """
-    return WORD.findall(unicodedata.normalize("NFC", text.lower()))
+    return regex.findall(WORD, unicodedata.normalize("NFC", text.lower()))
 
 
 def read_questions(path):
