@@ -37,11 +37,8 @@ def prepare(recipe, checkpoints):
     sides = _subwords(recipe, checkpoints)
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
-    search, longest = (
-        SearchOptions(**recipe.search.model_dump()),
-        max(MAX_SOURCE_TOKENS, recipe.data.max_length),
-    )
-    translator = Translator(model, *sides, search, longest)
+    search = SearchOptions(**recipe.search.model_dump())
+    translator = Translator(model, *sides, search, max(MAX_SOURCE_TOKENS, recipe.data.max_length))
     copied = ""
     if recipe.model.start_from is not None and checkpoints.newest is None:
         count = start_from(translator, Translator.from_preset(recipe.model.start_from))

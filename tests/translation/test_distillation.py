@@ -5,9 +5,11 @@ import json
 import pytest
 
 from keraszoo import Translator
+from keraszoo.cli import translator
 from keraszoo.cli.app import main
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.search import SearchOptions
+from keraszoo.tasks import recipe_runs
 from keraszoo.translation.distillation import distil
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.results import Translation
@@ -95,9 +97,13 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "recipes" / "recipe.yaml").write_text(json.dumps(values))
     monkeypatch.chdir(tmp_path)
     arguments = ["distil", str(trained_directory), "--recipe", "recipes/recipe.yaml"]
+    order, load = [], translator.load
+    monkeypatch.setattr(recipe_runs, "make_devices", lambda recipe: order.append(recipe.training.strategy))
+    monkeypatch.setattr(translator, "load", lambda *given: order.append("teacher") or load(*given))
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--beam-width", "1"])
     assert ended.value.code in (0, None)
+    assert order == [None, "teacher"]  # a CPU can only be split before it computes
     sources = list(dict.fromkeys(a for a, _ in train_pairs[:20]))
     translations = Translator.from_preset(trained_directory).translate(sources, beam_width=1)
     lines = (tmp_path / "student.distilled" / "pairs.tsv").read_text().splitlines()
