@@ -124,11 +124,6 @@ class TranslationModel(ConfiguredModel):
         """
         return self(inputs, return_attention_weights=True)[1][:, None, None]
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        if isinstance(y, tuple):  # targets and the words of a teacher, which Keras takes for several outputs
-            return self.loss(y, y_pred, sample_weight)
-        return super().compute_loss(x, y, y_pred, sample_weight, training)
-
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))

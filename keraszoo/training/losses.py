@@ -27,10 +27,6 @@ class TokenCrossentropy(keras.losses.Loss):
     That is half of Liang's equation 4, with its alpha, and as large as the loss without R-Drop. The copies
     are neighbours, so replicas and parts of a batch share it exactly.
 
-    With a teacher, the words v that it expects have the shares a_v of the target, and the loss of a token is
-
-        (1 - sum_v a_v) l - sum_v a_v log p_v
-
     Args:
         label_smoothing: eps, in [0, 1).
         r_drop: alpha, the weight of the divergence of two copies; 0: rows are not copies.
@@ -38,7 +34,7 @@ class TokenCrossentropy(keras.losses.Loss):
         dtype: dtype of the loss, `"float32"` also under mixed precision; `"float64"` for such a model.
 
     Call arguments:
-        y_true: int `(B, T)`; with a teacher, `(y_true, words, shares)` with int and float `(B, T, K)`.
+        y_true: int `(B, T)`.
         y_pred: logits `(B, T, V)`.
         sample_weight: `(B, T)`.
 
@@ -70,11 +66,8 @@ class TokenCrossentropy(keras.losses.Loss):
         self.r_drop = r_drop
 
     def call(self, y_true, y_pred):
-        y_true, *taught = y_true if isinstance(y_true, tuple) else (y_true,)
         function = r_drop_crossentropy if self.r_drop else smoothed_crossentropy
         options = (self.label_smoothing, self.r_drop) if self.r_drop else (self.label_smoothing,)
-        if taught:
-            function, options = taught_crossentropy, (*taught, *options)
         if self.r_drop and (y_pred.shape[0] or 0) % 2:
             raise ValueError(f"r_drop needs each row twice, an even number. Received: {y_pred.shape[0]} rows")
         if not shared_by_replicas():  # XLA does not know parts of a CPU
@@ -108,17 +101,6 @@ def r_drop_crossentropy(targets, logits, label_smoothing, r_drop):
     divergence = ops.sum((p[:, 0] - p[:, 1]) * (pairs[:, 0] - pairs[:, 1]), axis=-1)  # (B, T)
     plain = smoothed_crossentropy(targets, logits, label_smoothing)
     return plain + r_drop / 4 * ops.repeat(divergence, 2, axis=0)
-
-
-def taught_crossentropy(targets, logits, words, shares, label_smoothing, r_drop=0.0):
-    """Cross entropy of each position with a teacher's words, int `(B, T, K)`, and their shares."""
-    logits = ops.cast(logits, keras.backend.result_type(logits.dtype, "float32"))
-    options = (label_smoothing, r_drop) if r_drop else (label_smoothing,)
-    function = r_drop_crossentropy if r_drop else smoothed_crossentropy
-    chosen = ops.take_along_axis(logits, ops.cast(words, "int32"), axis=-1)
-    log_probs = chosen - ops.logsumexp(logits, axis=-1, keepdims=True)
-    rest = 1 - ops.sum(shares, axis=-1)
-    return rest * function(targets, logits, *options) - ops.sum(shares * log_probs, axis=-1)
 
 
 def shared_by_replicas():

@@ -36,8 +36,6 @@ class TokenBatches(AddressedBatches):
 
     Attributes:
         epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
-        taught: the words that a teacher expects, a `WordShares`, or None. Settable. A batch then has
-            `(target_out, words, shares)` instead of `target_out`.
         copies: how often each row occurs, one after the other, with a share of its weight. Settable; 2 for
             the R-Drop of `TokenCrossentropy`. The budget counts a row once.
 
@@ -69,7 +67,6 @@ class TokenBatches(AddressedBatches):
             lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
         super().__init__([side + 1 for side in lengths], tokens, seed, replicas, shuffle, shapes)
         self.corpus = corpus
-        self.taught = None
         self.copies = 1
 
     def batch(self, epoch, i):
@@ -94,10 +91,6 @@ class TokenBatches(AddressedBatches):
             if self._grouping.exact:
                 shape = shape[0], *(1 + int(rows.lengths.max()) for rows in drawn)
         batch = teacher_forced(*sides, corpus.source_special, corpus.target_special, shape)
-        if self.taught is not None:
-            rows, _, length = shape
-            inputs, target_out, weight = batch
-            batch = inputs, (target_out, *self.taught.batch(indices, rows, length)), weight
         if self.copies == 1:
             return batch
         inputs, target_out, weight = keras.tree.map_structure(

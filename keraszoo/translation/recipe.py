@@ -116,16 +116,10 @@ class TrainingSection(FitSection):
 
     `r_drop` is the weight of R-Drop: every sentence goes through the model twice, and the two predictions,
     which differ by dropout, are drawn together (`TokenCrossentropy`). A step takes twice the time and memory.
-
-    `teacher` is the path or the name of a translator with the same subwords, often an ensemble. Which words
-    it expects at each position is learnt with the weight `teacher_weight`; the reference has the rest (Kim
-    and Rush 2016, section 3.1).
     """
 
     label_smoothing: Fraction = 0.1
     r_drop: Annotated[float, Field(ge=0)] = 0.0
-    teacher: PathOrName | None = None
-    teacher_weight: Annotated[float, Field(gt=0, le=1)] = 0.5
     monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
 
 

@@ -9,7 +9,6 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.lines import located
 from keraszoo.training.held_out import HeldOutPairs, batches_of
 from keraszoo.training.token_batches import TokenBatches
-from keraszoo.translation.word_distillation import word_shares
 
 
 def make_data(translator, train, validation, run):
@@ -33,10 +32,6 @@ def make_data(translator, train, validation, run):
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
     batches.copies = 2 if settings.r_drop else 1
     digest = hashlib.sha256()
-    if settings.teacher is not None:
-        batches.taught = word_shares(translator, corpus, settings)
-        digest.update(batches.taught.words)
-        digest.update(batches.taught.shares)
     if corpus.sampling is not None:
         digest.update(repr(corpus.sampling).encode())
     for side in (corpus.sources, corpus.targets):

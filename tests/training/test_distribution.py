@@ -36,7 +36,6 @@ from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.training.run import Run, train
 from keraszoo.training.tag_batches import TagBatches
 from keraszoo.training.tag_batches import TaggedRows
-from keraszoo.translation.word_distillation import WordShares
 
 draw = np.random.default_rng(0)
 rows = [[draw.integers(4, 20, size=draw.integers(1, 7)).tolist() for _ in range(43)] for _ in range(2)]
@@ -45,9 +44,6 @@ vocabulary = TaggingVocabulary(words=list(map(str, range(20))), characters="0123
 tagged = [TaggedSentence([str(i) for i in row], ["O" if i % 2 else "B-even" for i in row]) for row in rows[0]]
 few = {"seed": 1, "replicas": 4, "shapes": 1 if on_jax else None}
 of_pairs = TokenBatches(corpus, 64, **few)  # the last batch is a small one
-lengths = corpus.targets.lengths + 1
-words = draw.permuted(np.tile(np.arange(20), (lengths.sum(), 1)), axis=1)[:, :3]
-of_pairs.taught = WordShares(words, draw.dirichlet(np.ones(4), len(words))[:, :3], lengths)
 class Reversed(TokenBatches):
     # Instead of dropout, the order of the source tells the two copies of a row apart.
     def batch(self, epoch, i):

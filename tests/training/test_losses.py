@@ -126,27 +126,6 @@ def test_r_drop_refuses_rows_without_a_copy_and_negative_weights(example):
         TokenCrossentropy(r_drop=-1)
 
 
-@pytest.mark.parametrize("r_drop", [0.0, 0.7])
-def test_with_the_words_of_a_teacher_it_is_a_loop(example, r_drop):
-    targets, logits, weights = (np.repeat(array, 2, axis=0) for array in example)
-    generator = np.random.default_rng(2)
-    logits = logits + generator.normal(size=logits.shape).astype("float32")
-    words = np.stack([generator.permutation(5)[:2] for _ in range(12)]).reshape(4, 3, 2).astype("int32")
-    shares = generator.dirichlet(np.ones(3), (4, 3))[..., :2].astype("float32")
-    shares[0, 0] = 0  # nothing of the teacher: the plain loss
-    loss, wanted = TokenCrossentropy(0.1, r_drop=r_drop), 0.0
-    for row, column in np.ndindex(4, 3):
-        only = np.zeros_like(weights)
-        only[row, column] = weights[row, column]
-        plain = float(loss(targets, logits, only))
-        taught = sum(
-            share * by_hand(np.full_like(targets, word), logits, only, 0.0)
-            for word, share in zip(words[row, column], shares[row, column], strict=True)
-        )
-        wanted += (1 - shares[row, column].sum()) * plain + taught
-    assert float(loss((targets, words, shares), logits, weights)) == pytest.approx(wanted, rel=1e-5)
-
-
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_smoothing_out_of_range(smoothing):
     with pytest.raises(ValueError, match=r"label_smoothing must be in \[0, 1\)"):
