@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import require
+from keraszoo.layers.arguments import require, require_shapes, shapes_fit
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -30,6 +30,19 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         require(fits, "attention must have weights (B, T, S)", attention=type(attention).__name__)
         self.supports_masking = True
         self.attention = attention
+
+    def check_inputs(self, inputs, memory, memory_mask=None):
+        """Raises a `ValueError` if the arguments of `call` do not fit each other."""
+        for name, x in (("inputs", inputs), ("memory", memory)):
+            wanted = f"{name} must be (batch, length, width)"
+            require_shapes(len(x.shape) == 3, wanted, **{name: tuple(x.shape)})
+        shapes = {"inputs": tuple(inputs.shape), "memory": tuple(memory.shape)}
+        fits = shapes_fit(shapes["inputs"][:1], shapes["memory"][:1])
+        require_shapes(fits, "inputs and memory must have one batch size", **shapes)
+        if memory_mask is not None:
+            shapes = {"memory_mask": tuple(memory_mask.shape), "memory": shapes["memory"]}
+            fits = shapes_fit(shapes["memory_mask"], shapes["memory"][:2])
+            require_shapes(fits, "memory_mask must be (batch, memory length)", **shapes)
 
     def prepare(self, memory):
         """What the attention computes from the memory alone: `(keys, values)`, once a sentence."""
@@ -165,6 +178,7 @@ class AttentionDecoder(AttendingDecoder):
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
+        self.check_inputs(inputs, memory, memory_mask)
         state = self.cell.as_state(initial_state, ops.shape(inputs)[0])
         width = self.units + memory.shape[-1]
         return self.steps(inputs, state, width, self.prepare(memory), memory_mask, training)

@@ -88,7 +88,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
 
     def call(self, inputs, training=None):
         words, length = ops.shape(inputs)[:2], ops.shape(inputs)[2]
-        ids = ops.reshape(inputs, (-1, length))  # (N, C), N words
+        ids = ops.reshape(ops.cast(inputs, "int32"), (-1, length))  # (N, C), N words
         x = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C, E)
         x = self.embedding_dropout(x, training=training)
         encode = self._convolve if self.kind == "cnn" else self._read
@@ -100,7 +100,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         length = ops.shape(mask)[1]
         windows = ops.concatenate([x[:, i : i + length] for i in range(self.window)], axis=-1)
         filtered = linear(windows, self.W, self.b)  # (N, C, U)
-        return ops.relu(ops.max(ops.where(mask, filtered, 0), axis=1))
+        return ops.relu(ops.max(ops.where(mask, filtered, 0), axis=1, initial=0))
 
     def _read(self, x, mask):
         last = [direction(x, inputs_mask=mask)[1][0][0] for direction in self.directions]

@@ -4,9 +4,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes
+from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes, shapes_fit
 from keraszoo.layers.configured import Configured
-from keraszoo.layers.linear_chain import best_path, log_partition, marginals, path_score, with_outside
+from keraszoo.layers.linear_chain import (
+    NEVER,
+    best_path,
+    log_partition,
+    marginals,
+    path_score,
+    with_outside,
+)
 from keraszoo.layers.masking import at_least_float32
 
 FORBIDDEN = -1e4  # finite: a gold path that breaks the scheme has a bad score, but it has one
@@ -96,7 +103,10 @@ class CRF(Configured, keras.layers.Layer):
         shape, size = tuple(emissions.shape), self.num_tags
         require_shapes(shape[2:] == (size,), f"emissions must be (B, T, {size})", emissions=shape)
         emissions = ops.cast(emissions, at_least_float32(emissions.dtype))
+        emissions = ops.maximum(emissions, NEVER)  # -inf - -inf would be NaN
         mask = ops.ones_like(emissions[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
+        fits = shapes_fit(tuple(mask.shape), shape[:2])
+        require_shapes(fits, "mask must be (B, T)", mask=tuple(mask.shape), emissions=shape)
         weights = self.transitions, self.start, self.end
         weights = [ops.cast(ops.copy(weight), emissions.dtype) for weight in weights]
         scores, moves = with_outside(emissions, mask, *weights)
@@ -240,6 +250,9 @@ class CRFLoss(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         return -log_likelihood(y_pred, y_true)
+
+    def get_config(self):
+        return {**super().get_config(), "dtype": self.dtype}
 
 
 def split_chain(chain):

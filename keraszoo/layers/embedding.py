@@ -51,6 +51,7 @@ class TiedEmbedding(WeightedLayer):
     def __init__(self, vocabulary_size, width, scale=True, **kwargs):
         super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
         check_sizes(vocabulary_size=vocabulary_size, width=width)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.width = width
         self.scale = scale

@@ -12,6 +12,7 @@ moves from it and to it. A sentence without words has one path, with score 0.
 import numpy as np
 from keras import ops
 
+from keraszoo.layers.masking import LOWEST
 from keraszoo.layers.time_loop import over_time
 
 NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at padding
@@ -47,7 +48,7 @@ def _outside(like):
 
 
 def _logsumexp(x, axis):
-    largest = ops.max(x, axis=axis, keepdims=True)
+    largest = ops.max(x, axis=axis, keepdims=True, initial=LOWEST)  # `initial`: for no sentence
     return ops.squeeze(ops.log(ops.sum(ops.exp(x - largest), axis=axis, keepdims=True)) + largest, axis)
 
 
@@ -133,7 +134,7 @@ def best_path(scores, moves):
     """
 
     def value(score, state):
-        after = score + ops.max(moves[..., None] + state[0], axis=1)  # (K + 1, B)
+        after = score + ops.max(moves[..., None] + state[0], axis=1, initial=LOWEST)  # (K + 1, B)
         return after, [after]
 
     def choose(ahead, state):
@@ -145,4 +146,4 @@ def best_path(scores, moves):
     ahead, (first,) = over_time(value, ops.transpose(scores, (2, 1, 0)), [last], backward=True)
     outside = ops.full_like(scores[:, 0, :1], moves.shape[0] - 1, dtype="int32")
     tags, _ = over_time(choose, ops.transpose(ahead, (2, 1, 0)), [outside])
-    return ops.cast(tags[:, :, 0], "int32"), ops.max(moves[-1][:, None] + first, axis=0)
+    return ops.cast(tags[:, :, 0], "int32"), ops.max(moves[-1][:, None] + first, axis=0, initial=LOWEST)

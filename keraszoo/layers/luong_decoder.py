@@ -116,9 +116,11 @@ class LuongDecoder(AttendingDecoder):
         return ops.tanh(linear(ops.concatenate([context, hidden], axis=-1), self.W_c))
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
+        self.check_inputs(inputs, memory, memory_mask)
         prepared = self.prepare(memory)
         if not self.input_feeding:
-            hidden, _ = self.stack(inputs, initial_state, training=training)  # (B, T, U)
+            # `call`: Keras would pass the mask of the inputs, and a step has none
+            hidden, _ = self.stack.call(inputs, initial_state, training=training)  # (B, T, U)
             context, weights = self.attention.attend(
                 hidden, *prepared, value_mask=memory_mask, training=training
             )

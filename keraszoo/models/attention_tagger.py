@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices
+from keraszoo.layers.arguments import check_choices, check_optional_sizes
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -97,6 +97,7 @@ class AttentionTagger(TaggingModel):
     ):
         super().__init__(num_tags, vocabulary_size, vector_width, dropout=dropout, **kwargs)
         check_choices(CONTEXTS, context=context)
+        check_optional_sizes(attention_units=attention_units, hidden_units=hidden_units)
         self.context = context
         dtype, dense = self.dtype_policy, keras.layers.Dense
         width = 2 * units if bidirectional else units

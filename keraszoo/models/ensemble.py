@@ -103,7 +103,7 @@ class Ensemble(TranslationModel):
         models = [keras.saving.serialize_keras_object(model) for model in self.models]
         for model in models:
             model.pop("compile_config", None)  # they are not trained apart any more
-        return {"name": self.name, "models": models}
+        return {"name": self.name, "trainable": self.trainable, "models": models}
 
     @classmethod
     def from_config(cls, config):

@@ -68,12 +68,12 @@ class RecurrentModel(TranslationModel):
             )
             require(fits, wanted, readout_dim=readout_width, embedding_dim=embedding_dim)
         dtype = self.dtype_policy
-        self.embedding_scale, initializer = 1.0, "uniform"
-        if scale_embeddings:
-            self.embedding_scale = math.sqrt(embedding_dim)
-            initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
+        self.embedding_scale = math.sqrt(embedding_dim) if scale_embeddings else 1.0
 
         def embedding(size, name):
+            initializer = "uniform"
+            if scale_embeddings:  # a new one for each: an initializer draws the same numbers every time
+                initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
             return keras.layers.Embedding(size, embedding_dim, initializer, dtype=dtype, name=name)
 
         self.target_embedding = embedding(target_vocabulary_size, "target_embedding")

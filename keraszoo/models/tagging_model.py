@@ -171,13 +171,17 @@ class TaggingModel(ConfiguredModel):
 
         Args:
             tags: numbers of the k tags that are kept, in their new order.
-            allowed: what the scheme permits among them, as for `CRF`; not used if this model has none.
+            allowed: what the scheme permits among them, as for `CRF`; `None`: what this model permits. Not
+                used if this model has no scheme.
 
         Returns:
             A model of the same class with k tags.
         """
-        if self.chain is None or self.chain.allowed is None:
+        old = None if self.chain is None else self.chain.allowed
+        if old is None:
             allowed = None
+        elif allowed is None:
+            allowed = [old[0][np.ix_(tags, tags)].tolist(), *(part[list(tags)].tolist() for part in old[1:])]
         model = type(self).from_config({**self.get_config(), "num_tags": len(tags), "allowed": allowed})
         model.build()
         kept = {id(weight): (-1,) for weight in self.scores.weights}
@@ -319,6 +323,10 @@ class TaggingModel(ConfiguredModel):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape["words"], self.num_tags)
+
+    def compute_output_spec(self, features, training=None):
+        shape = self.compute_output_shape({"words": features["words"].shape})
+        return keras.KerasTensor(shape, self.scores.compute_dtype)
 
     def get_config(self):
         allowed = None if self.chain is None else self.chain.get_config()["allowed"]

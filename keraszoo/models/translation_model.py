@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import require
+from keraszoo.layers.arguments import check_optional_sizes, require
 from keraszoo.models.configured_model import ConfiguredModel
 
 
@@ -57,6 +57,7 @@ class TranslationModel(ConfiguredModel):
     def __init__(self, source_vocabulary_size, target_vocabulary_size=None, source_pad_id=0, **kwargs):
         super().__init__(**kwargs)
         self.source_vocabulary_size = source_vocabulary_size
+        check_optional_sizes(target_vocabulary_size=target_vocabulary_size)
         self.target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         self.source_pad_id = source_pad_id
 
@@ -127,6 +128,9 @@ class TranslationModel(ConfiguredModel):
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[1], self.target_vocabulary_size)
 
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
         self._check_attends(return_attention_weights)

@@ -23,7 +23,10 @@ def __getattr__(name):
 
 
 def search(step, state, options, **arguments):
-    """Runs beam search, or greedy search and sampling for a beam of one; see `greedy_search`."""
+    """Runs beam search, or greedy search and sampling for a beam of one.
+
+    The arguments are those of `greedy_search`; `numbers` are for a beam of one.
+    """
     from keraszoo.search.beam import beam_search
     from keraszoo.search.greedy import greedy_search
 

@@ -3,15 +3,16 @@
 from keras import ops
 
 from keraszoo.search.best_words import best_allowed
-from keraszoo.search.constraints import FORBIDDEN
+from keraszoo.search.constraints import FORBIDDEN, words_of
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.state import (
     attention_width,
-    count_rows,
+    count_sentences,
     select_rows,
     split_memory,
     take_of_rows,
+    with_room,
     written,
 )
 
@@ -50,7 +51,8 @@ def beam_search(
     [2, 3, 4]
     """
     width, limit = options.beam_width, options.max_length
-    sentences = count_rows(state) // width
+    sentences, lengths = count_sentences(state, width), lengths or cache_lengths(limit)
+    state, prefix = with_room(state, lengths[0]), words_of(prefix)
     track = attention or options.coverage_penalty > 0
     source = attention_width(state) if track else None
 
@@ -79,6 +81,8 @@ def beam_search(
     constants, state = split_memory(state)
     if prefix is not None:
         constants["prefix"] = prefix
+
+    uncovered = options.replace(coverage_penalty=0.0)
 
     def rank(log_prob, length, weights, memory):
         mask = memory.get("memory_mask")
@@ -128,13 +132,13 @@ def beam_search(
         beam = {**_take({**after, "last": word, "parent": parent}, stay), "log_prob": log_prob}
         parent = beam.pop("parent")
         origin = ops.reshape(ops.arange(batch, dtype="int32")[:, None] * width + parent, (-1,))
-        hope = rank(log_prob, position + 2, beam.get("attention"), constants["memory"])
+        hope = score_of(log_prob, position + 2, uncovered)  # its next word may cover all of the source
         goes_on = ops.logical_or(count < width, ops.max(hope, axis=1) > best_score[:, 0])
         live = ops.logical_and(live, goes_on)
         progress = {"beam": beam, "finished": _take(pool, keep), "count": count, "live": live}
         return progress, select_rows(split_memory(state)[1], origin)
 
-    progress = loop(advance, progress, state, constants, lengths or cache_lengths(limit), width)
+    progress = loop(advance, progress, state, constants, lengths, width)
     beam, finished = progress["beam"], progress["finished"]
     del beam["last"]
     cut = rank(beam["log_prob"], limit, beam.get("attention"), constants["memory"])

@@ -38,6 +38,11 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
     return logits
 
 
+def words_of(prefix):
+    """A prefix of at least one column, or `None`."""
+    return None if prefix is None or prefix.shape[1] == 0 else prefix
+
+
 def _forbid_repeated(logits, tokens, position, n):
     """Forbids each word that would complete an n-gram that the hypothesis already contains.
 

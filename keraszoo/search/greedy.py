@@ -3,11 +3,18 @@
 from keras import ops
 
 from keraszoo.search.best_words import best_allowed
-from keraszoo.search.constraints import constrain
+from keraszoo.search.constraints import constrain, words_of
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run
 from keraszoo.search.sampling import draw
-from keraszoo.search.state import attention_width, count_rows, split_memory, take_of_rows, written
+from keraszoo.search.state import (
+    attention_width,
+    count_sentences,
+    split_memory,
+    take_of_rows,
+    with_room,
+    written,
+)
 
 
 def greedy_search(
@@ -30,7 +37,7 @@ def greedy_search(
 
     Args:
         step: a function of `(tokens, state)` that returns `(logits, state)`, such as `model.step`.
-        state: a model's initial state, one row per sentence, with room for `lengths[0]` positions.
+        state: a model's initial state, one row per sentence.
         options: `SearchOptions`.
         start_id: id of `<s>`.
         end_id: id of `</s>`.
@@ -46,7 +53,7 @@ def greedy_search(
 
     Raises:
         KerasZooError: if attention weights or a coverage penalty are requested from a model that attends to
-            nothing.
+            nothing, or the state has another number of rows.
 
     Example:
 
@@ -59,7 +66,9 @@ def greedy_search(
     >>> ops.convert_to_numpy(best.tokens)[0, 0, :3].tolist()
     [2, 3, 4]
     """
-    sentences, limit = count_rows(state), options.max_length
+    sentences, limit = count_sentences(state), options.max_length
+    lengths = lengths or cache_lengths(limit)
+    state, prefix = with_room(state, lengths[0]), words_of(prefix)
     track = attention or options.coverage_penalty > 0
     progress = {
         "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
@@ -98,7 +107,7 @@ def greedy_search(
             after["attention"] = written(progress["attention"], position, weights)
         return after, split_memory(state)[1]
 
-    progress = loop(advance, progress, state, constants, lengths or cache_lengths(limit))
+    progress = loop(advance, progress, state, constants, lengths)
     mask = constants["memory"].get("memory_mask")
     length, log_prob, weights = (progress.get(key) for key in ("length", "log_prob", "attention"))
     score = score_of(log_prob, length, options, weights, mask)

@@ -10,10 +10,24 @@ from keraszoo.errors import KerasZooError
 SHARED = ("memory", "cache", "position")
 
 
-def count_rows(state):
-    """N, the number of rows of a state: an integer, or a scalar tensor in a graph of any batch size."""
-    part = next(part for key, part in sorted(state.items()) if key not in SHARED)
-    return ops.shape(keras.tree.flatten(part)[0])[0]
+def count_sentences(state, beam_width=1):
+    """B, the number of sentences of a state: an integer, or a scalar tensor in a graph of any batch size.
+
+    Raises:
+        KerasZooError: the state has no tensor of rows, or other than `beam_width` rows for each sentence.
+    """
+    parts = keras.tree.flatten([part for key, part in sorted(state.items()) if key not in SHARED])
+    if not parts:
+        raise KerasZooError(f"a state needs a tensor with one row per hypothesis, beside {SHARED}")
+    rows = ops.shape(parts[0])[0]
+    memory = [part for part in keras.tree.flatten(state["memory"]) if part is not None]
+    sentences = ops.shape(memory[0])[0] if memory else rows // beam_width
+    if isinstance(rows, int) and isinstance(sentences, int) and rows != sentences * beam_width:
+        raise KerasZooError(
+            f"the state has {rows} rows for {sentences} sentences and a beam of {beam_width}: make it by "
+            f"initial_state(memory, beam_width={beam_width})"
+        )
+    return rows // beam_width
 
 
 def attention_width(state):
@@ -99,6 +113,12 @@ def lengthen(state, extra):
     cache = keras.tree.map_structure(lambda x: ops.pad(x, room), state["cache"])
     history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
     return {**state, "cache": cache, "history": history}
+
+
+def with_room(state, length):
+    """The state with room for at least `length` positions in its cache, if its size is known."""
+    room = state["history"].shape[1] if "cache" in state else None
+    return state if room is None or room >= length else lengthen(state, length - room)
 
 
 def take(part, index):

@@ -205,6 +205,21 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
     assert np.isfinite(model.fit((inputs, memory), outputs, verbose=0).history["loss"]).all()
 
 
+@pytest.mark.parametrize("built", [False, True])
+def test_shapes_that_do_not_fit_are_named(decoder, data, built):
+    new = decoder if built else AttentionDecoder(BahdanauAttention(3), U)
+    inputs, memory = data[0], data[1]
+    with pytest.raises(ValueError, match="must have one batch size"):
+        new(np.concatenate([inputs, inputs]), memory)
+    with pytest.raises(ValueError, match="memory_mask must be .batch, memory length.|value_mask must be"):
+        new(inputs, memory, memory_mask=np.ones((B, S + 1), bool))
+    if built:
+        with pytest.raises(
+            ValueError, match="inputs must be .batch, length, width.. Received: inputs.shape="
+        ):
+            new(inputs[:, 0], memory)
+
+
 def test_what_does_not_fit_is_named():
     inputs, memory = np.ones((B, T, E)), np.ones((B, S, D))
     with pytest.raises(ValueError, match="must have weights .B, T, S.. Received: attention='MultiHead"):

@@ -76,3 +76,15 @@ def test_wrong_arguments_are_errors():
         CharacterEncoder(V, kind="gru")
     with pytest.raises(ValueError, match="window must be odd and positive. Received: window=4"):
         CharacterEncoder(V, window=4)
+
+
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+def test_ids_may_be_floats_and_words_none(kind):
+    encoder = make(kind)
+    expected = to_numpy(encoder(WORDS))
+    model = keras.Model(*(lambda x: (x, encoder(x)))(keras.Input((None, None))))
+    np.testing.assert_array_equal(to_numpy(model(WORDS.astype("float32"))), expected)
+    width = encoder.output_dim
+    assert encoder(np.zeros((0, 2, 3), "int32")).shape == (0, 2, width)
+    if kind == "cnn":
+        assert not to_numpy(encoder(np.zeros((1, 2, 0), "int32"))).any()

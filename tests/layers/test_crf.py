@@ -198,3 +198,33 @@ def test_a_tag_that_is_none_has_no_likelihood_and_at_padding_any_has():
     found = ops.convert_to_numpy(crf.log_likelihood(emissions, tags, mask))
     assert (found[:2] < 0).all() and np.isnan(found[2])
     assert np.isnan(CRFLoss()(np.array([[0, -1, 0, 0]]), crf(emissions[:1])))
+
+
+def test_a_tag_may_be_ruled_out_by_minus_infinity():
+    crf, emissions = make(), emissions_of(2)
+    tags, mask = np.array([[0, 1, 2], [3, 4, 0]]), np.array([[True, True, True], [True, True, False]])
+    low, ruled_out = emissions.copy(), emissions.copy()
+    low[:, :, 3], ruled_out[:, :, 3] = -1e9, -np.inf
+    tags[tags == 3] = 4
+    results = [
+        (crf.log_likelihood(x, tags, mask), crf.marginals(x, mask), *crf.decode(x, mask))
+        for x in (ruled_out, low)
+    ]
+    for ours, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(to_numpy(ours), to_numpy(expected))
+        assert np.isfinite(to_numpy(ours)).all()
+
+
+def test_no_sentences_and_a_mask_of_another_shape():
+    crf, none = make(), np.zeros((0, T, K), "float32")
+    tags, score = crf.decode(none)
+    assert (tags.shape, score.shape, crf.marginals(none).shape) == ((0, T), (0,), (0, T, K))
+    assert crf.log_likelihood(none, np.zeros((0, T), "int32")).shape == (0,)
+    with pytest.raises(
+        ValueError, match="mask must be .B, T.. Received: mask.shape=.2, 4., emissions.shape="
+    ):
+        crf(emissions_of(2), mask=np.ones((2, T + 1), bool))
+
+
+def test_the_loss_keeps_its_dtype():
+    assert CRFLoss.from_config(CRFLoss(dtype="float64").get_config()).dtype == "float64"

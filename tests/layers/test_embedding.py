@@ -85,3 +85,19 @@ def test_ids_may_be_floats_and_half_precision_does_not_round_them(kind):
         to_numpy(ops.cast(layer(ids), "float32")),
     )
     assert layer(ids).dtype == layer.logits(ops.cast(np.ones((1, D)), "bfloat16")).dtype == "bfloat16"
+
+
+def test_the_mask_passes_through_the_logits():
+    """So a stock loss leaves out padding, as it does behind `Dense`."""
+    words = np.array([[3, 4, 0], [5, 0, 0]])
+    inputs = keras.Input((None,), dtype="int32")
+    tied = TiedEmbedding(V, D)
+    hidden = keras.layers.Embedding(V, D, mask_zero=True)(inputs)
+    model = keras.Model(inputs, tied.logits(hidden))
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), run_eagerly=True)
+    log_probs = to_numpy(ops.log_softmax(model(words)))
+    real = words > 0
+    wanted = -np.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0][real].mean()
+    if keras.backend.backend() == "tensorflow":  # on others, Keras loses the mask on the way to the loss
+        assert float(model.evaluate(words, words, verbose=0)) == pytest.approx(wanted, rel=1e-5)
+    assert tied.compute_mask(hidden, "a mask") == "a mask"

@@ -120,3 +120,13 @@ def test_the_state_of_a_keras_layer_is_that_of_one_layer(input_feeding):
         LuongDecoder(BahdanauAttention(3), 4, num_layers=2, input_feeding=input_feeding)(
             inputs, memory, state
         )
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_the_mask_of_the_inputs_is_not_used(input_feeding):
+    decoder, inputs, memory, start = random_decoder(input_feeding=input_feeding)
+    mask = (np.arange(T) % 2 == np.zeros((B, 1)))[..., None]
+    masked = keras.layers.Masking()(np.where(mask, inputs, 0.0))
+    results = [decoder(x, memory, start, memory_mask=MASK) for x in (masked, to_numpy(masked))]
+    for ours, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(to_numpy(ours), to_numpy(expected))

@@ -113,6 +113,13 @@ def test_saved_and_configured_again(ensemble, tmp_path):
         np.testing.assert_array_equal(to_numpy(model((SOURCE, TARGET))), expected)
 
 
+def test_a_frozen_one_stays_frozen(ensemble):
+    members = [Transformer(V, **SMALL), Transformer(V, **SMALL)]
+    frozen = Ensemble(members, trainable=False)
+    assert not Ensemble.from_config(frozen.get_config()).trainable
+    assert Ensemble.from_config(ensemble.get_config()).trainable
+
+
 def test_models_that_do_not_fit_each_other():
     one = Transformer(V, **SMALL)
     with pytest.raises(ValueError, match="needs two models or more. Received: models=1"):

@@ -288,3 +288,33 @@ def test_a_weight_of_a_sentence_is_that_of_its_words(crf):
     loss, weight = loss_of(make(crf=crf)), np.array([1, 2, 3, 4], "float32")  # as many as words in a sentence
     expected = loss({"words": WORDS}, TAGS, np.repeat(weight[:, None], 4, axis=1))
     assert loss({"words": WORDS}, TAGS, weight) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("crf", [True, False])
+def test_fewer_tags_of_a_scheme_keep_what_it_permits_of_them(crf):
+    follows = np.array([[True, True, False], [True, True, True], [True, False, True]])
+    allowed = follows, np.array([True, True, False]), np.array([True, False, True])
+    model = make(crf=crf, allowed=[part.tolist() for part in allowed])
+    fewer = model.with_tags([2, 0])
+    for part, expected in zip(
+        fewer.chain.allowed,
+        (follows[np.ix_([2, 0], [2, 0])], allowed[1][[2, 0]], allowed[2][[2, 0]]),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(part, expected)
+    scores, few = (to_numpy(each({"words": WORDS})) for each in (model, fewer))
+    np.testing.assert_allclose(few, scores[..., [2, 0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "float16"])
+def test_symbolic_scores_have_the_dtype_of_real_ones(dtype):
+    model = make(dtype=dtype)
+    symbolic = model({"words": keras.Input((None,), dtype="int32")})
+    real = model({"words": WORDS})
+    assert symbolic.dtype == keras.backend.standardize_dtype(real.dtype) == "float32"
+    assert symbolic.shape == (None, None, K)
+
+
+def test_a_size_of_zero_is_an_error():
+    with pytest.raises(ValueError, match="hidden_units must be a positive integer. Received: hidden_units=0"):
+        make(AttentionTagger, hidden_units=0)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keraszoo.layers.positions import POSITIONS
 from keraszoo.models import Transformer
+from keraszoo.search import SearchOptions, search
 
 to_numpy = ops.convert_to_numpy
 
@@ -128,3 +129,28 @@ def test_positions_of_the_attention_leave_the_embeddings_alone_and_learned_ones_
 def test_unknown_positions_are_an_error():
     with pytest.raises(ValueError, match=r"must be one of .*'relative'\). Received: positions='alibi'"):
         Transformer(11, positions="alibi")
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_search_makes_room_for_itself(width):
+    """An initial state without a length has room for one position."""
+    keras.utils.set_random_seed(4)
+    model = Transformer(17, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+    model.build()
+    memory = model.encode(np.array([[4, 5, 6, 3], [7, 3, 0, 0]]))
+    options = SearchOptions(beam_width=width, max_length=20, min_length=18)
+    found = [
+        search(model.step, model.initial_state(memory, width, length), options, start_id=1, end_id=3)
+        for length in (None, 1, 16, 20)
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.tokens, found[0].tokens)
+    written = ops.convert_to_numpy(found[0].tokens)[:, 0]
+    logits = model(
+        (np.array([[4, 5, 6, 3], [7, 3, 0, 0]]), np.pad(written, ((0, 0), (1, 0)), constant_values=1))
+    )
+    log_probs = ops.convert_to_numpy(ops.log_softmax(logits))
+    for row, words in enumerate(written):
+        length = int(found[0].lengths[row, 0])
+        wanted = sum(log_probs[row, i, words[i]] for i in range(length))
+        assert float(found[0].log_prob[row, 0]) == pytest.approx(wanted, abs=1e-3)

@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import DeepLSTM, MemoryNetwork, SimplifiedRNNSearch, Transformer, TranslationModel
+import keraszoo.models
+from keraszoo.models import (
+    DeepLSTM,
+    MemoryNetwork,
+    RNNSearch,
+    SimplifiedRNNSearch,
+    Transformer,
+    TranslationModel,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +82,19 @@ def test_models_run_in_double_precision():
     finally:
         keras.config.set_floatx(before)
         keras.config.set_dtype_policy(policy)
+
+
+@pytest.mark.parametrize("name", ["RNNEncDec", "DeepLSTM", "SimplifiedRNNSearch", "RNNSearch", "LuongNMT"])
+def test_source_and_target_embeddings_start_apart(name):
+    model = getattr(keraszoo.models, name)(50, 60, embedding_dim=32, units=4)
+    model.build()
+    sides = model.source_embedding, model.target_embedding
+    source, target = (ops.convert_to_numpy(side.embeddings)[:50].ravel() for side in sides)
+    assert abs(np.corrcoef(source, target)[0, 1]) < 0.15
+
+
+def test_sizes_and_shapes():
+    with pytest.raises(ValueError, match="target_vocabulary_size must be a positive integer"):
+        RNNSearch(9, 0, embedding_dim=4, units=4)
+    model = RNNSearch(9, 11, embedding_dim=4, units=4)
+    assert model.compute_output_shape(((2, 3), (2, 5))) == (2, 5, 11)

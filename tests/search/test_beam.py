@@ -113,6 +113,7 @@ def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, listed):
 def beam_in_python(model, sentence, options):
     """The docstring of `beam_search`, in lists."""
     W, live, finished = options.beam_width, [(0.0, ())], []
+    covered_by_the_next = options.replace(coverage_penalty=0.0)
     for _ in range(options.max_length):
         following = [
             (log_prob + model.log_softmax(sentence, words)[word], (*words, word))
@@ -123,7 +124,7 @@ def beam_in_python(model, sentence, options):
         finished += [words for _, words in following[:W] if words[-1] == END]
         live = [(log_prob, words) for log_prob, words in following if words[-1] != END][:W]
         done = [model.score(sentence, words, options) for words in finished]
-        hope = [model.score(sentence, words, options, more=1) for _, words in live]
+        hope = [model.score(sentence, words, covered_by_the_next, more=1) for _, words in live]
         if len(done) >= W and max(hope) <= max(done):
             break
     finished = sorted(((model.score(sentence, words, options), words) for words in finished), reverse=True)
@@ -268,3 +269,41 @@ def test_no_sentences_give_no_hypotheses(tables):
         options = SearchOptions(beam_width=width, max_length=4)
         out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
         assert tuple(out.tokens.shape) == (0, 1, 4)
+
+
+def test_what_the_next_word_may_cover_is_waited_for():
+    """1 -> 3 -> 2 ends first and covers half of the source; 1 -> 4 -> 5 -> 2 covers all of it."""
+    probability = {
+        (1, 3): 0.4,
+        (1, 4): 0.3,
+        (1, 2): 0.3,
+        (3, 2): 0.9,
+        (3, 3): 0.1,
+        (4, 5): 0.99,
+        (4, 2): 0.01,
+    }
+    scores = np.full((6, 6), -20.0, "float32")
+    for (word, after), p in {**probability, (5, 2): 1.0, (2, 2): 1.0}.items():
+        scores[word, after] = np.log(p)
+
+    def step(tokens, state):
+        looks = ops.where((tokens == 5)[:, None], np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]))
+        weights = ops.cast(looks, "float32")
+        state = {**state, "position": state["position"] + 1, "attention_weights": weights}
+        return ops.take(ops.convert_to_tensor(scores), tokens, axis=0), state
+
+    state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((2, 2))}
+    options = SearchOptions(beam_width=2, max_length=6, length_penalty=0.0, coverage_penalty=0.2)
+    best = beam_search(step, state, options, start_id=1, end_id=2, never=(0, 1))
+    assert to_numpy(best.tokens)[0, 0, :3].tolist() == [4, 5, 2]
+    assert float(best.score[0, 0]) == pytest.approx(np.log(0.3 * 0.99), abs=1e-4)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_prefix_of_no_words_is_none(tables, same, width):
+    model = tables(seed=2)
+    options = SearchOptions(beam_width=width, max_length=3)
+    given = {"start_id": START, "end_id": END}
+    none = search(model.step, model.state(width), options, **given)
+    empty = np.zeros((none.tokens.shape[0], 0), "int32")
+    same(search(model.step, model.state(width), options, prefix=empty, **given), none)

@@ -8,7 +8,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions, search
 from keraszoo.search.state import (
     attention_width,
-    count_rows,
+    count_sentences,
     lengthen,
     select_rows,
     select_sentences,
@@ -32,19 +32,30 @@ def state():
     return parts
 
 
-def test_rows_are_counted_where_rows_are():
-    assert int(count_rows(state())) == B * W
-    assert int(count_rows({"memory": {}, "position": np.array(0), "recurrent": [[np.zeros((5, 2))]]})) == 5
+def test_sentences_are_counted_by_their_rows():
+    assert int(count_sentences(state(), W)) == B
+    rows = {"memory": {}, "position": np.array(0), "recurrent": [[np.zeros((5, 2))]]}
+    assert int(count_sentences(rows)) == 5
 
 
-@pytest.mark.parametrize("beam_width", [1, 3])
+@pytest.mark.parametrize("beam_width", [1, 5])
+def test_a_state_of_another_beam_is_an_error(beam_width):
+    said = f"the state has 6 rows for 3 sentences and a beam of {beam_width}: make it by initial_state"
+    options = SearchOptions(beam_width=beam_width, max_length=2)
+    with pytest.raises(KerasZooError, match=said):
+        search(None, state(), options, start_id=1, end_id=2)
+    with pytest.raises(KerasZooError, match="needs a tensor with one row per hypothesis"):
+        search(None, {"memory": {}, "position": np.array(0)}, options, start_id=1, end_id=2)
+
+
+@pytest.mark.parametrize("beam_width", [1, 2])
 @pytest.mark.parametrize(("penalty", "attention"), [(0.2, False), (0.0, True)])
 def test_a_model_that_attends_to_nothing_has_no_weights_to_give(beam_width, penalty, attention):
-    with_weights = {**state(), "attention_weights": np.zeros((B * W, 3))}
-    assert int(attention_width(with_weights)) == 3
+    rows = {"memory": {}, "position": np.array(0), "recurrent": np.zeros((B * beam_width, 2))}
+    assert int(attention_width({**rows, "attention_weights": np.zeros((B * beam_width, 3))})) == 3
     options = SearchOptions(beam_width=beam_width, coverage_penalty=penalty)
     with pytest.raises(KerasZooError, match="the model attends to nothing"):
-        search(None, state(), options, start_id=1, end_id=3, attention=attention)
+        search(None, rows, options, start_id=1, end_id=3, attention=attention)
 
 
 def test_rows_move_and_what_belongs_to_a_sentence_stays():
