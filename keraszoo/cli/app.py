@@ -122,6 +122,8 @@ def export(
 
     console.check_output(directory, check_export)
     lines = None if verify is None else list(read_lines(verify))
+    if lines == []:
+        raise KerasZooError(f"{verify}: expected at least one line, got none")
     options = {"jit_compile": jit_compile, "quantize": quantize}
     if tags := task(model) == "tagging":
         _refuse("a tagger", **options)

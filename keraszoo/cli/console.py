@@ -139,16 +139,21 @@ def import_tensorflow():
     installed, nothing happens.
 
     Raises:
-        KerasZooError: TensorFlow cannot be imported.
+        KerasZooError: TensorFlow cannot be imported, or Keras with its backend.
     """
-    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" and not find_spec("tensorflow"):
-        return
-    quiet = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "3"
+    name = "TensorFlow"
     try:
-        with _without_log_lines() if quiet else contextlib.nullcontext():
-            import tensorflow  # noqa: F401
-    except ImportError as error:
-        raise KerasZooError(f"TensorFlow cannot be imported: {error}") from error
+        if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow" or find_spec("tensorflow"):
+            quiet = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "3"
+            with _without_log_lines() if quiet else contextlib.nullcontext():
+                import tensorflow  # noqa: F401
+        name = "Keras"
+        import keras  # noqa: F401
+    except (
+        ImportError,
+        ValueError,
+    ) as error:  # ValueError: Keras knows no such backend
+        raise KerasZooError(f"{name} cannot be imported: {error}") from error
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ def list_models(as_json: AsJson = False):
     models = list_models()
     lines = [json.dumps(models, ensure_ascii=False)] if as_json else as_table(models)
     with console.results() as write:
-        write(map(one_line, lines))
+        write(lines if as_json else map(one_line, lines))
 
 
 def fetch(

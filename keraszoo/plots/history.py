@@ -75,8 +75,9 @@ def _draw(axes, run, key, style):
     every = run.get("steps_per_evaluation", run["steps"] / len(values))
     updates = [min(every * (i + 1), run["steps"]) for i in range(len(values))]  # the last one may come early
     axes.plot(updates, values, linewidth=1.4, marker="." if len(values) == 1 else None, **style)
-    if key.startswith("val_"):
-        best = values.index(min(values) if key == "val_loss" else max(values))
+    finite = [value for value in values if value is not None]
+    if key.startswith("val_") and finite:
+        best = values.index(min(finite) if key == "val_loss" else max(finite))
         axes.plot(updates[best], values[best], "o", color=style["color"], markersize=4.5)
 
 

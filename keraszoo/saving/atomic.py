@@ -32,7 +32,8 @@ _RENAME_EXCHANGE = 2
 def replace_file(path, folders=False):
     """Yields a binary file that replaces `path` when the block ends.
 
-    If the block raises an exception, `path` stays as it was and no partial file remains.
+    If the block raises an exception, `path` stays as it was and no partial file remains. A new file has the
+    permissions of the one that it replaces.
 
     Args:
         path: the file to create or to replace. Symbolic links are followed.
@@ -67,6 +68,8 @@ def replace_file(path, folders=False):
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
         _sync(target.parent)
     except OSError as error:
@@ -118,6 +121,8 @@ def replace_directory(path, check=None):
             yield temporary
             _flush(temporary)
             check()
+            if path.exists():
+                shutil.copymode(path, temporary)
             _place(temporary, path)
         finally:
             remove(temporary)

@@ -23,7 +23,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
             into output lines.
         chunk: lines read before the first of them is answered.
         as_json: whether each line is a JSON object with a `text`. JSON output keeps its other keys, except
-            `entities`.
+            `entities`. Blank lines are ignored.
         path: the file of the lines, for messages.
 
     Returns:
@@ -44,7 +44,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
     >>> list(tag_lines(Numbers(), ['{"id": 3, "text": "7 dogs"}'], json_line, as_json=True))
     [['{"id": 3, "text": "7 dogs", "entities": [{"text": "7", "label": "N", "start": 0, "end": 1, ...]}']]
     """
-    numbered = enumerate(lines, start=1)
+    numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
     while some := list(itertools.islice(numbered, chunk)):
         records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
         tagged = tagger.tag_details([record["text"] for record in records])

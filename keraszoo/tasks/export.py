@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -52,8 +51,9 @@ def check_export(directory):
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return
     try:
-        names = set(os.listdir(directory))
-        others = names - {*json.loads((directory / MARK).read_text()).get("entries", names)}
+        names = _files(directory)
+        known = {*json.loads((directory / MARK).read_text()).get("entries", names)}
+        others = {name for name in names if name not in known and name.split("/")[0] not in known}
     except (OSError, ValueError, AttributeError, TypeError):
         wanted = "expected a new directory or an earlier export"
         raise KerasZooError(f"{directory}: {wanted}, got something else") from None
@@ -82,8 +82,14 @@ def replace_export(directory):
 
 def write_mark(place, about):
     """Writes `keraszoo.json`, the last file: a dict, and the names that a later export may replace."""
-    about = {**about, "entries": sorted({*os.listdir(place), MARK})}
+    about = {**about, "entries": sorted({*_files(place), MARK})}
     (place / MARK).write_text(json.dumps(about, indent=2) + "\n")
+
+
+def _files(directory):
+    """The relative paths of all files in a directory, a set; an earlier mark has the names of folders."""
+    directory = Path(directory)
+    return {file.relative_to(directory).as_posix() for file in directory.rglob("*") if not file.is_dir()}
 
 
 def write_modules(directory, parts, about, finish=lambda place: None):

@@ -11,7 +11,7 @@ from pathlib import Path
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.saving import yaml_text
 from keraszoo.saving.atomic import replace_file
-from keraszoo.text.columns import DOCUMENT
+from keraszoo.text.columns import DOCUMENT, fields_of
 from keraszoo.text.json_spans import is_json_lines
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs
@@ -86,7 +86,19 @@ def write_recipe(task, folder, path, languages=None):
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] != ".")
     found = _parallel(files, languages) if task == "translation" else _tagged(files)
     chosen, others = _by_role(found)
+    used = {
+        file for corpus in found.values() for file in (corpus.values() if task == "translation" else [corpus])
+    }
+    unread = [
+        file
+        for file in files
+        if file not in used and any(words.search(file.name) for words in ROLES.values())
+    ]
+    others += [file.name for file in unread]
     if "train" not in chosen:
+        for file in unread:  # the error of the reader says what is wrong with it
+            if ROLES["train"].search(file.name) and (task == "tagging" or TABLE.fullmatch(file.name)):
+                (read_tagged if task == "tagging" else lambda path: list(read_pairs(path)))(file)
         wanted = "train.en and train.de, or train.tsv" if task == "translation" else "train.conll"
         names = ", ".join(file.name for file in files[:20]) or "no file"
         raise KerasZooError(f"{folder}: expected files such as {wanted}, got {names}")
@@ -216,8 +228,8 @@ def _columns(file):
     holds no tag, it names the columns.
     """
     lines = [line for line in _first_lines(file) if not line.startswith(DOCUMENT)]
-    split = str.split if not lines or "\t" not in lines[0] else lambda line: line.rstrip().split("\t")
-    rows = [split(line) for line in lines]
+    separator = "\t" if lines and "\t" in lines[0] else " "
+    rows = [fields_of(line, separator) for line in lines]
     if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         return None
     columns = range(len(rows[0]))

@@ -75,7 +75,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
     first = rows[0][0] if header is None else header
     if not separator:
         separator = "\t" if "\t" in lines[first].rstrip() else " "
-    names = _fields(lines[first], separator)
+    names = fields_of(lines[first], separator)
     with located(path, first + 1):
         token_column, tag_column = (_column_number(column, names) for column in (token_column, tag_column))
         if token_column == tag_column:
@@ -85,7 +85,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
             )
     tokens, tags = [], []
     for places in rows:
-        fields = [_fields(lines[place], separator) for place in places]
+        fields = [fields_of(lines[place], separator) for place in places]
         for place, row in zip(places, fields, strict=True):
             if len(row) != len(names):
                 problem = f"expected {len(names)} columns, as in line {first + 1}, got {len(row)}"
@@ -183,7 +183,8 @@ def _find_rows(lines, has_header):
     return rows, documents, header
 
 
-def _fields(line, separator):
+def fields_of(line, separator):
+    """The fields of a line of columns; a separator of a blank stands for blanks and tabs."""
     if separator == " ":
         return BLANKS.split(line.rstrip().lstrip(" \t"))
     return [field.strip() for field in line.rstrip().split(separator)]

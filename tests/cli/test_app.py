@@ -105,6 +105,13 @@ def test_doctor_goes_on_where_something_is_wrong(run, monkeypatch):
     assert "models      /nowhere: KERASZOO_PRETRAINED names no directory" in out and "\ndisk " in out
 
 
+def test_doctor_tells_of_a_backend_that_there_is_not(program):
+    process = program("doctor", env={**os.environ, "KERAS_BACKEND": "foo"})
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, b"")
+    assert b"TensorFlow cannot be imported: Unable to import backend : foo" in out and b"\ndisk " in out
+
+
 def test_version(run):
     assert run("--version") == (0, f"keraszoo {keraszoo.__version__}\n", "")
 

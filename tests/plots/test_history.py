@@ -64,3 +64,10 @@ def test_letters_without_a_font_are_boxes_in_titles_and_legends():
         reliability_plot(bins, title=rare),
     ):
         figure.draw_without_rendering()
+
+
+def test_figures_that_are_not_finite_have_no_best_value(tmp_path):
+    run = {"steps": 20, "loss": [3, None], "val_loss": [None, 2.0], "val_bleu": [None, None]}
+    loss, bleu = history_plot({"a": run}, tmp_path / "history.png").axes
+    assert lines(loss)[-1] == ("None", [20], [2.0])
+    assert len(lines(bleu)) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from keraszoo.errors import DataError, PresetError
 from keraszoo.saving import atomic
-from keraszoo.saving.atomic import replace_file
+from keraszoo.saving.atomic import replace_directory, replace_file
 from keraszoo.saving.model_directory import read_directory, write_directory
 
 OLD = {"config.json": {"model": "old"}, "part/words.txt": "old" * 100}
@@ -282,3 +282,15 @@ def test_a_link_to_a_file_is_followed(tmp_path):
     with replace_file(tmp_path / "link") as file:
         file.write(b"new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real.txt").read_bytes() == b"new"
+
+
+def test_permissions_stay(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "file").chmod(0o600)
+    (tmp_path / "folder").mkdir(mode=0o700)
+    with replace_file(tmp_path / "file") as file:
+        file.write(b"new")
+    with replace_directory(tmp_path / "folder") as folder:
+        (folder / "a").write_text("new")
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("file", "folder")]
+    assert modes == [0o600, 0o700]

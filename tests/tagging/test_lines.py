@@ -36,7 +36,7 @@ def test_one_object_a_line_whatever_the_chunk(trained_tagger):
 
 def test_keys_of_json_lines_are_kept(trained_tagger):
     lines = [json.dumps({"id": 7, "entities": "old", "text": "New York"})]
-    (answer,) = flat(tag_lines(trained_tagger, lines, json_line, as_json=True))
+    (answer,) = flat(tag_lines(trained_tagger, ["", *lines, " "], json_line, as_json=True))
     assert list(json.loads(answer)) == ["id", "entities", "text"]
     assert json.loads(answer)["entities"][0]["text"] == "New York"
     (answer,) = flat(tag_lines(trained_tagger, lines, json_line_with_attention, as_json=True))
@@ -64,7 +64,7 @@ def test_files_of_columns_keep_their_lines(trained_tagger, tmp_path):
     assert [(e["start"], e["end"]) for e in records[0]["entities"]] == [(3, 11)]
 
 
-@pytest.mark.parametrize("line", ["no JSON", "[1]", '{"text": 3}', "{}", ""])
+@pytest.mark.parametrize("line", ["no JSON", "[1]", '{"text": 3}', "{}"])
 def test_lines_that_are_no_objects(trained_tagger, line):
     with pytest.raises(DataError, match='lines:2: expected a JSON object with a "text"'):
         flat(tag_lines(trained_tagger, ['{"text": ""}', line], json_line, as_json=True))

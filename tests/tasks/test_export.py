@@ -22,9 +22,10 @@ def test_a_file_that_is_no_part_of_an_export_is_not_lost(tmp_path):
     for _ in range(2):
         with replace_export(tmp_path / "export") as place:
             (place / "assets").mkdir()
+            (place / "assets/words.txt").write_text("")
             write_mark(place, {})
     assert json.loads((tmp_path / "export/keraszoo.json").read_text()) == {
-        "entries": ["assets", "keraszoo.json"]
+        "entries": ["assets/words.txt", "keraszoo.json"]
     }
     (tmp_path / "export/Dockerfile").write_text("FROM scratch")
     with pytest.raises(KerasZooError, match="export: holds 'Dockerfile', which is no part of the export"):
@@ -60,3 +61,15 @@ def test_format_of(tmp_path, files, format):
         (tmp_path / name).touch()
     assert format_of(tmp_path) == format
     assert format_of(tmp_path / "missing") == "savedmodel"
+
+
+def test_a_file_in_a_folder_of_an_export_is_not_lost_unless_its_mark_names_folders_alone(tmp_path):
+    with replace_export(tmp_path / "export") as place:
+        (place / "assets").mkdir()
+        (place / "assets/words.txt").write_text("")
+        write_mark(place, {})
+    (tmp_path / "export/assets/mine.txt").write_text("notes")
+    with pytest.raises(KerasZooError, match="holds 'assets/mine.txt', which is no part of the export"):
+        check_export(tmp_path / "export")
+    (tmp_path / "export/keraszoo.json").write_text('{"entries": ["assets", "keraszoo.json"]}')
+    check_export(tmp_path / "export")

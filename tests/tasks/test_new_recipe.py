@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.tasks.new_recipe import write_recipe
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.text.numbers import number_pairs
@@ -146,3 +146,24 @@ def test_two_files_of_one_name_and_languages_that_no_file_has(tmp_path):
     (tmp_path / "train.en.gz").write_bytes(b"")
     with pytest.raises(KerasZooError, match="has train.en and train.en.gz; remove one of them"):
         write_recipe("translation", tmp_path, tmp_path / "r.yaml")
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    """A held-out file is listed as not used; of a training file, the error of its reader is shown."""
+    (tmp_path / "train.conll").write_text(3 * "Ed\tB-PER\nran\tO\n\n")
+    (tmp_path / "dev.conll").write_bytes(b"Andr\xe9 B-PER\nran O\n\n")
+    assert write_recipe("tagging", tmp_path, tmp_path / "r.yaml")[-1] == "not used    dev.conll"
+    (tmp_path / "train.conll").write_bytes(b"Andr\xe9 B-PER\nran O\n\n")
+    with pytest.raises(DataError, match="train.conll:1: .*UTF-8"):
+        write_recipe("tagging", tmp_path, tmp_path / "s.yaml")
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "train.tsv").write_text("one\teins\ntwo zwei\n")
+    with pytest.raises(DataError, match="train.tsv:2: "):
+        write_recipe("translation", tmp_path / "pairs", tmp_path / "s.yaml")
+
+
+def test_a_no_break_space_does_not_separate_columns(tmp_path):
+    (tmp_path / "train.conll").write_text("I\u00a0am B-PER\nhere O\n\nParis  B-LOC\n")
+    report = write_recipe("tagging", tmp_path, tmp_path / "r.yaml")
+    assert report[0] == "columns     tokens in column 0 ('here'), tags in column 1 of 2"
+    assert "2 sentences, 3 tokens, 2 entities" in report[-1]
