@@ -37,7 +37,7 @@ def make_translator(both_subwords):
         model.build()
         rng = np.random.default_rng(3)
         for weight in model.trainable_variables:  # far from the start, so that sentences differ
-            weight.assign(np.asarray(weight) + 0.5 * rng.normal(size=weight.shape))
+            weight.assign(np.asarray(weight) + rng.normal(size=weight.shape))
         return Translator(model, source, target, SearchOptions(beam_width=3, max_length=9))
 
     return make
