@@ -149,10 +149,7 @@ def import_tensorflow():
                 import tensorflow  # noqa: F401
         name = "Keras"
         import keras  # noqa: F401
-    except (
-        ImportError,
-        ValueError,
-    ) as error:  # ValueError: Keras knows no such backend
+    except (ImportError, ValueError) as error:  # Keras raises a ValueError for an unknown backend
         raise KerasZooError(f"{name} cannot be imported: {error}") from error
 
 

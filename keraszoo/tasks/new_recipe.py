@@ -86,19 +86,14 @@ def write_recipe(task, folder, path, languages=None):
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] != ".")
     found = _parallel(files, languages) if task == "translation" else _tagged(files)
     chosen, others = _by_role(found)
-    used = {
-        file for corpus in found.values() for file in (corpus.values() if task == "translation" else [corpus])
-    }
-    unread = [
-        file
-        for file in files
-        if file not in used and any(words.search(file.name) for words in ROLES.values())
-    ]
+    unread = _unread(files, found)
     others += [file.name for file in unread]
     if "train" not in chosen:
-        for file in unread:  # the error of the reader says what is wrong with it
-            if ROLES["train"].search(file.name) and (task == "tagging" or TABLE.fullmatch(file.name)):
-                (read_tagged if task == "tagging" else lambda path: list(read_pairs(path)))(file)
+        for file in unread:  # an error of the reader says what is wrong with it
+            if ROLES["train"].search(file.name) and task == "tagging":
+                read_tagged(file)
+            elif ROLES["train"].search(file.name) and TABLE.fullmatch(file.name):
+                list(read_pairs(file))
         wanted = "train.en and train.de, or train.tsv" if task == "translation" else "train.conll"
         names = ", ".join(file.name for file in files[:20]) or "no file"
         raise KerasZooError(f"{folder}: expected files such as {wanted}, got {names}")
@@ -157,6 +152,14 @@ def _parallel(files, languages):
 def _tagged(files):
     """Tagged corpora by name: a dict of their path."""
     return {file.name: file for file in files if is_json_lines(file) or _columns(file)}
+
+
+def _unread(files, found):
+    """The files that are corpora by their names, but not by what they begin with."""
+    corpora = [corpus.values() if isinstance(corpus, dict) else [corpus] for corpus in found.values()]
+    used = {*itertools.chain.from_iterable(corpora)}
+    named = [file for file in files if any(words.search(file.name) for words in ROLES.values())]
+    return [file for file in named if file not in used]
 
 
 def _by_role(found):
