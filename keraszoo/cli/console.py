@@ -132,11 +132,11 @@ def one_thread_per_operation():
 
 
 def import_tensorflow():
-    """Imports TensorFlow without the log lines that it writes to stderr at start regardless of any setting.
+    """Imports Keras, and TensorFlow without the log lines that it writes to stderr regardless of any setting.
 
     Afterwards, the environment variable TF_CPP_MIN_LOG_LEVEL is 3, so only fatal errors are logged. If the
     user has set it to another level, all lines are shown. If Keras uses another backend and TensorFlow is not
-    installed, nothing happens.
+    installed, Keras alone is imported.
 
     Raises:
         KerasZooError: TensorFlow cannot be imported, or Keras with its backend.

@@ -30,10 +30,10 @@ def beam_search(
     are compared by log-probability, since they have the same length, and finished ones by score.
 
     A sentence is done when W hypotheses are finished and no live one would score better than the best of them
-    if its next word were a certain `</s>`; or at the maximum length. (The common rule, to stop at W finished
-    hypotheses, fails on sentences that the model is sure of: W short hypotheses of tiny probability end while
-    the right one is still being written.) If fewer than K are finished, the best live ones follow, cut at the
-    maximum length.
+    if its next word were a certain `</s>` that covers the rest of the source; or at the maximum length. (The
+    common rule, to stop at W finished hypotheses, fails on sentences that the model is sure of: W short
+    hypotheses of tiny probability end while the right one is still being written.) If fewer than K are
+    finished, the best live ones follow, cut at the maximum length.
 
     Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows per
     sentence. With W = 1 and no penalties the result equals greedy search; a beam as wide as the search space

@@ -215,6 +215,7 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
         (["plot", "m", "a dog", "/dev/null"], "/dev/null: cannot be drawn: expected an ending of "),
+        (["export", "m", "x", "--verify", "/dev/null"], "/dev/null: expected at least one line, got none"),
         (["export", "m", "x", "--format", "onx"], "Invalid value for '--format'"),
         (["plot", "m", "a dog", "x.html"], "x.html: cannot be drawn: expected an ending of "),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),

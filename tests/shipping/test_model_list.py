@@ -89,3 +89,11 @@ def test_a_card_by_command(run, own, tmp_path):
     assert model_directory.read_directory(own / "mine").metrics == {"test": {"bleu": {"score": 9}}}
     code, _, err = run("card", str(own / "damaged"))
     assert code == 2 and "damaged" in err and err.count("\n") == 1
+
+
+def test_a_place_of_any_name_is_json(run, tmp_path, monkeypatch):
+    folder = tmp_path / "of\u00a0mine\x7f"
+    write_directory(folder / "mine", {"config.json": {"task": "translation"}})
+    monkeypatch.setenv("KERASZOO_PRETRAINED", str(folder))
+    models = {model["name"]: model for model in json.loads(run("list", "--json")[1])}
+    assert models["mine"]["place"] == str(folder / "mine")
