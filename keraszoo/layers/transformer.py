@@ -148,7 +148,7 @@ class TransformerLayer(WeightedLayer):
             last = ("W_2", "b_2") if name == "feed_forward" else ("W_o", "b_o")
             for weight in (getattr(sublayer, name) for name in last):
                 if weight is not None:
-                    weight.assign(ops.zeros_like(weight))
+                    weight.assign(ops.zeros(weight.shape, weight.dtype))
 
     def residual(self, name, x, sublayer, training=None):
         """Returns the sum of x and its sublayer, and the other outputs of the sublayer."""

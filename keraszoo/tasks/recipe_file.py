@@ -1,6 +1,5 @@
 """Reads recipe files: YAML, overrides from the command line, relative paths, and one-line errors."""
 
-import operator
 import os
 import re
 from typing import Annotated
@@ -87,7 +86,7 @@ def _resolve_or_name(value, check, info: ValidationInfo):
     return ResolvedPath(path.expanded, path.written) if is_name else path
 
 
-_AS_WRITTEN = PlainSerializer(operator.attrgetter("written"), return_type=str)
+_AS_WRITTEN = PlainSerializer(lambda path: path.written, return_type=str)
 FilePath = Annotated[str, WrapValidator(_resolve), _AS_WRITTEN]
 PathOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
 
