@@ -177,7 +177,7 @@ def test_the_mask_of_the_queries_goes_on_with_the_context(name, data):
 
 
 def test_the_mask_of_the_queries_reaches_the_loss_of_a_model():
-    ids = np.array([[4, 2, 0], [1, 3, 2]])
+    ids = np.array([[4, 2, 0], [1, 3, 2]], "int32")
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(6, D, mask_zero=True)(inputs)
     model = keras.Model(inputs, ScaledDotProductAttention()(x, x)[0])
