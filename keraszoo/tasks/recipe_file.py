@@ -86,6 +86,7 @@ def _resolve_or_name(value, check, info: ValidationInfo):
     return ResolvedPath(path.expanded, path.written) if is_name else path
 
 
+# pydantic reads the signature, which an operator.attrgetter has in some versions of Python only
 _AS_WRITTEN = PlainSerializer(lambda path: path.written, return_type=str)
 FilePath = Annotated[str, WrapValidator(_resolve), _AS_WRITTEN]
 PathOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
