@@ -23,7 +23,7 @@ def ask(
 
     sentences = [line for line in read_lines(story) if line.strip()]
     with console.results() as write:
-        console.import_tensorflow()
+        console.import_keras()
         from keraszoo.answering.question_answerer import QuestionAnswerer
 
         answer = QuestionAnswerer.from_preset(model).answer(sentences, question)

@@ -206,7 +206,7 @@ def playground(
             if open_:
                 webbrowser.open(address)
 
-        serve(Models(models or ()), port, console.import_tensorflow, started)
+        serve(Models(models or ()), port, console.import_keras, started)
 
 
 COMMANDS = {

@@ -131,7 +131,7 @@ def one_thread_per_operation():
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 
-def import_tensorflow():
+def import_keras():
     """Imports Keras, and TensorFlow without the log lines that it writes to stderr regardless of any setting.
 
     Afterwards, the environment variable TF_CPP_MIN_LOG_LEVEL is 3, so only fatal errors are logged. If the

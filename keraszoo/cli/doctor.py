@@ -22,7 +22,7 @@ def doctor(as_json: AsJson = False):
     """Print versions, devices, fast precisions, missing extras and free disk."""
     with console.results() as write:
         try:
-            console.import_tensorflow()
+            console.import_keras()
             devices, speeds = _devices(), list(_speeds())
         except (KerasZooError, ImportError) as error:
             devices, speeds = [str(error)], []

@@ -86,7 +86,7 @@ def tag(
 def evaluate(model, data, known, corpus, as_json, token_column, tag_column, **columns):
     """Prints the scores of a tagger on a tagged file."""
     console.one_thread_per_operation()
-    console.import_tensorflow()
+    console.import_keras()
     from keraszoo.text.tagged_files import read_tagged
 
     columns |= {"token_column": column(token_column, 0), "tag_column": column(tag_column, -1)}
@@ -117,7 +117,7 @@ def plot(model, text, picture):
 
 def load(model, corpus=None):
     """Returns the tagger of a directory or of a shipped model, with the labels of one of its corpora."""
-    console.import_tensorflow()
+    console.import_keras()
     from keraszoo.tagging.entity_tagger import EntityTagger
 
     return EntityTagger.from_preset(model, corpus)

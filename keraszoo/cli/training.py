@@ -82,7 +82,7 @@ def train(
     for directory in outputs:
         console.check_output(directory, check_replaceable)
     with console.results() as write:
-        console.import_tensorflow()
+        console.import_keras()
         if seeds is None:
             run_recipe(checked)
             write([checked.output])
@@ -135,7 +135,7 @@ def distil(
         wanted = "keraszoo train on what distil wrote, data.train: {tsv: OUTPUT.distilled/pairs.tsv}"
         raise KerasZooError(f"training.strategy: distil has one process; use {wanted}")
     with console.results() as write:
-        console.import_tensorflow()
+        console.import_keras()
         from keraszoo.translation.distillation import distil
 
         make_devices(checked)

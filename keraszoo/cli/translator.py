@@ -147,7 +147,7 @@ def load(model, engine="keras"):
 
         if format_of(model) == "ctranslate2":
             return ctranslate2_translator.load(model)
-    console.import_tensorflow()
+    console.import_keras()
     from keraszoo.translation.translator import Translator
 
     return Translator.from_preset(model, engine)

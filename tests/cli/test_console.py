@@ -21,7 +21,7 @@ class Echo:
         return sources
 translator.load = lambda *_: Echo()
 """
-QUIET = "from keraszoo.cli import console; console.import_tensorflow(); "
+QUIET = "from keraszoo.cli import console; console.import_keras(); "
 WORK = "import tensorflow as tf, tensorflow_text; tf.config.list_physical_devices(); tf.constant(1) + 1"
 OUTPUTS = {
     "export": (["export", "tatoeba_en_de_transformer", "{}"], "directory"),
@@ -49,7 +49,7 @@ def test_hints_are_for_people_at_a_terminal(capfd, monkeypatch):
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(console, "import_tensorflow", None)
+    monkeypatch.setattr(console, "import_keras", None)
     arguments, kind = OUTPUTS[name]
     recipe = tmp_path / "recipe"
     recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\n")
@@ -71,7 +71,7 @@ def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_p
     [("out_seed4", "is a file, expected a directory"), ("out_seeds.json", "is a directory, expected a file")],
 )
 def test_the_outputs_of_all_seeds_are_checked_before_any_work(run, tmp_path, monkeypatch, taken, said):
-    monkeypatch.setattr(console, "import_tensorflow", None)
+    monkeypatch.setattr(console, "import_keras", None)
     (tmp_path / taken).touch() if taken == "out_seed4" else (tmp_path / taken).mkdir()
     recipe = tmp_path / "recipe"
     recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\ntraining: {seed: 3}\n")
@@ -160,7 +160,7 @@ def test_what_is_no_log_line_is_shown(program, tmp_path):
 @pytest.mark.slow
 def test_an_error_after_tensorflow_came_is_still_one_line(program):
     process = program(
-        code="from keraszoo.cli import app, console; console.import_tensorflow(); app._fail('x')"
+        code="from keraszoo.cli import app, console; console.import_keras(); app._fail('x')"
     )
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (2, b"keraszoo: error: x\n")
@@ -169,10 +169,10 @@ def test_an_error_after_tensorflow_came_is_still_one_line(program):
 def test_another_backend_needs_no_tensorflow(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    console.import_tensorflow()
+    console.import_keras()
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     with pytest.raises(KerasZooError, match="TensorFlow cannot be imported"):
-        console.import_tensorflow()
+        console.import_keras()
 
 
 @pytest.mark.parametrize("command", [["export", "m", "/"], ["vectors", "convert", "x", "--output", "/"]])
