@@ -46,6 +46,8 @@ from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 BATCH_TOKENS, WARMUP_STEPS = 512, 500
+ON_JAX = keras.backend.backend() == "jax"
+SHAPES = 8 if ON_JAX else None  # lengths for which XLA compiles; None: each batch has its own
 LARGE = {"gmb", "general"}  # corpora that are not repeated in an epoch
 
 
@@ -235,7 +237,7 @@ def main():
         report(tagger.for_corpus(name), options, name, own | group.never_trained_on)
 
 
-def new_tagger(sentences, vectors, attention_heads):
+def new_tagger(sentences, vectors, attention_heads, units=200):
     """An untrained tagger that knows the labels and characters of sentences, and the words of all vectors."""
     return EntityTagger.for_sentences(
         sentences,
@@ -245,6 +247,7 @@ def new_tagger(sentences, vectors, attention_heads):
         backoff=("exact", "lower", "capital", "digits0", "lower+digits0"),
         subword_buckets=32749,
         attention_heads=attention_heads,
+        units=units,
     )
 
 
@@ -302,13 +305,13 @@ def train(tagger, corpora, options):
     ]
     batches = CorpusBatches(
         [
-            TagBatches(some, max(BATCH_TOKENS, some.lengths.max()), seed=options.seed, shapes=None)
+            TagBatches(some, max(BATCH_TOKENS, some.lengths.max()), seed=options.seed, shapes=SHAPES)
             for some in rows
         ],
         options.seed,
     )
     steps = options.epochs * len(batches)
-    model.compile(cosine_adam(steps, WARMUP_STEPS, options.learning_rate, clipnorm=5.0), jit_compile=False)
+    compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=5.0)
     start = time.perf_counter()
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
     tagger.model.set_weights(model.get_weights())
@@ -317,12 +320,12 @@ def train(tagger, corpora, options):
     tagger.metrics["training"] = {"steps": steps, "tokens": tokens, "seconds": seconds}
 
 
-def cosine_adam(steps, warmup_steps, highest, clipnorm):
-    """Adam with a learning rate that rises from 0 and then falls to 0 as a cosine."""
+def compile_with_adam(model, steps, warmup_steps, highest, clipnorm):
+    """Compiles a model with a learning rate that rises from 0 and then falls to 0 as a cosine."""
     rate = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, steps - warmup_steps), warmup_target=highest, warmup_steps=warmup_steps
     )
-    return keras.optimizers.Adam(rate, clipnorm=clipnorm)
+    model.compile(keras.optimizers.Adam(rate, clipnorm=clipnorm), jit_compile=ON_JAX)
 
 
 def report(tagger, options, corpus, tests):

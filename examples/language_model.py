@@ -30,7 +30,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 import keras
 import numpy as np
 from consensus import file_and_step, read_sentences
-from crf_per_corpus import GROUPS, cosine_adam, new_tagger
+from crf_per_corpus import GROUPS, SHAPES, compile_with_adam, new_tagger
 from entity_corpora import read
 from keras import ops
 
@@ -40,7 +40,7 @@ from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
-BATCH_TOKENS, NEGATIVES, LONGEST, WARMUP_STEPS, SAVE_STEPS = 4096, 2048, 80, 300, 1000
+NEGATIVES, LONGEST, WARMUP_STEPS, SAVE_STEPS = 2048, 80, 300, 1000
 DROPOUT = {"dropout": 0.1, "word_dropout": 0.1}
 
 
@@ -100,6 +100,26 @@ def language_model(tagger):
     return model, encoder
 
 
+class SaveEncoder(keras.callbacks.Callback):
+    """Saves the tagger with the trained layers, every `SAVE_STEPS` updates and after the last of `steps`."""
+
+    def __init__(self, tagger, encoder, steps, directory):
+        super().__init__()
+        self.tagger, self.encoder, self.steps, self.directory = tagger, encoder, steps, directory
+        self.step, self.start = 0, time.perf_counter()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.step += 1
+        if self.step % SAVE_STEPS and self.step != self.steps:
+            return
+        step = int(self.model.optimizer.iterations)  # on JAX, `self.model` gives the layers their weights
+        for own, other in self.encoder:
+            own.set_weights(other.get_weights())
+        self.tagger.save_to_preset(self.directory)
+        seconds = time.perf_counter() - self.start
+        print(f"step {step:,} of {self.steps:,}, loss {logs['loss']:.3f}, {seconds:.0f} s", flush=True)
+
+
 def main():
     """Trains and saves."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -109,6 +129,9 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
     parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
     parser.add_argument("--attention-heads", type=int, default=0, help="of the tagger; not trained here")
+    parser.add_argument("--units", type=int, default=200, help="of the LSTM of each direction")
+    parser.add_argument("--passes", type=int, default=1, help="over the text")
+    parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--learning-rate", type=float, default=0.002, help="the highest")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -117,27 +140,18 @@ def main():
     keras.utils.set_random_seed(options.seed)
     sentences = [sentence for file, _ in options.tagged for sentence in read(file)]
     vectors = WordVectors.read(options.vectors or group.vectors)
-    tagger = new_tagger(sentences, vectors, options.attention_heads)
+    tagger = new_tagger(sentences, vectors, options.attention_heads, options.units)
     model, encoder = language_model(tagger)
     found = read_sentences(options, tagger.vocabulary.token_rules)
     text = [words[i : i + LONGEST] for words in found for i in range(0, len(words), LONGEST)]
     print(f"{sum(map(len, text)):,} words in {len(text):,} sentences", flush=True)
     text = [TaggedSentence(words, ("O",) * len(words)) for words in text]
     rows = TaggedRows(text, tagger.vocabulary, model.features)
-    batches = TagBatches(rows, BATCH_TOKENS, seed=options.seed, shapes=None)
-    steps, start = len(batches), time.perf_counter()
-    model.compile(cosine_adam(steps, WARMUP_STEPS, options.learning_rate, clipnorm=1.0), jit_compile=False)
-
-    def save(step, logs):
-        if (step + 1) % SAVE_STEPS == 0 or step + 1 == steps:
-            for own, other in encoder:
-                own.set_weights(other.get_weights())
-            tagger.save_to_preset(options.output)
-            seconds = time.perf_counter() - start
-            print(f"step {step + 1:,} of {steps:,}, loss {logs['loss']:.3f}, {seconds:.0f} s", flush=True)
-
-    callbacks = [keras.callbacks.LambdaCallback(on_train_batch_end=save)]
-    model.fit(batches, shuffle=False, verbose=0, callbacks=callbacks)
+    batches = TagBatches(rows, options.batch_tokens, seed=options.seed, shapes=SHAPES)
+    steps = options.passes * len(batches)
+    compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=1.0)
+    save = SaveEncoder(tagger, encoder, steps, options.output)
+    model.fit(batches, epochs=options.passes, shuffle=False, verbose=0, callbacks=[save])
 
 
 if __name__ == "__main__":

@@ -159,9 +159,7 @@ def test_what_is_no_log_line_is_shown(program, tmp_path):
 
 @pytest.mark.slow
 def test_an_error_after_tensorflow_came_is_still_one_line(program):
-    process = program(
-        code="from keraszoo.cli import app, console; console.import_keras(); app._fail('x')"
-    )
+    process = program(code="from keraszoo.cli import app, console; console.import_keras(); app._fail('x')")
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (2, b"keraszoo: error: x\n")
 
