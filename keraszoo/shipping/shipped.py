@@ -126,7 +126,7 @@ def as_table(models):
 
 def score_text(score):
     """Returns a score as text, such as `BLEU 45.27`, or an empty string for None."""
-    return f"{score['name']} {score['value']:.4g}" if score else ""
+    return f"{score['name']} {score['value']:.2f}" if score else ""
 
 
 def _row(model):

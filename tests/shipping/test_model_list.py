@@ -55,7 +55,7 @@ def test_the_list(run, own):
     code, out, err = run("list")
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert (code, err) == (0, "") and set(lines) == {"name", "mine", "wrong", "damaged", *SHIPPED}
-    for expected in ("translation", "en de", "0.0 MB", "BLEU 9", "mit", str(own / "mine")):
+    for expected in ("translation", "en de", "0.0 MB", "BLEU 9.00", "mit", str(own / "mine")):
         assert f"  {expected}" in lines["mine"]
     assert "damaged or changed" in lines["damaged"]
     assert r"translation\n\x1b[31m" in lines["wrong"] and "\x1b" not in out
