@@ -1,5 +1,7 @@
 """The language model cannot see what it predicts, and has the loss of a loop."""
 
+import re
+
 import crf_per_corpus
 import keras
 import language_model
@@ -75,7 +77,7 @@ def weights_of(tagger):
     return {layer.name: layer.get_weights() for layer in tagger.model.layers}
 
 
-def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch):
+def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch, capsys):
     lines = ["Ada\tB-PER", "met\tO", "Bo\tB-PER", "in\tO", "Bonn\tB-LOC", ""]
     write_lines(tmp_path / "train.tsv", lines)
     write_lines(tmp_path / "text.txt", [f"Bo met Ada in Bonn {i} times and again ." for i in range(40)])
@@ -83,9 +85,9 @@ def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch):
     vectors.write(tmp_path / "vectors.txt")
     group = crf_per_corpus.Group(str(tmp_path / "vectors.txt"), {"own": "train.tsv"}, {}, {})
     monkeypatch.setitem(language_model.GROUPS, "english", group)
-    monkeypatch.setattr(language_model, "BATCH_TOKENS", 90)
     monkeypatch.setattr(language_model, "WARMUP_STEPS", 1)
     options = ["--text", str(tmp_path / "text.txt"), "--data", str(tmp_path)]
+    options += ["--units", "6", "--passes", "2", "--batch-tokens", "90"]
     monkeypatch.setattr("sys.argv", ["language_model.py", str(tmp_path / "encoder"), *options])
     before, make = {}, language_model.new_tagger
 
@@ -96,10 +98,14 @@ def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch):
 
     monkeypatch.setattr(language_model, "new_tagger", noted)
     language_model.main()
-    after = weights_of(EntityTagger.from_preset(tmp_path / "encoder"))
+    saved = EntityTagger.from_preset(tmp_path / "encoder")
+    after = weights_of(saved)
 
     def changed(name):
         return any((a != b).any() for a, b in zip(after[name], before[name], strict=True))
 
     assert all(map(changed, ("recurrent", "characters", "casing")))
     assert not any(map(changed, ("vectors", "subwords", "scores")))
+    assert saved.model.get_config()["units"] == 6
+    steps = {int(number) for number in re.findall(r"step (\d+) of (\d+)", capsys.readouterr().out)[-1]}
+    assert len(steps) == 1 and steps.pop() % 2 == 0  # two passes of equally many
