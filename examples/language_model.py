@@ -84,17 +84,14 @@ class LanguageModel(RecurrentTagger):
 
 
 def language_model(tagger):
-    """A language model with the weights of a tagger's encoder, and the encoder's layers."""
+    """A language model with the weights of a tagger's encoder, and the tagger's layers of the same names."""
     model = LanguageModel.from_config({**tagger.model.get_config(), **DROPOUT})
     model.build()
     model.chain.trainable = False
-    encoder = [
-        (layer, model.get_layer(layer.name))
-        for layer in tagger.model.layers
-        if layer.name in ("vectors", "subwords", "characters", "casing", "recurrent")
-    ]
-    for own, other in encoder:
-        other.set_weights(own.get_weights())
+    names = "vectors", "subwords", "characters", "casing", "recurrent"
+    encoder = [layer for layer in tagger.model.layers if layer.name in names]
+    for layer in encoder:
+        model.get_layer(layer.name).set_weights(layer.get_weights())
     table = keras.ops.convert_to_numpy(tagger.model.vectors.embeddings)
     model.e.assign(table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-6))
     return model, encoder
@@ -112,12 +109,11 @@ class SaveEncoder(keras.callbacks.Callback):
         self.step += 1
         if self.step % SAVE_STEPS and self.step != self.steps:
             return
-        step = int(self.model.optimizer.iterations)  # on JAX, `self.model` gives the layers their weights
-        for own, other in self.encoder:
-            own.set_weights(other.get_weights())
+        for layer in self.encoder:  # on JAX, asking for `self.model` gives it its weights
+            layer.set_weights(self.model.get_layer(layer.name).get_weights())
         self.tagger.save_to_preset(self.directory)
         seconds = time.perf_counter() - self.start
-        print(f"step {step:,} of {self.steps:,}, loss {logs['loss']:.3f}, {seconds:.0f} s", flush=True)
+        print(f"step {self.step:,} of {self.steps:,}, loss {logs['loss']:.3f}, {seconds:.0f} s", flush=True)
 
 
 def main():
