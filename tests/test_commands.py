@@ -1,6 +1,8 @@
 """Every command in the documentation has options and settings that exist."""
 
+import argparse
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -17,14 +19,17 @@ PAGES = [
     page for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml") for page in ROOT.glob(where)
 ]
 COMMAND = re.compile(r"^(?: *|\$ )(?:\w+=\S+ )*(?:\.venv/bin/)?keraszoo ((?:.*\\\n)*.*)$", re.MULTILINE)
+SCRIPT = re.compile(
+    r"^(?: *|\$ )(?:\w+=\S+ )*python ((?:examples|benchmarks)/\w+\.py(?:.*\\\n)*.*)$", re.MULTILINE
+)
 GROUP = typer.main.get_command(app)
 ENDS = {"#", ">", ">>", "<", "|", "&&", "&", "2>&1", "..."}
 
 
-def commands(page):
+def commands(page, pattern=COMMAND):
     """The arguments of each command of a page, up to a comment, a pipe or a redirection."""
-    for match in COMMAND.finditer(page.read_text()):
-        if match[1].split()[0] not in GROUP.commands:
+    for match in pattern.finditer(page.read_text()):
+        if pattern is COMMAND and match[1].split()[0] not in GROUP.commands:
             continue
         text = match[1].replace("\\\n", " ").partition("  #")[0]
         words = shlex.split(text[:-1] if text.count("'") % 2 else text)  # the end of a quoted command
@@ -59,3 +64,34 @@ def test_the_commands_of_a_page(page, monkeypatch):
                 checked.check_model(model_classes(checked.task)[checked.model.name])
         except Exception as error:
             raise AssertionError(f"{page}: keraszoo {shlex.join(words)}: {error}") from error
+
+
+class Parsed(Exception):
+    """A script has read its arguments."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(commands(page, SCRIPT))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_the_scripts_of_a_page(page, monkeypatch):
+    parse = argparse.ArgumentParser.parse_args
+
+    def stop(parser):
+        parse(parser)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    monkeypatch.chdir(ROOT)
+    for words in commands(page, SCRIPT):
+        script = Path(words[0])
+        if "argparse" not in script.read_text() or "import ray" in script.read_text():
+            continue
+        monkeypatch.syspath_prepend(script.parent)
+        monkeypatch.setattr("sys.argv", words)
+        try:
+            with pytest.raises(Parsed):
+                runpy.run_path(words[0], run_name="__main__")
+        except SystemExit as error:
+            raise AssertionError(f"{page}: python {shlex.join(words)}") from error
