@@ -144,7 +144,8 @@ def column_lines(sentences, scheme="IOB2"):
         Iterator of lines without line ends.
 
     Raises:
-        DataError: a token with a tab or a line end in it, the token `-DOCSTART-`, or a sentence without tags.
+        DataError: a token with a tab or a line end in it, the token `-DOCSTART-` (also between
+            blanks), or a sentence without tags.
 
     Example:
 
@@ -159,7 +160,7 @@ def column_lines(sentences, scheme="IOB2"):
         if len(sentence.tags) != len(sentence.tokens):
             raise DataError(f"cannot write {len(sentence.tags)} tags for {len(sentence.tokens)} tokens")
         for token, tag in zip(sentence.tokens, convert(sentence.tags, "IOB2", scheme), strict=True):
-            if "\t" in token or "\n" in token or token == DOCUMENT:
+            if "\t" in token or "\n" in token or BOUND.match(token):
                 raise DataError(f"cannot write {shown(token)} as a token")
             yield f"{token}\t{tag}"
         yield ""

@@ -63,7 +63,8 @@ def read_spans(path, rules="words"):
         tags = tags_of(spans, len(tokens), "IOB2")
         starts = [token.start for token in tokens]
         firsts = [bisect.bisect_left(starts, sentence.start) for sentence in split_sentences(text)]
-        firsts = [first for first in firsts if not tags[first].startswith("I-")]
+        # The text may have a sentence that begins inside its last token.
+        firsts = [first for first in firsts if first < len(tokens) and not tags[first].startswith("I-")]
         for first, end in itertools.pairwise([*firsts, len(tokens)]):
             if words := tuple(token.text for token in tokens[first:end]):
                 sentences.append(TaggedSentence(words, tags[first:end], document, number))

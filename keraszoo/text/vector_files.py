@@ -56,7 +56,7 @@ def read_vectors(path, format="auto", wanted=None):
     Raises:
         DataError: with the file and the line (in a binary file: the row): a row with another number of
             numbers than the header or the first row, with NaN, infinity or no word, cut or not UTF-8; a wrong
-            number of rows in the header; no such file, no vectors, damaged gzip, a file of another kind.
+            number of rows in the header; no such file, an empty one, damaged gzip, a file of another kind.
         KerasZooError: another `format`.
 
     Example:

@@ -128,6 +128,13 @@ def test_errors_name_file_and_line(tmp_path, line, message):
     assert (caught.value.path, caught.value.line) == (path, 3)
 
 
+def test_a_sentence_that_begins_inside_the_last_token(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(record(text="See www.x.com！ok", label="x") + "\n", encoding="utf-8")
+    (sentence,) = read_spans(path).sentences
+    assert sentence.tokens == ("See", "www.x.com！ok")
+
+
 def test_a_file_without_texts(tmp_path):
     (tmp_path / "empty").write_bytes(b"\n")
     with pytest.raises(DataError, match="empty: expected texts with entities"):
