@@ -17,8 +17,8 @@ HOW_TO_TRAIN = "train one with `Subwords.train`, or with spm_train " + " ".join(
     f"--{name}={id_}" for name, id_ in SPECIAL.items()
 )
 SYMBOL = re.compile(rb"<(?=(pad|unk|/?s)>)")
+SPECIAL_NAMES = ("<s>", "</s>", "<pad>")
 WORD_START = "\u2581"  # sentencepiece's mark for a blank before a piece
-ALONE = ("<s>", "</s>", "<pad>")
 THREADS = 2
 
 
@@ -72,6 +72,8 @@ class Subwords:
         missing = " and no ".join(name for name, id_ in ids.items() if id_ < 0)
         if missing:
             raise DataError(f"the sentencepiece model has no {missing} symbol; {HOW_TO_TRAIN}")
+        self._special = dict(zip(SPECIAL_NAMES, (self.start_id, self.end_id, self.pad_id), strict=True))
+        self._names = {id_: name for name, id_ in self._special.items()}
 
     @classmethod
     def train(
@@ -193,10 +195,12 @@ class Subwords:
     def pieces(self, ids):
         """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.
 
+        `<s>`, `</s>` and `<pad>` have these names, whatever the model calls them.
+
         Raises:
             DataError: an id outside `[0, vocabulary_size)`.
         """
-        return [self._processor.id_to_piece(id_) for id_ in self._checked(ids)]
+        return [self._names.get(id_) or self._processor.id_to_piece(id_) for id_ in self._checked(ids)]
 
     def ids(self, pieces):
         """Returns the ids of subwords: the inverse of `pieces`.
@@ -204,9 +208,10 @@ class Subwords:
         Raises:
             DataError: a piece that is not in the vocabulary.
         """
-        ids = [self._processor.piece_to_id(str(piece)) for piece in pieces]
-        for piece, id_ in zip(pieces, ids, strict=True):
-            if self._processor.id_to_piece(id_) != piece:
+        known = self._processor.piece_to_id
+        ids = [self._special[piece] if piece in self._special else known(str(piece)) for piece in pieces]
+        for piece, same in zip(pieces, self.pieces(ids), strict=True):
+            if same != piece:
                 raise DataError(f"{shown(piece)} is not a piece of the vocabulary of {self.vocabulary_size}")
         return ids
 
@@ -250,7 +255,7 @@ def join_pieces(pieces):
     words, indices = [], []
     starts = True
     for piece in pieces:
-        alone = piece in ALONE
+        alone = piece in SPECIAL_NAMES
         if starts or alone or piece.startswith(WORD_START):
             words.append("")
         words[-1] += piece

@@ -94,6 +94,10 @@ def test_special_ids_decode_to_nothing_and_unknown_to_its_sign(subwords):
 def test_pieces_become_ids_again(subwords):
     ids = [*subwords.encode(["lower newest"])[0], subwords.end_id]
     assert subwords.ids(subwords.pieces(ids)) == ids and subwords.ids([]) == []
+    renamed = Subwords(brought(pad_id=3, pad_piece="[PAD]", bos_piece="[BOS]", eos_piece="[EOS]"))
+    ids = [renamed.start_id, *renamed.encode(["the dog"])[0], renamed.end_id, renamed.pad_id]
+    assert [renamed.pieces(ids)[i] for i in (0, -2, -1)] == ["<s>", "</s>", "<pad>"]
+    assert renamed.ids(renamed.pieces(ids)) == ids
     for wrong in ("low lower", 3):
         with pytest.raises(DataError, match=f"{wrong!r} is not a piece of the vocabulary"):
             subwords.ids([wrong])
