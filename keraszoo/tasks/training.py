@@ -209,7 +209,10 @@ class Trainable:
             warnings.warn(f"the best model so far was not saved: {error}; training goes on", stacklevel=2)
 
     def _note_validation(self, figures):
-        chosen = {key: float(value) for key, value in figures.items() if key.startswith(("val_", "averaged"))}
+        chosen = {
+            key: _finite(value) for key, value in figures.items() if key.startswith(("val_", "averaged"))
+        }
+        chosen = {key: value for key, value in chosen.items() if value is not None}
         if chosen:
             self.metrics["validation"] = chosen
 

@@ -25,7 +25,8 @@ class Adam(keras.optimizers.Adam):
 
     On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 
-    Args: as for `keras.optimizers.Adam`, without `amsgrad` and `gradient_accumulation_steps`, and
+    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and
+        `weight_decay` (which changes weights even where an update is skipped), and
         accumulate: number of parts of a batch, each a call, that make one update.
 
     Attributes:
@@ -44,10 +45,10 @@ class Adam(keras.optimizers.Adam):
 
     def __init__(self, *args, accumulate=1, **kwargs):
         super().__init__(*args, **kwargs)
-        if self.amsgrad or self.gradient_accumulation_steps:
-            raise KerasZooError("Adam: amsgrad and gradient_accumulation_steps are not supported here")
-        if accumulate > 1 and self.weight_decay:
-            raise KerasZooError("Adam: weight_decay cannot be combined with accumulate > 1")
+        if self.amsgrad or self.gradient_accumulation_steps or self.weight_decay:
+            raise KerasZooError(
+                "Adam: amsgrad, gradient_accumulation_steps and weight_decay are not supported here"
+            )
         self.accumulate = accumulate
         self.scaled = False
 

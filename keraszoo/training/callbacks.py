@@ -1,5 +1,6 @@
 """Callbacks of a run: throughput, progress, history, the best weights and the average of the last ones."""
 
+import math
 import time
 
 import keras
@@ -153,6 +154,7 @@ class BestWeights(keras.callbacks.Callback):
 
         def value(figures):
             loss = -figures.get("val_loss", 0.0)
+            loss = -math.inf if math.isnan(loss) else loss
             return (loss,) if self.monitor == "val_loss" else (figures[self.monitor], loss)
 
         return self.logs is None or value(logs) > value(self.logs)

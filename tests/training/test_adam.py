@@ -100,7 +100,7 @@ def test_its_configuration_makes_it_again():
 
 @pytest.mark.parametrize(
     "options",
-    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}, {"accumulate": 2, "weight_decay": 0.1}],
+    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}, {"weight_decay": 0.1}],
 )
 def test_options_that_are_refused(options):
     with pytest.raises(KerasZooError, match="Adam: "):

@@ -64,6 +64,12 @@ def test_by_loss_the_least_is_the_best_and_no_bleu_is_asked_for():
     assert best.is_better({"val_loss": 0.9}) and not best.is_better({"val_loss": 1.0})
 
 
+def test_any_loss_is_better_than_none():
+    best = BestWeights("val_loss")
+    run(best, [{"val_loss": loss} for loss in (float("nan"), 2.0, float("nan"), 3.0)])
+    assert best.best_epoch == 1
+
+
 def test_patience_counts_epochs_without_a_better_value():
     assert run(BestWeights(patience=2), bleus(1, 2, 1, 1, 5)) == 4
     assert run(BestWeights(patience=3), bleus(1, 2, 1, 1, 5)) == 5
