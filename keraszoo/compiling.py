@@ -4,7 +4,7 @@ import keras
 
 
 def compiled(function, model=None, signature=None):
-    """Compiles a function; on PyTorch, returns it unchanged.
+    """Compiles a function; on PyTorch, it is only run without recording gradients.
 
     On TensorFlow the result is a `tf.function` without XLA. JAX compiles one program for each combination of
     argument shapes. The model's weights are arguments of the program, so it always uses their current values.
@@ -34,6 +34,10 @@ def compiled(function, model=None, signature=None):
         return tf.function(function, input_signature=specs, reduce_retracing=True, autograph=False)
     if keras.backend.backend() == "jax" and model is not None:
         return _on_jax(function, model)
+    if keras.backend.backend() == "torch":
+        import torch
+
+        return torch.no_grad()(function)
     return function
 
 

@@ -69,6 +69,10 @@ def _cpu():
 
 
 def _devices():
+    import keras
+
+    if keras.backend.backend() == "jax":
+        return keras.distribution.list_devices()
     import tensorflow as tf
 
     found = []
