@@ -18,11 +18,12 @@ class AnsweringSection(Section):
     """The settings of `fit` of a question answerer.
 
     `linear_epochs` come first, without the softmax of the hops (0: no linear start), then `epochs` with it.
-    The learning rate is halved every `halve_every` epochs and starts at half of `learning_rate` after a
-    linear start. `batch_size` counts questions. `clipnorm` bounds the norm of the gradient of all weights.
-    `validation_share` of the questions, drawn at random, is not trained on. Of `restarts` random starts, with
-    the seeds `seed`, `seed + 1` and so on, the best is kept. `jit_compile` compiles an update by XLA: some
-    seconds at the start, then less than half the time; never under PyTorch.
+    With a linear start, the learning rate is half of `learning_rate` from the beginning. It is halved every
+    `halve_every` epochs that follow the linear start. `batch_size` counts questions. `clipnorm` bounds the
+    norm of the gradient of all weights. `validation_share` of the questions, drawn at random, is not trained
+    on. Of `restarts` random starts, with the seeds `seed`, `seed + 1` and so on, the best is kept.
+    `jit_compile` compiles an update by XLA: some seconds at the start, then less than half the time; never
+    under PyTorch.
     """
 
     epochs: Count = 100

@@ -100,7 +100,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         length = ops.shape(mask)[1]
         windows = ops.concatenate([x[:, i : i + length] for i in range(self.window)], axis=-1)
         filtered = linear(windows, self.W, self.b)  # (N, C, U)
-        return ops.relu(ops.max(ops.where(mask, filtered, 0), axis=1, initial=0))
+        return ops.max(ops.where(mask, filtered, 0), axis=1, initial=0)
 
     def _read(self, x, mask):
         last = [direction(x, inputs_mask=mask)[1][0][0] for direction in self.directions]

@@ -62,9 +62,9 @@ class MultiHeadAttention(Attention):
             accelerator under JAX if supported, unless `keras.config.disable_flash_attention()` was called. It
             excludes `dropout` (as in Keras) and `relative`. A flash kernel has no attention weights: they are
             computed separately, and a compiled program drops that computation if nothing reads them.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of all four matrices.
-        bias_initializer, bias_regularizer, bias_constraint: of all four biases.
-        activity_regularizer: of the outputs of all four projections.
+        kernel_initializer, kernel_regularizer, kernel_constraint: of the matrices of all projections.
+        bias_initializer, bias_regularizer, bias_constraint: of their biases.
+        activity_regularizer: of the outputs of all projections.
         use_gate: multiply the heads by sigmoid(Q W_g + b_g) before `W_o`.
         seed: seed of the dropout.
         rotary: rotary positions (Su et al., 2021); then `key_dim` is even.

@@ -88,7 +88,6 @@ class TransformerLayer(WeightedLayer):
         check_sizes(num_heads=num_heads)
         self.num_heads = num_heads
         self.pre_norm = pre_norm
-        self.dropout = dropout
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.hidden_dropout = dropout if hidden_dropout is None else hidden_dropout
         self.use_bias = use_bias
