@@ -136,9 +136,8 @@ def specification(translator):
     names = target.pieces([target.unknown_id, target.start_id, target.end_id])
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = names
     spec.config.decoder_start_token = spec.config.bos_token
-    of_source = source.pieces(range(len(source)))  # has the same names
-    for special, name in zip((source.unknown_id, source.start_id, source.end_id), names, strict=True):
-        of_source[special] = name
+    of_source = source.pieces(range(len(source)))
+    of_source[source.unknown_id] = spec.config.unk_token  # the only symbol that could have another name
     spec.register_source_vocabulary(of_source)
     spec.register_target_vocabulary(target.pieces(range(len(target))))
     return spec
