@@ -210,9 +210,10 @@ class Trainable:
 
     def _note_validation(self, figures):
         chosen = {
-            key: _finite(value) for key, value in figures.items() if key.startswith(("val_", "averaged"))
+            key: float(value)
+            for key, value in figures.items()
+            if key.startswith(("val_", "averaged")) and math.isfinite(value)
         }
-        chosen = {key: value for key, value in chosen.items() if value is not None}
         if chosen:
             self.metrics["validation"] = chosen
 

@@ -144,8 +144,8 @@ def column_lines(sentences, scheme="IOB2"):
         Iterator of lines without line ends.
 
     Raises:
-        DataError: a token with a tab or a line end in it, the token `-DOCSTART-` (also between
-            blanks), or a sentence without tags.
+        DataError: a token with a tab or a line end in it or that would be read as `-DOCSTART-`, or a sentence
+            without tags.
 
     Example:
 

@@ -121,7 +121,8 @@ def test_new_columns_are_read_as_they_were(tmp_path):
     for scheme in ("IOB2", "BIOES"):
         write_lines(tmp_path / "new", column_lines(sentences, scheme))
         assert read_columns(tmp_path / "new").sentences == sentences
-    for tokens, tags in ((("a\tb",), ("O",)), (("-DOCSTART-\xa0x",), ("O",)), (("a", "b"), ())):
+    wrong = (("a\tb",), ("O",)), (("-DOCSTART-",), ("O",)), (("-DOCSTART-\xa0x",), ("O",)), (("a", "b"), ())
+    for tokens, tags in wrong:
         with pytest.raises(DataError, match="cannot write "):
             list(column_lines([TaggedSentence(tokens, tags)]))
 

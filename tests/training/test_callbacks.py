@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from keraszoo.tasks.training import Trainable
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.callbacks import BestWeights, LastWeights, Throughput, WholeHistory
@@ -68,6 +69,12 @@ def test_any_loss_is_better_than_none():
     best = BestWeights("val_loss")
     run(best, [{"val_loss": loss} for loss in (float("nan"), 2.0, float("nan"), 3.0)])
     assert best.best_epoch == 1
+
+
+def test_figures_that_are_not_finite_are_not_noted():
+    task = SimpleNamespace(metrics={})
+    Trainable._note_validation(task, {"loss": 1.0, "val_loss": float("nan"), "val_f1": 50})
+    assert task.metrics == {"validation": {"val_f1": 50.0}}
 
 
 def test_patience_counts_epochs_without_a_better_value():
