@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keraszoo.text.subwords import join_pieces, merge_subwords
+from keraszoo.text.subword_merging import join_pieces, merge_subwords
 
 ALTERNATIVES = 10  # next words shown at a position
 

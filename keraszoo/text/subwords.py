@@ -1,11 +1,9 @@
-"""Subwords: text to ids and back by a sentencepiece model, and from pieces to words."""
+"""Subwords: text to ids and back by a sentencepiece model."""
 
 import io
 import pathlib
 import random
 import re
-
-import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
@@ -72,8 +70,7 @@ class Subwords:
         missing = " and no ".join(name for name, id_ in ids.items() if id_ < 0)
         if missing:
             raise DataError(f"the sentencepiece model has no {missing} symbol; {HOW_TO_TRAIN}")
-        self._special = dict(zip(SPECIAL_NAMES, (self.start_id, self.end_id, self.pad_id), strict=True))
-        self._names = {id_: name for name, id_ in self._special.items()}
+        self._names = dict(zip((self.start_id, self.end_id, self.pad_id), SPECIAL_NAMES, strict=True))
 
     @classmethod
     def train(
@@ -208,8 +205,9 @@ class Subwords:
         Raises:
             DataError: a piece that is not in the vocabulary.
         """
+        special = {name: id_ for id_, name in self._names.items()}
         known = self._processor.piece_to_id
-        ids = [self._special[piece] if piece in self._special else known(str(piece)) for piece in pieces]
+        ids = [special[piece] if piece in special else known(str(piece)) for piece in pieces]
         for piece, same in zip(pieces, self.pieces(ids), strict=True):
             if same != piece:
                 raise DataError(f"{shown(piece)} is not a piece of the vocabulary of {self.vocabulary_size}")
@@ -233,73 +231,6 @@ class Subwords:
 
     def __repr__(self):
         return f"<Subwords: {self.vocabulary_size} pieces>"
-
-
-def join_pieces(pieces):
-    """Joins subword pieces into words and tells which word each piece belongs to.
-
-    A piece that begins with U+2581 starts a word, other pieces continue the last one; `<s>`, `</s>` and
-    `<pad>` are words of their own.
-
-    Args:
-        pieces: list of str, as sentencepiece gives them.
-
-    Returns:
-        (words, indices): list of str; list of int, one per piece, ascending.
-
-    Example:
-
-    >>> join_pieces(["▁ein", "und", "zwanzig", "▁Hunde", ".", "</s>"])
-    (['einundzwanzig', 'Hunde.', '</s>'], [0, 0, 0, 1, 1, 2])
-    """
-    words, indices = [], []
-    starts = True
-    for piece in pieces:
-        alone = piece in SPECIAL_NAMES
-        if starts or alone or piece.startswith(WORD_START):
-            words.append("")
-        words[-1] += piece
-        indices.append(len(words) - 1)
-        starts = alone
-    return [word.replace(WORD_START, " ").strip() for word in words], indices
-
-
-def merge_subwords(source_pieces, target_pieces, attention_weights):
-    """Turns attention between subword pieces into attention between words.
-
-    Weights are summed over the pieces of a source word and averaged over those of a target word, so rows that
-    sum to 1 still do.
-
-    Args:
-        source_pieces: list of S str.
-        target_pieces: list of T str.
-        attention_weights: (T, S).
-
-    Returns:
-        (source_words, target_words, attention_weights): lists of str, and a float32 array of target words by
-        source words.
-
-    Raises:
-        KerasZooError: the attention weights have another shape.
-
-    Example:
-
-    >>> merge_subwords(["▁ab", "c"], ["▁x", "▁y", "z"], [[0.5, 0.5], [1, 0], [0, 0]])
-    (['abc'], ['x', 'yz'], array([[1. ], [0.5]], dtype=float32))
-    """
-    attention_weights = np.asarray(attention_weights, "float32")
-    shape = (len(target_pieces), len(source_pieces))
-    if attention_weights.shape != shape:
-        raise KerasZooError(
-            f"attention_weights: expected shape {shape} (target pieces, source pieces), "
-            f"got {attention_weights.shape}"
-        )
-    source_words, source_indices = join_pieces(source_pieces)
-    target_words, target_indices = join_pieces(target_pieces)
-    merged = np.zeros((len(target_words), len(source_words)), "float32")
-    np.add.at(merged, np.ix_(target_indices, source_indices), attention_weights)
-    merged /= np.bincount(target_indices, minlength=len(target_words))[:, None]
-    return source_words, target_words, merged
 
 
 def _sample(sentences, size, seed):

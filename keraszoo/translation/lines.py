@@ -7,7 +7,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError, check_at_least
 from keraszoo.messages import shown
-from keraszoo.text.subwords import merge_subwords
+from keraszoo.text.subword_merging import merge_subwords
 
 
 def translate_lines(translator, lines, chunk=512, **options):

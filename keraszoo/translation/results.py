@@ -6,7 +6,7 @@ import html
 import numpy as np
 
 from keraszoo.errors import KerasZooError
-from keraszoo.text.subwords import merge_subwords
+from keraszoo.text.subword_merging import merge_subwords
 
 
 @dataclasses.dataclass(frozen=True)
