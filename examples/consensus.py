@@ -30,7 +30,8 @@ from entities import score_file
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
-from keraszoo.layers import CRF
+from keraszoo.tagging.entity_tagger import BATCH_TOKENS
+from keraszoo.tagging.repeated_words import best_tags
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import read_lines, write_lines
 from keraszoo.text.tag_schemes import convert
@@ -127,15 +128,11 @@ def mean_probabilities(taggers, sentences, without_misc):
     return total
 
 
-def best_tags(chain, probabilities):
-    """For each sentence the best valid tags, as numbers, and the probability of the least sure."""
-    lengths = np.array([len(some) for some in probabilities])
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    together = np.ones((*mask.shape, chain.num_tags), "float32")
-    together[mask] = np.concatenate(probabilities)
-    tags = np.asarray(chain.decode(np.log(together + NEVER_ZERO), mask)[0])
-    least = np.take_along_axis(together, tags[..., None], axis=2).min(axis=(1, 2))
-    return [some[:length] for some, length in zip(tags, lengths, strict=True)], least
+def least_sure(probabilities, tags):
+    """The smallest probability of the tags of each sentence."""
+    return [
+        some[np.arange(len(chosen)), chosen].min() for some, chosen in zip(probabilities, tags, strict=True)
+    ]
 
 
 def main():
@@ -146,13 +143,14 @@ def main():
         raise KerasZooError(f"{options.taggers[0]}: expected a corpus with MISC before {taggers[0][0]}")
     print("CRFs:", *(corpus for corpus, _ in taggers))
     vocabulary = taggers[0][1].vocabulary
-    chain = CRF(len(vocabulary.tags), vocabulary.transitions(), trainable=False)
+    allowed = vocabulary.transitions()
 
     def tagged(sentences):
         for start in range(0, len(sentences), AT_A_TIME):
             some = sentences[start : start + AT_A_TIME]
-            tags, least = best_tags(chain, mean_probabilities(taggers, some, options.without_misc))
-            for words, numbers, probability in zip(some, tags, least, strict=True):
+            means = mean_probabilities(taggers, some, options.without_misc)
+            tags = best_tags(means, allowed, BATCH_TOKENS)
+            for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
                 yield TaggedSentence(tuple(words), tuple(own)), probability
             print(f"{start + len(some):,} of {len(sentences):,} sentences", flush=True)

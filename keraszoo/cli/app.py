@@ -63,6 +63,7 @@ def evaluate(
         str | None, Option(help="Taggers: tag scheme of the data; detected by default.")
     ] = None,
     corpus: tagger.Corpus = None,
+    context: tagger.Context = 0,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
@@ -84,12 +85,12 @@ def evaluate(
         _refuse("--data", source=source, references=references, **search)
         if all(map(is_json_lines, filter(None, (data, known)))):
             _refuse("JSON lines", **columns)
-        tagger.evaluate(model, data, known, corpus, as_json, **columns)
+        tagger.evaluate(model, data, known, corpus, context, as_json, **columns)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    _refuse("--source", known=known, corpus=corpus, **columns)
+    _refuse("--source", known=known, corpus=corpus, context=context or None, **columns)
     translator.evaluate(model, source, references, as_json, **search)
 
 

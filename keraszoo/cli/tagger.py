@@ -16,6 +16,13 @@ Out = Literal["text", "columns", "json", "html"]
 Corpus = Annotated[
     str | None, Option(help="Taggers of several corpora: whose labels; the first of the card by default.")
 ]
+Context = Annotated[
+    int,
+    Option(
+        min=0,
+        help="Average the probabilities of a word over its repeats in this many sentences before and after.",
+    ),
+]
 
 
 def tag(
@@ -35,6 +42,7 @@ def tag(
     threshold: Annotated[
         float, Option(min=0.0, max=1.0, help="Leave out entities that are less probable (not for columns).")
     ] = 0.0,
+    context: Context = 0,
     corpus: Corpus = None,
 ):
     """Find named entities in text, columns or JSON lines."""
@@ -67,11 +75,17 @@ def tag(
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
         files = files or ["-"]
         if from_ == "columns":
-            answers = tagged_lines.tag_columns(tagger, files, writer, **columns)
+            answers = tagged_lines.tag_columns(tagger, files, writer, context, **columns)
         else:
             answers = itertools.chain.from_iterable(
                 tagged_lines.tag_lines(
-                    tagger, read_lines(file), writer, console.lines_at_once(file, 256), from_ == "json", file
+                    tagger,
+                    read_lines(file),
+                    writer,
+                    console.lines_at_once(file, 256),
+                    from_ == "json",
+                    file,
+                    context,
                 )
                 for file in files
             )
@@ -83,7 +97,7 @@ def tag(
             write([html_page(tagged, list(tagger.vocabulary.labels), attention).removesuffix("\n")])
 
 
-def evaluate(model, data, known, corpus, as_json, token_column, tag_column, **columns):
+def evaluate(model, data, known, corpus, context, as_json, token_column, tag_column, **columns):
     """Prints the scores of a tagger on a tagged file."""
     console.one_thread_per_operation()
     console.import_keras()
@@ -95,7 +109,7 @@ def evaluate(model, data, known, corpus, as_json, token_column, tag_column, **co
         rules = tagger.vocabulary.token_rules
         gold = read_tagged(data, rules, **columns)
         known = None if known is None else read_tagged(known, rules, **columns)
-        scores = tagger.evaluate(gold, known)
+        scores = tagger.evaluate(gold, known, context=context)
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 

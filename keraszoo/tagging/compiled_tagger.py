@@ -39,8 +39,10 @@ def tags_alone(model, features):
 
 
 def tag_probabilities(model, features):
-    """Probabilities of all tags of a batch, a list of one float32 `(B, T, K)`."""
-    return [ops.cast(model.tag(features)[1], "float32")]
+    """Probabilities of all tags of a batch, float32 `(B, T, K)`; attention weights as `tag_features`."""
+    _, probabilities, attention_weights = model.tag(features)
+    parts = [probabilities] if attention_weights is None else [probabilities, attention_weights]
+    return [ops.cast(part, "float32") for part in parts]
 
 
 def feature_specs(vocabulary, names):

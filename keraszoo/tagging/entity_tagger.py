@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError, check_texts, checked_sentences
+from keraszoo.errors import KerasZooError, check_at_least, check_texts, checked_sentences
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
@@ -12,6 +12,7 @@ from keraszoo.tagging.compiled_tagger import (
     tag_probabilities,
     tags_alone,
 )
+from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.training import make_data, sentences_of
 from keraszoo.tasks.batch_threads import batches_at_once, in_threads
@@ -96,7 +97,7 @@ class EntityTagger(Task):
 
     # --- text in, entities out
 
-    def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0):
+    def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0, context=0):
         """Finds the entities of a text, or of several.
 
         Args:
@@ -106,24 +107,28 @@ class EntityTagger(Task):
                 does not depend on it. On CPUs, as many batches as there are cores, at most 8, are tagged at
                 once.
             threshold: leave out entities whose probability is smaller, in [0, 1].
+            context: average the probabilities of tags over the same words in this many sentences of the text
+                before, and after; 0: do not. See `keraszoo.tagging.repeated_words`. It helps where a word has
+                one meaning in a text.
 
         Returns:
             List of `Entity`; or a list of such lists, one for each text.
 
         Raises:
-            KerasZooError: `texts` is neither, one is too long, or a threshold outside [0, 1].
+            KerasZooError: `texts` is neither, one is too long, a threshold outside [0, 1], or a context below
+                0.
         """
         if isinstance(texts, str):
-            return self.tag([texts], batch_tokens, threshold)[0]
+            return self.tag([texts], batch_tokens, threshold, context)[0]
         check_threshold(threshold)
-        return [tagged.above(threshold).entities for tagged in self.tag_details(texts, batch_tokens)]
+        return [tagged.above(threshold).entities for tagged in self.tag_details(texts, batch_tokens, context)]
 
-    def tag_details(self, texts, batch_tokens=BATCH_TOKENS):
+    def tag_details(self, texts, batch_tokens=BATCH_TOKENS, context=0):
         """Finds the entities of texts, with the tag, probability and attention of every word.
 
         Args:
             texts: list of str.
-            batch_tokens: as for `tag`.
+            batch_tokens, context: as for `tag`.
 
         Returns:
             List of `TaggedText`.
@@ -131,18 +136,21 @@ class EntityTagger(Task):
         check_texts(texts)
         sentences = [sentence_tokens(text, self.vocabulary.token_rules) for text in texts]
         words = [[token.text for token in tokens] for some in sentences for tokens in some]
-        tagged = iter(self.tag_tokens_details(words, batch_tokens))
+        documents = [number for number, some in enumerate(sentences) for _ in some]
+        tagged = iter(self.tag_tokens_details(words, batch_tokens, context, documents))
         return [
             tagged_text(text, some, [next(tagged) for _ in some], self.model.attends)
             for text, some in zip(texts, sentences, strict=True)
         ]
 
-    def tag_tokens(self, sentences, batch_tokens=BATCH_TOKENS):
+    def tag_tokens(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None):
         """Tags sentences that are already split into words.
 
         Args:
             sentences: list of lists of str; an empty one has no tags.
-            batch_tokens: as for `tag`.
+            batch_tokens, context: as for `tag`.
+            documents: for `context`, a number for each sentence, equal for those of one document; `None`: all
+                are of one.
 
         Returns:
             List of lists of str: valid IOB2 tags, one for each word.
@@ -152,11 +160,11 @@ class EntityTagger(Task):
         """
         sentences = checked_sentences(sentences)
         results = [[] for _ in sentences]
-        for i, tags in self._tagged(sentences, batch_tokens, self.compiled_tags):
+        for i, tags, *_ in self._tagged(sentences, batch_tokens, self.compiled_tags, context, documents):
             results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
         return results
 
-    def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS):
+    def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None):
         """Tags sentences of words, with probabilities and attention weights.
 
         Args: as for `tag_tokens`.
@@ -167,7 +175,8 @@ class EntityTagger(Task):
         sentences = checked_sentences(sentences)
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
-        for i, tags, probabilities, *weights in self._tagged(sentences, batch_tokens, self.compiled_tagger):
+        found = self._tagged(sentences, batch_tokens, self.compiled_tagger, context, documents)
+        for i, tags, probabilities, *weights in found:
             tags = list(convert(tags, self.vocabulary.scheme, "IOB2"))
             results[i] = TaggedTokens(
                 list(sentences[i]), tags, probabilities, weights[0] if weights else None
@@ -184,17 +193,17 @@ class EntityTagger(Task):
         """
         sentences = checked_sentences(sentences)
         results = [np.zeros((0, len(self.vocabulary.tags)), "float32") for _ in sentences]
-        for i, probabilities in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
+        for i, probabilities, *_ in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
             results[i] = probabilities
         return results
 
-    def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS):
+    def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS, context=0):
         """Tags sentences and compares the result with their tags.
 
         Args:
             sentences: a `TaggedCorpus`, or a list of `TaggedSentence`.
             known: a training corpus, for separate scores of entities that occur in it and others.
-            batch_tokens: as for `tag`.
+            batch_tokens, context: as for `tag`; the documents are those of the sentences.
 
         Returns:
             `TaggingScores`: precision, recall and F1 by seqeval, strict and by default, and more.
@@ -206,7 +215,8 @@ class EntityTagger(Task):
         gold = [sentence.tags for sentence in sentences]
         check_gold(gold, tokens)
         predicted = [[] for _ in tokens]
-        for i, tags in self._tagged(tokens, batch_tokens, self.compiled_tags):
+        documents = [sentence.document for sentence in sentences]
+        for i, tags, *_ in self._tagged(tokens, batch_tokens, self.compiled_tags, context, documents):
             predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
         known = None if known is None else known_entities(sentences_of(known))
         return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
@@ -319,11 +329,32 @@ class EntityTagger(Task):
             known = ", ".join(self.corpora) or "none"
             raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
 
-    def _tagged(self, sentences, batch_tokens, compiled):
+    def _tagged(self, sentences, batch_tokens, compiled, context, documents):
         """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""
+        check_at_least(context=(context, 0))
+        found = self._outputs(sentences, batch_tokens, compiled)
+        if context:
+            found = self._agreed(sentences, batch_tokens, context, documents)
         names = self.vocabulary.tags
-        for i, tags, *others in self._outputs(sentences, batch_tokens, compiled):
+        for i, tags, *others in found:
             yield i, [names[tag] for tag in tags.tolist()], *others
+
+    def _agreed(self, sentences, batch_tokens, context, documents):
+        """Yields what `_outputs` yields for `compiled_tagger`, where the words of a document agree."""
+        if documents is not None and len(documents) != len(sentences):
+            count = len(sentences)
+            raise KerasZooError(f"documents: expected {count}, one for each sentence, got {len(documents)}")
+        outputs = self._outputs(sentences, batch_tokens, self.compiled_probabilities)
+        found = {i: parts for i, *parts in outputs}
+        nothing = [np.zeros((0, len(self.vocabulary.tags)), "float32")]
+        probabilities = [found.get(i, nothing)[0] for i in range(len(sentences))]
+        documents = [0] * len(sentences) if documents is None else documents
+        means = averaged(sentences, probabilities, context, documents)
+        chain = self.model.chain
+        allowed = None if chain is None or chain.constrain == "none" else chain.allowed
+        best = best_tags(means, allowed, batch_tokens)
+        for i, (_, *others) in found.items():
+            yield i, best[i], np.take_along_axis(means[i], best[i][:, None], axis=1)[:, 0], *others
 
     def _outputs(self, sentences, batch_tokens, compiled):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""

@@ -13,11 +13,11 @@ from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import Token
 
 
-def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
+def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context=0):
     """Tags lines in chunks, so that files of any length fit in memory.
 
     Args:
-        tagger: an object with `tag_details(list of str)`, such as an `EntityTagger`.
+        tagger: an object with `tag_details(list of str, context=int)`, such as an `EntityTagger`.
         lines: an iterable of strings, each a text.
         write: one of `WRITERS`, or a function like them: it turns a `TaggedText` and its JSON object, a dict,
             into output lines.
@@ -25,6 +25,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
         as_json: whether each line is a JSON object with a `text`. JSON output keeps its other keys, except
             `entities`. Blank lines are ignored.
         path: the file of the lines, for messages.
+        context: as for `EntityTagger.tag`; a line is a text of its own.
 
     Returns:
         An iterator of lists of str, the output of each chunk.
@@ -36,7 +37,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
 
     >>> from keraszoo.tagging.results import Entity, TaggedText
     >>> class Numbers:
-    ...     def tag_details(self, texts):
+    ...     def tag_details(self, texts, context):
     ...         seven = Entity("7", "N", 0, 1, 1.0, None)
     ...         return [TaggedText(text, [seven], [], [], [], None, []) for text in texts]
     >>> list(tag_lines(Numbers(), ["7 dogs"], bracketed))
@@ -47,11 +48,11 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None):
     numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
     while some := list(itertools.islice(numbered, chunk)):
         records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
-        tagged = tagger.tag_details([record["text"] for record in records])
+        tagged = tagger.tag_details([record["text"] for record in records], context=context)
         yield [line for pair in zip(tagged, records, strict=True) for line in write(*pair)]
 
 
-def tag_columns(tagger, paths, write=None, **columns):
+def tag_columns(tagger, paths, write=None, context=0, **columns):
     """Tags the sentences of files of columns.
 
     Args:
@@ -60,6 +61,7 @@ def tag_columns(tagger, paths, write=None, **columns):
         write: as for `tag_lines`; the text of a sentence is its words joined by blanks. `None`: returns the
             lines of the files with the tags as a last column. Together they are one file of columns: only the
             first file keeps its header, and a sentence ends where its file ends.
+        context: as for `EntityTagger.tag`; the documents are those of each file.
         **columns: `token_column` and `separator` of `read_columns`.
 
     Returns:
@@ -71,7 +73,8 @@ def tag_columns(tagger, paths, write=None, **columns):
     header, end = None, []
     for path in paths:
         corpus = read_columns(path, tag_column=None, **columns)
-        sentences = tagger.tag_tokens_details([sentence.tokens for sentence in corpus])
+        words, documents = [s.tokens for s in corpus], [s.document for s in corpus]
+        sentences = tagger.tag_tokens_details(words, context=context, documents=documents)
         if write is not None:
             texts = (joined(sentence, tagger.model.attends) for sentence in sentences)
             yield [line for text in texts for line in write(text, {"text": text.text})]

@@ -8,6 +8,7 @@ import itertools
 from spacy.language import Language
 from spacy.util import minibatch
 
+from keraszoo.errors import check_at_least
 from keraszoo.tagging.results import check_threshold
 
 BATCH = 256  # documents
@@ -22,12 +23,14 @@ class SpacyEntities:
     Args:
         tagger: an `EntityTagger`.
         threshold: leave out entities that are less probable, in [0, 1].
+        context: as for `EntityTagger.tag`.
     """
 
-    def __init__(self, tagger, threshold=0.0):
+    def __init__(self, tagger, threshold=0.0, context=0):
         check_threshold(threshold)
+        check_at_least(context=(context, 0))
         self.tagger = tagger
-        self.threshold = threshold
+        self.options = {"threshold": threshold, "context": context}
 
     def __call__(self, doc):
         return next(self.pipe([doc]))
@@ -36,7 +39,7 @@ class SpacyEntities:
         """Yields the documents of a stream with their entities."""
         for docs in minibatch(stream, batch_size):
             texts = [doc.text for doc in docs]
-            for doc, entities in zip(docs, self.tagger.tag(texts, threshold=self.threshold), strict=True):
+            for doc, entities in zip(docs, self.tagger.tag(texts, **self.options), strict=True):
                 _split_tokens(doc, {place for entity in entities for place in (entity.start, entity.end)})
                 doc.ents = [doc.char_span(entity.start, entity.end, entity.label) for entity in entities]
                 yield doc
@@ -58,17 +61,18 @@ def _split_tokens(doc, places):
 @Language.factory(
     "keraszoo",
     assigns=["doc.ents"],
-    default_config={"preset": "english_entities", "threshold": 0.0, "corpus": None},
+    default_config={"preset": "english_entities", "threshold": 0.0, "context": 0, "corpus": None},
 )
-def make_component(nlp: Language, name: str, preset: str, threshold: float, corpus: str | None):
+def make_component(nlp: Language, name: str, preset: str, threshold: float, context: int, corpus: str | None):
     """Makes the component from its settings in a pipeline's configuration.
 
     Args:
         nlp, name: given by spaCy.
         preset: path, name or `hf://user/name` of a tagger.
         threshold: leave out entities that are less probable, in [0, 1].
+        context: as for `EntityTagger.tag`.
         corpus: of a tagger of several corpora, whose labels; `None`: the first.
     """
     from keraszoo.tagging.entity_tagger import EntityTagger
 
-    return SpacyEntities(EntityTagger.from_preset(preset, corpus), threshold)
+    return SpacyEntities(EntityTagger.from_preset(preset, corpus), threshold, context)

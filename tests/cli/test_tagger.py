@@ -107,6 +107,28 @@ def test_a_threshold_leaves_out_entities(run, tagger, monkeypatch):
     assert run("tag", "m", "--to", "text", "--threshold", "0.75", stdin=TEXT.encode())[:2] == (0, answer)
 
 
+def test_repeated_words_of_a_document_agree(run, tagger, tmp_path, monkeypatch):
+    asked = []
+    details, evaluate = tagger.tag_tokens_details, tagger.evaluate
+
+    def tag(sentences, *options, context=0, documents=None):
+        asked.append((context or options[1], list(documents or options[2])))
+        return details(sentences)
+
+    monkeypatch.setattr(tagger, "tag_tokens_details", tag)
+    monkeypatch.setattr(
+        tagger, "evaluate", lambda gold, known, context: asked.append(context) or evaluate(gold)
+    )
+    (tmp_path / "a.tsv").write_text("In O\nParis B-LOC\n\nParis B-LOC\n\n-DOCSTART- O\n\nOslo B-LOC\n")
+    columns = "--from", "columns", "--separator", " "
+    assert run("tag", "m", tmp_path / "a.tsv", *columns, "--context", "2")[0] == 0
+    assert run("tag", "m", "--context", "3", stdin=b"In Paris. To Oslo.\nIn Rome.\n")[0] == 0
+    assert run("evaluate", "m", "--data", tmp_path / "a.tsv", "--context", "4")[0] == 0
+    assert asked == [(2, [0, 0, 1]), (3, [0, 0, 1]), 4]
+    code, _, err = run("evaluate", "m", "--source", "a", "--references", "b", "--context", "4")
+    assert code == 2 and "--context" in err
+
+
 def test_evaluate(run, tagger, other_sentences, tmp_path):
     write_lines(tmp_path / "test.tsv", column_lines(other_sentences, "BIOES"))
     code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.tsv", "--known", tmp_path / "test.tsv")

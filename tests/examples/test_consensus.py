@@ -1,6 +1,5 @@
 """The mean of several taggers, compared with loops and with all taggings of a sentence."""
 
-import itertools
 from argparse import ArgumentTypeError
 from types import SimpleNamespace
 
@@ -10,7 +9,6 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
-from keraszoo.layers import CRF
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 
@@ -84,19 +82,6 @@ def test_a_step_below_one_is_refused():
         consensus.file_and_step("news.txt:0")
 
 
-def test_the_best_valid_tags_of_sentences_of_different_lengths():
-    chain = CRF(len(VOCABULARY.tags), VOCABULARY.transitions(), trainable=False)
-    probabilities = random_probabilities(3, 3, 1, 2)
-    transitions, start, end = VOCABULARY.transitions()
-    tags, least = consensus.best_tags(chain, probabilities)
-    for some, best, sure in zip(probabilities, tags, least, strict=True):
-        valid = [
-            path
-            for path in itertools.product(range(len(VOCABULARY.tags)), repeat=len(some))
-            if start[path[0]]
-            and end[path[-1]]
-            and all(transitions[i, k] for i, k in itertools.pairwise(path))
-        ]
-        wanted = max(valid, key=lambda path: sum(np.log(p[k]) for p, k in zip(some, path, strict=True)))
-        assert tuple(best) == wanted
-        assert sure == min(p[k] for p, k in zip(some, wanted, strict=True))
+def test_the_least_sure_word_of_a_sentence():
+    probabilities = [np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.2, 0.8]])]
+    assert consensus.least_sure(probabilities, [[0, 1], [0]]) == [0.6, 0.2]

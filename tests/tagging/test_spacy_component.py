@@ -44,7 +44,7 @@ def test_tokens_are_split_where_an_entity_begins_or_ends_inside_them():
 
     text, places = "Hello big-time world", [(1, 4), (6, 9), (10, 18)]
     entities = [Entity(text[a:b], "X", a, b, 1.0, None) for a, b in places]
-    tagger = SimpleNamespace(tag=lambda texts, threshold: [entities])
+    tagger = SimpleNamespace(tag=lambda texts, **options: [entities])
     doc = SpacyEntities(tagger)(spacy.blank("en")(text))
     assert [(e.start_char, e.end_char, e.text) for e in doc.ents] == [(a, b, text[a:b]) for a, b in places]
     assert [token.text for token in doc] == ["H", "ell", "o", "big", "-", "time", "wor", "ld"]

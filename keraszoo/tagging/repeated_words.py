@@ -1,0 +1,73 @@
+"""Tags of words that a text repeats: their probabilities are averaged over its sentences."""
+
+import numpy as np
+from keras import ops
+
+from keraszoo.layers import CRF
+from keraszoo.tagging.compiled_tagger import length_batches
+
+LEAST = 1e-9  # a probability; its logarithm is finite
+
+
+def averaged(sentences, probabilities, context, documents):
+    """Averages the probabilities of tags over the same words in the sentences around.
+
+        p'(y_t) = 1/|R_t| sum_{s in R_t} p(y_s)        R_t = {s: x_s = x_t, sentence of s within `context`}
+
+    R_t holds t itself, and only words of the same document. Upper and lower case differ.
+
+    Args:
+        sentences: list of n lists of str, the words x.
+        probabilities: list of n float `(T, K)`, p: of all tags at each word.
+        context: the number of sentences before, and after.
+        documents: n numbers; sentences with equal ones are those of one document, in its order.
+
+    Returns:
+        List of n float32 `(T, K)`, p'.
+
+    Example:
+
+    >>> sure, unsure = np.array([[0.25, 0.75]]), np.array([[0.5, 0.5]])
+    >>> averaged([["Rome"], ["Rome"]], [sure, unsure], context=1, documents=[0, 0])[1].tolist()
+    [[0.375, 0.625]]
+    """
+    far, ids, seen, places = len(sentences), {}, {}, []
+    for words, document in zip(sentences, documents, strict=True):
+        place = seen[document] = seen.get(document, -1) + 1  # of the sentence in its document
+        for word in words:
+            places.append(3 * far * ids.setdefault((document, word), len(ids)) + place)
+    if not places:
+        return list(probabilities)
+    # In the order of places, all repeats of a word stand together, so that R_t is a slice.
+    places, context = np.array(places), min(context, far)
+    order = np.argsort(places, kind="stable")
+    sums = np.cumsum(np.concatenate(probabilities)[order], axis=0, dtype="float64")
+    sums = np.concatenate([np.zeros_like(sums[:1]), sums])
+    first = np.searchsorted(places[order], places - context, "left")
+    after = np.searchsorted(places[order], places + context, "right")
+    means = (sums[after] - sums[first]) / (after - first)[:, None]
+    return np.split(means.astype("float32"), np.cumsum([len(words) for words in sentences])[:-1])
+
+
+def best_tags(probabilities, allowed, batch_tokens):
+    """The valid tags with the highest product of probabilities.
+
+    Args:
+        probabilities: list of n float `(T, K)`.
+        allowed: what the scheme permits, as for `CRF`; `None`: everything.
+        batch_tokens: as for `EntityTagger.tag`.
+
+    Returns:
+        List of n int arrays `(T,)`.
+    """
+    tags = [np.zeros(0, "int32") for _ in probabilities]
+    chain = CRF(probabilities[0].shape[1], allowed, trainable=False) if probabilities else None
+    for indices in length_batches(list(map(len, probabilities)), batch_tokens):
+        rows = [probabilities[i] for i in indices]
+        mask = np.arange(max(map(len, rows))) < np.array(list(map(len, rows)))[:, None]
+        scores = np.zeros((*mask.shape, chain.num_tags), "float32")
+        scores[mask] = np.log(np.concatenate(rows) + LEAST)
+        best = ops.convert_to_numpy(chain.decode(scores, mask)[0])
+        for i, row, words in zip(indices, best, mask, strict=True):
+            tags[i] = row[words]
+    return tags

@@ -1,0 +1,118 @@
+"""Words that a text repeats, compared with loops over words and with all taggings of a sentence."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.tagging.repeated_words import averaged, best_tags
+from keraszoo.text.tag_schemes import allowed_transitions
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.tagging_features import TaggingVocabulary
+
+TAGS = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
+
+
+def random_probabilities(seed, lengths, size):
+    random = np.random.default_rng(seed)
+    return [random.dirichlet(np.ones(size), size=n).astype("float32") for n in lengths]
+
+
+@pytest.mark.parametrize("context", [0, 1, 3, 10_000])
+def test_means_equal_a_loop_over_all_words(context):
+    random = np.random.default_rng(7)
+    sentences = [[str(w) for w in random.integers(0, 12, size=n)] for n in random.integers(0, 9, size=40)]
+    documents = random.permutation(np.repeat([5, -1, 9], [12, 27, 1])).tolist()  # they may be mixed
+    probabilities = random_probabilities(1, map(len, sentences), 4)
+    means = averaged(sentences, probabilities, context, documents)
+    for document in set(documents):
+        own = [i for i, number in enumerate(documents) if number == document]
+        for place, i in enumerate(own):
+            near = own[max(0, place - context) : place + context + 1]
+            assert means[i].shape == probabilities[i].shape
+            for word, mean in zip(sentences[i], means[i], strict=True):
+                same = [probabilities[j][s] for j in near for s, w in enumerate(sentences[j]) if w == word]
+                np.testing.assert_allclose(mean, np.mean(same, axis=0), rtol=1e-5)
+
+
+def test_no_word_has_no_mean():
+    assert averaged([], [], 3, []) == []
+    nothing = np.zeros((0, 4), "float32")
+    assert [mean.shape for mean in averaged([[], []], [nothing, nothing], 3, [0, 0])] == [(0, 4), (0, 4)]
+    assert best_tags([], None, 100) == [] and best_tags([nothing], None, 100)[0].shape == (0,)
+
+
+@pytest.mark.parametrize("allowed", [TAGS.transitions(), None])
+def test_the_best_valid_tags_of_sentences_of_different_lengths(allowed):
+    names = range(len(TAGS.tags))
+    anything = allowed_transitions(["O"] * len(names), "IOB2")
+    transitions, start, end = allowed or anything
+    probabilities = random_probabilities(3, (3, 1, 2), len(names))
+    for some, best in zip(probabilities, best_tags(probabilities, allowed, 100), strict=True):
+        valid = [
+            path
+            for path in itertools.product(names, repeat=len(some))
+            if start[path[0]]
+            and end[path[-1]]
+            and all(transitions[i][k] for i, k in itertools.pairwise(path))
+        ]
+        wanted = max(valid, key=lambda path: sum(np.log(p[k]) for p, k in zip(some, path, strict=True)))
+        assert tuple(best) == wanted
+
+
+@pytest.mark.parametrize(
+    ("constrain", "crf", "scheme"),
+    [("decode", True, "BIOES"), ("none", True, "IOB2"), ("none", False, "IOB2")],
+)
+def test_a_tagger_with_context_takes_the_best_tags_of_the_means(new_tagger, constrain, crf, scheme):
+    tagger = new_tagger(constrain=constrain, crf=crf, scheme=scheme)
+    for weight in tagger.model.trainable_weights:  # surer than at first
+        weight.assign(3 * weight)
+    sentences = [["Ada", "met", "Kurt"], [], ["Kurt", "met", "Ada", "Lovelace"], ["Ada"], ["Kurt"]]
+    documents = [0, 0, 0, 0, 1]
+    assert tagger.tag_tokens(sentences, context=0) == tagger.tag_tokens(sentences)
+    means = averaged(sentences, tagger.tag_probabilities(sentences), 2, documents)
+    allowed = None if constrain == "none" else tagger.vocabulary.transitions()
+    best = best_tags(means, allowed, 100)
+    gold = [TaggedSentence(tuple(s), ("O",) * len(s), d) for s, d in zip(sentences, documents, strict=True)]
+    details = tagger.tag_tokens_details(sentences, context=2, documents=documents)
+    tags = tagger.tag_tokens(sentences, context=2, documents=documents)
+    plain = tagger.tag_tokens_details(sentences)
+    for some, numbers, mean, alone in zip(details, best, means, plain, strict=True):
+        np.testing.assert_allclose(some.probabilities, mean[range(len(mean)), numbers], atol=1e-5)
+        np.testing.assert_allclose(some.attention_weights, alone.attention_weights, atol=1e-5)
+    assert [some.tags for some in details] == tags
+    found = sum(tagger.vocabulary.tags[i][:1] in "BS" for numbers in best for i in numbers)
+    if constrain == "decode":
+        assert tagger.evaluate(gold, context=2).f1.found == found
+
+
+def test_a_name_that_is_unclear_in_one_sentence_is_that_of_the_others(new_tagger, monkeypatch):
+    tagger = new_tagger(constrain="decode", crf=True)
+    names = tagger.vocabulary.tags
+
+    def outputs(sentences, batch_tokens, compiled):
+        for i, words in enumerate(sentences):
+            rome = [0.9, 0.9, 0.4][i]
+            rows = [{"O": 1 - rome, "B-LOC": rome} if w == "Rome" else {"O": 1.0} for w in words]
+            probabilities = np.array([[row.get(name, 0) for name in names] for row in rows], "float32")
+            tags = probabilities.argmax(1)
+            yield i, *([probabilities] if compiled is tagger.compiled_probabilities else [tags, tags])
+
+    monkeypatch.setattr(tagger, "_outputs", outputs)
+    texts = ["In Rome. Rome was big. Of Rome.", "Rome."]
+    monkeypatch.setattr(type(tagger.model), "attends", False)
+    first = texts[:1]
+    assert [e.text for e in tagger.tag_details(first)[0].entities] == ["Rome", "Rome"]
+    (found,) = tagger.tag_details(first, context=1)
+    assert [e.start for e in found.entities] == [3, 9, 26]
+    assert [e.probability for e in found.entities] == pytest.approx([0.9, 2.2 / 3, 1.3 / 2])
+
+
+def test_a_context_that_is_no_number_of_sentences(trained_tagger):
+    for wrong in (-1, 1.5, "3", None):
+        with pytest.raises(KerasZooError, match="context must be at least 0"):
+            trained_tagger.tag("In Rome.", context=wrong)
+    with pytest.raises(KerasZooError, match="documents: expected 2, one for each sentence, got 1"):
+        trained_tagger.tag_tokens([["In"], ["Rome"]], context=1, documents=[0])
