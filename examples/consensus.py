@@ -143,13 +143,12 @@ def main():
         raise KerasZooError(f"{options.taggers[0]}: expected a corpus with MISC before {taggers[0][0]}")
     print("CRFs:", *(corpus for corpus, _ in taggers))
     vocabulary = taggers[0][1].vocabulary
-    allowed = vocabulary.transitions()
 
     def tagged(sentences):
         for start in range(0, len(sentences), AT_A_TIME):
             some = sentences[start : start + AT_A_TIME]
             means = mean_probabilities(taggers, some, options.without_misc)
-            tags = best_tags(means, allowed, BATCH_TOKENS)
+            tags = best_tags(taggers[0][1].model, means, BATCH_TOKENS)
             for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
                 yield TaggedSentence(tuple(words), tuple(own)), probability

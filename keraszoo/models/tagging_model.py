@@ -11,6 +11,7 @@ from keraszoo.layers.crf import CRF
 from keraszoo.layers.masking import at_least_float32
 from keraszoo.models.configured_model import ConfiguredModel
 
+LEAST = 1e-9  # a probability whose logarithm is finite
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
 
 
@@ -281,6 +282,12 @@ class TaggingModel(ConfiguredModel):
         if self.chain is None:
             return ops.where(mask, ops.cast(ops.top_k(scores, 1)[1][..., 0], "int32"), 0)
         return self.chain.decode(scores, mask)[0]
+
+    def best_valid_tags(self, probabilities, mask):
+        """The permitted tags with the highest product of probabilities `(B, T, K)`: int `(B, T)`."""
+        permitted = self.chain is not None and self.chain.constrain != "none"
+        chain = CRF(self.num_tags, self.chain.allowed if permitted else None, trainable=False)
+        return chain.decode(ops.log(ops.maximum(probabilities, LEAST)), mask)[0]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces that of a softmax.

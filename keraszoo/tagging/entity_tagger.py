@@ -350,9 +350,7 @@ class EntityTagger(Task):
         probabilities = [found.get(i, nothing)[0] for i in range(len(sentences))]
         documents = [0] * len(sentences) if documents is None else documents
         means = averaged(sentences, probabilities, context, documents)
-        chain = self.model.chain
-        allowed = None if chain is None or chain.constrain == "none" else chain.allowed
-        best = best_tags(means, allowed, batch_tokens)
+        best = best_tags(self.model, means, batch_tokens)
         for i, (_, *others) in found.items():
             yield i, best[i], np.take_along_axis(means[i], best[i][:, None], axis=1)[:, 0], *others
 

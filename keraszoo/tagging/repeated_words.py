@@ -3,10 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keraszoo.layers import CRF
 from keraszoo.tagging.compiled_tagger import length_batches
-
-LEAST = 1e-9  # a probability; its logarithm is finite
 
 
 def averaged(sentences, probabilities, context, documents):
@@ -49,25 +46,24 @@ def averaged(sentences, probabilities, context, documents):
     return np.split(means.astype("float32"), np.cumsum([len(words) for words in sentences])[:-1])
 
 
-def best_tags(probabilities, allowed, batch_tokens):
+def best_tags(model, probabilities, batch_tokens):
     """The valid tags with the highest product of probabilities.
 
     Args:
-        probabilities: list of n float `(T, K)`.
-        allowed: what the scheme permits, as for `CRF`; `None`: everything.
+        model: a `TaggingModel`, whose scheme says what is valid.
+        probabilities: list of n float32 `(T, K)`.
         batch_tokens: as for `EntityTagger.tag`.
 
     Returns:
         List of n int arrays `(T,)`.
     """
     tags = [np.zeros(0, "int32") for _ in probabilities]
-    chain = CRF(probabilities[0].shape[1], allowed, trainable=False) if probabilities else None
     for indices in length_batches(list(map(len, probabilities)), batch_tokens):
         rows = [probabilities[i] for i in indices]
-        mask = np.arange(max(map(len, rows))) < np.array(list(map(len, rows)))[:, None]
-        scores = np.zeros((*mask.shape, chain.num_tags), "float32")
-        scores[mask] = np.log(np.concatenate(rows) + LEAST)
-        best = ops.convert_to_numpy(chain.decode(scores, mask)[0])
+        mask = np.arange(len(rows[-1])) < np.array(list(map(len, rows)))[:, None]  # the longest is the last
+        padded = np.ones((*mask.shape, model.num_tags), "float32")
+        padded[mask] = np.concatenate(rows)
+        best = ops.convert_to_numpy(model.best_valid_tags(padded, mask))
         for i, row, words in zip(indices, best, mask, strict=True):
             tags[i] = row[words]
     return tags

@@ -7,11 +7,7 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.repeated_words import averaged, best_tags
-from keraszoo.text.tag_schemes import allowed_transitions
 from keraszoo.text.tagged_corpus import TaggedSentence
-from keraszoo.text.tagging_features import TaggingVocabulary
-
-TAGS = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
 
 
 def random_probabilities(seed, lengths, size):
@@ -40,22 +36,27 @@ def test_no_word_has_no_mean():
     assert averaged([], [], 3, []) == []
     nothing = np.zeros((0, 4), "float32")
     assert [mean.shape for mean in averaged([[], []], [nothing, nothing], 3, [0, 0])] == [(0, 4), (0, 4)]
-    assert best_tags([], None, 100) == [] and best_tags([nothing], None, 100)[0].shape == (0,)
+    assert best_tags(None, [], 100) == [] and best_tags(None, [nothing], 100)[0].shape == (0,)
 
 
-@pytest.mark.parametrize("allowed", [TAGS.transitions(), None])
-def test_the_best_valid_tags_of_sentences_of_different_lengths(allowed):
-    names = range(len(TAGS.tags))
-    anything = allowed_transitions(["O"] * len(names), "IOB2")
-    transitions, start, end = allowed or anything
-    probabilities = random_probabilities(3, (3, 1, 2), len(names))
-    for some, best in zip(probabilities, best_tags(probabilities, allowed, 100), strict=True):
+@pytest.mark.parametrize(("constrain", "crf"), [("decode", True), ("none", True), ("none", False)])
+def test_the_best_valid_tags_of_sentences_of_different_lengths(new_tagger, constrain, crf):
+    tagger = new_tagger(constrain=constrain, crf=crf, scheme="BIOES")
+    names = range(len(tagger.vocabulary.tags))
+    transitions, start, end = (
+        np.array(some) | (constrain == "none") for some in tagger.vocabulary.transitions()
+    )
+    probabilities = random_probabilities(3, (3, 1, 0, 2), len(names))
+    for some, best in zip(probabilities, best_tags(tagger.model, probabilities, 4), strict=True):
+        if not len(some):
+            assert best.shape == (0,)
+            continue
         valid = [
             path
             for path in itertools.product(names, repeat=len(some))
             if start[path[0]]
             and end[path[-1]]
-            and all(transitions[i][k] for i, k in itertools.pairwise(path))
+            and all(transitions[i, k] for i, k in itertools.pairwise(path))
         ]
         wanted = max(valid, key=lambda path: sum(np.log(p[k]) for p, k in zip(some, path, strict=True)))
         assert tuple(best) == wanted
@@ -73,8 +74,7 @@ def test_a_tagger_with_context_takes_the_best_tags_of_the_means(new_tagger, cons
     documents = [0, 0, 0, 0, 1]
     assert tagger.tag_tokens(sentences, context=0) == tagger.tag_tokens(sentences)
     means = averaged(sentences, tagger.tag_probabilities(sentences), 2, documents)
-    allowed = None if constrain == "none" else tagger.vocabulary.transitions()
-    best = best_tags(means, allowed, 100)
+    best = best_tags(tagger.model, means, 100)
     gold = [TaggedSentence(tuple(s), ("O",) * len(s), d) for s, d in zip(sentences, documents, strict=True)]
     details = tagger.tag_tokens_details(sentences, context=2, documents=documents)
     tags = tagger.tag_tokens(sentences, context=2, documents=documents)
