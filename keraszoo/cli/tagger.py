@@ -18,10 +18,7 @@ Corpus = Annotated[
 ]
 Context = Annotated[
     int,
-    Option(
-        min=0,
-        help="Average the probabilities of a word over its repeats in this many sentences before and after.",
-    ),
+    Option(min=0, help="Taggers: average over a word's repeats in this many sentences before and after."),
 ]
 
 
