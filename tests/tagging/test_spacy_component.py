@@ -65,3 +65,13 @@ def test_settings():
     assert strict(SENTENCES[0]).ents == ()
     with pytest.raises(ValueError, match="no_such_model: no such directory"):
         spacy.blank("en").add_pipe("keraszoo", config={"preset": "no_such_model"})
+
+
+def test_the_settings_of_the_component_are_those_of_tag():
+    options, text = {"threshold": 0.6, "context": 5}, "Washington met Lee. Lee left Washington. Lee won."
+    nlp = spacy.blank("en")
+    nlp.add_pipe("keraszoo", config={"preset": "english_entities", **options})
+    tagger = EntityTagger.from_preset("english_entities")
+    expected = tagger.tag(text, **options)
+    assert [(e.label_, e.start_char) for e in nlp(text).ents] == [(e.label, e.start) for e in expected]
+    assert expected != tagger.tag(text)
