@@ -148,7 +148,7 @@ def main():
         for start in range(0, len(sentences), AT_A_TIME):
             some = sentences[start : start + AT_A_TIME]
             means = mean_probabilities(taggers, some, options.without_misc)
-            tags = best_tags(taggers[0][1].model, means, BATCH_TOKENS)
+            tags = best_tags(taggers[0][1].compiled_best_tags, means, BATCH_TOKENS)
             for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
                 yield TaggedSentence(tuple(words), tuple(own)), probability

@@ -7,7 +7,8 @@ from keras import ops
 from keraszoo.layers.arguments import check_rates, require
 from keraszoo.layers.bag_of_subwords import MOST_BUCKETS, BagOfSubwords
 from keraszoo.layers.character_encoder import CharacterEncoder
-from keraszoo.layers.crf import CRF
+from keraszoo.layers.crf import CRF, permit
+from keraszoo.layers.linear_chain import best_path, with_outside
 from keraszoo.layers.masking import at_least_float32
 from keraszoo.models.configured_model import ConfiguredModel
 
@@ -286,8 +287,11 @@ class TaggingModel(ConfiguredModel):
     def best_valid_tags(self, probabilities, mask):
         """The permitted tags with the highest product of probabilities `(B, T, K)`: int `(B, T)`."""
         permitted = self.chain is not None and self.chain.constrain != "none"
-        chain = CRF(self.num_tags, self.chain.allowed if permitted else None, trainable=False)
-        return chain.decode(ops.log(ops.maximum(probabilities, LEAST)), mask)[0]
+        scores, size = ops.log(ops.maximum(probabilities, LEAST)), self.num_tags
+        moves = ops.zeros((size, size)), ops.zeros((size,)), ops.zeros((size,))
+        scores, moves = with_outside(scores, mask, *moves)
+        tags, _ = best_path(scores, permit(moves, self.chain.allowed if permitted else None))
+        return ops.where(mask, tags, 0)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces that of a softmax.

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keraszoo.compiling import compiled
 from keraszoo.errors import KerasZooError, check_at_least, check_texts, checked_sentences
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
@@ -70,6 +71,7 @@ class EntityTagger(Task):
         self.compiled_tagger = CompiledTagger(model, vocabulary)
         self.compiled_tags = CompiledTagger(model, vocabulary, tags_alone)
         self.compiled_probabilities = CompiledTagger(model, vocabulary, tag_probabilities)
+        self.compiled_best_tags = compiled(model.best_valid_tags, model)
 
     @classmethod
     def from_preset(cls, name, corpus=None, all_corpora=False):
@@ -329,10 +331,10 @@ class EntityTagger(Task):
             known = ", ".join(self.corpora) or "none"
             raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
 
-    def _tagged(self, sentences, batch_tokens, compiled, context, documents):
+    def _tagged(self, sentences, batch_tokens, program, context, documents):
         """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""
         check_at_least(context=(context, 0))
-        found = self._outputs(sentences, batch_tokens, compiled)
+        found = self._outputs(sentences, batch_tokens, program)
         if context:
             found = self._agreed(sentences, batch_tokens, context, documents)
         names = self.vocabulary.tags
@@ -350,11 +352,11 @@ class EntityTagger(Task):
         probabilities = [found.get(i, nothing)[0] for i in range(len(sentences))]
         documents = [0] * len(sentences) if documents is None else documents
         means = averaged(sentences, probabilities, context, documents)
-        best = best_tags(self.model, means, batch_tokens)
+        best = best_tags(self.compiled_best_tags, means, batch_tokens)
         for i, (_, *others) in found.items():
             yield i, best[i], np.take_along_axis(means[i], best[i][:, None], axis=1)[:, 0], *others
 
-    def _outputs(self, sentences, batch_tokens, compiled):
+    def _outputs(self, sentences, batch_tokens, program):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
         lengths, threads = list(map(len, sentences)), batches_at_once()
         if threads > 1 and isinstance(batch_tokens, int):
@@ -362,7 +364,7 @@ class EntityTagger(Task):
 
         def outputs(indices):
             encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
-            return indices, compiled({name: encoded[name] for name in self.model.features})
+            return indices, program({name: encoded[name] for name in self.model.features})
 
         batches = list(length_batches(lengths, batch_tokens))[::-1]  # the longest first
         for indices, parts in in_threads(outputs, batches, threads):

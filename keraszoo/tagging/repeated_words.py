@@ -46,11 +46,11 @@ def averaged(sentences, probabilities, context, documents):
     return np.split(means.astype("float32"), np.cumsum([len(words) for words in sentences])[:-1])
 
 
-def best_tags(model, probabilities, batch_tokens):
+def best_tags(decode, probabilities, batch_tokens):
     """The valid tags with the highest product of probabilities.
 
     Args:
-        model: a `TaggingModel`, whose scheme says what is valid.
+        decode: `EntityTagger.compiled_best_tags`: the scheme of its model says what is valid.
         probabilities: list of n float32 `(T, K)`.
         batch_tokens: as for `EntityTagger.tag`.
 
@@ -61,9 +61,9 @@ def best_tags(model, probabilities, batch_tokens):
     for indices in length_batches(list(map(len, probabilities)), batch_tokens):
         rows = [probabilities[i] for i in indices]
         mask = np.arange(len(rows[-1])) < np.array(list(map(len, rows)))[:, None]  # the longest is the last
-        padded = np.ones((*mask.shape, model.num_tags), "float32")
+        padded = np.ones((*mask.shape, rows[0].shape[1]), "float32")
         padded[mask] = np.concatenate(rows)
-        best = ops.convert_to_numpy(model.best_valid_tags(padded, mask))
+        best = ops.convert_to_numpy(decode(padded, mask))
         for i, row, words in zip(indices, best, mask, strict=True):
             tags[i] = row[words]
     return tags
