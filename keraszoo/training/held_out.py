@@ -71,7 +71,7 @@ class HeldOutPairs(HeldOut):
 
     def figures(self, model):
         """Returns the figures of a model, a dict."""
-        from keraszoo.evaluation.translation import score_translations
+        from keraszoo.evaluation.translation import cased_bleu
 
         loss, accuracy = self.token_figures(model)
         figures = {
@@ -80,8 +80,7 @@ class HeldOutPairs(HeldOut):
             "val_token_accuracy": accuracy,
         }
         if self.translate is not None:
-            scores = score_translations(self.translate(self.sources), self.references)
-            figures["val_bleu"] = scores.bleu.score
+            figures["val_bleu"] = cased_bleu(self.translate(self.sources), self.references)
         return figures
 
     def token_figures(self, model):
@@ -125,7 +124,7 @@ class HeldOutSentences(HeldOut):
 
     def figures(self, model):
         """Returns the figures of a compiled model, a dict."""
-        from keraszoo.evaluation.tagging import score_tags
+        from keraszoo.evaluation.tagging import strict_score
 
         predicted, total, tokens = [()] * len(self.gold), 0.0, 0
         for i in range(len(self.batches)):
@@ -136,8 +135,8 @@ class HeldOutSentences(HeldOut):
             rows = ops.convert_to_numpy(tags)[: len(indices)]
             named = self.vocabulary.decode_tags(rows, [len(self.gold[j]) for j in indices])
             for j, names in zip(indices, named, strict=True):
-                predicted[j] = names  # unchanged: `score_tags` counts invalid tags as wrong
-        f1 = score_tags(self.gold, predicted, scheme=self.vocabulary.scheme).f1
+                predicted[j] = names  # unchanged: `strict_score` counts invalid tags as wrong
+        f1 = strict_score(self.gold, predicted, self.vocabulary.scheme)
         return {
             "val_loss": total / tokens,
             "val_f1": f1.score,

@@ -75,7 +75,7 @@ def test_one_sentence_has_no_margin():
         ((["a", None], ["a", "b"], ["a", "b"]), r"sources\[1\]: expected a str, got NoneType"),
         (([], [], []), "hypotheses: expected at least one translation"),
         ((["a"], ["a"], ["a"], 0), "width must be at least 1, got 0"),
-        ((["a"], ["a"], ["a"], 5, 1.5), "fewest must be at least 1, got 1.5"),
+        ((["a"], ["a"], ["a"], 5, 1.5), "fewest must be at least 1, got 1.5, not an integer"),
     ],
 )
 def test_what_cannot_be_sorted_is_refused(arguments, message):

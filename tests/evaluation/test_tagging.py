@@ -6,7 +6,7 @@ import random
 import pytest
 
 from keraszoo.errors import ScoreError
-from keraszoo.evaluation.tagging import known_entities, score_tags
+from keraszoo.evaluation.tagging import known_entities, score_tags, strict_score
 from keraszoo.text.tag_schemes import convert, spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 
@@ -31,6 +31,7 @@ def f1s(gold, predicted, **options):
         ("B-PER I-PER", "B-PER O", 0.0, 0.0, 0),
         ("O O", "O O", 0.0, 0.0, 0),
         ("O O", "B-X O", 0.0, 0.0, 0),
+        ("O O", "I-X O", 0.0, 0.0, 1),
     ],
 )
 def test_strict_and_default(gold, predicted, strict, default, invalid):
@@ -56,6 +57,7 @@ def test_against_counts_by_a_loop():
     confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label != "-")
     assert confused == there
     assert (scores.sentences, scores.tokens) == (60, sum(map(len, gold)))
+    assert strict_score(gold, predicted) == scores.f1
 
 
 def test_confusion_and_bounds():

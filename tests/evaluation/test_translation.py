@@ -10,6 +10,7 @@ import pytest
 
 from keraszoo.errors import ScoreError
 from keraszoo.evaluation import score_translations
+from keraszoo.evaluation.translation import cased_bleu
 
 WORDS = "the The cat sat on mat, Mat. dog's  (not) Straße naïve 3,000 3.5 don't & €5 … 猫 — a".split()
 
@@ -38,6 +39,7 @@ def test_the_figures_are_those_of_the_command_line(tmp_path, count):
     rng = random.Random(9)
     hypotheses = [" ".join(word for word in text.split() if rng.random() < 0.8) for text in references[0]]
     scores = score_translations(hypotheses, references if count > 1 else references[0])
+    assert cased_bleu(hypotheses, references) == scores.bleu.score
     cased = command_line(tmp_path, hypotheses, references, "-m", "bleu", "chrf", "ter")
     lower = command_line(tmp_path, hypotheses, references, "-m", "bleu", "-lc")
     ours = [scores.bleu, scores.chrf, scores.ter, scores.bleu_lowercased]
