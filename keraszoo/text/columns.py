@@ -85,7 +85,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
             )
     tokens, tags = [], []
     for places in rows:
-        fields = [fields_of(lines[place], separator) for place in places]
+        fields = [fields_of(lines[place], separator, len(names)) for place in places]
         for place, row in zip(places, fields, strict=True):
             if len(row) != len(names):
                 problem = f"expected {len(names)} columns, as in line {first + 1}, got {len(row)}"
@@ -122,11 +122,17 @@ def lines_with_tags(corpus, tags):
     """
     lines, rows, separator, header = corpus.layout
     lines = list(lines)
+    columns = len(fields_of(lines[rows[0][0] if header is None else header], separator))
+    added = {
+        place: tag
+        for places, new in zip(rows, tags, strict=True)
+        for place, tag in zip(places, new, strict=True)
+    }
     if header is not None:
-        lines[header] = f"{lines[header].rstrip()}{separator}tag"
-    for places, new in zip(rows, tags, strict=True):
-        for place, tag in zip(places, new, strict=True):
-            lines[place] = f"{lines[place].rstrip()}{separator}{tag}"
+        added[header] = "tag"
+    for place, tag in added.items():
+        empty = columns - len(fields_of(lines[place], separator))  # the last fields of the line
+        lines[place] = f"{lines[place].rstrip()}{separator * empty}{separator}{tag}"
     return lines
 
 
@@ -184,11 +190,16 @@ def _find_rows(lines, has_header):
     return rows, documents, header
 
 
-def fields_of(line, separator):
-    """The fields of a line of columns; a separator of a blank stands for blanks and tabs."""
+def fields_of(line, separator, count=0):
+    """The fields of a line of columns; a separator of a blank stands for blanks and tabs.
+
+    Empty fields at the end of the line are dropped, but no more than leave `count` fields.
+    """
+    whole = line.rstrip()
     if separator == " ":
-        return BLANKS.split(line.rstrip().lstrip(" \t"))
-    return [field.strip() for field in line.rstrip().split(separator)]
+        return BLANKS.split(whole.lstrip(" \t"))
+    fields = [field.strip() for field in whole.split(separator)]
+    return fields + [""] * min(line[len(whole) :].count(separator), count - len(fields))
 
 
 def _column_number(column, names):

@@ -112,6 +112,18 @@ def test_added_tags_change_nothing_else(write):
     assert lines == "Ed  NNP O\n Koch\tNNP B-L\n\xa0\n-DOCSTART- O\n\nB-P B-P O".split("\n")
 
 
+def test_the_last_columns_of_a_row_may_be_empty(write):
+    text = "token\ttag\tcomment\tby\nEd\tB-P\tmayor\tme\nran\tO\t\t \nfar\tO\tx\t\t\n"
+    corpus = read_columns(write(text), "token", "tag")
+    assert tokens_and_tags(corpus) == [("Ed ran far", "B-P O O")]
+    assert lines_with_tags(corpus, [("O", "B-L", "I-L")])[1:] == [
+        "Ed\tB-P\tmayor\tme\tO",
+        "ran\tO\t\t\tB-L",
+        "far\tO\tx\t\tI-L",
+    ]
+    assert read_columns(write("O\tfoo\nO\t \n"), 1, 0).sentences[0].tokens == ("foo", "")
+
+
 def test_new_columns_are_read_as_they_were(tmp_path):
     sentences = [
         TaggedSentence(("New York", "\u200b", "-"), ("B-L", "I-L", "O"), 0, 1),
@@ -136,6 +148,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
         ("a O\n\nb x O\n", 3, "expected 2 columns, as in line 1, got 3: 'b x O'"),
         ("a\tx\tO\nb\tx\n", 2, "expected 3 columns, as in line 1, got 2"),
         ("a\nb\n", 1, "got both in column 0 of 1; is there another separator?"),
+        ("a\tO\nb\t\n", 2, "expected a tag such as O, B-PER or I-PER, got ''"),
         ("a O\nb PER\n", 2, "expected a tag such as O, B-PER or I-PER, got 'PER'"),
         ("a\tx\tO\nb\t\tO\n\t\t\tO", 3, "expected 3 columns"),
         ("a B-P\nb E-P\n\nc U-P\n", None, "expected tags of one scheme"),
