@@ -14,7 +14,7 @@ from keraszoo.messages import shown
 from keraszoo.text.lines import located, read_lines
 from keraszoo.text.tag_schemes import Span, tags_of
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
-from keraszoo.text.tokens import split_sentences, tokenize
+from keraszoo.text.tokens import LONGEST_SENTENCE, split_sentences, tokenize
 
 
 def is_json_lines(path):
@@ -27,8 +27,8 @@ def read_spans(path, rules="words"):
 
     An entity that begins or ends inside a token is widened to whole tokens and counted as moved. If no token
     is left for the next entity, that one is dropped and counted. A sentence never ends inside an entity.
-    Blank lines and unknown keys are ignored; but if an entity has a `text`, it must equal that part of the
-    text.
+    One of more than `LONGEST_SENTENCE` tokens is cut, as by `sentence_tokens`. Blank lines and unknown keys
+    are ignored; but if an entity has a `text`, it must equal that part of the text.
 
     Args:
         path: the file; see `read_lines`.
@@ -65,12 +65,26 @@ def read_spans(path, rules="words"):
         firsts = [bisect.bisect_left(starts, sentence.start) for sentence in split_sentences(text)]
         # The text may have a sentence that begins inside its last token.
         firsts = [first for first in firsts if first < len(tokens) and not tags[first].startswith("I-")]
-        for first, end in itertools.pairwise([*firsts, len(tokens)]):
+        for first, end in _shorter(itertools.pairwise([*firsts, len(tokens)]), tags):
             if words := tuple(token.text for token in tokens[first:end]):
                 sentences.append(TaggedSentence(words, tags[first:end], document, number))
     if next(documents) == 0:
         raise DataError("expected texts with entities, one JSON object per line, got none", path)
     return TaggedCorpus(sentences, "IOB2", moved=moved, dropped=dropped)
+
+
+def _shorter(bounds, tags):
+    """Cuts sentences of more than `LONGEST_SENTENCE` tokens, never inside an entity; yields (first, end)."""
+    for first, end in bounds:
+        before = first
+        for place in range(first + 1, end + 1):
+            if place < end and tags[place].startswith("I-"):
+                continue
+            if place - first > LONGEST_SENTENCE and before > first:
+                yield first, before
+                first = before
+            before = place
+        yield first, end
 
 
 def _parse(line):

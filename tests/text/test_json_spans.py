@@ -135,6 +135,17 @@ def test_a_sentence_that_begins_inside_the_last_token(tmp_path):
     assert sentence.tokens == ("See", "www.x.com！ok")
 
 
+def test_long_sentences_are_cut_between_entities(tmp_path):
+    words = [f"w{i}" for i in range(1300)]
+    places = [(510, 514), (514, 1100)]  # the second entity is longer than a sentence may be
+    starts = [sum(len(word) + 1 for word in words[:i]) for i in range(len(words) + 1)]
+    entities = [(starts[first], starts[end] - 1, "x") for first, end in places]
+    corpus = read(tmp_path, (" ".join(words), *entities))
+    assert [len(sentence.tokens) for sentence in corpus] == [510, 4, 586, 200]
+    assert [token for sentence in corpus for token in sentence.tokens] == words
+    assert [sentence.tags[0] for sentence in corpus] == ["O", "B-x", "B-x", "O"]
+
+
 def test_a_file_without_texts(tmp_path):
     (tmp_path / "empty").write_bytes(b"\n")
     with pytest.raises(DataError, match="empty: expected texts with entities"):
