@@ -80,7 +80,7 @@ class CompiledTagger:
         rows, length = features["words"].shape
         backend = keras.backend.backend()
         if backend == "jax":
-            features = {name: _filled_up(array) for name, array in features.items()}
+            features = {name: _padded(array, one_of_few(array.shape)) for name, array in features.items()}
         alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_ALONE
         with self._lock:  # batches come on several threads
             self._alone += alone
@@ -107,11 +107,10 @@ class CompiledTagger:
         return self._programs_of_one[shape]
 
 
-def _filled_up(array):
-    """An array padded with 0 to one of a few shapes: rows to a power of two, lengths to rounded ones."""
-    rows = 1 << (array.shape[0] - 1).bit_length()
-    lengths = [int(rounded_lengths(length, multiple=8)[-1]) for length in array.shape[1:]]
-    return _padded(array, (rows, *lengths))
+def one_of_few(shape):
+    """A shape at least as large: the rows rounded up to a power of two, the lengths to a few values."""
+    rows, *lengths = shape
+    return 1 << (rows - 1).bit_length(), *(int(rounded_lengths(n, multiple=8)[-1]) for n in lengths)
 
 
 def _doubled_up(array):

@@ -1,9 +1,10 @@
 """Tags of words that a text repeats: their probabilities are averaged over its sentences."""
 
+import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.tagging.compiled_tagger import length_batches
+from keraszoo.tagging.compiled_tagger import length_batches, one_of_few
 
 
 def averaged(sentences, probabilities, context, documents):
@@ -60,10 +61,13 @@ def best_tags(decode, probabilities, batch_tokens):
     tags = [np.zeros(0, "int32") for _ in probabilities]
     for indices in length_batches(list(map(len, probabilities)), batch_tokens):
         rows = [probabilities[i] for i in indices]
-        mask = np.arange(len(rows[-1])) < np.array(list(map(len, rows)))[:, None]  # the longest is the last
-        padded = np.ones((*mask.shape, rows[0].shape[1]), "float32")
+        shape = len(rows), len(rows[-1])  # the longest is the last
+        if keras.backend.backend() == "jax":  # compiles for each shape
+            shape = one_of_few(shape)
+        mask = np.arange(shape[1]) < np.array([*map(len, rows), *[0] * (shape[0] - len(rows))])[:, None]
+        padded = np.ones((*shape, rows[0].shape[1]), "float32")
         padded[mask] = np.concatenate(rows)
         best = ops.convert_to_numpy(decode(padded, mask))
-        for i, row, words in zip(indices, best, mask, strict=True):
-            tags[i] = row[words]
+        for i, row, words in zip(indices, best, rows, strict=False):
+            tags[i] = row[: len(words)]
     return tags

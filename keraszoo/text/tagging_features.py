@@ -9,7 +9,7 @@ from keraszoo.errors import DataError, KerasZooError, plain_number
 from keraszoo.messages import shown
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
-from keraszoo.text.word_vectors import DEFAULT_BACKOFF, backoff_forms, check_backoff
+from keraszoo.text.word_vectors import BACKOFFS, DEFAULT_BACKOFF, check_backoff
 
 UNKNOWN = 1  # the id of a word or a character that is not listed; 0 is padding
 
@@ -143,9 +143,9 @@ class TaggingVocabulary:
 
     def word_id(self, token):
         """Returns the id of the first form of a token that is listed, otherwise `UNKNOWN`."""
-        for form in backoff_forms(token, self.backoff):
-            if form in self._word_ids:
-                return self._word_ids[form]
+        for name in self.backoff:
+            if (found := self._word_ids.get(BACKOFFS[name](token))) is not None:
+                return found
         return UNKNOWN
 
     def encode(self, sentences):
