@@ -78,4 +78,7 @@ def check_at_least(error=KerasZooError, /, **values):
     for name, (value, least) in values.items():
         kind = numbers.Integral if isinstance(least, int) else numbers.Real
         if not isinstance(value, kind) or not value >= least:
-            raise error(f"{name} must be at least {least:g}, got {value!r:.60}")
+            wrong = (
+                ", not an integer" if isinstance(value, numbers.Real) and not isinstance(value, kind) else ""
+            )
+            raise error(f"{name} must be at least {least:g}, got {value!r:.60}{wrong}")

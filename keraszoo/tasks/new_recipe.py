@@ -48,7 +48,7 @@ TAGGING = """\
 task: tagging
 data:
 {data}
-# vectors: {{file: english_words, keep: all}}  # word vectors help much: a name from `keraszoo list`, or a file
+# vectors: {{file: english_words, keep: all}}  # help much: a name from `keraszoo list`, or a file
 model: {{name: recurrent, preset: strong}}  # or attention, transformer
 tags: {{scheme: BIOES}}  # inside the model; its output is IOB2
 training:

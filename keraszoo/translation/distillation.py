@@ -56,6 +56,8 @@ def distil(recipe, teacher, name, **search):
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))
     sources = [*dict.fromkeys(" ".join(source.split()) for source, _ in pairs if source.strip())]
+    if not sources:
+        raise RecipeError("data.train: expected a source with a word in it, got none")
     search = teacher.search.replace(**search).as_dict()
     identity = {"teacher": name, "search": search}
     done = _complete_lines(file)

@@ -147,7 +147,8 @@ class TextTranslator:
 
     def _source_rows(self, texts):
         """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
-        limit, encoded = self.max_source_tokens, self.source_subwords.encode(list(texts))
+        limit, texts = self.max_source_tokens, list(texts)
+        encoded = self.source_subwords.encode(texts)
         cut = [len(row) > limit for row in encoded]
         if any(cut):
             first = cut.index(True)

@@ -79,6 +79,12 @@ def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
             distil(recipe, Teacher(), "big", beam_width=3)
 
 
+def test_sources_that_are_all_blank(recipe, tmp_path):
+    (tmp_path / "train.tsv").write_text(" \tx\n")
+    with pytest.raises(RecipeError, match="data.train: expected a source with a word in it, got none"):
+        distil(recipe, Teacher(), "big")
+
+
 @pytest.mark.usefixtures("eagerly")
 def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))
