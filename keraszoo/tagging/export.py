@@ -74,9 +74,10 @@ def _texts_module(tagger):
         outputs, labels, begins, rows = read_words(text)
         values = entities(labels, begins, outputs)
         which = tf.gather(rows.value_rowids(), values.pop("word"))  # the text that an entity is from
-        strings = tf.gather(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace"), which)
-        length = values["end"] - values["start"]
-        values["text"] = tf.strings.substr(strings, values["start"], length, unit="UTF8_CHAR")
+        letters = tf.strings.unicode_split(text, "UTF-8", errors="replace")
+        first = tf.gather(letters.row_starts(), which)
+        places = tf.ragged.range(*(first + tf.cast(values[side], tf.int64) for side in ("start", "end")))
+        values["text"] = tf.strings.reduce_join(tf.gather(letters.flat_values, places), axis=-1)
         count = tf.size(text, out_type=tf.int64)
         return {name: tf.RaggedTensor.from_value_rowids(v, which, count) for name, v in values.items()}
 

@@ -152,13 +152,18 @@ def graph_form(words, name):
     if name == "capital":
         letters = tf.strings.unicode_split(words, "UTF-8")
         first, rest = (tf.strings.reduce_join(part, axis=1) for part in (letters[:, :1], letters[:, 1:]))
-        return tf.strings.upper(first, "utf-8") + tf.strings.lower(rest, "utf-8")
+        return _cased(tf.strings.upper, first) + _cased(tf.strings.lower, rest)
     for step in name.split("+"):
         if step == "lower":
-            words = tf.strings.lower(words, "utf-8")
+            words = _cased(tf.strings.lower, words)
         elif step.startswith("digits"):
             words = tf.strings.regex_replace(words, "[0-9]", step.removeprefix("digits"))
     return words
+
+
+def _cased(function, words):
+    """Words in another case, ASCII first: by Unicode, I is a dotless i where the locale is Turkish."""
+    return function(function(words), "utf-8")
 
 
 def _casings(words):

@@ -65,6 +65,13 @@ def test_entities_are_the_same(loaded, trained_tagger):
         assert ours == pytest.approx(dataclasses.asdict(entity), abs=1e-5)
 
 
+def test_the_entities_of_a_long_text(loaded, trained_tagger):
+    """Their strings are cut from the letters at once: copies of the text would take its square."""
+    texts = ["🇫🇷 In Paris ran Ada Lovelace. " * 4000, "é Paris"]
+    found = loaded.entities(tf.constant(texts))["text"].to_list()
+    assert [decoded(some) for some in found] == [[e.text for e in some] for some in trained_tagger.tag(texts)]
+
+
 def test_no_text(loaded):
     nothing = tf.constant([], tf.string)
     assert loaded.tag(nothing)["tokens"].shape[0] == 0
