@@ -55,7 +55,7 @@ class BagOfSubwords(Configured, keras.layers.Layer):
     """
 
     def __init__(self, vocabulary_size, units, buckets=32749, rank=32, shortest=2, longest=4, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
         check_sizes(vocabulary_size=vocabulary_size, units=units, buckets=buckets, rank=rank)
         check_sizes(shortest=shortest, longest=longest)
         require(buckets <= MOST_BUCKETS, f"buckets must be at most {MOST_BUCKETS}", buckets=buckets)

@@ -30,7 +30,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         embedding_dim: E.
         units: U: the filters of the convolution, or the units of each direction.
         kind: `"cnn"` or `"lstm"`.
-        window: characters that a filter sees, an odd number.
+        window: characters that a filter sees, an odd number below 100.
         dropout: share of the embeddings dropped in training.
 
     Call arguments:
@@ -40,7 +40,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         `(B, T, F)`: F is U for a convolution, 2 U for an LSTM.
 
     Raises:
-        ValueError: if `kind` is unknown, or `window` even.
+        ValueError: if `kind` is unknown, or `window` even or too large.
 
     Example:
 
@@ -57,9 +57,10 @@ class CharacterEncoder(Configured, keras.layers.Layer):
     def __init__(
         self, vocabulary_size, embedding_dim=30, units=30, kind="cnn", window=3, dropout=0.0, **kwargs
     ):
-        super().__init__(**kwargs)
+        super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
         check_choices(("cnn", "lstm"), kind=kind)
-        require(window > 0 and window % 2, "window must be odd and positive", window=window)
+        fits = 0 < window < 100 and window % 2
+        require(fits, "window must be odd, positive and below 100", window=window)
         check_sizes(vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, units=units)
         self.vocabulary_size = vocabulary_size
         self.embedding_dim = embedding_dim

@@ -116,8 +116,9 @@ def path_score(scores, moves, tags):
     outside = ops.one_hot(ops.full_like(tags[:, :1], size - 1), size, dtype=scores.dtype)
     left = ops.concatenate([outside, path], axis=1)
     right = ops.concatenate([path, outside], axis=1)
-    moved = ops.sum(ops.matmul(left, moves) * right, axis=(1, 2))
-    return moved + ops.sum(path * scores, axis=(1, 2))
+    # How often each path makes each move, (B, K + 1, K + 1): exact, also where a GPU multiplies as TF32.
+    counts = ops.matmul(ops.transpose(left, (0, 2, 1)), right)
+    return ops.sum(counts * moves, axis=(1, 2)) + ops.sum(path * scores, axis=(1, 2))
 
 
 def best_path(scores, moves):

@@ -60,8 +60,9 @@ class MultiHeadAttention(Attention):
         flash_attention: compute the context by the backend's flash attention. `True`: always, with an error
             where the backend, the device or the dtype does not support it; `False`: never; `None`: on an
             accelerator under JAX if supported, unless `keras.config.disable_flash_attention()` was called. It
-            excludes `dropout` (as in Keras) and `relative`. A flash kernel has no attention weights: they are
-            computed separately, and a compiled program drops that computation if nothing reads them.
+            excludes `dropout` (as in Keras), `relative` and a `value_dim` that is not `key_dim`. A flash
+            kernel has no attention weights: they are computed separately, and a compiled program drops that
+            computation if nothing reads them.
         kernel_initializer, kernel_regularizer, kernel_constraint: of the matrices of all projections.
         bias_initializer, bias_regularizer, bias_constraint: of their biases.
         activity_regularizer: of the outputs of all projections.
@@ -83,8 +84,8 @@ class MultiHeadAttention(Attention):
 
     Raises:
         ValueError: if a size is not a positive integer, `key_dim` is odd with `rotary`, `attention_axes` is
-            another, `flash_attention` is combined with `dropout` or `relative`, or for inputs as in
-            `Attention`.
+            another, `flash_attention` is combined with `dropout`, `relative` or a `value_dim` that is not
+            `key_dim`, or for inputs as in `Attention`.
 
     Example:
 
@@ -147,9 +148,10 @@ class MultiHeadAttention(Attention):
         require(fits, wanted, attention_axes=attention_axes)
         fits = not (rotary and key_dim % 2)
         require(fits, "rotary positions turn pairs: key_dim must be even", key_dim=key_dim)
-        fits = not (flash_attention and (dropout or relative))
-        wanted = "flash attention supports neither dropout nor relative positions"
-        require(fits, wanted, dropout=dropout, relative=relative)
+        widths = value_dim in (None, key_dim)
+        fits = not flash_attention or (widths and not dropout and not relative)
+        wanted = "flash attention supports neither dropout nor relative positions nor a value_dim of its own"
+        require(fits, wanted, dropout=dropout, relative=relative, value_dim=value_dim)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
@@ -235,8 +237,10 @@ class MultiHeadAttention(Attention):
         return self._project(heads, "o"), weights
 
     def _uses_flash(self):
-        if self.flash_attention is not None or self.dropout or self.relative:
-            return bool(self.flash_attention)
+        if self.flash_attention is not None:
+            return self.flash_attention
+        if self.dropout or self.relative or self.value_dim != self.key_dim:
+            return False
         if keras.backend.backend() != "jax" or keras.config.is_flash_attention_enabled() is False:
             return False  # `is_flash_attention_enabled` is None by default: where possible
         return not keras.distribution.list_devices()[0].startswith("cpu")

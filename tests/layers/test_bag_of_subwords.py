@@ -37,6 +37,12 @@ def test_vectors_are_those_of_loops(shortest, longest):
     np.testing.assert_allclose(to_numpy(layer(padded))[:, :3], actual, atol=1e-6)
 
 
+def test_half_precision_does_not_round_ids():
+    layer, ids = BagOfSubwords(300, D, N, dtype="mixed_bfloat16"), np.array([[[257, 299, 0]]])
+    rounded, exact = (to_numpy(ops.cast(layer(x), "float32")) for x in (ids.astype("float32"), ids))
+    np.testing.assert_array_equal(rounded, exact)
+
+
 def test_products_of_the_hash_fit_their_type():
     layer = BagOfSubwords(30_000, 2, buckets=2**17)
     ids = np.concatenate([to_numpy(ids) for ids, _ in layer.n_grams(np.full((1, 30), 29_999))])

@@ -74,8 +74,15 @@ def test_dropout_works_in_training_alone():
 def test_wrong_arguments_are_errors():
     with pytest.raises(ValueError, match="kind must be .* Received: kind='gru'"):
         CharacterEncoder(V, kind="gru")
-    with pytest.raises(ValueError, match="window must be odd and positive. Received: window=4"):
+    with pytest.raises(ValueError, match="window must be odd, positive and below 100. Received: window=4"):
         CharacterEncoder(V, window=4)
+
+
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+def test_half_precision_does_not_round_ids(kind):
+    encoder, ids = CharacterEncoder(300, kind=kind, dtype="mixed_bfloat16"), np.array([[[257, 299, 0]]])
+    rounded, exact = (to_numpy(ops.cast(encoder(x), "float32")) for x in (ids.astype("float32"), ids))
+    np.testing.assert_array_equal(rounded, exact)
 
 
 @pytest.mark.parametrize("kind", ["cnn", "lstm"])

@@ -253,6 +253,7 @@ def test_arguments_that_do_not_work_are_errors():
         ({"output_shape": (3, 4)}, "output_shape must be a positive integer"),
         ({"flash_attention": True, "dropout": 0.1}, "neither dropout nor relative"),
         ({"flash_attention": True, "relative": 3}, "neither dropout nor relative"),
+        ({"flash_attention": True, "value_dim": 3}, "nor a value_dim of its own"),
     ):
         with pytest.raises(ValueError, match=message):
             MultiHeadAttention(2, 4, **options)
@@ -280,6 +281,8 @@ def test_flash_attention_computes_the_context_and_not_the_weights(monkeypatch):
     monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])
     agree(plain(query, value, value_mask=mask), flash(query, value, value_mask=mask))
     assert calls == [True, None, True]
+    narrow = MultiHeadAttention(H, 4, value_dim=3)  # for which no kernel is made
+    assert narrow(query, value)[0].shape == query.shape and calls == [True, None, True]
 
 
 WEIGHTED = {
