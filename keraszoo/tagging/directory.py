@@ -14,6 +14,7 @@ from keraszoo.errors import PresetError
 from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
+from keraszoo.saving.weights import WEIGHTS, stored_shapes
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagging_features import TaggingVocabulary
 
@@ -36,7 +37,7 @@ class _Model(Entries, extra="ignore"):
 class _Config(Entries, extra="ignore"):
     vocabulary: _Vocabulary
     model: _Model
-    corpora: list[str] = []
+    corpora: Annotated[list[str], Field(max_length=100)] = []
 
 
 def contents(tagger):
@@ -69,6 +70,10 @@ def read(cls, directory):
     for corpus in config.corpora:
         if not any(label.startswith(f"{corpus}.") for label in vocabulary.labels):
             raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")
-    extra = {"allowed": vocabulary.transitions() if config.model.constrained else None}
+    size, extra = len(vocabulary.tags), {"allowed": None}
+    if config.model.constrained:
+        if (size, size) not in stored_shapes(directory.file(WEIGHTS)):  # before an array of this size is made
+            raise PresetError(f"{directory.path}: config.json: {size:,} tags, but {WEIGHTS} has no such CRF")
+        extra = {"allowed": vocabulary.transitions()}
     model = make_model(directory, model_classes("tagging").values(), extra)
     return cls(model, vocabulary, config.corpora)

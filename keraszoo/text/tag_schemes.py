@@ -252,18 +252,14 @@ def allowed_transitions(tags, scheme):
     >>> start, end
     (array([ True,  True, False]), array([ True,  True,  True]))
     """
-    pairs = [("O", ""), *(split_tag(tag, scheme) for tag in tags)]
-    allowed = np.array([[_may_follow(one, other, scheme) for other in pairs] for one in pairs])
-    return allowed[1:, 1:], allowed[0, 1:], allowed[1:, 0]  # the ends of a sentence act as O
-
-
-def _may_follow(one, other, scheme):
-    (letter, label), (next_letter, next_label) = one, other
+    letters, labels = map(np.array, zip(("O", ""), *(split_tag(tag, scheme) for tag in tags), strict=True))
     first, inside, last, single = SCHEMES[scheme]
+    same = labels[:, None] == labels
+    before = np.where(letters == "B", "I", letters) if scheme == "IOB1" else letters
+    goes_on = same & np.isin(before, [first, inside])[:, None] & np.isin(letters, [inside, last])
+    allowed = goes_on | (
+        np.isin(before, ["O", last, single])[:, None] & np.isin(letters, ["O", first, single])
+    )
     if scheme == "IOB1":
-        if next_letter == "B":
-            return label == next_label
-        letter = letter.replace("B", "I")
-    if label and label == next_label and letter in (first, inside) and next_letter in (inside, last):
-        return True
-    return letter in ("O", last, single) and next_letter in ("O", first, single)
+        allowed = np.where(letters == "B", same, allowed)
+    return allowed[1:, 1:], allowed[0, 1:], allowed[1:, 0]  # the ends of a sentence act as O
