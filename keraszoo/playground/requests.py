@@ -61,7 +61,7 @@ class Positions(Entries):
 class Softmax(Entries):
     """Scores, and which of them are kept."""
 
-    scores: list[float] = Field(min_length=1, max_length=20)
+    scores: list[Annotated[float, Field(ge=-1e6, le=1e6)]] = Field(min_length=1, max_length=20)
     mask: list[bool] = Field(min_length=1, max_length=20)
 
 

@@ -3,6 +3,7 @@
 spaCy imports this module by its entry point; nothing else of keraszoo imports spaCy.
 """
 
+import bisect
 import itertools
 
 from spacy.language import Language
@@ -47,14 +48,15 @@ class SpacyEntities:
 
 def _split_tokens(doc, places):
     """Splits the tokens of a document that have one of these character offsets inside."""
-    inside = places - {token.idx for token in doc} - {token.idx + len(token) for token in doc}
+    inside = sorted(places - {token.idx for token in doc} - {token.idx + len(token) for token in doc})
     if not inside:
         return
     with doc.retokenize() as retokenizer:
         for token in doc:
-            cuts = sorted(place - token.idx for place in inside if 0 < place - token.idx < len(token))
+            start, end = token.idx, token.idx + len(token)
+            cuts = inside[bisect.bisect(inside, start) : bisect.bisect(inside, end)]
             if cuts:
-                parts = [token.text[i:j] for i, j in itertools.pairwise([0, *cuts, len(token)])]
+                parts = [doc.text[i:j] for i, j in itertools.pairwise([start, *cuts, end])]
                 retokenizer.split(token, parts, heads=[(token, 0)] * len(parts))
 
 

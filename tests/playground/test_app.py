@@ -139,6 +139,7 @@ def test_softmax(ask_for):
     result = ask_for("softmax", scores=[1.0, 2.0, 3.0], mask=[True, False, True])["result"]["weights"]
     np.testing.assert_allclose(result, [1 / (1 + np.e**2), 0, 1 / (1 + np.e**-2)], atol=1e-5)
     assert ask_for("softmax", scores=[1.0], mask=[False])["result"]["weights"] == [0]
+    assert "less than or equal to 1000000" in ask_for("softmax", scores=[1e39], mask=[True])["error"]
     assert ask_for("softmax", scores=[1.0], mask=[])["error"].startswith("mask: List should have at least 1")
 
 
