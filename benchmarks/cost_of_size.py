@@ -90,7 +90,6 @@ def corpus(options):
     from keraszoo.text.corpus import ParallelCorpus
     from keraszoo.text.parallel import read_pairs
     from keraszoo.text.subwords import Subwords
-    from keraszoo.training.addressed_batches import Periods
     from keraszoo.training.token_batches import TokenBatches
 
     head = (pair for pair, _ in zip(read_pairs(options["text"]), range(10_000), strict=False))
@@ -104,8 +103,7 @@ def corpus(options):
     stages.end("first_batch")
     batches.batch(1, 0)
     stages.end("next_epoch")
-    period, skip = divmod(options["resume_at"], len(batches))
-    Periods(batches, None, period, skip).batches.batch(period, skip)
+    batches.batch(*divmod(options["resume_at"], len(batches)))
     stages.end("resume")
     fit(Transformer, SIZES["transformer"], batches, options["steps"], stages)
     tokens = int(some.sources.lengths.sum(dtype="int64") + some.targets.lengths.sum(dtype="int64"))

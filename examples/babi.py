@@ -42,12 +42,15 @@ def arguments():
         "--data", required=True, help="folder of qa1_..._train.txt and so on, plain or gzipped"
     )
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
-    parser.add_argument("--task", type=int, nargs="*", help="only these tasks")
-    parser.add_argument("--model", help="do not train: score a model directory or a shipped model")
+    parser.add_argument("--task", type=int, nargs="+", help="only these tasks")
+    parser.add_argument("--model", help="do not train: score a directory or a shipped model of all tasks")
     parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/babi"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.model and (options.joint or options.restarts):
+        parser.error("--joint and --restarts are for training, not for --model")
+    return options
 
 
 def main():

@@ -34,7 +34,6 @@ import numpy as np
 from entities import score_file
 from entity_corpora import FOLDS, read
 from keras import ops
-from name_swaps import NameSwaps
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
@@ -173,7 +172,6 @@ def arguments():
     parser.add_argument("--attention-heads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="of small corpora in an epoch")
-    parser.add_argument("--names", type=Path, help="a folder of lists; copies of sentences get names of them")
     parser.add_argument("--cases", type=float, help="share of sentences in capitals, and in small letters")
     parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
     parser.add_argument("--seed", type=int, default=1)
@@ -181,12 +179,10 @@ def arguments():
     options = parser.parse_args()
     if (options.general or options.start or options.output) and options.crfs != "each":
         parser.error("--general, --start and --output are for --crfs each")
-    if not 0 <= (options.cases or 0) <= 0.5:
-        parser.error("--cases must be in [0, 0.5]")
+    if options.cases and not (options.cases <= 0.5 and (1 / options.cases).is_integer()):
+        parser.error("--cases must be 1/2, 1/3 and so on")
     if options.start and (options.vectors or options.attention_heads):
         parser.error("--vectors and --attention-heads are for a new tagger, not for --start")
-    if options.names and options.repeats < 2:
-        parser.error("--names changes the copies that --repeats 2 or more makes")
     if options.fold and (options.corpora != "english" or "wikigold" in options.without):
         parser.error("--fold is for the English corpora, with Wikigold")
     known = set(GROUPS[options.corpora].train)
@@ -252,16 +248,8 @@ def new_tagger(sentences, vectors, attention_heads, units=200):
 
 
 def in_an_epoch(corpora, options):
-    """The sentences of each corpus in an epoch: small ones repeated, with other names, some in one case."""
-    swaps = (
-        NameSwaps(options.names, corpora.values(), options.seed)
-        if options.names
-        else lambda sentence: sentence
-    )
-    corpora = {
-        name: some + [swaps(s) for _ in range(0 if name in LARGE else options.repeats - 1) for s in some]
-        for name, some in corpora.items()
-    }
+    """The sentences of each corpus in an epoch: small ones repeated, some in one case."""
+    corpora = {name: some * (1 if name in LARGE else options.repeats) for name, some in corpora.items()}
     for some in corpora.values():
         for case, start in ((str.upper, 0), (str.lower, 1)):
             for i in range(start, len(some), round(1 / options.cases)) if options.cases else ():

@@ -48,7 +48,6 @@ LADDER = {
     "strong": ("strong", {}),
     "subwords": ("strong", {"overrides": {"subword_buckets": 32749}}),
     "self_attention": ("strong", {"overrides": {"subword_buckets": 32749, "attention_heads": 4}}),
-    "vectors_trained": ("strong", {"overrides": {"train_vectors": True}}),
 }
 
 
@@ -71,7 +70,6 @@ def arguments():
     calibration.add_argument("model")
     calibration.add_argument("data", type=Path, help="a tagged file")
     calibration.add_argument("--corpus", help="of a tagger of several corpora")
-    calibration.add_argument("--picture", type=Path)
     return parser.parse_args()
 
 
@@ -143,7 +141,6 @@ def calibrate(options):
     """Prints the expected calibration error of the entities of a tagged file, and the precision by bin."""
     from keraszoo import EntityTagger
     from keraszoo.evaluation import expected_calibration_error, reliability
-    from keraszoo.plots import reliability_plot
 
     sentences = [sentence for sentence in read(options.data) if sentence.tokens]
     tagger = EntityTagger.from_preset(options.model, options.corpus)
@@ -163,8 +160,6 @@ def calibrate(options):
         if group.count:
             bounds = f"{group.low:.1f} to {group.high:.1f}"
             print(f"  {bounds}: {group.count:6,} entities, {group.accuracy:.1%} right")
-    if options.picture:
-        reliability_plot(bins, options.picture, f"{options.model}, {options.data.stem}")
 
 
 def over_seeds(seeds, *keys):

@@ -12,7 +12,7 @@ parameters. One training takes 5 to 14 minutes on one core; RESULTS.md has the s
 and a finished run is not repeated. `compare` writes the translations of each model, `lineage.md` and
 `by_length.png` into `--output`. `keraszoo plot-runs` draws the losses of runs.
 
-Multi30k's captions have 4 to 34 words, half of them fewer than 12. That is too short for the papers' claim
+Multi30k's captions have 3 to 37 words, half of them fewer than 12. That is too short for the papers' claim
 that a fixed vector loses long sentences and attention does not. So captions are joined, and each is used
 once: half of the training pairs are one caption, the others two, three or four. The figures by length use
 the test set and the same captions joined. These sources have up to 70 words, and each part is as easy as

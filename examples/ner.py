@@ -17,6 +17,10 @@ import sys
 import yaml
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
+import keras
+
 from keraszoo import EntityTagger
 from keraszoo.plots import attention_strip, html_page, save_html
 from keraszoo.text.columns import read_columns
@@ -27,6 +31,7 @@ from keraszoo.text.word_vectors import WordVectors
 
 def main(output, corpora, vectors, settings):
     """Trains, scores, saves and exports a tagger, and draws its attention."""
+    keras.utils.set_random_seed(settings.get("seed", 1))
     train, validation, test = map(read_columns, corpora) if corpora else made_up()
     if vectors is None:
         vectors, report = train_vectors((s.tokens for s in train), width=50, min_count=1, window=2)

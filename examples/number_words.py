@@ -136,6 +136,7 @@ def main():
         validation,
         directory=folder / "model",
         **work["training"],
+        seed=options.seed,
         label_smoothing=0.0,
         monitor="val_loss",  # a number is one word in German: there are no four in a row for BLEU to count
         optimizer=optimizer,

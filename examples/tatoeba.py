@@ -10,7 +10,7 @@
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
 https://tatoeba.org); further columns are ignored. `prepare` writes four files of such lines and prints their
 sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,000 English sentences that
-occur in no other file; and `test_references.tsv` with all translations of the test sentences, for a second
+are not in `train.tsv`; and `test_references.tsv` with all translations of the test sentences, for a second
 BLEU with several references. `reverse` swaps the languages of these files, and leaves out held-out pairs
 whose new source sentence is in `train.tsv`; so a model of one direction can begin with the weights of the
 other, which was not trained on the held-out sentences either. `score` takes this folder, or the corpus, which

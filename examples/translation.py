@@ -29,7 +29,9 @@ SETTINGS = {"epochs": 10, "batch_tokens": 1024}
 
 def main(train_source, train_target, validation_source, validation_target, output, *settings):
     """Trains a small Transformer, saves it, exports it and translates a few sentences."""
-    keras.utils.set_random_seed(1)
+    given = dict(setting.split("=", 1) for setting in settings)
+    given = {name: yaml.safe_load(value) for name, value in given.items()}
+    keras.utils.set_random_seed(given.get("seed", 1))
 
     # One vocabulary for both languages, so that source, target and output share their embeddings.
     both_languages = itertools.chain.from_iterable(read_pairs(train_source, train_target))
@@ -46,8 +48,6 @@ def main(train_source, train_target, validation_source, validation_target, outpu
 
     # Saves the translator whenever its BLEU on the validation pairs is the best so far.
     optimizer = {"schedule": "inverse_sqrt", "learning_rate": 0.003, "warmup_steps": 500, "clipnorm": 1.0}
-    given = dict(setting.split("=", 1) for setting in settings)
-    given = {name: yaml.safe_load(value) for name, value in given.items()}
     translator.fit(corpus, validation, f"{output}/model", **{**SETTINGS, "optimizer": optimizer, **given})
 
     sources, references = map(list, zip(*validation, strict=True))

@@ -35,7 +35,6 @@ from keraszoo.text.word_vectors import WordVectors
 NAMES = {"general": "english_words", "biomedical": "biomedical_words"}
 CORPORA = {"general": ["english"], "biomedical": ["bc5cdr", "ncbi_disease"]}
 FORMS = {"general": "digits0", "biomedical": "lower+digits0"}
-GENERAL_TESTS = ("btc", "wnut17", "wikigold/1", "english/test_gmb", "english/test_worldwide")
 SUBWORDS = [
     (131_071, 64, 3, 6),
     (131_071, 64, 2, 5),
@@ -44,7 +43,8 @@ SUBWORDS = [
     (32_749, 32, 2, 4),
     (16_381, 32, 2, 4),
 ]
-TESTS = (*GENERAL_TESTS, *CORPORA["biomedical"])
+GENERAL = "gmb", "worldwide", "uner_ewt", "uner_pud"
+TESTS = ("btc", "wnut17", "wikigold/1", *(f"english/test_{name}" for name in GENERAL), *CORPORA["biomedical"])
 
 
 def train(options):

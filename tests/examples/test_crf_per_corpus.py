@@ -49,7 +49,7 @@ def test_keras_sees_the_shapes_of_the_first_two_batches():
 
 def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case():
     corpora = {name: [TaggedSentence((f"Aa{i}",), ("O",)) for i in range(5)] for name in ("gmb", "btc")}
-    epoch = crf_per_corpus.in_an_epoch(corpora, SimpleNamespace(names=None, repeats=2, cases=0.25))
+    epoch = crf_per_corpus.in_an_epoch(corpora, SimpleNamespace(repeats=2, cases=0.25))
     words = {name: [sentence.tokens[0] for sentence in some] for name, some in epoch.items()}
     assert words["gmb"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4"]
     assert words["btc"] == ["AA0", "aa1", "Aa2", "Aa3", "AA4", "aa0", "Aa1", "Aa2", "AA3", "aa4"]
