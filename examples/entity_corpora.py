@@ -2,10 +2,10 @@
 
 They are read as their publishers distribute them: bio_bc5cdr/ and bio_ncbi_disease/ (train.tsv, devel.tsv,
 test.tsv), wnut17/ (train.conll, dev.conll, test.conll), btc/ (a.conll and b, e, f, g, h), wikigold/
-(wikigold.conll) and so on. Each file may end in .gz. The Broad Twitter Corpus is split as usual: section f is the test set,
-the second half of h the validation set, the first half of h and the other sections the training set. Wikigold
-has no official split: its documents are split into five folds; each fold is the test set once, and a tenth of
-the other documents is the validation set.
+(wikigold.conll) and so on. Each file may end in .gz. The Broad Twitter Corpus is split as usual: section f
+is the test set, the second half of h the validation set, the first half of h and the other sections the
+training set. Wikigold has no official split: its documents are split into five folds; each fold is the test
+set once, and a tenth of the other documents is the validation set.
 
 `english/` joins the general corpora under the labels PER, LOC, ORG and MISC: the three above (the first fold
 of Wikigold), the Groningen Meaning Bank (ner_gmb/), the development part of Universal NER's English Web
