@@ -30,8 +30,8 @@ from entities import score_file
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.entity_tagger import BATCH_TOKENS
 from keraszoo.tagging.repeated_words import best_tags
+from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import read_lines, write_lines
 from keraszoo.text.tag_schemes import convert
@@ -148,7 +148,7 @@ def main():
         for start in range(0, len(sentences), AT_A_TIME):
             some = sentences[start : start + AT_A_TIME]
             means = mean_probabilities(taggers, some, options.without_misc)
-            tags = best_tags(taggers[0][1].compiled_best_tags, means, BATCH_TOKENS)
+            tags = best_tags(taggers[0][1].sentence_tagger.best_tags, means, BATCH_TOKENS)
             for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
                 yield TaggedSentence(tuple(words), tuple(own)), probability

@@ -80,7 +80,7 @@ class CompiledTagger:
         rows, length = features["words"].shape
         backend = keras.backend.backend()
         if backend == "jax":
-            features = {name: _padded(array, one_of_few(array.shape)) for name, array in features.items()}
+            features = {name: _padded(array, rounded_shape(array.shape)) for name, array in features.items()}
         alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_ALONE
         with self._lock:  # batches come on several threads
             self._alone += alone
@@ -107,8 +107,8 @@ class CompiledTagger:
         return self._programs_of_one[shape]
 
 
-def one_of_few(shape):
-    """A shape at least as large: the rows rounded up to a power of two, the lengths to a few values."""
+def rounded_shape(shape):
+    """Rounds a shape up to one of few: the rows to a power of two, the others as `rounded_lengths` does."""
     rows, *lengths = shape
     return 1 << (rows - 1).bit_length(), *(int(rounded_lengths(n, multiple=8)[-1]) for n in lengths)
 

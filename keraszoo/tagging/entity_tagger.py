@@ -2,28 +2,17 @@
 
 import numpy as np
 
-from keraszoo.compiling import compiled
-from keraszoo.errors import KerasZooError, check_at_least, check_texts, checked_sentences
+from keraszoo.errors import KerasZooError, check_texts, checked_sentences
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
-from keraszoo.tagging.compiled_tagger import (
-    CompiledTagger,
-    length_batches,
-    tag_probabilities,
-    tags_alone,
-)
-from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
+from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
 from keraszoo.tagging.training import make_data, sentences_of
-from keraszoo.tasks.batch_threads import batches_at_once, in_threads
 from keraszoo.tasks.task import Task
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
-
-BATCH_TOKENS = 8192
-FEW_TOKENS = 1024  # not worth two batches on two threads
 
 
 class EntityTagger(Task):
@@ -68,10 +57,7 @@ class EntityTagger(Task):
                 raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:
             model.build()
-        self.compiled_tagger = CompiledTagger(model, vocabulary)
-        self.compiled_tags = CompiledTagger(model, vocabulary, tags_alone)
-        self.compiled_probabilities = CompiledTagger(model, vocabulary, tag_probabilities)
-        self.compiled_best_tags = compiled(model.best_valid_tags, model)
+        self.sentence_tagger = SentenceTagger(model, vocabulary)
 
     @classmethod
     def from_preset(cls, name, corpus=None, all_corpora=False):
@@ -162,7 +148,7 @@ class EntityTagger(Task):
         """
         sentences = checked_sentences(sentences)
         results = [[] for _ in sentences]
-        for i, tags, *_ in self._tagged(sentences, batch_tokens, self.compiled_tags, context, documents):
+        for i, tags, *_ in self.sentence_tagger.tagged(sentences, batch_tokens, context, documents):
             results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
         return results
 
@@ -177,7 +163,7 @@ class EntityTagger(Task):
         sentences = checked_sentences(sentences)
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
-        found = self._tagged(sentences, batch_tokens, self.compiled_tagger, context, documents)
+        found = self.sentence_tagger.tagged(sentences, batch_tokens, context, documents, details=True)
         for i, tags, probabilities, *weights in found:
             tags = list(convert(tags, self.vocabulary.scheme, "IOB2"))
             results[i] = TaggedTokens(
@@ -193,9 +179,9 @@ class EntityTagger(Task):
         Returns:
             List of float32 `(T, K)`, one for each sentence; column k is the tag `vocabulary.tags[k]`.
         """
-        sentences = checked_sentences(sentences)
+        sentences, tagger = checked_sentences(sentences), self.sentence_tagger
         results = [np.zeros((0, len(self.vocabulary.tags)), "float32") for _ in sentences]
-        for i, probabilities, *_ in self._outputs(sentences, batch_tokens, self.compiled_probabilities):
+        for i, probabilities, *_ in tagger.outputs(sentences, batch_tokens, tagger.probabilities):
             results[i] = probabilities
         return results
 
@@ -218,7 +204,7 @@ class EntityTagger(Task):
         check_gold(gold, tokens)
         predicted = [[] for _ in tokens]
         documents = [sentence.document for sentence in sentences]
-        for i, tags, *_ in self._tagged(tokens, batch_tokens, self.compiled_tags, context, documents):
+        for i, tags, *_ in self.sentence_tagger.tagged(tokens, batch_tokens, context, documents):
             predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
         known = None if known is None else known_entities(sentences_of(known))
         return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
@@ -330,43 +316,3 @@ class EntityTagger(Task):
         if corpus not in self.corpora:
             known = ", ".join(self.corpora) or "none"
             raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
-
-    def _tagged(self, sentences, batch_tokens, program, context, documents):
-        """Tags the sentences that have a word; yields number, tags and the other outputs of a program."""
-        check_at_least(context=(context, 0))
-        found = self._outputs(sentences, batch_tokens, program)
-        if context:
-            found = self._agreed(sentences, batch_tokens, context, documents)
-        names = self.vocabulary.tags
-        for i, tags, *others in found:
-            yield i, [names[tag] for tag in tags.tolist()], *others
-
-    def _agreed(self, sentences, batch_tokens, context, documents):
-        """Yields what `_outputs` yields for `compiled_tagger`, where the words of a document agree."""
-        if documents is not None and len(documents) != len(sentences):
-            count = len(sentences)
-            raise KerasZooError(f"documents: expected {count}, one for each sentence, got {len(documents)}")
-        outputs = self._outputs(sentences, batch_tokens, self.compiled_probabilities)
-        found = {i: parts for i, *parts in outputs}
-        nothing = [np.zeros((0, len(self.vocabulary.tags)), "float32")]
-        probabilities = [found.get(i, nothing)[0] for i in range(len(sentences))]
-        documents = [0] * len(sentences) if documents is None else documents
-        means = averaged(sentences, probabilities, context, documents)
-        best = best_tags(self.compiled_best_tags, means, batch_tokens)
-        for i, (_, *others) in found.items():
-            yield i, best[i], np.take_along_axis(means[i], best[i][:, None], axis=1)[:, 0], *others
-
-    def _outputs(self, sentences, batch_tokens, program):
-        """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
-        lengths, threads = list(map(len, sentences)), batches_at_once()
-        if threads > 1 and isinstance(batch_tokens, int):
-            batch_tokens = min(batch_tokens, max(FEW_TOKENS, -(-sum(lengths) // threads)))
-
-        def outputs(indices):
-            encoded = self.vocabulary.encode([list(sentences[i]) for i in indices])
-            return indices, program({name: encoded[name] for name in self.model.features})
-
-        batches = list(length_batches(lengths, batch_tokens))[::-1]  # the longest first
-        for indices, parts in in_threads(outputs, batches, threads):
-            for row, i in enumerate(indices):
-                yield i, *(part[row, : lengths[i]] for part in parts)

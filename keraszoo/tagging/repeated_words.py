@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.tagging.compiled_tagger import length_batches, one_of_few
+from keraszoo.tagging.compiled_tagger import length_batches, rounded_shape
 
 
 def averaged(sentences, probabilities, context, documents):
@@ -51,7 +51,7 @@ def best_tags(decode, probabilities, batch_tokens):
     """The valid tags with the highest product of probabilities.
 
     Args:
-        decode: `EntityTagger.compiled_best_tags`: the scheme of its model says what is valid.
+        decode: `SentenceTagger.best_tags`: the scheme of its model says what is valid.
         probabilities: list of n float32 `(T, K)`.
         batch_tokens: as for `EntityTagger.tag`.
 
@@ -63,7 +63,7 @@ def best_tags(decode, probabilities, batch_tokens):
         rows = [probabilities[i] for i in indices]
         shape = len(rows), len(rows[-1])  # the longest is the last
         if keras.backend.backend() == "jax":  # compiles for each shape
-            shape = one_of_few(shape)
+            shape = rounded_shape(shape)
         mask = np.arange(shape[1]) < np.array([*map(len, rows), *[0] * (shape[0] - len(rows))])[:, None]
         padded = np.ones((*shape, rows[0].shape[1]), "float32")
         padded[mask] = np.concatenate(rows)

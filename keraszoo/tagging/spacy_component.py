@@ -53,10 +53,10 @@ def _split_tokens(doc, places):
         return
     with doc.retokenize() as retokenizer:
         for token in doc:
-            start, end = token.idx, token.idx + len(token)
-            cuts = inside[bisect.bisect(inside, start) : bisect.bisect(inside, end)]
-            if cuts:
-                parts = [doc.text[i:j] for i, j in itertools.pairwise([start, *cuts, end])]
+            first, after = (bisect.bisect(inside, place) for place in (token.idx, token.idx + len(token)))
+            if first < after:
+                cuts = [0, *(place - token.idx for place in inside[first:after]), len(token)]
+                parts = [token.text[i:j] for i, j in itertools.pairwise(cuts)]
                 retokenizer.split(token, parts, heads=[(token, 0)] * len(parts))
 
 

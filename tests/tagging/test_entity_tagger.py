@@ -62,7 +62,7 @@ def test_details_fit_each_other(trained_tagger):
 
 
 def test_gold_tags_are_checked_before_anything_is_tagged(trained_tagger, other_sentences, monkeypatch):
-    monkeypatch.setattr(trained_tagger, "_tagged", lambda *_: pytest.fail("tagged"))
+    monkeypatch.setattr(trained_tagger.sentence_tagger, "tagged", lambda *_: pytest.fail("tagged"))
     with pytest.raises(ScoreError, match=r"gold\[30\]: 0 tags for 2 tokens"):
         trained_tagger.evaluate([*other_sentences, TaggedSentence(("in", "Rome"))])
 
@@ -115,7 +115,7 @@ def test_sentences_that_come_alone_are_compiled_in_time_and_change_nothing(train
         np.testing.assert_allclose(alone.probabilities, want.probabilities, atol=1e-5)
         np.testing.assert_allclose(alone.attention_weights, want.attention_weights, atol=1e-5)
     if keras.backend.backend() == "tensorflow":
-        assert len(tagger.compiled_tagger._programs_of_one) == 1  # for all lengths up to 16
+        assert len(tagger.sentence_tagger.details._programs_of_one) == 1  # for all lengths up to 16
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n\t", "\u200b"])
@@ -153,13 +153,13 @@ def test_the_scheme_that_is_learnt_is_not_the_one_that_is_given(trained_tagger):
 
 
 def test_a_sentence_of_any_length_is_tagged_in_pieces_within_the_budget(trained_tagger, monkeypatch):
-    text, batches, compiled = "In Paris " * 600 + "Paris " * 200, [], trained_tagger.compiled_tagger
+    text, batches, compiled = "In Paris " * 600 + "Paris " * 200, [], trained_tagger.sentence_tagger.details
 
     def noted(features):
         batches.append(features["words"].size)
         return compiled(features)
 
-    monkeypatch.setattr(trained_tagger, "compiled_tagger", noted)
+    monkeypatch.setattr(trained_tagger.sentence_tagger, "details", noted)
     details = trained_tagger.tag_details([text], batch_tokens=1024)[0]
     assert details.sentences == [(0, 512), (512, 1024), (1024, 1400)]
     assert len(details.tags) == len(text.split()) and max(batches) <= 1024

@@ -48,7 +48,8 @@ def test_the_best_valid_tags_of_sentences_of_different_lengths(new_tagger, const
         np.array(some) | (constrain == "none") for some in tagger.vocabulary.transitions()
     )
     probabilities = random_probabilities(3, (3, 1, 0, 2), len(names))
-    for some, best in zip(probabilities, best_tags(tagger.compiled_best_tags, probabilities, 4), strict=True):
+    found = best_tags(tagger.sentence_tagger.best_tags, probabilities, 4)
+    for some, best in zip(probabilities, found, strict=True):
         if not len(some):
             assert best.shape == (0,)
             continue
@@ -75,7 +76,7 @@ def test_a_tagger_with_context_takes_the_best_tags_of_the_means(new_tagger, cons
     documents = [0, 0, 0, 0, 1]
     assert tagger.tag_tokens(sentences, context=0) == tagger.tag_tokens(sentences)
     means = averaged(sentences, tagger.tag_probabilities(sentences), 2, documents)
-    best = best_tags(tagger.compiled_best_tags, means, 100)
+    best = best_tags(tagger.sentence_tagger.best_tags, means, 100)
     details = tagger.tag_tokens_details(sentences, context=2, documents=documents)
     tags = tagger.tag_tokens(sentences, context=2, documents=documents)
     plain = tagger.tag_tokens_details(sentences)
@@ -95,9 +96,9 @@ def test_a_name_that_is_unclear_in_one_sentence_is_that_of_the_others(new_tagger
             rows = [{"O": 1 - rome, "B-LOC": rome} if w == "Rome" else {"O": 1.0} for w in words]
             probabilities = np.array([[row.get(name, 0) for name in names] for row in rows], "float32")
             tags = probabilities.argmax(1)
-            yield i, *([probabilities] if compiled is tagger.compiled_probabilities else [tags, tags])
+            yield i, *([probabilities] if compiled is tagger.sentence_tagger.probabilities else [tags, tags])
 
-    monkeypatch.setattr(tagger, "_outputs", outputs)
+    monkeypatch.setattr(tagger.sentence_tagger, "outputs", outputs)
     texts = ["In Rome. Rome was big. Of Rome.", "Rome."]
     monkeypatch.setattr(type(tagger.model), "attends", False)
     first = texts[:1]
@@ -111,6 +112,20 @@ def test_a_name_that_is_unclear_in_one_sentence_is_that_of_the_others(new_tagger
     assert tagger.evaluate(gold, context=1).f1.found == 3 > tagger.evaluate(gold).f1.found
     apart = [*gold[:2], dataclasses.replace(gold[2], document=1)]
     assert tagger.evaluate(apart, context=1).f1.found == 2
+
+
+def test_jax_gets_few_shapes(monkeypatch):
+    monkeypatch.setattr("keras.backend.backend", lambda: "jax")
+    shapes = set()
+
+    def decode(probabilities, mask):
+        shapes.add(mask.shape)
+        return probabilities.argmax(-1)
+
+    for some in random_probabilities(1, range(1, 40), 5):
+        (tags,) = best_tags(decode, [some], 60)
+        np.testing.assert_array_equal(tags, some.argmax(-1))
+    assert len(shapes) < 10
 
 
 def test_a_context_that_is_no_number_of_sentences(trained_tagger):

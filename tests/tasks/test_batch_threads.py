@@ -81,16 +81,16 @@ def test_tags_do_not_depend_on_the_number_of_threads(monkeypatch):
         TaggedSentence(tuple(text), tuple("B-N" if w == "two" else "O" for w in text)) for text in texts
     ]
     tagger = EntityTagger.for_sentences(tagged, configuration="tiny")
-    several, compiled = set(), tagger.compiled_tags
+    several, compiled = set(), tagger.sentence_tagger.tags
 
     def seen(features):
         several.add(threading.current_thread().name)
         time.sleep(0.05)  # another thread gets its turn
         return compiled(features)
 
-    tagger.compiled_tags, answers = seen, []
+    tagger.sentence_tagger.tags, answers = seen, []
     for threads in (1, 3):
-        monkeypatch.setattr("keraszoo.tagging.entity_tagger.batches_at_once", lambda n=threads: n)
+        monkeypatch.setattr("keraszoo.tagging.sentence_tagger.batches_at_once", lambda n=threads: n)
         several.clear()
         answers.append(tagger.tag_tokens(texts))
         assert (len(several) > 1) == (threads > 1)
