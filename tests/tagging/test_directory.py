@@ -64,7 +64,7 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
             [f"L{i}" for i in range(40_000)],
             "tags, but model.weights.h5 has no such CRF",
         ),
-        ("corpora", None, ["mail"] * 101, "corpora: "),
+        ("corpora", None, ["mail"] * 101, "corpora: List should have at most 100 items"),
         ("corpora", None, "mail", "corpora: expected a valid list, got 'mail'"),
         ("model", "constrained", 1, "model.constrained: expected a valid boolean, got 1"),
     ],

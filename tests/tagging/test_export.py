@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import os
 import random
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -66,10 +70,17 @@ def test_entities_are_the_same(loaded, trained_tagger):
 
 
 def test_the_entities_of_a_long_text(loaded, trained_tagger):
-    """Their strings are cut from the letters at once: copies of the text would take its square."""
+    """They take about as long as tags. A copy of the text for each of them would take its square."""
     texts = ["🇫🇷 In Paris ran Ada Lovelace. " * 4000, "é Paris"]
-    found = loaded.entities(tf.constant(texts))["text"].to_list()
-    assert [decoded(some) for some in found] == [[e.text for e in some] for some in trained_tagger.tag(texts)]
+    seconds = []
+    for answer in (loaded.tag, loaded.entities):
+        answer(tf.constant(texts[1:]))
+        start = time.perf_counter()
+        found = answer(tf.constant(texts))
+        seconds.append(time.perf_counter() - start)
+    wanted = [[entity.text for entity in some] for some in trained_tagger.tag(texts)]
+    assert [decoded(some) for some in found["text"].to_list()] == wanted and len(wanted[0]) > 4000
+    assert seconds[1] < 3 * seconds[0] + 1
 
 
 def test_no_text(loaded):
@@ -133,6 +144,17 @@ def test_forms_of_words_are_the_same(name):
     words = ["B12", "éÉ", "ΣΑΣ", "straße", "ǅ", "iPhone4S", "١٢", "日本", "", "x", "ﬁ", "ΐ"]
     forms = graph_form(tf.constant(words), name).numpy()
     assert decoded(forms) == [BACKOFFS[name](word) for word in words]
+
+
+def test_forms_do_not_depend_on_the_locale():
+    program = (
+        "import tensorflow as tf\n"
+        "from keraszoo.tagging.graph_ops import graph_form\n"
+        "for form in ('lower', 'capital'): print(*graph_form(tf.constant(['TITLE', 'INDIA']), form).numpy())"
+    )
+    turkish = {**os.environ, "LC_ALL": "tr_TR.UTF-8"}
+    ended = subprocess.run([sys.executable, "-c", program], env=turkish, capture_output=True, check=True)
+    assert ended.stdout.decode().splitlines() == ["b'title' b'india'", "b'Title' b'India'"]
 
 
 def test_verification_runs_the_saved_model(exported_tagger, trained_tagger):
