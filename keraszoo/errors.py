@@ -78,7 +78,6 @@ def check_at_least(error=KerasZooError, /, **values):
     for name, (value, least) in values.items():
         kind = numbers.Integral if isinstance(least, int) else numbers.Real
         if not isinstance(value, kind) or not value >= least:
-            wrong = (
-                ", not an integer" if isinstance(value, numbers.Real) and not isinstance(value, kind) else ""
-            )
+            real = isinstance(value, numbers.Real) and not isinstance(value, kind)
+            wrong = ", not an integer" if real else ""
             raise error(f"{name} must be at least {least:g}, got {value!r:.60}{wrong}")

@@ -100,7 +100,7 @@ class BagOfSubwords(Configured, keras.layers.Layer):
     def call(self, inputs):
         words, length = ops.shape(inputs)[:2], ops.shape(inputs)[2]
         total, count = 0.0, 0.0
-        for ids, mask in self.n_grams(ops.reshape(inputs, (-1, length))):
+        for ids, mask in self.n_grams(ops.reshape(inputs, (words[0] * words[1], length))):
             mask = ops.cast(mask, self.compute_dtype)[..., None]
             rows = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C + 2, R)
             total, count = total + ops.sum(rows * mask, axis=1), count + ops.sum(mask, axis=1)

@@ -89,7 +89,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
 
     def call(self, inputs, training=None):
         words, length = ops.shape(inputs)[:2], ops.shape(inputs)[2]
-        ids = ops.reshape(ops.cast(inputs, "int32"), (-1, length))  # (N, C), N words
+        ids = ops.reshape(ops.cast(inputs, "int32"), (words[0] * words[1], length))  # (N, C), N words
         x = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C, E)
         x = self.embedding_dropout(x, training=training)
         encode = self._convolve if self.kind == "cnn" else self._read
