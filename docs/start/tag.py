@@ -17,7 +17,7 @@ for entity in tagger.tag(text):
 #
 # ## Highlighted entities
 #
-# `html_page` makes a page of its own for a browser, `entities_html` a part of one.
+# `html_page` makes a complete HTML page; `entities_html` makes a fragment to embed in one.
 
 # %%
 from IPython.display import HTML

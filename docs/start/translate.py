@@ -58,7 +58,7 @@ assert "gekauft" in translation.text
 # %% [markdown]
 # ## Next
 #
-# - Other sentences than short everyday ones translate badly: the models are small, and their training data are everyday sentences.
+# - The models are small and trained on short everyday sentences; other text translates badly.
 #   [The cards](../models/index.md) say what each model is for.
 # - [Train a translator on your own two text files](../training.md).
 # - [Export it](../export.md) as a SavedModel that maps strings to strings.

@@ -85,9 +85,9 @@ print("killed     ", digest("killed"))
 assert digest("undisturbed") == digest("killed")
 
 # %% [markdown]
-# **Look at** the two digests: the files are equal, bit for bit. On a CPU the same holds for every instant of the kill.
+# **Look at** the two digests: the files are equal, bit for bit. On a CPU this holds no matter when the run is killed.
 #
-# Ctrl-C and SIGTERM are more polite: the run finishes its current update, saves it, and ends with the command that resumes it.
+# Ctrl-C and SIGTERM are more polite: the run finishes its current update, saves it, and says that the same command resumes it.
 #
 # ## Two devices
 #
