@@ -197,7 +197,7 @@ class TaggingModel(ConfiguredModel):
         return model
 
     def scale_scores(self, factor, tags):
-        """Scales by how much taggings differ in their scores, so that the best ones stay the best.
+        """Scales the score differences between taggings; the best tagging stays the best.
 
             s(x, y) = factor (s(x, y) - s(x, 0...0))
 

@@ -22,7 +22,7 @@ from keraszoo.messages import shown
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-MOST_JSON = 1 << 20  # bytes of a config, metrics or manifest; ours have a few thousand
+MOST_JSON = 1 << 22  # bytes of a config, metrics or manifest; the history of a long run is the longest
 MOST_FILES = 1000
 MOST_BYTES = 1 << 34  # of one file; a sparse file of any size costs nothing to make and hours to hash
 

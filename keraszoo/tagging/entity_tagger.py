@@ -233,7 +233,7 @@ class EntityTagger(Task):
         return alone
 
     def calibrate(self, sentences, corpus=None):
-        """Divides all scores by a temperature, so that the probabilities of entities can be believed.
+        """Divides all scores by a temperature, so that the probabilities match how often entities are right.
 
         Trained taggers are too sure of themselves. The temperature is that at which the tags of held-out
         sentences are likeliest; which tags are found does not change. See `best_temperature`.

@@ -49,10 +49,14 @@ def prepare(recipe, checkpoints):
         copied = f", {count:,} of them copied from {recipe.model.start_from}"
     say(
         f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters{copied}; "
-        f"{len(train):,} sentences, {train.count_tokens():,} tokens, {train.repaired} invalid tags repaired"
+        f"{len(train):,} sentences, {train.count_tokens():,} tokens"
     )
-    if train.moved or train.dropped:
-        say(f"{train.moved:,} entities widened to whole tokens, {train.dropped:,} without a token left out")
+    for name, corpus in {"train": train, "validation": validation, "test": test}.items():
+        if corpus is not None and (corpus.repaired or corpus.moved or corpus.dropped):
+            say(
+                f"data.{name}: {corpus.repaired:,} invalid tags repaired, {corpus.moved:,} entities widened "
+                f"to whole tokens, {corpus.dropped:,} without a token left out"
+            )
     return tagger, train, validation, None if test is None else (test, train)
 
 

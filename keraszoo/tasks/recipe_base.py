@@ -205,7 +205,7 @@ class BaseRecipe(Section):
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):
         if self.data.validation is None:
-            key = self.training.given_of("patience", "steps_per_evaluation", "monitor")
+            key = self.training.given_of("patience", "monitor")
             if key is not None:
                 raise ValueError(f"`training.{key}` needs `data.validation`, which is missing")
         if self.model.name != "transformer" and self.training.optimizer.schedule == "transformer":

@@ -118,7 +118,7 @@ def _warn_if_slow(precision):
     ratio = 1.0 if half == "float32" else product_speed("float32", 512) / product_speed(half, 512)
     if ratio > 1.5:
         said = f"training.precision: {half} is {ratio:.0f} times slower than float32 on this machine"
-        warnings.warn(f"{said}; float32 gives the same model", stacklevel=2)
+        warnings.warn(f"{said}; float32 learns as well and is faster here", stacklevel=2)
 
 
 def _run(recipe, run):

@@ -12,7 +12,7 @@ from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
 from keraszoo.saving.model_config import check_arguments
-from keraszoo.training.adam import innermost
+from keraszoo.training.adam import NO_EMA, innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.run import Run, opened_checkpoints, train
@@ -54,9 +54,11 @@ class Trainable:
                 `optimizer={"schedule": "constant", "learning_rate": 1e-3}`; `seed` seeds Python, NumPy and
                 the backend, as `keras.utils.set_random_seed` does; and
 
-                - `optimizer`: also a Keras optimizer, which is used as it is;
+                - `optimizer`: also a Keras optimizer; a copy of it is trained with, so the object stays as it
+                  was and can be given to several runs;
                 - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`, with the
-                  figures of the held-out data in the logs;
+                  figures of the held-out data in the logs. A checkpoint includes the state of those with
+                  `get_state` and `set_state`; others start again when a run resumes;
                 - `verbose`: as for `keras.Model.fit`.
 
         Returns:
@@ -89,9 +91,7 @@ class Trainable:
         self.metrics, self.recipe = {}, run.recipe  # without those of earlier weights
         steps = run.steps(batches)
         if steps < FEW_UPDATES and settings.steps is None:
-            say(
-                f"this run has only {steps} updates: take more epochs, or fewer batch_tokens for more updates"
-            )
+            say(f"this run makes only {steps} update(s); train for more epochs or lower batch_tokens")
         run.compile_model = lambda model: self._compile(model, run, steps)
         best, last = None, LastWeights(settings.average_last)
         save = self._save_best if run.directory is not None and run.writes else None
@@ -151,7 +151,7 @@ class Trainable:
         settings = run.settings
         unused = None if validation is not None else settings.given_of("patience", "monitor")
         if unused is not None:
-            raise RecipeError(f"fit: {unused}: there is no validation")
+            raise RecipeError(f"fit: {unused} has no effect without validation data")
         if run.directory is not None:
             model_directory.check_replaceable(run.directory)
             kind = type(self.model)
@@ -170,7 +170,13 @@ class Trainable:
         policy = self.model.dtype_policy.name
         if settings.precision != policy:
             raise RecipeError(f"fit: precision: the model has {policy}, got {settings.precision}")
-        if run.optimizer is not None:
+        if run.optimizer is None:
+            kind = type(self.model).__name__
+            if settings.optimizer.schedule == "transformer" and "d_model" not in self.model.get_config():
+                raise RecipeError(f"fit: optimizer.schedule: transformer needs a d_model, which {kind} lacks")
+        else:
+            if run.optimizer.use_ema:
+                raise RecipeError(f"fit: optimizer: {NO_EMA}")
             parts = getattr(innermost(run.optimizer), "accumulate", 1)
             if parts != settings.accumulate:
                 raise RecipeError(
@@ -187,25 +193,20 @@ class Trainable:
 
     def _compile(self, model, run, steps):
         """Compiles a model with the optimizer and the loss of a run of so many updates."""
-        optimizer, options = run.optimizer, run.settings.optimizer
-        if optimizer is not None and run.strategy is not None:  # one for each copy of the model
-            optimizer = type(optimizer).from_config(optimizer.get_config())
-        if optimizer is None:
+        given, options = run.optimizer, run.settings.optimizer
+        if given is not None:
+            optimizer = type(given).from_config(given.get_config())
+        else:
             width = model.get_config().get("d_model")
-            if options.schedule == "transformer" and width is None:
-                kind = type(self.model).__name__
-                raise RecipeError(f"fit: optimizer.schedule: transformer needs a d_model, which {kind} lacks")
             optimizer = make_optimizer(options, steps, width, run.settings.accumulate)
         model.compile(optimizer, self._loss(run.settings), jit_compile=run.jit_compile)
 
     def _save_best(self, directory, logs):
-        """Saves the best model so far. On a full disk, training goes on: the weights are kept in memory."""
+        """Saves the best model so far. If that fails, training goes on: the weights are kept in memory."""
         self._note_validation(logs)
         try:
             self.save_to_preset(directory)
         except PresetError as error:
-            if not isinstance(error.__cause__, OSError):
-                raise
             warnings.warn(f"the best model so far was not saved: {error}; training goes on", stacklevel=2)
 
     def _note_validation(self, figures):
@@ -252,5 +253,12 @@ def _deciding(run):
     """The settings that decide a run, with the configuration of a given optimizer."""
     settings = run.settings.deciding()
     if run.optimizer is not None:
-        settings["optimizer"] = keras.saving.serialize_keras_object(run.optimizer)
+        settings["optimizer"] = _without_names(keras.saving.serialize_keras_object(run.optimizer))
     return settings
+
+
+def _without_names(config):
+    """A configuration without the names that Keras counts up (`adam`, `adam_1`)."""
+    if not isinstance(config, dict):
+        return config
+    return {key: _without_names(value) for key, value in config.items() if key != "name"}

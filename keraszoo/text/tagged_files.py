@@ -9,7 +9,7 @@ tagged    running text of `word/TAG` or `word_TAG`, tags in capitals or marks, a
 import itertools
 import re
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.columns import BLANKS, DOCUMENT, read_columns
 from keraszoo.text.json_spans import is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
@@ -53,7 +53,7 @@ def read_corpora(data):
         `(train, validation, test)`, each a `TaggedCorpus`, or `None` if the section names no file.
 
     Raises:
-        DataError: as `read_tagged` does.
+        DataError: as `read_tagged` does; or files without a sentence.
     """
     columns = {name: getattr(data, name) for name in ("token_column", "tag_column", "separator", "scheme")}
     corpora = []
@@ -64,6 +64,8 @@ def read_corpora(data):
             if not is_json_lines(file) and parts[-1].shows_scheme:
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
+        if parts and not corpora[-1]:
+            raise DataError("expected at least one sentence, got none", files[0])
     return tuple(corpora)
 
 

@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 from keraszoo.errors import DataError, KerasZooError, check_at_least
 from keraszoo.text.tagged_files import read_sentences
@@ -45,7 +46,7 @@ def train_vectors(
     bit; with more workers every run differs slightly.
 
     Args:
-        source: a list of files, see `read_sentences`; or an iterable of lists of tokens.
+        source: a list or tuple of files, see `read_sentences`; or an iterable of lists of tokens.
         width: the number of numbers of a vector.
         algorithm: `"skip-gram"`, better for rare words, or `"cbow"`, faster.
         window: the largest distance of neighbours, in words.
@@ -129,12 +130,18 @@ def _runs(source, kind, rules):
     """Yields lists of tokens of files or of an iterable of lists of tokens."""
     if isinstance(source, (str, os.PathLike)):
         raise KerasZooError(f"expected a list of files or of lists of tokens, got {source!r}")
-    are_files = isinstance(source, list) and all(isinstance(item, (str, os.PathLike)) for item in source)
+    are_files = isinstance(source, (list, tuple)) and all(
+        isinstance(item, (str, os.PathLike)) for item in source
+    )
     for number, run in enumerate(source):
         if are_files:
             for sentence in read_sentences(run, kind, rules):
                 yield [token for token in sentence.tokens if token]
-        elif isinstance(run, str) or not all(isinstance(token, str) and token for token in run):
+        elif (
+            isinstance(run, str)
+            or not isinstance(run, Iterable)
+            or not all(isinstance(token, str) and token for token in run)
+        ):
             problem = f"expected a list of tokens that are not empty, got {str(run)[:60]!r}"
             raise DataError(f"run {number}: {problem}")
         else:
@@ -162,7 +169,10 @@ class _StoredText:
                 self.counts.update(run)
                 self.total += len(run)
                 for start in range(0, len(run), LONGEST_RUN):
-                    file.write("\t".join(run[start : start + LONGEST_RUN]) + "\n")
+                    try:
+                        file.write("\t".join(run[start : start + LONGEST_RUN]) + "\n")
+                    except UnicodeEncodeError:
+                        raise DataError(f"expected valid Unicode, got {str(run)[:60]}") from None
                     self.runs += 1
                 self._report("reading", self.total, None)
         self.progress("reading", self.total, self.total)

@@ -6,6 +6,8 @@ from keras import ops
 
 from keraszoo.errors import KerasZooError
 
+NO_EMA = "use_ema is not supported: a resumed run would go on from the average; average_last averages weights"
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Adam(keras.optimizers.Adam):
@@ -25,7 +27,7 @@ class Adam(keras.optimizers.Adam):
 
     On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 
-    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and
+    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps`, `use_ema` and
         `weight_decay` (which changes weights even where an update is skipped), and
         accumulate: number of parts of a batch, each a call, that make one update.
 
@@ -49,6 +51,8 @@ class Adam(keras.optimizers.Adam):
             raise KerasZooError(
                 "Adam: amsgrad, gradient_accumulation_steps and weight_decay are not supported here"
             )
+        if self.use_ema:
+            raise KerasZooError(f"Adam: {NO_EMA}")
         self.accumulate = accumulate
         self.scaled = False
 

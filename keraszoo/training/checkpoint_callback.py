@@ -45,7 +45,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         super().__init__()
         self.checkpoints = run.checkpoints
         self.minutes, self.steps = run.settings.checkpoint_minutes, run.settings.checkpoint_steps
-        self.any_worker = any_worker(run.strategy) if run.checkpoints else None
+        self.any_worker = any_worker(run.strategy)
         self.parts = parts
         self.signals = signals
         self.periods = None
@@ -91,6 +91,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.step += 1  # not at the end of each step: JAX calls that hook in a thread of its own
         self.over = bool(self.model.stop_training)
+        if self.any_worker is not None:  # if a callback stops one worker, all of them stop
+            self.model.stop_training = self.over = self.any_worker(self.over)
         self._save()
         self.stop_if_told()
 
@@ -130,7 +132,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
             made = step_in_words(self.step, self.periods.parts)
             last = "there is none yet"
             if self.saved_step is not None:
-                last = f"the last good one is of {step_in_words(self.saved_step, self.periods.parts)}"
+                last = f"the last good one is from {step_in_words(self.saved_step, self.periods.parts)}"
             warnings.warn(f"no checkpoint of {made}: {error}; {last}; training goes on", stacklevel=2)
         self.saved_at = time.monotonic()
         self.seconds += self.saved_at - started

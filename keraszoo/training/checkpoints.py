@@ -25,6 +25,7 @@ from keraszoo.errors import PresetError, RecipeError
 from keraszoo.saving import atomic, model_directory
 
 TASK = "checkpoint"
+KEPT = 2  # checkpoints; one more while one is written
 _STEP = re.compile(r"step-(\d{8,})")
 
 
@@ -54,7 +55,6 @@ class Checkpoints:
         folder: where they are; made when opened, and deleted at the end if nothing was saved.
         identity: nested dict of JSON values that decide the run. A run of another identity is not resumed.
         files: name -> bytes of what the run must not make again, such as vocabularies.
-        keep: how many are kept; there is one more while one is written.
         writes: `False` for a worker that only reads: nothing is locked, saved or deleted.
 
     Attributes:
@@ -76,11 +76,10 @@ class Checkpoints:
     keraszoo.errors.RecipeError: ...run.checkpoints: the run in it differs: seed was 1, is 2; ...
     """
 
-    def __init__(self, folder, identity, files=None, keep=2, writes=True):
+    def __init__(self, folder, identity, files=None, writes=True):
         self.folder = Path(folder)
         self.identity = json.loads(json.dumps(identity))
         self.files = dict(files or {})
-        self.keep = keep
         self.writes = writes
         self.newest = None
         self.finished = None
@@ -125,7 +124,7 @@ class Checkpoints:
             )
 
     def save(self, step, parts):
-        """Writes a checkpoint, then deletes all but the last `keep`.
+        """Writes a checkpoint, then deletes all but the last two.
 
         Args:
             step: number of steps made.
@@ -148,7 +147,7 @@ class Checkpoints:
             **self.files,
         }
         model_directory.write_directory(self.folder / f"step-{step:08}", files)
-        for old in self._steps()[self.keep :]:
+        for old in self._steps()[KEPT:]:
             self._delete(old)
 
     def finish(self, **figures):

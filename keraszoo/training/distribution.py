@@ -223,6 +223,8 @@ def copy_in_scope(model, strategy):
         copy = type(kind.__name__, (_BuiltModel, kind), {}).from_config(model.get_config())
         copy.build()
     copy_variables(model, copy)
+    for theirs, ours in zip(model.variables, copy.variables, strict=True):
+        ours.trainable = theirs.trainable  # a layer that is frozen stays so
     if isinstance(strategy, DataParallel):
         return copy
     for layer in copy._flatten_layers():

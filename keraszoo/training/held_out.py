@@ -135,7 +135,7 @@ class HeldOutSentences(HeldOut):
             rows = ops.convert_to_numpy(tags)[: len(indices)]
             named = self.vocabulary.decode_tags(rows, [len(self.gold[j]) for j in indices])
             for j, names in zip(indices, named, strict=True):
-                predicted[j] = names  # unchanged: `strict_score` counts invalid tags as wrong
+                predicted[j] = names  # unrepaired: in IOB2, invalid tags count as wrong
         f1 = strict_score(self.gold, predicted, self.vocabulary.scheme)
         return {
             "val_loss": total / tokens,

@@ -28,7 +28,7 @@ ADVICE = "start all of them again to resume the run"
 
 @dataclasses.dataclass
 class Run:
-    """What one training run is made of, in one object for all functions on its way to `fit`.
+    """The settings and objects of one training run, passed to every function that leads to `fit`.
 
     Attributes:
         settings: a `FitSection`, the `training` section of a recipe.
@@ -148,7 +148,7 @@ def train(model, batches, run):
         saving.restore(trained)
         run.earlier = saving.earlier
         if saving.step:
-            say(f"going on from step {saving.step // parts:,} of {last // parts:,}")
+            say(f"resuming after step {saving.step // parts:,} of {last // parts:,}")
         bar = ProgressBar(run, last // parts, saving.step // parts) if shows_bar else None
         shown = [stack.enter_context(bar)] if shows_bar else []
         while saving.step < last and not saving.over:

@@ -5,7 +5,8 @@ import hashlib
 import numpy as np
 
 from keraszoo.errors import DataError
-from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.messages import say
+from keraszoo.text.corpus import ParallelCorpus, SpecialIds
 from keraszoo.text.lines import located
 from keraszoo.training.held_out import HeldOutPairs, batches_of
 from keraszoo.training.token_batches import TokenBatches
@@ -28,6 +29,7 @@ def make_data(translator, train, validation, run):
     """
     settings, held_out = run.settings, None
     corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
+    _check_ids(corpus, translator)
     cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
     batches.copies = 2 if settings.r_drop else 1
@@ -51,7 +53,10 @@ def make_held_out(translator, validation, settings):
         raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))
     with located("validation"):
-        corpus = make_corpus(translator, validation)
+        corpus = make_corpus(translator, validation, translator.max_source_tokens)
+    if corpus.dropped["too_long"]:
+        longest = f"more than {translator.max_source_tokens:,} subwords"
+        say(f"validation: {corpus.dropped['too_long']:,} pairs of {longest} count for BLEU, not for val_loss")
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
     batches = TokenBatches(corpus, **batches_of(settings, longest))
     translate = translator.translate if settings.monitor == "val_bleu" else None
@@ -62,6 +67,23 @@ def make_corpus(translator, pairs, max_length=None):
     """Encodes (source, target) strings with the translator's vocabularies as a `ParallelCorpus`."""
     sides = translator.source_subwords, translator.target_subwords
     return ParallelCorpus.from_pairs(pairs_of(pairs, "train"), *sides, max_length=max_length)
+
+
+def _check_ids(corpus, translator):
+    """Raises DataError if the ids of a `ParallelCorpus` are not those of the translator's vocabularies."""
+    sides = (
+        ("source", corpus.sources, corpus.source_special, translator.source_subwords),
+        ("target", corpus.targets, corpus.target_special, translator.target_subwords),
+    )
+    for name, rows, special, subwords in sides:
+        expected = SpecialIds(subwords.pad_id, subwords.start_id, subwords.end_id)
+        if special != expected:
+            raise DataError(f"train: expected {name}s with {expected}, as in the vocabulary, got {special}")
+        largest = int(rows.ids.max(initial=0))
+        if largest >= subwords.vocabulary_size:
+            raise DataError(
+                f"train: expected {name} ids below {subwords.vocabulary_size}, the vocabulary, got {largest}"
+            )
 
 
 def pairs_of(pairs, name):

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from keraszoo.errors import PresetError
+from keraszoo.saving.manifest import MOST_JSON
 from keraszoo.saving.model_directory import read_directory, write_directory
 
 # Reading what was written
@@ -62,7 +63,7 @@ CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize("config", [*CONFIGS, b'"' + b"x" * (1 << 20) + b'"'])
+@pytest.mark.parametrize("config", [*CONFIGS, b'"' + b"x" * MOST_JSON + b'"'])
 def test_a_config_that_is_no_sane_object_is_neither_written_nor_read(tmp_path, config):
     with pytest.raises(PresetError, match=r"/a/config.json: (is not valid JSON|must hold|is larger)"):
         write_directory(tmp_path / "a", {"config.json": config})

@@ -256,8 +256,8 @@ def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
     (folder / "small" / "manifest.json").write_bytes(manifests.serialise(manifest))
     with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
         fetch("small", folder)
-    (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * (2 << 20) + b'"')
-    with pytest.raises(PresetError, match="manifest.json: is larger than 1048576 bytes"):
+    (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * manifests.MOST_JSON + b'"')
+    with pytest.raises(PresetError, match="manifest.json: is larger than 4194304 bytes"):
         fetch("small", folder)
 
 

@@ -106,14 +106,16 @@ def test_corpora_of_several_files(files):
     [
         ("data.train=none.tsv", "none.tsv: cannot read"),
         ("vectors.file=none.txt", "none.txt"),
+        ("data.test=empty.jsonl", "empty.jsonl: expected at least one sentence, got none"),
         ("model.preset=huge", "--set: model.preset: attention has no preset 'huge', expected one of base"),
         ("model.overrides.unitz=3", "model.overrides.unitz: unknown key, did you mean units?"),
         ("model.overrides.vector_width=7", "vector_width is 7, but .*vectors.txt has 5"),
     ],
 )
 def test_what_is_wrong_is_said_before_training(files, override, said):
+    (files / "empty.jsonl").write_text('{"text": " ", "entities": []}\n')
     with pytest.raises(KerasZooError, match=said):
-        run_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
+        run_recipe(TaggerRecipe.read(files / "recipe.yaml", [override.replace("empty", f"{files}/empty")]))
     assert not (files / "out" / "model").exists()
 
 
@@ -125,9 +127,12 @@ def test_seeds_need_something_to_be_compared_on(files):
 def test_entities_that_do_not_fit_tokens_are_reported(files, capsys):
     entities = [{"start": 1, "end": 3, "label": "PER"}, {"start": 3, "end": 4, "label": "LOC"}]
     write_lines(files / "more.jsonl", [json.dumps({"text": "Ada flew to Oslo.", "entities": entities})])
-    override = f"data.train=[{files}/train.tsv, {files}/more.jsonl]"
-    run_recipe(TaggerRecipe.read(files / "recipe.yaml", [override]))
-    assert "1 entities widened to whole tokens, 1 without a token left out" in capsys.readouterr().err
+    overrides = [f"data.train=[{files}/train.tsv, {files}/more.jsonl]", f"data.test={files}/more.jsonl"]
+    run_recipe(TaggerRecipe.read(files / "recipe.yaml", overrides))
+    said = capsys.readouterr().err
+    for part in ("train", "test"):
+        assert f"data.{part}: 0 invalid tags repaired, 1 entities widened to whole tokens, 1 without" in said
+    assert "data.validation" not in said
 
 
 def test_a_file_without_b_does_not_decide_the_scheme(tmp_path):

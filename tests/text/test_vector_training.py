@@ -72,6 +72,9 @@ def test_what_cannot_be_learnt(tmp_path):
         ([["a"], "text"], "run 1: expected a list of tokens"),
         ([["a", ""]], "run 0: expected a list of tokens"),
         ([["a\tb"]], "tokens without TABs"),
+        ([["a\ud800"]], "expected valid Unicode"),
+        ([5], "run 0: expected a list of tokens"),
+        ((tmp_path / "none",), "No such file"),
         ([tmp_path / "none"], "No such file"),
     ):
         with pytest.raises(DataError, match=message):

@@ -1,14 +1,17 @@
 """One device and two make the same model; in processes of their own: a CPU is split before it computes."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import types
 
 import pytest
 
 from keraszoo.errors import KerasZooError
+from keraszoo.models import RNNSearch
 from keraszoo.training import distribution
 
 # Trains the same model on one device and on two, and prints how far apart the weights are.
@@ -244,7 +247,7 @@ def test_devices_draw_apart_leave_out_the_same_steps_and_go_on(tmp_path):
     command = [sys.executable, "-c", APART, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
-    assert "going on from step" in done.stderr
+    assert "resuming after step" in done.stderr
 
 
 @pytest.mark.slow
@@ -288,6 +291,17 @@ def test_two_workers_make_the_model_of_one():
 def test_strategies_that_there_are_not(arguments, said):
     with pytest.raises(KerasZooError, match=said):
         distribution.make_strategy(*arguments)
+
+
+def test_a_layer_that_is_frozen_is_frozen_in_the_copies():
+    model = RNNSearch(9, embedding_dim=3, units=4)
+    model.build()
+    model.layers[0].trainable = False
+    strategy = types.SimpleNamespace(scope=contextlib.nullcontext)
+    copy = distribution.copy_in_scope(model, strategy)
+    shapes = [weight.shape for weight in copy.trainable_variables]
+    assert shapes == [weight.shape for weight in model.trainable_variables]
+    assert 0 < len(shapes) < len(copy.weights)
 
 
 def test_a_cpu_that_has_computed_is_not_split_any_more():

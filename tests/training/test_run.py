@@ -120,7 +120,7 @@ def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path,
             f"SIGINT: stopped after {step_in_words(step, parts)}, it is saved in" in capsys.readouterr().err
         )
         same(run(batches, "transformer", tmp_path / str(step), parts=parts), whole)
-        assert f"going on from step {step // parts} of 7" in capsys.readouterr().err
+        assert f"resuming after step {step // parts} of 7" in capsys.readouterr().err
 
 
 def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(batches, tmp_path, capsys):
@@ -213,7 +213,7 @@ def test_a_full_disk_ends_nothing(batches, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(np, "savez", full)
     options = {"folder": tmp_path / "run", "checkpoint_steps": 1}
-    said = r"no checkpoint of step [3456]: .*No space left on device; the last good one is of step 2"
+    said = r"no checkpoint of step [3456]: .*No space left on device; the last good one is from step 2"
     with recorded() as warned:
         same(run(batches, **options), whole)
     assert [bool(re.match(said, text)) for text in warned] == [True] * 4

@@ -201,7 +201,6 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
         ),
         ({"training.patience": 3}, "`training.patience` needs `data.validation`"),
         ({"training.monitor": "val_loss"}, "`training.monitor` needs `data.validation`"),
-        ({"training.steps_per_evaluation": 3}, "`training.steps_per_evaluation` needs `data.validation`"),
         (
             {"model.name": "rnnsearch", "training.optimizer.schedule": "transformer"},
             "expected inverse_sqrt, cosine or constant",

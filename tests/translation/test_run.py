@@ -197,7 +197,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     recipe = make_recipe(**same, training=changes, about={"limits": "Many."})
     monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
     again = run_recipe(recipe)
-    assert "going on from step 4 of 7" in capsys.readouterr().err
+    assert "resuming after step 4 of 7" in capsys.readouterr().err
     for ours, theirs in zip(again.model.get_weights(), whole.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert again.metrics["training"]["seconds"] > 1000 > whole.metrics["training"]["seconds"]
