@@ -17,12 +17,12 @@ def check_sizes(**sizes):
 
 
 def check_optional_sizes(**sizes):
-    """Does the same for those sizes that are not `None`."""
+    """Like `check_sizes`, but skips sizes that are `None`."""
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def require(fits, wanted, /, **received):
-    """Raises a ValueError that says what is wanted and what was received, unless that `fits`.
+    """Raises a ValueError that says what is wanted and what was received, unless `fits` is true.
 
     >>> require(1 % 2 == 0, "window must be even", window=1)
     Traceback (most recent call last):
@@ -34,7 +34,7 @@ def require(fits, wanted, /, **received):
 
 
 def require_shapes(fits, wanted, /, **shapes):
-    """Does the same for the shapes of tensors, by their names."""
+    """Like `require`, for the shapes of tensors, by their names."""
     require(fits, wanted, **{f"{name}.shape": shape for name, shape in shapes.items()})
 
 

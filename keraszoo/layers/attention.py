@@ -1,25 +1,21 @@
 """Base class of the attention layers: scores, masked softmax, weighted sum."""
 
-import inspect
-
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, require_shapes, shapes_fit
+from keraszoo.layers.arguments import WeightedLayer, require, require_shapes, shapes_fit
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.masking import both_masks, causal_mask, combine_masks, masked_softmax
 
-INPUTS = "query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask"
-
 
 class Attention(WeightedLayer):
-    """Base class of the attention layers. It owns masks, softmax and weighted sum; a subclass has the scores.
+    """Base class of the attention layers. Handles masks, softmax and weighted sum.
 
         e_tj = score(query_t, key_j)
         alpha_tj = exp(e_tj) / sum_k exp(e_tk)
         c_t = sum_j alpha_tj value_j
 
-    with e the scores, alpha the `attention_weights` and c the `context`. A subclass writes
+    with e the scores, alpha the `attention_weights` and c the `context`. A subclass supplies
     `scores(query, keys)`, `make_weights` if it has weights, `prepare(value, key)` if a part of the score
     depends only on the memory, `focus` if each query sees only a part of the memory, and `normalize` if it
     uses another softmax. A decoder that steps calls `prepare` once per sentence and `attend` at every step;
@@ -48,8 +44,8 @@ class Attention(WeightedLayer):
             `(B, H, T, S)`. `True` = this query may see this value.
         training: whether dropout is on.
         use_causal_mask: query t sees values up to t, both counted from the first.
-        positions: int `(T,)`, the positions of the queries, or `(1,)` if all are at one; `None`: 0 to T - 1.
-            Read by layers whose scores or windows depend on positions.
+        positions: int `(T,)`, the positions of the queries, or `(1,)` if all share one position; `None`: 0 to
+            T - 1. Read by layers whose scores or windows depend on positions.
         key_positions: int `(S,)`, those of the keys; only for layers that have them, `MultiHeadAttention`.
 
     Returns:
@@ -157,14 +153,15 @@ class Attention(WeightedLayer):
             queries = 1 if len(query.shape) == 2 else ops.shape(query)[1]
             attention_mask = both_masks(attention_mask, causal_mask(queries, ops.shape(value)[1]))
         masks = {"value_mask": both_masks(value_mask, key_mask), "attention_mask": attention_mask}
+        fits = key_positions is None or self.scores_rank == 4
+        require(fits, "key_positions need a layer with heads", layer=type(self).__name__)
         of_keys = {} if key_positions is None else {"key_positions": key_positions}
         keys, values = self.prepare(value, key, *of_keys.values())
         return self.attend(query, keys, values, **masks, training=training, positions=positions, **of_keys)
 
     def check_inputs(self, *inputs, **masks):
         """Raises a `ValueError` if inputs and masks, in the order of `call`, do not fit each other."""
-        shapes = [None if x is None else tuple(x.shape) for x in (*inputs, *masks.values())]
-        self._check(*shapes[: len(inputs)], **dict(zip(masks, shapes[len(inputs) :], strict=True)))
+        self._check(*map(_shape, inputs), **{name: _shape(mask) for name, mask in masks.items()})
 
     def _check(
         self, query, value, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None
@@ -209,10 +206,22 @@ class Attention(WeightedLayer):
         self._check(query_shape, value_shape, key_shape)
         return (*query_shape[:-1], value_shape[-1]), (*query_shape[:-1], value_shape[1])
 
-    def compute_output_spec(self, *args, **kwargs):
-        given = inspect.signature(self.call).bind(*args, **kwargs).arguments
-        inputs = [given.get(name) for name in INPUTS]
-        self.check_inputs(*inputs)
-        shapes = [None if x is None else x.shape for x in inputs[:3]]
-        outputs = self.compute_output_shape(*shapes)
+    def compute_output_spec(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        *args,
+        **kwargs,
+    ):
+        self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
+        outputs = self.compute_output_shape(*map(_shape, (query, value, key)))
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in outputs)
+
+
+def _shape(x):
+    return None if x is None else tuple(x.shape)

@@ -101,6 +101,17 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         outputs = ops.reshape(both[..., :width], (*ops.shape(both)[:2], width))  # keeps the width in graphs
         return outputs, both[..., width:]
 
+    def output_width(self, memory_width):
+        """The width of the outputs over a memory of a width."""
+        raise TypeError(f"{type(self).__name__} is abstract: a decoder supplies output_width.")
+
+    def compute_output_shape(self, inputs_shape, memory_shape, initial_state_shape=None):
+        outputs = (*inputs_shape[:-1], self.output_width(memory_shape[-1]))
+        return outputs, (*inputs_shape[:-1], memory_shape[1])
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # `call` checks its inputs
+
     def get_config(self):
         return {**super().get_config(), "attention": keras.saving.serialize_keras_object(self.attention)}
 
@@ -169,6 +180,9 @@ class AttentionDecoder(AttendingDecoder):
         """The cell's state with s_0 = `first`, `(B, U)`: a list of tensors; c_0 of an LSTM is zero."""
         return self.cell.first_state(first)
 
+    def output_width(self, memory_width):
+        return self.units + memory_width
+
     def project(self, inputs):
         return self.cell.project(inputs)
 
@@ -180,5 +194,5 @@ class AttentionDecoder(AttendingDecoder):
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         self.check_inputs(inputs, memory, memory_mask)
         state = self.cell.as_state(initial_state, ops.shape(inputs)[0])
-        width = self.units + memory.shape[-1]
+        width = self.output_width(memory.shape[-1])
         return self.steps(inputs, state, width, self.prepare(memory), memory_mask, training)

@@ -31,7 +31,7 @@ class BagOfSubwords(Configured, keras.layers.Layer):
         vocabulary_size: V, number of character ids; 0 is padding.
         units: D.
         buckets: values of the hash, at most 131,072; a prime mixes best.
-        rank: R; more than D is D.
+        rank: R; values above D are reduced to D.
         shortest, longest: characters of an n-gram, `<` and `>` included.
 
     Call arguments:
@@ -60,6 +60,7 @@ class BagOfSubwords(Configured, keras.layers.Layer):
         check_sizes(shortest=shortest, longest=longest)
         require(buckets <= MOST_BUCKETS, f"buckets must be at most {MOST_BUCKETS}", buckets=buckets)
         require(shortest <= longest, "longest must not be below shortest", shortest=shortest, longest=longest)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.vocabulary_size = vocabulary_size
         self.units = units
         self.buckets = buckets

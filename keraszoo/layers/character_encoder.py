@@ -62,6 +62,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         fits = 0 < window < 100 and window % 2
         require(fits, "window must be odd, positive and below 100", window=window)
         check_sizes(vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, units=units)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.vocabulary_size = vocabulary_size
         self.embedding_dim = embedding_dim
         self.units = units

@@ -114,6 +114,13 @@ class CRF(Configured, keras.layers.Layer):
         moves = ops.broadcast_to(moves, (ops.shape(scores)[0], *moves.shape))
         return ops.concatenate([scores, moves], axis=1)
 
+    def compute_output_shape(self, emissions_shape):
+        batch, length = emissions_shape[:2]
+        return batch, None if length is None else length + self.num_tags + 1, self.num_tags + 1
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # `call` checks its inputs
+
     def _read(self, emissions, mask, wanted):
         reader = ChainReader(wanted, None if self.constrain == "none" else as_lists(self.allowed))
         chain = self._chain(emissions, mask)

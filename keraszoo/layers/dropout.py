@@ -1,5 +1,7 @@
 """Dropout that draws 8 random bits per number."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -23,6 +25,8 @@ class Dropout(Configured, keras.layers.Layer):
 
     Args:
         rate: the share set to zero, in [0, 1).
+        noise_shape: the shape of m, which is broadcast to that of the inputs: `(None, 1, None)` drops the
+            same features at all steps. `None` in it, or instead of it, stands for the size of the inputs.
         seed: an integer, for draws that can be repeated.
 
     Call arguments:
@@ -46,10 +50,12 @@ class Dropout(Configured, keras.layers.Layer):
     https://jmlr.org/papers/v15/srivastava14a.html.
     """
 
-    def __init__(self, rate, seed=None, **kwargs):
+    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(**kwargs)
         check_rates(rate=rate)
         self.supports_masking = True
+        self.rate = rate
+        self.noise_shape = noise_shape
         self.dropped_levels = min(round(rate * LEVELS), LEVELS - 1)
         self.seed_generator = keras.random.SeedGenerator(seed) if self.dropped_levels else None
         self.built = True
@@ -57,12 +63,15 @@ class Dropout(Configured, keras.layers.Layer):
     def call(self, inputs, training=None):
         if not training or not self.dropped_levels:
             return inputs
-        count = ops.size(inputs)
+        shape = ops.shape(inputs)
+        if self.noise_shape is not None:
+            shape = [size if own is None else own for own, size in zip(self.noise_shape, shape, strict=True)]
+        count = math.prod(shape)
         low, high = -(2**31), 2**31 - 1
-        shape = ((count + 3) // 4, 1)
-        words = keras.random.randint(shape, low, high, dtype="int32", seed=self.seed_generator)
+        words = ((count + 3) // 4, 1)
+        words = keras.random.randint(words, low, high, dtype="int32", seed=self.seed_generator)
         levels = ops.reshape(ops.view(words, "uint8"), (-1,))[:count]
-        keep = ops.reshape(levels >= self.dropped_levels, ops.shape(inputs))
+        keep = ops.reshape(levels >= self.dropped_levels, shape)
         return inputs * (ops.cast(keep, inputs.dtype) * (LEVELS / (LEVELS - self.dropped_levels)))
 
     def compute_output_shape(self, inputs_shape):

@@ -62,18 +62,15 @@ class TiedEmbedding(WeightedLayer):
 
     def call(self, inputs, reverse=False):
         if reverse:
-            return self._logits(ops.cast(inputs, self.compute_dtype))
+            matrix = ops.transpose(ops.cast(self.E, self.compute_dtype))
+            return linear(ops.cast(inputs, self.compute_dtype), matrix)
         ids = ops.cast(inputs, "int32")
         embedded = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (B, T, D)
         return embedded * math.sqrt(self.width) if self.scale else embedded
 
     def logits(self, hidden):
         """Returns the logits `(..., V)` of vectors `(..., D)`."""
-        in_a_model = isinstance(hidden, keras.KerasTensor)
-        return self(hidden, reverse=True) if in_a_model or not self.built else self._logits(hidden)
-
-    def _logits(self, hidden):
-        return linear(hidden, ops.transpose(ops.cast(self.E, self.compute_dtype)))
+        return self(hidden, reverse=True)
 
     def compute_output_shape(self, inputs_shape, reverse=False):
         return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.width)

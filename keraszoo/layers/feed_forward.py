@@ -50,6 +50,7 @@ class FeedForward(WeightedLayer):
 
     def build(self, inputs_shape):
         width, hidden = inputs_shape[-1], self.intermediate_dim
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: width})
         self.W_1 = self.new_weight("W_1", (width, hidden))
         self.b_1 = self.new_weight("b_1", (hidden,), "bias")
         self.W_2 = self.new_weight("W_2", (hidden, width))
@@ -62,5 +63,5 @@ class FeedForward(WeightedLayer):
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
 
-    def get_config(self):
+    def get_config(self):  # an activation may be a layer
         return {**super().get_config(), "activation": keras.activations.serialize(self.activation)}

@@ -16,8 +16,9 @@ class FeedForwardAttention(WeightedLayer):
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
 
     with h_j the values (U -> `U`, v -> `v`). The score is that of `BahdanauAttention` for a query of zero.
-    The layer has no query and is therefore no `Attention`: it takes one input. A tagger that needs a vector
-    per word multiplies the states by the weights: alpha_j h_j.
+    The layer has no query, so it is not an `Attention`: it takes one input. A tagger that needs a vector per
+    word multiplies the states by the weights: alpha_j h_j. For words in sentences in documents, reshape
+    `(B, N, S, D)` to `(B N, S, D)`: `keras.layers.TimeDistributed` takes layers with one output only.
 
     Departures: the paper's experiments have one unit and a bias, e_j = tanh(w h_j + b), which bounds the
     scores by 1 and so the ratio of two weights by e^2. Here v is added, and the bias is optional.
@@ -68,6 +69,7 @@ class FeedForwardAttention(WeightedLayer):
 
     def build(self, value_shape):
         self._check(value_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: value_shape[-1]})
         self.U = self.new_weight("U", (value_shape[-1], self.units))
         self.v = self.new_weight("v", (self.units, 1))
         self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None

@@ -38,8 +38,8 @@ class LuongDecoder(AttendingDecoder):
     Call arguments:
         inputs: `(B, T, E)`, embeddings of y_{t-1}.
         memory: `(B, S, D)`.
-        initial_state: list of the layers' states, as a `RecurrentStack` returns it, or of one layer its
-            state, as a Keras RNN layer returns it; `None`: zeros.
+        initial_state: list of the layers' states, as a `RecurrentStack` returns it; for a single layer also
+            its state alone, as a Keras RNN layer returns it; `None`: zeros.
         inputs_mask: not used; Keras fills it in.
         memory_mask: bool `(B, S)`, `True` = a word.
 
@@ -99,6 +99,9 @@ class LuongDecoder(AttendingDecoder):
         rows = ops.shape(layers[0][0])[0]
         fed = ops.zeros((rows, self.readout_width), dtype=layers[0][0].dtype)
         return {"layers": layers, "fed": fed}
+
+    def output_width(self, memory_width):
+        return self.readout_width
 
     def project(self, inputs):
         return self.stack.cells[0].project(inputs)

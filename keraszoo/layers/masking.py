@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-LOWEST = -3e38  # of a score: what float32 holds
+LOWEST = -3e38  # a score; fits float32
 
 
 def at_least_float32(dtype):

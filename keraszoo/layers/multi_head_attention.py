@@ -33,8 +33,9 @@ class MultiHeadAttention(Attention):
     - The pair `(context, attention_weights)` is always returned; there is no `return_attention_scores`.
     - `query_mask` is passed on but masks nothing, and a query that sees nothing has weights of zero.
     - Inputs have one sequence axis, so `attention_axes` is `None` or 1.
-    - `W_q`, `W_k`, `W_v` start with half of Glorot's variance, as in PyTorch. With the full variance deep
-      post-norm stacks start by making all positions similar and learn late or never to look at the source.
+    - `W_q`, `W_k`, `W_v` start with half of Glorot's variance, as in PyTorch. With the full variance, deep
+      post-norm stacks start by making all positions similar, and learn to attend to the source late or
+      never.
 
     Stepping: `prepare` gives the keys and values of a memory. For self-attention a decoder writes the keys
     and values of each new position into a cache of fixed size and calls `attend` with a mask over the cache.
@@ -72,8 +73,9 @@ class MultiHeadAttention(Attention):
         relative: relative positions: the largest distance k that has its own vectors; `None`: none.
 
     Call arguments: as for `Attention`; `rotary`, `relative` and `sliding_window` read `positions`, and
-        key_positions: int `(S,)`, the positions of the keys, or without `relative` `(1,)` if all are at one;
-            `None`: 0 to S - 1, for any `positions`. Self-attention of words at other positions needs both.
+        key_positions: int `(S,)`, the positions of the keys, or without `relative` `(1,)` if all share
+            one position; `None`: 0 to S - 1, for any `positions`. Self-attention of words at other positions
+            needs both.
 
     Self-attention is `layer(x, x)`, causal with `use_causal_mask=True`.
 

@@ -52,6 +52,7 @@ class BidirectionalEncoder(Configured, keras.layers.Layer):
         check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
         self.units = units
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.between = Dropout(dropout, dtype=self.dtype_policy)
 
         def direction(backward):
@@ -64,6 +65,7 @@ class BidirectionalEncoder(Configured, keras.layers.Layer):
         self.left_to_right, self.right_to_left = direction(False), direction(True)
 
     def build(self, inputs_shape):
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
         for forward, backward in zip(self.left_to_right, self.right_to_left, strict=True):
             forward.build(inputs_shape)
             backward.build(inputs_shape)

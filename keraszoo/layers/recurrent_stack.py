@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes, require
+from keraszoo.layers.arguments import check_sizes, require, require_shapes, shapes_fit
 from keraszoo.layers.configured import Configured
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -31,8 +31,8 @@ class RecurrentStack(Configured, keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, T, E)`.
-        initial_state: list of the layers' states, or of one layer its state, as a Keras RNN layer returns it;
-            `None`: zeros.
+        initial_state: list of the layers' states; for a single layer also its state alone, as a Keras RNN
+            layer returns it; `None`: zeros.
         inputs_mask, mask: bool `(B, T)`, `True` = a word; Keras fills in one of them from an embedding that
             masks.
 
@@ -59,6 +59,7 @@ class RecurrentStack(Configured, keras.layers.Layer):
         super().__init__(**kwargs)
         check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(ndim=3)
         self.units = units
         self.dropout = dropout
         self.backward = backward
@@ -68,6 +69,7 @@ class RecurrentStack(Configured, keras.layers.Layer):
         ]
 
     def build(self, inputs_shape, initial_state_shape=None):
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
         for cell in self.cells:
             cell.build((inputs_shape[0], inputs_shape[-1]))
             inputs_shape = (*inputs_shape[:-1], self.units)
@@ -95,6 +97,10 @@ class RecurrentStack(Configured, keras.layers.Layer):
 
     def call(self, inputs, initial_state=None, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
+        if inputs_mask is not None:
+            shapes = {"inputs_mask": tuple(inputs_mask.shape), "inputs": tuple(inputs.shape)}
+            fits = shapes_fit(shapes["inputs_mask"], shapes["inputs"][:2])
+            require_shapes(fits, "inputs_mask must be (batch, length)", **shapes)
         state, x = [], inputs
         states = self.as_state(initial_state, ops.shape(inputs)[0])
         for i, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
@@ -127,3 +133,10 @@ class RecurrentStack(Configured, keras.layers.Layer):
 
     def compute_mask(self, inputs, inputs_mask=None):
         return inputs_mask, None
+
+    def compute_output_shape(self, inputs_shape, initial_state_shape=None):
+        states = [[(inputs_shape[0], self.units)] * cell.state_size for cell in self.cells]
+        return (*inputs_shape[:-1], self.units), states
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # `call` checks its inputs

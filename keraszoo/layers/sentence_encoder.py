@@ -99,7 +99,7 @@ class SentenceEncoder(Configured, keras.layers.Layer):
 
     def call(self, inputs, reverse=False):
         if reverse:
-            return self._logits(ops.cast(inputs, self.compute_dtype))
+            return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(self.embeddings()))
         inputs = ops.cast(inputs, "int32")
         embedded = ops.take(self.embeddings(), inputs, axis=0)  # (..., J, D)
         if self.encoding == "position":
@@ -110,11 +110,7 @@ class SentenceEncoder(Configured, keras.layers.Layer):
 
     def logits(self, hidden):
         """How well each word fits a vector: h E^T, `(..., D)` to `(..., V)`."""
-        in_a_model = isinstance(hidden, keras.KerasTensor)
-        return self(hidden, reverse=True) if in_a_model or not self.built else self._logits(hidden)
-
-    def _logits(self, hidden):
-        return ops.matmul(hidden, ops.transpose(self.embeddings()))
+        return self(hidden, reverse=True)
 
     def compute_output_shape(self, inputs_shape, reverse=False):
         return (*inputs_shape[:-1], self.vocabulary_size if reverse else self.width)

@@ -128,6 +128,7 @@ class TransformerLayer(WeightedLayer):
 
     def _build(self, inputs_shape, memory_shape=None):
         width = inputs_shape[-1]
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: width})
         self.self_attention = self._make_attention(
             width, "self_attention", rotary=self.rotary, relative=self.relative
         )

@@ -131,7 +131,7 @@ class MemoryNetwork(ConfiguredModel):
         mask = ops.logical_and(times >= 0, times < self.memory_size)
         places = ops.clip(times, 0, self.memory_size - 1)
         memories = [
-            self._with_empty_places(encode(story) + time(places))
+            ops.pad(encode(story) + time(places), [[0, 0], [0, self.memory_size], [0, 0]])  # (B, S + M, d)
             for encode, time in zip(self.encoders, self.times, strict=True)
         ]
         empty = self.memory_size - ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)  # (B, 1)
@@ -145,10 +145,6 @@ class MemoryNetwork(ConfiguredModel):
             query, weights = self.hop(query, values, keys, value_mask=mask, training=training)
             attention.append(weights[:, :, : -self.memory_size])
         return self.score(query[:, 0]), ops.concatenate(attention, axis=1)
-
-    def _with_empty_places(self, memory):
-        """`(B, S, d)` to `(B, S + M, d)`."""
-        return ops.pad(memory, [[0, 0], [0, self.memory_size], [0, 0]])
 
     def times_of(self, story, training=None):
         """How many memories ago each sentence was said, int `(B, S)`; -1 for padding."""

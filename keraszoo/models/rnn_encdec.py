@@ -86,7 +86,7 @@ class RNNEncDec(RecurrentModel):
         super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
         dtype, dense = self.dtype_policy, keras.layers.Dense
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
-        self.summary = dense(units, activation="tanh", dtype=dtype, name="summary")
+        self.source_summary = dense(units, activation="tanh", dtype=dtype, name="source_summary")
         self.initial = dense(units, activation="tanh", dtype=dtype, name="initial")
         kind = "gru_reset_after" if cell == "gru" else cell
         self.decoder = RecurrentCell(units, kind, dtype=dtype, name="decoder")
@@ -96,7 +96,7 @@ class RNNEncDec(RecurrentModel):
         self.readout_summary = dense(2 * readout_dim, use_bias=False, dtype=dtype, name="readout_summary")
 
     def first(self, state):
-        return self.summary(state[0][0])
+        return self.source_summary(state[0][0])
 
     def _start(self, summary):
         """What every step adds to U h' and to the readout, `(B, G U)` and `(B, 2 l)`; and h'_0."""

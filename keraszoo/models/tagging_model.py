@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.layers.arguments import check_rates, require
+from keraszoo.layers.arguments import check_rates, check_sizes, require
 from keraszoo.layers.bag_of_subwords import MOST_BUCKETS, BagOfSubwords
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.layers.crf import CRF, permit
@@ -16,6 +16,16 @@ LEAST = 1e-9  # a probability whose logarithm is finite
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
 
 
+class _Masked(keras.layers.Layer):
+    """Passes scores on with a mask. On JAX, Keras drops the mask that a subclassed model computes."""
+
+    def call(self, inputs):
+        return inputs[0]
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return inputs[1]
+
+
 class TaggingModel(ConfiguredModel):
     """Base of the taggers: turns features into vectors of words, and scores into tags and a loss.
 
@@ -24,7 +34,7 @@ class TaggingModel(ConfiguredModel):
 
     A word is represented by its frozen vector and, as options, by the output of a `CharacterEncoder` and an
     embedding of its casing. With `subword_buckets`, a word without a vector has that of a `BagOfSubwords`;
-    words that `word_dropout` replaces still have the unknown word's. A subclass writes
+    words replaced by `word_dropout` still get the vector of the unknown word. A subclass writes
     `read(features, training)`, which returns the scores.
 
     Without a loss, as in `model.compile(optimizer)`, training minimises
@@ -33,8 +43,8 @@ class TaggingModel(ConfiguredModel):
 
     where w_bt are the sample weights and w_b is the mean weight of the words of a sentence. It is a sum: with
     the weights 1 / (words of the whole batch) it is the mean over words, and stock `fit` under
-    `MirroredStrategy` makes the update of one device. Without `sample_weight` these are the weights, by the
-    words on each device. Padding has weight 0.
+    `MirroredStrategy` makes the update of one device. Without `sample_weight`, these weights are used,
+    computed from the words on each device. Padding has weight 0.
 
     With `allowed` the tags of `tag` always obey the scheme. A model without a CRF then decodes by Viterbi
     with transitions of 0.
@@ -89,6 +99,7 @@ class TaggingModel(ConfiguredModel):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_sizes(num_tags=num_tags, vocabulary_size=vocabulary_size, vector_width=vector_width)
         fits = type(subword_buckets) is int and 0 <= subword_buckets <= MOST_BUCKETS
         wanted = f"subword_buckets must be an integer from 0 to {MOST_BUCKETS}"
         require(fits, wanted, subword_buckets=subword_buckets)
@@ -134,6 +145,7 @@ class TaggingModel(ConfiguredModel):
             self.chain = CRF(num_tags, allowed, constrain, trainable=crf, dtype=full, name="crf")
         self.scores = keras.layers.Dense(num_tags, dtype=full, name="scores")
         self.prediction = keras.layers.Softmax(dtype=full, name="prediction")
+        self.masked = _Masked(dtype=full, name="masked")
         self.word_dropout_seed = keras.random.SeedGenerator()
 
     @property
@@ -252,7 +264,9 @@ class TaggingModel(ConfiguredModel):
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies read.")
 
     def call(self, features, training=None):
-        return self.read(self.check_features(features), training=training)[0]
+        features = self.check_features(features)
+        scores, _ = self.read(features, training=training)
+        return self.masked((scores, self.mask(features)))
 
     def tag(self, features):
         """Tags sentences, with probabilities and attention weights.
@@ -296,8 +310,8 @@ class TaggingModel(ConfiguredModel):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, a scalar; see the class. A loss given to `compile` replaces that of a softmax.
 
-        Padding has no weight in it; its mean is over the words, on JAX, where Keras drops the mask, over all
-        positions. The losses of regularizers, and those that layers add, are added.
+        Padding has no weight, and its mean is over the words. The losses of regularizers, and those that
+        layers add, are added.
 
         Raises:
             ValueError: if a loss was given to a model with a CRF, which has its own.
@@ -307,7 +321,7 @@ class TaggingModel(ConfiguredModel):
             sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
         if self.loss is not None:
             if self.crf:
-                raise ValueError("a model with a CRF has a loss of its own: compile it without one")
+                raise ValueError("a model with a CRF has its own loss: compile it without one")
             weight = mask if sample_weight is None else ops.cast(sample_weight, mask.dtype) * mask
             return super().compute_loss(x, y, y_pred, weight, training)
         weight = mask / ops.maximum(ops.sum(mask), 1) if sample_weight is None else sample_weight
@@ -318,6 +332,11 @@ class TaggingModel(ConfiguredModel):
         y = ops.where(mask > 0, ops.cast(y, "int32"), 0)
         loss = ops.sum(weight * ops.sparse_categorical_crossentropy(y, y_pred, from_logits=True))
         return self._with_added(loss)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        if sample_weight is not None and len(ops.shape(sample_weight)) == 1:
+            sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
+        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def _with_added(self, loss):
         """Adds the losses of layers; on several devices each adds its share, as in Keras."""

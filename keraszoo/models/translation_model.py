@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_optional_sizes, require
+from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require, require_shapes, shapes_fit
 from keraszoo.models.configured_model import ConfiguredModel
 
 
@@ -56,6 +56,7 @@ class TranslationModel(ConfiguredModel):
 
     def __init__(self, source_vocabulary_size, target_vocabulary_size=None, source_pad_id=0, **kwargs):
         super().__init__(**kwargs)
+        check_sizes(source_vocabulary_size=source_vocabulary_size)
         self.source_vocabulary_size = source_vocabulary_size
         check_optional_sizes(target_vocabulary_size=target_vocabulary_size)
         self.target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
@@ -103,6 +104,9 @@ class TranslationModel(ConfiguredModel):
     def call(self, inputs, return_attention_weights=False, training=None):
         source, target_in = inputs
         self._check_attends(return_attention_weights)
+        shapes = {"source": tuple(source.shape), "target_in": tuple(target_in.shape)}
+        fits = shapes_fit(*(shape[:1] for shape in shapes.values()))
+        require_shapes(fits, "source and target_in must have one batch size", **shapes)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits

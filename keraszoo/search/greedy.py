@@ -89,10 +89,12 @@ def greedy_search(
         logits, state = step(progress["last"], {**state, "memory": constants["memory"]})
         logits = ops.cast(logits, "float32")
         rules = tokens, position, options, end_id, never, constants.get("prefix")
-        _, words, total = best_allowed(logits, 1, *rules)
-        last = words[:, 0]
         if options.sampling:
+            total = ops.logsumexp(logits, axis=1, keepdims=True)
             last = draw(constrain(logits, *rules), options, constants["number"], position)
+        else:
+            _, words, total = best_allowed(logits, 1, *rules)
+            last = words[:, 0]
         last = ops.where(live, last, end_id)
         chosen = (take_of_rows(logits, last[:, None]) - total)[:, 0]
         after = {

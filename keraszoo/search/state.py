@@ -18,7 +18,9 @@ def count_sentences(state, beam_width=1):
     """
     parts = keras.tree.flatten([part for key, part in sorted(state.items()) if key not in SHARED])
     if not parts:
-        raise KerasZooError(f"a state needs a tensor with one row per hypothesis, beside {SHARED}")
+        raise KerasZooError(
+            f"a state needs a tensor with a row per hypothesis, in addition to {', '.join(SHARED)}"
+        )
     rows = ops.shape(parts[0])[0]
     memory = [part for part in keras.tree.flatten(state["memory"]) if part is not None]
     sentences = ops.shape(memory[0])[0] if memory else rows // beam_width

@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_named():
     inputs, memory = np.ones((B, T, E)), np.ones((B, S, D))
     with pytest.raises(ValueError, match="must have weights .B, T, S.. Received: attention='MultiHead"):
         AttentionDecoder(MultiHeadAttention(2, 4), U)
-    with pytest.raises(ValueError, match="must be a list of 1 x .batch, 4.. Received: shapes=.*7"):
+    with pytest.raises(ValueError, match="must be a list of 1 x .2, 4.. Received: shapes=.*7"):
         AttentionDecoder(BahdanauAttention(3), 4)(inputs, memory, np.ones((B, 7)))
-    with pytest.raises(ValueError, match="must be a list of 2 x .batch, 4."):
+    with pytest.raises(ValueError, match="must be a list of 2 x .2, 4."):
         AttentionDecoder(BahdanauAttention(3), 4, cell="lstm")(inputs, memory, [np.ones((B, 4))])

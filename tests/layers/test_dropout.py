@@ -1,5 +1,7 @@
 """Dropout: the share, the mean, independence of the draws, and nothing outside training."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -34,6 +36,17 @@ def test_any_shape(shape):
     dropped = to_numpy(Dropout(0.5)(x, training=True))
     assert dropped.shape == shape
     np.testing.assert_allclose(dropped[dropped != 0], 2 * x[dropped != 0])
+
+
+def test_a_shape_of_noise_is_broadcast_as_in_keras():
+    x = np.ones((3, 50, 4), "float32")
+    theirs = inspect.signature(keras.layers.Dropout.__init__).parameters
+    assert list(inspect.signature(Dropout.__init__).parameters) == list(theirs)
+    for shape, axes in (((None, 1, None), 1), ((3, 50, 1), 2)):
+        layer = Dropout(0.5, shape, 7)
+        dropped = to_numpy(layer(x, training=True))
+        assert (dropped.max(axes) == dropped.min(axes)).all() and 0 < (dropped == 0).mean() < 1
+    assert layer.rate == 0.5 and Dropout.from_config(layer.get_config()).noise_shape == shape
 
 
 def test_nothing_outside_training_nor_at_a_rate_of_zero():

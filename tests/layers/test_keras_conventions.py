@@ -247,6 +247,12 @@ def test_regularizers_are_counted_as_in_keras():
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+def test_positions_of_keys_need_heads():
+    query, value = draw((B, T, D), (B, S, D))
+    with pytest.raises(ValueError, match="key_positions need a layer with heads. Received: layer='Luong"):
+        LuongAttention()(query, value, key_positions=np.arange(S))
+
+
 def test_arguments_that_do_not_work_are_errors():
     for options, message in (
         ({"attention_axes": (1, 2)}, "attention_axes must be None or 1"),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import RecurrentStack
+from keraszoo.layers import BidirectionalEncoder, RecurrentStack
 from keraszoo.layers.recurrent_cell import GATES
 
 to_numpy = ops.convert_to_numpy
@@ -98,6 +98,13 @@ def test_dropout_stands_between_layers_in_training_alone():
     assert np.abs(silent - noisy).max() > 1e-3
     one_layer, _ = random_stack("lstm", 1, dropout=0.5)
     np.testing.assert_array_equal(to_numpy(one_layer(x)[0]), to_numpy(one_layer(x, training=True)[0]))
+
+
+@pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
+def test_a_mask_of_another_length_is_an_error(make):
+    for length in (2, 4):
+        with pytest.raises(ValueError, match="inputs_mask must be .batch, length.. Received"):
+            make(5)(np.ones((2, 3, 4), "float32"), inputs_mask=np.ones((2, length), bool))
 
 
 @pytest.mark.parametrize("sizes", [{"units": 0}, {"units": -3}, {"units": 3, "num_layers": 0}])

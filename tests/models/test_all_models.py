@@ -193,6 +193,17 @@ def test_no_exported_model_is_forgotten():
     assert {cls.__name__ for cls in CLASSES} == exported
 
 
+def test_the_summary_of_keras_lists_all_weights(random_model):
+    lines = []
+    random_model.summary(print_fn=lines.append)
+    assert f"Total params: {random_model.count_params():,}" in "".join(lines)
+
+
+def test_sides_of_other_numbers_of_sentences_are_errors(random_model):
+    with pytest.raises(ValueError, match="source and target_in must have one batch size"):
+        random_model((np.array([[5, 4], [6, 7]]), np.array([[START]])))
+
+
 FAST = "LuongNMT, local-m, GRU, tied", "Transformer"  # the others train in `make test-all`
 
 

@@ -52,7 +52,7 @@ def forward(model, source, target_in):
     h = np.zeros(U)
     for word in source:
         h = encoder_step(model.encoder.cells[0], E_x[word], h)
-    c = np.tanh(dense(model.summary, h))
+    c = np.tanh(dense(model.source_summary, h))
     h, logits = np.tanh(dense(model.initial, c)), []
     for word in target_in:
         h = decoder_step(model.decoder, to_numpy(model.C), E_y[word], h, c)
@@ -73,7 +73,7 @@ def test_the_whole_forward_pass_is_that_of_the_paper():
 def test_the_source_is_known_by_its_summary_alone():
     # two sentences with one summary are one sentence to the decoder, however long they are
     model = random_model()
-    model.summary.kernel.assign(np.zeros((U, U)))
+    model.source_summary.kernel.assign(np.zeros((U, U)))
     one, other = (to_numpy(model((np.array([row]), np.array(TARGET_IN[:1])))) for row in SOURCES)
     np.testing.assert_array_equal(one, other)
 

@@ -67,7 +67,7 @@ def test_a_loss_may_be_given_to_a_softmax_and_not_to_a_crf():
     given = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
     batch = {"words": WORDS}, TAGS, WEIGHT
     assert loss_of(make(), loss=given)(*batch) == pytest.approx(loss_of(make())(*batch), abs=1e-6)
-    with pytest.raises(ValueError, match="a model with a CRF has a loss of its own: compile it without one"):
+    with pytest.raises(ValueError, match="a model with a CRF has its own loss: compile it without one"):
         loss_of(make(crf=True), loss=given)(*batch)
 
 
@@ -76,11 +76,21 @@ def test_padding_does_not_count_in_a_loss_that_is_given():
     model = make()
     loss, longer = loss_of(model, loss=given), {"words": np.pad(WORDS, ((0, 0), (0, 3)))}
     by_word = -np.take_along_axis(log_softmax(to_numpy(model({"words": WORDS}))), TAGS[..., None], -1)[..., 0]
-    # On JAX, Keras drops the mask of the scores: padding has no weight, but the mean is over all positions.
-    on_jax = keras.backend.backend() == "jax"
     for batch, tags in (({"words": WORDS}, TAGS), (longer, np.pad(TAGS, ((0, 0), (0, 3))))):
-        count = tags.size if on_jax else MASK.sum()
-        assert loss(batch, tags) == pytest.approx(by_word[MASK].sum() / count, abs=1e-6)
+        assert loss(batch, tags) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_metrics_do_not_count_padding_and_take_the_weight_of_a_sentence(crf):
+    model, x = make(crf=crf), {"words": WORDS}
+    right = to_numpy(model(x)).argmax(-1) == TAGS
+    model.compile(
+        metrics=["accuracy"], weighted_metrics=[keras.metrics.SparseCategoricalAccuracy("weighted")]
+    )
+    weight = np.array([1, 2, 0, 3], "float32")
+    figures = model.test_on_batch(x, TAGS, weight, return_dict=True)
+    assert figures["accuracy"] == pytest.approx(right[MASK].mean())
+    assert figures["weighted"] == pytest.approx(np.average(right, weights=MASK * weight[:, None]))
 
 
 @pytest.mark.parametrize("crf", [False, True])
@@ -316,5 +326,7 @@ def test_symbolic_scores_have_the_dtype_of_real_ones(dtype):
 
 
 def test_a_size_of_zero_is_an_error():
+    with pytest.raises(ValueError, match="num_tags must be a positive integer. Received: num_tags=0"):
+        RecurrentTagger(0, 9)
     with pytest.raises(ValueError, match="hidden_units must be a positive integer. Received: hidden_units=0"):
         make(AttentionTagger, hidden_units=0)

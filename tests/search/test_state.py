@@ -44,7 +44,7 @@ def test_a_state_of_another_beam_is_an_error(beam_width):
     options = SearchOptions(beam_width=beam_width, max_length=2)
     with pytest.raises(KerasZooError, match=said):
         search(None, state(), options, start_id=1, end_id=2)
-    with pytest.raises(KerasZooError, match="needs a tensor with one row per hypothesis"):
+    with pytest.raises(KerasZooError, match="needs a tensor with a row per hypothesis"):
         search(None, {"memory": {}, "position": np.array(0)}, options, start_id=1, end_id=2)
 
 
