@@ -30,7 +30,7 @@ check: $(VENV)/.dev ## style and likely bugs (ruff), nothing changed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(VENV)/.dev ## the same, and mend what can be mended
+format: $(VENV)/.dev ## the same, and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -129,7 +129,7 @@ def _arrays(answerer, questions):
 
 
 def _epochs_together(settings, questions):
-    """The number of epochs in one call of `fit`, which costs as much as some hundred updates."""
+    """The number of epochs in one call of `fit`; the overhead of a call equals a few hundred updates."""
     common = math.gcd(settings.epochs, settings.linear_epochs)
     divisors = [n for n in range(1, common + 1) if common % n == 0 and n * questions <= ROWS_AT_A_TIME]
     return max(divisors, default=1)

@@ -159,7 +159,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     gold, predicted = [list(map(list, side)) for side in (gold, predicted)]
     check_gold(gold)
     _check_lengths(gold, predicted, None if known is None else tokens or ())
-    invalid = sum(_mended("predicted", i, tags, scheme)[1] > 0 for i, tags in enumerate(predicted))
+    invalid = sum(_repaired("predicted", i, tags, scheme)[1] > 0 for i, tags in enumerate(predicted))
     predicted = _as_iob2(predicted, scheme)
     pairs = _pairs(gold, predicted)
     strict, labels = _by_seqeval(gold, predicted, pairs)
@@ -196,7 +196,7 @@ def check_gold(gold, tokens=None):
     for i, tags in enumerate(gold):
         if tokens is not None and len(tags) != len(tokens[i]):
             raise ScoreError(f"gold[{i}]: {len(tags)} tags for {len(tokens[i])} tokens")
-        if _mended("gold", i, tags, "IOB2")[1]:
+        if _repaired("gold", i, tags, "IOB2")[1]:
             raise ScoreError(f"gold[{i}]: is not valid IOB2: {' '.join(tags)[:60]}")
 
 
@@ -215,7 +215,7 @@ def _strict_spans(tags):
     return [span for span in spans(tags, "IOB2") if tags[span.start].startswith("B-")]
 
 
-def _mended(name, i, tags, scheme):
+def _repaired(name, i, tags, scheme):
     try:
         return repair(tags, scheme)
     except DataError as error:

@@ -47,7 +47,7 @@ def make_model(directory, kinds, extra=None):
             wanted = thread.submit(_shapes, make).result()
         except Exception as error:  # any error of Keras or a backend about invalid arguments
             reason = " ".join(str(error).split())
-            raise PresetError(f"{where} is not one of a model: {reason:.300}") from error
+            raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
     if sorted(wanted) != sorted(shapes):
         raise PresetError(f"{where} makes a model of {_total(wanted)}, {WEIGHTS} holds {_total(shapes)}")
     return make()

@@ -123,8 +123,8 @@ def common_facts(facts):
         facts: list of dicts of facts, one for each model.
 
     Returns:
-        What all of them state alike; the training corpora and the attributions of all; a licence only if it
-        is that of all.
+        Facts that all models share, and the training corpora and attributions of all. The licence is kept
+        only if it is the same for all.
     """
     common = {key: value for key, value in facts[0].items() if all(it.get(key) == value for it in facts)}
     data = [corpus for it in facts for corpus in it.get("data", [])]

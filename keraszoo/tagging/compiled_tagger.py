@@ -10,8 +10,9 @@ from keraszoo.compiling import compiled
 from keraszoo.errors import check_at_least
 from keraszoo.training.batch_plans import rounded_lengths
 
-ALONE_AT_FIRST, LONGEST_ALONE = 16, 128  # single sentences before XLA is used, and the longest for XLA
-OF_A_BATCH, OF_A_POSITION = 64, 4  # the cost of launching their operations, in positions of padding
+XLA_AFTER = 16  # single sentences, which run without XLA
+LONGEST_FOR_XLA = 128  # words of a single sentence
+BATCH_COST, POSITION_COST = 64, 4  # overhead of a batch and of a position of its length, in padded positions
 
 
 def tag_features(model, features):
@@ -81,10 +82,10 @@ class CompiledTagger:
         backend = keras.backend.backend()
         if backend == "jax":
             features = {name: _padded(array, rounded_shape(array.shape)) for name, array in features.items()}
-        alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_ALONE
+        alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_FOR_XLA
         with self._lock:  # batches come on several threads
             self._alone += alone
-            if alone and self._alone > ALONE_AT_FIRST:
+            if alone and self._alone > XLA_AFTER:
                 features = {name: _doubled_up(array) for name, array in features.items()}
                 program = self._program_of_one(features)
             else:
@@ -158,4 +159,4 @@ def length_batches(lengths, batch_tokens):
 
 def _too_much(padding, length):
     """Whether this many positions of padding cost more than one more batch of this length."""
-    return keras.backend.backend() != "jax" and padding > OF_A_BATCH + OF_A_POSITION * length
+    return keras.backend.backend() != "jax" and padding > BATCH_COST + POSITION_COST * length

@@ -12,7 +12,7 @@ def averaged(sentences, probabilities, context, documents):
 
         p'(y_t) = 1/|R_t| sum_{s in R_t} p(y_s)        R_t = {s: x_s = x_t, sentence of s within `context`}
 
-    R_t holds t itself, and only words of the same document. Upper and lower case differ.
+    R_t includes t itself. Words are compared case-sensitively, within one document.
 
     Args:
         sentences: list of n lists of str, the words x.

@@ -28,7 +28,7 @@ class ResolvedPath(str):
 
 
 class Typed(str):
-    """A text of `--set`: as a path, it starts from the current folder, as whoever typed it expects."""
+    """A string given with `--set`. As a path it is relative to the current folder, not to the recipe."""
 
 
 def resolve_path(written, recipe_file=None):

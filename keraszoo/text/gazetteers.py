@@ -16,8 +16,8 @@ LOOKUP = "exact", "lower"
 def add_gazetteers(vectors, lists, rules="words"):
     """Extends vectors by two numbers for each list: whether a word is an entry, and part of a longer one.
 
-    A word is looked up as it is, then in small letters. A word of an entry without a vector gets a row: the
-    mean vector of the words that have one and the same added number, averaged over such numbers; zeros where
+    A word is looked up as it is, then in small letters. A word of an entry without a vector gets a new
+    row: the average, over its added numbers, of the mean vector of the known words with that number; zeros if
     there are none.
 
     Args:

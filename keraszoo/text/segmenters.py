@@ -12,8 +12,8 @@ from keraszoo.text.subwords import WORD_START
 class BpeDropout:
     """Algorithm 1 of Provilkov et al. 2020 over the pieces of a sentencepiece model.
 
-    Two neighbours can be merged if the vocabulary has what they make, and a piece that comes earlier in the
-    vocabulary is made first.
+    Two adjacent pieces merge if the vocabulary contains their concatenation. Pieces that come earlier in the
+    vocabulary are built first.
     """
 
     def __init__(self, processor, rate):
@@ -25,7 +25,7 @@ class BpeDropout:
         ordered = sorted(pieces, key=lambda piece: -processor.get_score(self.ids[piece]))
         self.ranks = {piece: rank for rank, piece in enumerate(ordered) if len(piece) > 1}
         self.inside = {"".join(pair) for piece in pieces for pair in itertools.pairwise(piece)}
-        # No merges make bytes and the symbols of a user, so these are whole from the start.
+        # Bytes and user-defined symbols are not built by merges, so each starts as one piece.
         self.whole = {piece for piece in pieces if self.merged(piece, lambda: 1.0) != [piece]}
 
     def draws(self, best, seed):
@@ -44,7 +44,7 @@ class BpeDropout:
         return [letters[start:end] for start, end in itertools.pairwise([0, *cuts, len(letters)])]
 
     def merged(self, letters, draw):
-        """The pieces of a word: the first of the merges that are not left out, until all are."""
+        """The pieces of a word: repeats the best merge that is not dropped, until none is left."""
         pieces = list(letters)
         while True:
             first = math.inf

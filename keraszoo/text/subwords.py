@@ -192,7 +192,7 @@ class Subwords:
     def pieces(self, ids):
         """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.
 
-        `<s>`, `</s>` and `<pad>` have these names, whatever the model calls them.
+        `<s>`, `</s>` and `<pad>` have these names, even if the model calls them otherwise.
 
         Raises:
             DataError: an id outside `[0, vocabulary_size)`.

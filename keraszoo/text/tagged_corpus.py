@@ -70,7 +70,7 @@ class TaggedCorpus:
 
     @property
     def shows_scheme(self):
-        """Whether the tags tell their scheme: a small file with only `O` and `I-` can be of several."""
+        """Whether the tags identify their scheme; `O` and `I-` alone fit several."""
         return bool(self.labels) and self.scheme != "IO"
 
     def count_tokens(self):

@@ -138,7 +138,7 @@ class TaggingVocabulary:
         """Returns the labels of a corpus, such as `wikigold.PER`; raises KerasZooError if there is none."""
         labels = [label for label in self.labels if label.startswith(f"{corpus}.")]
         if not labels:
-            raise KerasZooError(f"no label is one of the corpus {corpus!r}: {', '.join(self.labels)}")
+            raise KerasZooError(f"no label has the prefix {corpus + '.'!r}: {', '.join(self.labels)}")
         return labels
 
     def word_id(self, token):

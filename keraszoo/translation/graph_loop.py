@@ -46,7 +46,7 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
     compiled = tf.function(steps, jit_compile=True, autograph=False)
 
     def stage(results, places, progress, state, constants, until):
-        # keep live sentences; for XLA, fill up with copies of the first that count as done
+        # keep live sentences; for XLA, fill up with copies of the first sentence, marked as done
         live = tf.cast(tf.where(progress["live"])[:, 0], "int32")
         rows = count = tf.size(live)
         needed = tf.maximum(until, state["position"] + 1)

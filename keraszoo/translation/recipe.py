@@ -115,7 +115,8 @@ class TrainingSection(FitSection):
     needs no search.
 
     `r_drop` is the weight of R-Drop: every sentence goes through the model twice, and the two predictions,
-    which differ by dropout, are drawn together (`TokenCrossentropy`). A step takes twice the time and memory.
+    which differ by dropout, are pulled towards each other (`TokenCrossentropy`). A step takes twice the time
+    and memory.
     """
 
     label_smoothing: Fraction = 0.1

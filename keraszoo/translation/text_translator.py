@@ -9,7 +9,7 @@ from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.translation.results import Hypothesis, Translation
 
-FEW = 16  # sentences that are not worth two batches on two threads
+FEW = 16  # sentences; smaller batches are not split over threads
 
 
 class TextTranslator:

@@ -151,8 +151,9 @@ class Translator(TextTranslator, Task):
     def warm_up(self, **search):
         """Compiles the programs of a search, which takes a second or two each, before the first sentence.
 
-        Without it, the first 200 calls of `translate` take a plain graph: they do not wait, but a sentence
-        alone takes twice as long. On other backends than TensorFlow, nothing is compiled in advance.
+        Without it, the first 200 calls of `translate` run the plain graph: nothing waits for a compiler, but
+        a single sentence takes twice as long. On other backends than TensorFlow, nothing is compiled in
+        advance.
 
         Args:
             **search: as for `translate`.

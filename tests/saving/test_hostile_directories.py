@@ -137,7 +137,7 @@ def test_a_sparse_file_is_not_hashed_for_hours(place):
 JSON = {
     "deep": b'{"task":' + b"[" * 200_000,
     "deep and closed": b'{"task":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-    "huge": b'{"task": "' + b"x" * (2 << 20) + b'"}',
+    "huge": b'{"task": "' + b"x" * manifests.MOST_JSON + b'"}',
     "infinite": b'{"task": 1e999}',
     "no number": b'{"task": NaN}',
     "a long infinite number": b'{"task": ' + b"9" * 5000 + b"e999}",

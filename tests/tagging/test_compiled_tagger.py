@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.compiled_tagger import OF_A_BATCH, OF_A_POSITION, length_batches
+from keraszoo.tagging.compiled_tagger import BATCH_COST, POSITION_COST, length_batches
 
 
 @pytest.mark.parametrize("budget", [1, 40, 5000])
@@ -27,7 +27,7 @@ def test_padding_costs_no_more_than_another_batch_would():
     batches = [[lengths[i] for i in batch] for batch in length_batches(lengths, 8192)]
     assert batches == [[5] * 30 + [6] * 30, [40, 41, 100]]  # 121 of padding are too few to be worth a batch
     for some in batches:
-        assert sum(some[-1] - n for n in some) <= OF_A_BATCH + OF_A_POSITION * some[-1]
+        assert sum(some[-1] - n for n in some) <= BATCH_COST + POSITION_COST * some[-1]
 
 
 @pytest.mark.parametrize("budget", [0, -3, 2.5, None])

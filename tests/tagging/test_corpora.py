@@ -125,9 +125,9 @@ def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
 
 def test_a_vocabulary_without_labels_of_the_corpus(make):
     tagger = make()
-    with pytest.raises(KerasZooError, match="no label is one of the corpus 'mail'"):
+    with pytest.raises(KerasZooError, match="no label has the prefix 'mail.'"):
         tagger.vocabulary.for_corpus("mail")
-    with pytest.raises(KerasZooError, match="no label is one of the corpus 'mail'"):
+    with pytest.raises(KerasZooError, match="no label has the prefix 'mail.'"):
         EntityTagger(tagger.model, tagger.vocabulary, ("posts", "mail"))
     assert EntityTagger(tagger.model, tagger.vocabulary, "posts").corpora == ("posts",)
 

@@ -93,7 +93,7 @@ def changed(saved, change):
         (lambda c: c["model"].update({"class": ["RNNSearch"]}), "there is no model"),
         (lambda c: c.pop("model"), "there is no model None"),
         (lambda c: c.update(model="RNNSearch"), "there is no model None"),
-        (lambda c: c["model"]["config"].update(cell="gro"), "not one of a model"),
+        (lambda c: c["model"]["config"].update(cell="gro"), "does not describe a valid model"),
         (lambda c: c["model"]["config"].update(colour="red"), "RNNSearch: there is no 'colour'"),
         (lambda c: c["model"]["config"].update(units="many"), "units: expected a valid integer, got 'many'"),
         (lambda c: c["model"]["config"].update(units=-1), "units: expected greater than"),
