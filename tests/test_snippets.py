@@ -36,7 +36,10 @@ SHORTER = {
     "--width 200": "--width 20",
 }
 TAGGED = "Aspirin\tB-Chemical\nmay\tO\ncause\tO\nasthma\tB-Disease\n.\tO\n\n"
-GUIDES = [f"docs/{name}.md" for name in ("training", "tagging", "export", "layers", "data", "searching")]
+GUIDES = [
+    f"docs/{name}.md"
+    for name in ("training", "tagging", "answering", "export", "layers", "data", "searching")
+]
 LEAST = {
     "translation": {
         "data": {"train": {"tsv": "t"}, "validation": {"tsv": "v"}},
