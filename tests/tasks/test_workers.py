@@ -24,13 +24,38 @@ training: {strategy: workers, batch_tokens: 128, steps: 90, checkpoint_steps: 10
 output: model
 """
 
+# A callback stops the second worker alone, after the second of four epochs.
+STOPPED = """
+import json, os, sys
+from keraszoo.training.distribution import make_strategy
+make_strategy("workers")  # before anything is computed
+import keras
+from keraszoo import Translator
+from keraszoo.models import Transformer
+from keraszoo.text.subwords import Subwords
+
+class Stop(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch == 1 and json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+            self.model.stop_training = True
+
+pairs = [(str(i), str(i)) for i in range(300)]
+subwords = Subwords.train([source for source, _ in pairs], 20)
+model = Transformer(20, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+history = Translator(model, subwords).fit(
+    pairs, epochs=4, batch_tokens=256, strategy="workers", callbacks=Stop(), verbose=0
+)
+print("epochs", len(history.epoch), file=sys.stderr)
+"""
+
 
 @pytest.fixture
 def start(tmp_path):
     """Starts two processes that train by the recipe, worker 0 and worker 1; none outlives the test."""
     started = []
 
-    def start(output):
+    def start(output, code=None):
+        train = ["-m", "keraszoo", "train", "recipe.yaml", "--output", output]
         with socket.socket() as one, socket.socket() as two:
             for port in (one, two):
                 port.bind(("127.0.0.1", 0))
@@ -38,7 +63,7 @@ def start(tmp_path):
         for index in range(2):
             place = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
             worker = subprocess.Popen(
-                [sys.executable, "-m", "keraszoo", "train", "recipe.yaml", "--output", output],
+                [sys.executable, *(train if code is None else ["-c", code])],
                 cwd=tmp_path,
                 env={**os.environ, "TF_CONFIG": json.dumps(place), "TF_CPP_MIN_LOG_LEVEL": "3"},
                 stdout=subprocess.DEVNULL,
@@ -107,3 +132,10 @@ def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
             assert status == 0, said
     whole, broken = (tmp_path / output / "model.weights.h5" for output in ("whole", "broken"))
     assert whole.read_bytes() == broken.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_callback_that_stops_one_worker_stops_both(start):
+    for worker in start("model", STOPPED):
+        status, said = end(worker)
+        assert status == 0 and said.endswith("epochs 2\n"), said

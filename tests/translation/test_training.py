@@ -13,6 +13,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
+from keraszoo.translation.training import make_held_out
 from keraszoo.translation.warm_up import warm_up_batches
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -186,6 +187,16 @@ def test_a_training_that_diverges_keeps_the_last_good_model(
 def test_held_out_pairs_without_words_are_named(new_translator, train_pairs):
     with pytest.raises(DataError, match="validation: no pair is left of 1: 1 blank"):
         new_translator().fit(train_pairs, validation=[("", "")], epochs=1)
+
+
+def test_held_out_pairs_that_are_too_long_count_for_bleu_alone(new_translator, test_pairs, capsys):
+    translator, long = new_translator(), " ".join(["one"] * 999)
+    held_out = make_held_out(translator, [*test_pairs[:4], (long, "eins")], TrainingSection())
+    assert len(held_out.sources) == 5
+    assert sum(len(held_out.batches.indices(0, i)) for i in range(len(held_out.batches))) == 4
+    limit = translator.max_source_tokens
+    said = f"validation: 1 pairs of more than {limit:,} subwords count for BLEU, not for val_loss"
+    assert said in capsys.readouterr().err
 
 
 def test_smoothing_and_r_drop_reach_the_loss_and_the_batches(new_translator, train_pairs):
