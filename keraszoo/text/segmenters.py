@@ -30,15 +30,38 @@ class BpeDropout:
 
     def draws(self, best, seed):
         """Yields segmentations without end, or nothing if a subword or a letter is not in the vocabulary."""
-        pieces, draw = self.processor.id_to_piece(best), random.Random(seed).random
+        words, draw = self.words(best), random.Random(seed).random
+        while words:
+            yield [self.ids[piece] for word in words for piece in self.merged(word, draw)]
+
+    def longest(self, sentences, seed, count):
+        """The length of the longest of `count` segmentations of each sentence, a list.
+
+        A word has the same ones in every sentence, so that each word of the corpus is segmented once.
+        """
+        known, longest = {}, []
+        for best in sentences:
+            lengths = [[len(best)] * count]
+            words = self.words(best)
+            for word in map(tuple, words):
+                if word not in known:
+                    draw = random.Random(f"{seed} {word}").random
+                    known[word] = [len(self.merged(word, draw)) for _ in range(count)]
+            if words:
+                lengths = [known[tuple(word)] for word in words]
+            longest.append(max(map(sum, zip(*lengths, strict=True))))
+        return longest
+
+    def words(self, best):
+        """The letters of a sentence, split at the blanks that no piece of the vocabulary crosses.
+
+        Returns:
+            A list of lists; [] if a subword or a letter is not in the vocabulary.
+        """
+        pieces = self.processor.id_to_piece(best)
         letters = [part for piece in pieces for part in ([piece] if piece in self.whole else piece)]
         if not self.ids.keys() >= {*pieces, *letters}:
-            return
-        while True:
-            yield [self.ids[piece] for word in self.words(letters) for piece in self.merged(word, draw)]
-
-    def words(self, letters):
-        """Splits a text at the blanks that no piece of the vocabulary crosses."""
+            return []
         pairs = map("".join, itertools.pairwise(letters))
         cuts = [i for i, pair in enumerate(pairs, 1) if WORD_START in pair and pair not in self.inside]
         return [letters[start:end] for start, end in itertools.pairwise([0, *cuts, len(letters)])]
@@ -73,6 +96,11 @@ class UnigramDraws:
         sentencepiece.set_random_generator_seed(seed)
         while True:
             yield self.processor.sample_encode_as_ids(text, -1, self.rate)
+
+    def longest(self, sentences, seed, count):
+        """The length of the longest of `count` segmentations of each sentence, a list."""
+        draws = (itertools.islice(self.draws(best, seed), count) for best in sentences)
+        return [max(map(len, some), default=0) for some in draws]
 
 
 SEGMENTERS = {"bpe_dropout": BpeDropout, "unigram": UnigramDraws}

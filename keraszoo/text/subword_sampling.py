@@ -63,7 +63,7 @@ class SubwordSampling:
         segmenters = [SEGMENTERS[kind](processor_for(side.model_bytes, kind), rate) for side in subwords]
         self.sides = tuple(zip((corpus.sources, corpus.targets), segmenters, strict=True))
         self.kind, self.rate, self.seed = kind, rate, seed
-        self._seeds = functools.lru_cache(maxsize=PLANNING_DRAWS + 2)(self._new_seeds)
+        self._seeds = functools.lru_cache(maxsize=2)(self._new_seeds)
 
     def __repr__(self):
         return f"<SubwordSampling: {self.kind} {self.rate}, seed {self.seed}>"
@@ -74,13 +74,15 @@ class SubwordSampling:
         Args:
             most: the largest room; only a best segmentation gets more.
         """
-        lengths = [rows.lengths for rows, *_ in self.sides]
-        for stream in range(PLANNING_DRAWS if self.rate else 0):
-            drawn = self.draw(stream, np.arange(len(lengths[0])), (most, most))
-            lengths = [
-                np.maximum(*pair) for pair in zip(lengths, (rows.lengths for rows in drawn), strict=True)
-            ]
-        return lengths
+        if not self.rate:
+            return [rows.lengths for rows, _ in self.sides]
+        planned = []
+        for rows, segmenter in self.sides:
+            sentences = (rows[i].tolist() for i in range(len(rows)))
+            with _GENERATOR:
+                longest = segmenter.longest(sentences, self.seed, PLANNING_DRAWS)
+            planned.append(np.maximum(rows.lengths, np.minimum(longest, most).astype("int32")))
+        return planned
 
     def draw(self, stream, indices, limits=(None, None)):
         """Draws segmentations of some sentences.

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 
-from keraszoo.text.subword_sampling import PLANNING_DRAWS
 from keraszoo.training.addressed_batches import AddressedBatches
 
 
@@ -86,7 +85,7 @@ class TokenBatches(AddressedBatches):
             sides = corpus.sources.gather(indices), corpus.targets.gather(indices)
         else:
             limits = [length - 1 for length in shape[1:]]
-            drawn = corpus.sampling.draw(epoch + PLANNING_DRAWS, indices, limits)
+            drawn = corpus.sampling.draw(epoch, indices, limits)
             sides = [(rows.ids, rows.lengths) for rows in drawn]
             if self._grouping.exact:
                 shape = shape[0], *(1 + int(rows.lengths.max()) for rows in drawn)

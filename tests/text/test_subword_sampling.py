@@ -174,6 +174,20 @@ def test_batches_stay_within_the_budget(kind, both, shapes):
         assert sorted(seen) == list(range(len(corpus))) and tokens > best + 2 * len(corpus)
 
 
+def test_sentences_have_room_for_most_draws(kind, both):
+    corpus = corpus_of(both, TEXTS, kind)
+    rooms = corpus.sampling.planned_lengths(99)
+    drawn = [corpus.sampling.draw(stream, range(len(corpus))) for stream in range(20)]
+    for room, *sides, best in zip(rooms, *drawn, (corpus.sources, corpus.targets), strict=True):
+        lengths = np.array([rows.lengths for rows in sides])
+        assert room.dtype == "int32" and (room >= best.lengths).all() and (room <= lengths.max(0) + 3).all()
+        assert (lengths <= room).mean() > 0.6  # the longest of three
+        small = corpus.sampling.planned_lengths(5)
+    for room, best in zip(small, (corpus.sources, corpus.targets), strict=True):
+        np.testing.assert_array_equal(room[best.lengths > 5], best.lengths[best.lengths > 5])
+        assert (room[best.lengths <= 5] <= 5).all()
+
+
 def test_what_has_no_room_or_is_unknown_keeps_its_best_segmentation(kind, both):
     corpus = corpus_of(both, ["lowest", "lowest 漢"], kind, rate=0.9 if kind == "bpe_dropout" else 0.01)
     shortest = corpus.sources.lengths[0]
