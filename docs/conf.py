@@ -27,7 +27,7 @@ myst_heading_anchors = 4
 # The pages that are included here have their own first heading, and cards start with the second level.
 suppress_warnings = ["myst.header"]
 
-# Tutorials are Python scripts with cells. They run once, and again if their cells, the package or a shipped model changes.
+# Tutorials are Python scripts with cells. They run once, and again if their cells, the package or an included model changes.
 package = (
     path for where in ("keraszoo/**/*.py", "pretrained/*/manifest.json") for path in DOCS.parent.glob(where)
 )

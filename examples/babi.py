@@ -43,7 +43,7 @@ def arguments():
     )
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
     parser.add_argument("--task", type=int, nargs="+", help="only these tasks")
-    parser.add_argument("--model", help="do not train: score a directory or a shipped model of all tasks")
+    parser.add_argument("--model", help="do not train: score a directory or an included model of all tasks")
     parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/babi"))

@@ -157,7 +157,7 @@ def arguments():
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
     parser.add_argument("--without", nargs="+", action="extend", default=[], help="corpora to leave out")
     parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, tested alone")
-    parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
+    parser.add_argument("--vectors", help="instead of those that the included tagger has")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
     parser.add_argument(

@@ -4,7 +4,7 @@
     python examples/entities.py train --vectors english_words     # both taggers, all corpora, 3 seeds
     python examples/entities.py train --vectors biomedical_words --corpora bc5cdr --models ladder --seeds 1
     python examples/entities.py table                # all finished runs, as Markdown
-    python examples/entities.py score english_entities  # the shipped tagger on each general test set
+    python examples/entities.py score english_entities  # the included tagger on each general test set
     python examples/entities.py calibration english_entities runs/entities/english/test_wikigold.tsv
 
 DATA holds the corpora as their publishers distribute them. examples/entity_corpora.py lists the files, and
@@ -58,7 +58,7 @@ def arguments():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("prepare").add_argument("data", type=Path)
     training = commands.add_parser("train")
-    training.add_argument("--vectors", required=True, help="a file, a directory or a shipped name")
+    training.add_argument("--vectors", required=True, help="a file, a directory or an included name")
     training.add_argument("--corpora", nargs="+", choices=CORPORA, default=CORPORA)
     training.add_argument("--models", nargs="+", choices=["ladder", *LADDER], default=["attention", "strong"])
     training.add_argument("--seeds", type=int, default=3)

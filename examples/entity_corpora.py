@@ -9,7 +9,7 @@ set once, and a tenth of the other documents is the validation set.
 
 `english/` joins the general corpora under the labels PER, LOC, ORG and MISC: the three above (the first fold
 of Wikigold), the Groningen Meaning Bank (ner_gmb/), the development part of Universal NER's English Web
-Treebank (ner_uner/) and loan agreements (ner_sec/). The shipped tagger is trained on it. The table `LABELS`
+Treebank (ner_uner/) and loan agreements (ner_sec/). The included tagger is trained on it. The table `LABELS`
 maps the labels; two corpora need more:
 
 - `gpe` of the Meaning Bank is mostly "Iraqi" or "Palestinians", which are MISC in Wikigold, and sometimes a

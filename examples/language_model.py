@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--text", type=file_and_step, action="append", required=True)
     parser.add_argument("--corpora", choices=GROUPS, default="english", help="tagged corpora")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
-    parser.add_argument("--vectors", help="instead of those that the shipped tagger has")
+    parser.add_argument("--vectors", help="instead of those that the included tagger has")
     parser.add_argument("--attention-heads", type=int, default=0, help="of the tagger; not trained here")
     parser.add_argument("--units", type=int, default=200, help="of the LSTM of each direction")
     parser.add_argument("--passes", type=int, default=1, help="over the text")

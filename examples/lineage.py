@@ -96,7 +96,7 @@ def arguments():
             )
         else:
             command.add_argument(
-                "others", nargs="*", help="translator directories or names of shipped translators"
+                "others", nargs="*", help="translator directories or names of included translators"
             )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Runs the shipped models: translates, finds names, answers a question and draws attention weights.
+"""Runs the included models: translates, finds names, answers a question and draws attention weights.
 
     make demo      # runs this first; or: pip install --editable '.[plot]' and python examples/shipped.py
 

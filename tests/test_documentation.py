@@ -1,4 +1,4 @@
-"""The documentation lists every public name and every shipped model, and its links lead somewhere."""
+"""The documentation lists every public name and every included model, and its links lead somewhere."""
 
 import importlib
 import inspect

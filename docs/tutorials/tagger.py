@@ -55,7 +55,7 @@ print(sentence(known))
 # ## Word vectors
 #
 # word2vec learns a vector for each word from raw text, so that words in similar contexts get similar vectors. Raw text is free: here it contains **all**
-# names, without tags. With real text use hundreds of thousands of lines, or the shipped vectors `english_words`.
+# names, without tags. With real text use hundreds of thousands of lines, or the included vectors `english_words`.
 
 # %%
 raw = "".join(

@@ -183,7 +183,7 @@ def playground(
     models: Annotated[
         list[str] | None,
         Argument(
-            metavar="MODELS", help="Names or directories; all shipped models on this machine by default."
+            metavar="MODELS", help="Names or directories; all included models on this machine by default."
         ),
     ] = None,
     port: Annotated[int, Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,

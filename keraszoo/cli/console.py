@@ -16,7 +16,7 @@ from typer import Argument, Option
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
 
-Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of a shipped model.")]
+Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Beam = Annotated[int | None, Option("--beam-width", min=1, help="Number of hypotheses; 1 is greedy search.")]

@@ -127,7 +127,7 @@ def plot(model, text, picture):
 
 
 def load(model, corpus=None):
-    """Returns the tagger of a directory or of a shipped model, with the labels of one of its corpora."""
+    """Returns the tagger of a directory or of an included model, with the labels of one of its corpora."""
     console.import_keras()
     from keraszoo.tagging.entity_tagger import EntityTagger
 

@@ -140,7 +140,7 @@ def plot(model, sentence, picture, subwords, heads):
 
 
 def load(model, engine="keras"):
-    """Returns the translator of a directory or of a shipped model."""
+    """Returns the translator of a directory or of an included model."""
     if engine == "ctranslate2":
         from keraszoo.tasks.export import format_of
         from keraszoo.translation import ctranslate2_translator

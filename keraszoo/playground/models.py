@@ -19,7 +19,7 @@ class Models:
     """Models by name; a tagger of several corpora has one name for each.
 
     Args:
-        names: names of shipped models and model directories; if there are none, all shipped models on this
+        names: names of included models and model directories; if there are none, all included models on this
             machine that the playground can use.
 
     Raises:

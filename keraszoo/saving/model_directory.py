@@ -137,7 +137,7 @@ def read_directory(path):
     """Reads a model directory after verifying all its files against the manifest.
 
     Args:
-        path: the directory; `keraszoo.shipping.shipped.find` returns it for the name of a shipped model.
+        path: the directory; `keraszoo.shipping.shipped.find` returns it for the name of an included model.
 
     Returns:
         A `Directory`.

@@ -1,1 +1,1 @@
-"""Find, list and fetch models by name, and write the index of the shipped ones."""
+"""Find, list and fetch models by name, and write the index of the included ones."""

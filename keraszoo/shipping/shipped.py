@@ -22,7 +22,7 @@ HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
 
 @functools.cache
 def index():
-    """Returns the shipped models: name -> `{"about": see model_facts.describe, "manifest": {...}}`."""
+    """Returns the included models: name -> `{"about": see model_facts.describe, "manifest": {...}}`."""
     return json.loads(INDEX.read_bytes()) if INDEX.is_file() else {}
 
 
@@ -78,7 +78,7 @@ def find(name_or_directory):
             f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
         )
     hint = suggestion(name, {*available, *index()})
-    raise PresetError(f"{name}: no such directory, and no shipped model of that name{hint}")
+    raise PresetError(f"{name}: no such directory, and no included model of that name{hint}")
 
 
 def places():
@@ -106,7 +106,7 @@ def list_models():
 
     Returns:
         List of dicts, sorted by name: `name`, the entries of `model_facts.describe`, and `place`: the
-        directory, or `None` for a shipped model that is not on this machine. For a directory that cannot be
+        directory, or `None` for an included model that is not on this machine. For a directory that cannot be
         read: `name`, `place` and `error`.
     """
     known = index()

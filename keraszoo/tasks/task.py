@@ -47,7 +47,7 @@ class Task(Trainable):
         """Reads a directory that `save_to_preset` wrote.
 
         Args:
-            name: path of the directory, or the name of a shipped model.
+            name: path of the directory, or the name of an included model.
 
         Returns:
             An object of this class.

@@ -183,7 +183,7 @@ class WordVectors:
         """Reads vectors: a directory written by `save`, or a file of word2vec, GloVe or fastText.
 
         Args:
-            path: a directory, a file (plain or gzip), or the name of shipped vectors.
+            path: a directory, a file (plain or gzip), or the name of included vectors.
             format: of a file, see `read_vectors`; `"auto"` for a directory.
             words: iterable of the words that will be looked up. Rows that none of them uses under `backoff`
                 are dropped while reading, which saves memory. All rows by default.
@@ -193,7 +193,7 @@ class WordVectors:
             DataError: with the line: a file that is damaged or holds no vectors.
             PresetError: with the file: a damaged directory.
         """
-        is_file = Path(path).suffix and not hub.is_address(path)  # not the name of shipped vectors
+        is_file = Path(path).suffix and not hub.is_address(path)  # not the name of included vectors
         if is_file and not Path(path).exists():
             raise DataError("expected a file or a directory of word vectors, there is none", path)
         words = None if words is None else set(words)
@@ -288,7 +288,7 @@ def backoff_forms(word, names=DEFAULT_BACKOFF):
 
 
 def _read_directory(name):
-    """Reads a directory of word vectors, given its path or the name of shipped vectors: (words, matrix)."""
+    """Reads a directory of word vectors, given its path or the name of included vectors: (words, matrix)."""
     directory = model_directory.read_directory(shipped.find(name))
     task = directory.config.get("task")
     if task != TASK:

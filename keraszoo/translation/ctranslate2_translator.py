@@ -92,7 +92,7 @@ def load(name):
     """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
 
     Args:
-        name: an exported directory, a model directory or the name of a shipped model.
+        name: an exported directory, a model directory or the name of an included model.
     """
     import_ctranslate2()
     if format_of(name) == "ctranslate2":

@@ -89,7 +89,7 @@ class Translator(TextTranslator, Task):
         """Reads a directory that `save_to_preset` wrote.
 
         Args:
-            name: path of the directory, or the name of a shipped model.
+            name: path of the directory, or the name of an included model.
             engine: `"keras"`, or `"ctranslate2"`, which also reads what
                 `export(directory, format="ctranslate2")` wrote. It is fast, and needs a `Transformer`.
 

@@ -1,4 +1,4 @@
-"""The page of the playground in Chromium, with shipped models. Screenshots go to build/screenshots."""
+"""The page of the playground in Chromium, with included models. Screenshots go to build/screenshots."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""The shipped translators are small, have their figures in the table and give their golden translations."""
+"""The included translators are small, have their figures in the table and give their golden translations."""
 
 import json
 from pathlib import Path

@@ -121,7 +121,7 @@ def test_a_configuration_that_is_not_one_of_a_translator(saved, change, said):
 
 
 def test_no_such_directory(tmp_path):
-    with pytest.raises(PresetError, match="no such directory, and no shipped model"):
+    with pytest.raises(PresetError, match="no such directory, and no included model"):
         Translator.from_preset(tmp_path / "nowhere")
 
 
