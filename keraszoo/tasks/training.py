@@ -175,9 +175,10 @@ class Trainable:
             if settings.optimizer.schedule == "transformer" and "d_model" not in self.model.get_config():
                 raise RecipeError(f"fit: optimizer.schedule: transformer needs a d_model, which {kind} lacks")
         else:
-            if run.optimizer.use_ema:
+            inner = innermost(run.optimizer)
+            if inner.use_ema:
                 raise RecipeError(f"fit: optimizer: {NO_EMA}")
-            parts = getattr(innermost(run.optimizer), "accumulate", 1)
+            parts = getattr(inner, "accumulate", 1)
             if parts != settings.accumulate:
                 raise RecipeError(
                     f"fit: accumulate: expected {parts}, as the optimizer has it, got {settings.accumulate}"

@@ -161,7 +161,9 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkey
             "accumulate: expected 2, as the optimizer has it, got 1",
         ),
         (
-            lambda t, pairs: t.fit(pairs, optimizer=keras.optimizers.SGD(use_ema=True)),
+            lambda t, pairs: t.fit(
+                pairs, optimizer=keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(use_ema=True))
+            ),
             "optimizer: use_ema is not supported",
         ),
         (
