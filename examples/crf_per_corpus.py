@@ -39,6 +39,7 @@ from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
 from keraszoo.layers.linear_chain import log_partition, path_score, with_outside
 from keraszoo.models import RecurrentTagger
+from keraszoo.models.trained_scores import with_tags
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
@@ -275,7 +276,7 @@ def continued(directory, labels, order):
     known = set(tagger.vocabulary.tags)
     first = [tag if tag in known else f"{tag[:2]}{like}{tag.partition('.')[2]}" for tag in vocabulary.tags]
     numbers = [tagger.vocabulary.tags.index(tag) for tag in first]
-    return EntityTagger(tagger.model.with_tags(numbers, vocabulary.transitions()), vocabulary)
+    return EntityTagger(with_tags(tagger.model, numbers, vocabulary.transitions()), vocabulary)
 
 
 def train(tagger, corpora, options):

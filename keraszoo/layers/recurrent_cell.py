@@ -76,7 +76,7 @@ class RecurrentCell(Configured, keras.layers.Layer):
         self.units = units
         self.cell = cell
         self.width = GATES[cell] * units  # of what `project` gives
-        self.state_size = 2 if cell == "lstm" else 1  # tensors
+        self.num_states = 2 if cell == "lstm" else 1
 
     def build(self, inputs_shape, state_shape=None):
         units, width = self.units, self.width
@@ -112,7 +112,7 @@ class RecurrentCell(Configured, keras.layers.Layer):
         if given is None:
             return self.zero_state(rows)
         state = list(given) if isinstance(given, (list, tuple)) else self.first_state(given)
-        count, shapes = self.state_size, [tuple(part.shape) for part in state]
+        count, shapes = self.num_states, [tuple(part.shape) for part in state]
         rows = rows if isinstance(rows, int) else None
         fits = len(state) == count and all(shapes_fit(shape, (rows, self.units)) for shape in shapes)
         wanted = f"the state must be a list of {count} x ({rows or 'batch'}, {self.units})"

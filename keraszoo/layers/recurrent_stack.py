@@ -135,7 +135,7 @@ class RecurrentStack(Configured, keras.layers.Layer):
         return inputs_mask, None
 
     def compute_output_shape(self, inputs_shape, initial_state_shape=None):
-        states = [[(inputs_shape[0], self.units)] * cell.state_size for cell in self.cells]
+        states = [[(inputs_shape[0], self.units)] * cell.num_states for cell in self.cells]
         return (*inputs_shape[:-1], self.units), states
 
     def compute_output_spec(self, *args, **kwargs):

@@ -1,7 +1,6 @@
 """The contract of a tagger: from features of words to scores of tags, and from these to tags."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keraszoo.layers.arguments import check_rates, check_sizes, require
@@ -180,52 +179,6 @@ class TaggingModel(ConfiguredModel):
             raise ValueError("vectors must be finite. Received: NaN or infinity among them")
         table.assign(matrix)
 
-    def with_tags(self, tags, allowed=None):
-        """A model that knows only some of the tags: their scores and transitions, and all other weights.
-
-        Args:
-            tags: numbers of the k tags that are kept, in their new order.
-            allowed: what the scheme permits among them, as for `CRF`; `None`: what this model permits. Not
-                used if this model has no scheme.
-
-        Returns:
-            A model of the same class with k tags.
-        """
-        old = None if self.chain is None else self.chain.allowed
-        if old is None:
-            allowed = None
-        elif allowed is None:
-            allowed = [old[0][np.ix_(tags, tags)].tolist(), *(part[list(tags)].tolist() for part in old[1:])]
-        model = type(self).from_config({**self.get_config(), "num_tags": len(tags), "allowed": allowed})
-        model.build()
-        kept = {id(weight): (-1,) for weight in self.scores.weights}
-        if self.chain is not None:
-            kept |= {id(weight): range(len(weight.shape)) for weight in self.chain.weights}
-        for new, old in zip(model.weights, self.weights, strict=True):
-            value = old
-            for axis in kept.get(id(old), ()):
-                value = ops.take(value, np.array(tags), axis=axis)
-            new.assign(value)
-        return model
-
-    def scale_scores(self, factor, tags):
-        """Scales the score differences between taggings; the best tagging stays the best.
-
-            s(x, y) = factor (s(x, y) - s(x, 0...0))
-
-        Args:
-            factor: a positive number; above 1, probable taggings become more probable.
-            tags: numbers of tags, tag 0 among them. The scores of taggings with other tags are only shifted.
-        """
-        scaled = np.isin(np.arange(self.num_tags), list(tags))
-        transitions = None if self.chain is None else self.chain.transitions
-        for weight in [*self.scores.weights, *(self.chain.weights if self.chain else ())]:
-            value, chosen = ops.convert_to_numpy(weight), scaled
-            value = value - (value[0, 0] if weight is transitions else value[..., :1])
-            if weight is transitions:
-                chosen = np.outer(scaled, scaled)
-            weight.assign(np.where(chosen, factor * value, value))
-
     def check_features(self, features):
         """The features that the model reads, as int32 tensors; raises an error that names missing ones."""
         missing = [name for name in self.features if name not in features]
@@ -316,9 +269,7 @@ class TaggingModel(ConfiguredModel):
         Raises:
             ValueError: if a loss was given to a model with a CRF, which has its own.
         """
-        mask = ops.cast(self.mask(x), y_pred.dtype)  # (B, T)
-        if sample_weight is not None and len(ops.shape(sample_weight)) == 1:
-            sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
+        mask, sample_weight = ops.cast(self.mask(x), y_pred.dtype), _of_words(sample_weight)  # (B, T)
         if self.loss is not None:
             if self.crf:
                 raise ValueError("a model with a CRF has its own loss: compile it without one")
@@ -334,9 +285,7 @@ class TaggingModel(ConfiguredModel):
         return self._with_added(loss)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        if sample_weight is not None and len(ops.shape(sample_weight)) == 1:
-            sample_weight = sample_weight[:, None]  # of a sentence: of each of its words
-        return super().compute_metrics(x, y, y_pred, sample_weight)
+        return super().compute_metrics(x, y, y_pred, _of_words(sample_weight))
 
     def _with_added(self, loss):
         """Adds the losses of layers; on several devices each adds its share, as in Keras."""
@@ -346,10 +295,6 @@ class TaggingModel(ConfiguredModel):
         """Makes all weights, whose sizes do not depend on data."""
         shapes = {"words": (1, 2), "characters": (1, 2, 3), "casing": (1, 2)}
         self.call({name: ops.zeros(shapes[name], dtype="int32") for name in self.features})
-
-    def compute_mask(self, features, previous_mask=None):
-        """The mask of the scores, for a loss or metrics given to `compile`."""
-        return self.mask(features)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape["words"], self.num_tags)
@@ -361,3 +306,9 @@ class TaggingModel(ConfiguredModel):
     def get_config(self):
         allowed = None if self.chain is None else self.chain.get_config()["allowed"]
         return {**super().get_config(), "allowed": allowed}
+
+
+def _of_words(sample_weight):
+    """Weights that broadcast to words: the weight `(B,)` of a sentence is that of each of its words."""
+    is_of_sentences = sample_weight is not None and len(ops.shape(sample_weight)) == 1
+    return sample_weight[:, None] if is_of_sentences else sample_weight

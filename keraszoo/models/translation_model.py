@@ -46,7 +46,8 @@ class TranslationModel(ConfiguredModel):
         float32 `(B, T, S)` and those that `step` gives.
 
     Raises:
-        ValueError: if attention weights are requested from a model that does not attend.
+        ValueError: if attention weights are requested from a model that does not attend, or source and target
+            have other numbers of sentences.
 
     Attributes:
         attends: whether the model has attention weights.

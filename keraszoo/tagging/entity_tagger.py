@@ -3,6 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import KerasZooError, check_texts, checked_sentences
+from keraszoo.models.trained_scores import scale_scores, with_tags
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
@@ -228,7 +229,7 @@ class EntityTagger(Task):
         """
         self._check_corpus(corpus)
         vocabulary, own = self.vocabulary.for_corpus(corpus)
-        alone = type(self)(self.model.with_tags(own, vocabulary.transitions()), vocabulary)
+        alone = type(self)(with_tags(self.model, own, vocabulary.transitions()), vocabulary)
         alone.metrics, alone.about, alone.recipe = dict(self.metrics), dict(self.about), self.recipe
         return alone
 
@@ -253,11 +254,11 @@ class EntityTagger(Task):
         if corpus is not None or self.corpora:
             self._check_corpus(corpus)
             vocabulary, own = vocabulary.for_corpus(corpus)
-        model = self.model.with_tags(own, vocabulary.transitions())
+        model = with_tags(self.model, own, vocabulary.transitions())
         rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
         batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
         temperature = best_temperature(model, map(batches.__getitem__, range(len(batches))))
-        self.model.scale_scores(1 / temperature, own)
+        scale_scores(self.model, 1 / temperature, own)
         return temperature
 
     # --- training

@@ -13,6 +13,7 @@ from keras import ops
 
 import keraszoo
 from keraszoo.models import AttentionTagger, RecurrentTagger, TaggingModel
+from keraszoo.models.trained_scores import with_tags
 
 to_numpy = ops.convert_to_numpy
 ON_TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow alone has it")
@@ -305,7 +306,7 @@ def test_fewer_tags_of_a_scheme_keep_what_it_permits_of_them(crf):
     follows = np.array([[True, True, False], [True, True, True], [True, False, True]])
     allowed = follows, np.array([True, True, False]), np.array([True, False, True])
     model = make(crf=crf, allowed=[part.tolist() for part in allowed])
-    fewer = model.with_tags([2, 0])
+    fewer = with_tags(model, [2, 0])
     for part, expected in zip(
         fewer.chain.allowed,
         (follows[np.ix_([2, 0], [2, 0])], allowed[1][[2, 0]], allowed[2][[2, 0]]),
