@@ -1,5 +1,7 @@
 """Base class of the attention layers: scores, masked softmax, weighted sum."""
 
+import inspect
+
 import keras
 from keras import ops
 
@@ -206,20 +208,12 @@ class Attention(WeightedLayer):
         self._check(query_shape, value_shape, key_shape)
         return (*query_shape[:-1], value_shape[-1]), (*query_shape[:-1], value_shape[1])
 
-    def compute_output_spec(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        *args,
-        **kwargs,
-    ):
-        self.check_inputs(query, value, key, query_mask, value_mask, key_mask, attention_mask)
-        outputs = self.compute_output_shape(*map(_shape, (query, value, key)))
+    def compute_output_spec(self, *args, **kwargs):
+        given = inspect.signature(self.call).bind(*args, **kwargs).arguments
+        checked = inspect.signature(self._check).parameters
+        shapes = {name: _shape(x) for name, x in given.items() if name in checked}
+        self._check(**shapes)
+        outputs = self.compute_output_shape(*map(shapes.get, ("query", "value", "key")))
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in outputs)
 
 
