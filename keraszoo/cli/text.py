@@ -20,7 +20,8 @@ vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and eval
 Vectors = Annotated[
     str,
     Argument(
-        metavar="VECTORS", help="A word2vec, GloVe or fastText .vec file, our directory, or an included name."
+        metavar="VECTORS",
+        help="A word2vec, GloVe or fastText .vec file, our directory, or the name of included vectors.",
     ),
 ]
 Output = Annotated[

@@ -54,8 +54,8 @@ class Trainable:
                 `optimizer={"schedule": "constant", "learning_rate": 1e-3}`; `seed` seeds Python, NumPy and
                 the backend, as `keras.utils.set_random_seed` does; and
 
-                - `optimizer`: also a Keras optimizer; a copy of it is trained with, so the object stays as it
-                  was and can be given to several runs;
+                - `optimizer`: also a Keras optimizer. It is copied: the object itself stays as it was, and
+                  can be given to several runs;
                 - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`, with the
                   figures of the held-out data in the logs. A checkpoint includes the state of those with
                   `get_state` and `set_state`; others start again when a run resumes;
@@ -203,11 +203,20 @@ class Trainable:
         model.compile(optimizer, self._loss(run.settings), jit_compile=run.jit_compile)
 
     def _save_best(self, directory, logs):
-        """Saves the best model so far. If that fails, training goes on: the weights are kept in memory."""
+        """Saves the best model so far.
+
+        If the disk is full, or strange files have come into the directory, training goes on: the weights are
+        kept in memory.
+        """
         self._note_validation(logs)
+        replaceable = False
         try:
+            model_directory.check_replaceable(directory)
+            replaceable = True
             self.save_to_preset(directory)
         except PresetError as error:
+            if replaceable and not isinstance(error.__cause__, OSError):
+                raise
             warnings.warn(f"the best model so far was not saved: {error}; training goes on", stacklevel=2)
 
     def _note_validation(self, figures):

@@ -19,6 +19,11 @@ class SpecialIds(NamedTuple):
     start_id: int
     end_id: int
 
+    @classmethod
+    def of(cls, subwords):
+        """Those of a vocabulary."""
+        return cls(subwords.pad_id, subwords.start_id, subwords.end_id)
+
 
 class ParallelCorpus:
     """Pairs of sentences as token ids, without `<s>` and `</s>`.
@@ -74,7 +79,7 @@ class ParallelCorpus:
         """
         sides = (source_subwords, target_subwords)
         dropped = {"blank": 0, "too_long": 0}
-        special = [SpecialIds(side.pad_id, side.start_id, side.end_id) for side in sides]
+        special = [SpecialIds.of(side) for side in sides]
         dtypes = ["uint16" if side.vocabulary_size <= 65_536 else "int32" for side in sides]
         buffers = [(bytearray(), bytearray()) for _ in sides]  # ids and lengths
         for chunk in _encoded(pairs, sides, max_length, dropped):

@@ -37,19 +37,16 @@ class BpeDropout:
     def longest(self, sentences, seed, count):
         """The length of the longest of `count` segmentations of each sentence, a list.
 
-        A word has the same ones in every sentence, so that each word of the corpus is segmented once.
+        A word has the same ones in every sentence, so each word of the corpus is segmented `count` times.
         """
         known, longest = {}, []
         for best in sentences:
-            lengths = [[len(best)] * count]
-            words = self.words(best)
-            for word in map(tuple, words):
-                if word not in known:
-                    draw = random.Random(f"{seed} {word}").random
-                    known[word] = [len(self.merged(word, draw)) for _ in range(count)]
-            if words:
-                lengths = [known[tuple(word)] for word in words]
-            longest.append(max(map(sum, zip(*lengths, strict=True))))
+            words = [tuple(word) for word in self.words(best)]
+            for word in set(words) - known.keys():
+                draw = random.Random(f"{seed} {word}").random
+                known[word] = [len(self.merged(word, draw)) for _ in range(count)]
+            lengths = [known[word] for word in words]
+            longest.append(max(map(sum, zip(*lengths, strict=True)), default=len(best)))
         return longest
 
     def words(self, best):

@@ -28,8 +28,11 @@ def make_data(translator, train, validation, run):
         DataError: no pair, or something other than pairs.
     """
     settings, held_out = run.settings, None
-    corpus = train if isinstance(train, ParallelCorpus) else make_corpus(translator, train)
-    _check_ids(corpus, translator)
+    if isinstance(train, ParallelCorpus):
+        corpus = train
+        _check_ids(corpus, translator)
+    else:
+        corpus = make_corpus(translator, train)
     cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
     batches.copies = 2 if settings.r_drop else 1
@@ -76,7 +79,7 @@ def _check_ids(corpus, translator):
         ("target", corpus.targets, corpus.target_special, translator.target_subwords),
     )
     for name, rows, special, subwords in sides:
-        expected = SpecialIds(subwords.pad_id, subwords.start_id, subwords.end_id)
+        expected = SpecialIds.of(subwords)
         if special != expected:
             raise DataError(f"train: expected {name}s with {expected}, as in the vocabulary, got {special}")
         largest = int(rows.ids.max(initial=0))

@@ -225,14 +225,20 @@ def test_open_checkpoints_stay_open(tmp_path):
 
 
 def test_a_full_disk_does_not_end_the_training(new_translator, monkeypatch):
-    def save(self, directory):
-        raise PresetError("model: cannot be written: No space left on device")
+    def fail(cause):
+        def save(self, directory):
+            raise PresetError("model: cannot be written: No space left on device") from cause
+
+        return save
 
     translator = new_translator()
-    monkeypatch.setattr(Translator, "save_to_preset", save)
+    monkeypatch.setattr(Translator, "save_to_preset", fail(OSError()))
     with pytest.warns(UserWarning, match="the best model so far was not saved: .*; training goes on"):
         translator._save_best("model", {"val_loss": 1.0, "loss": 2.0})
     assert translator.metrics["validation"] == {"val_loss": 1.0}
+    monkeypatch.setattr(Translator, "save_to_preset", fail(None))
+    with pytest.raises(PresetError):
+        translator._save_best("model", {})
 
 
 def test_what_a_run_derives_from_its_settings():
