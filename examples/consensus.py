@@ -11,6 +11,8 @@ taggers and their CRFs of `--corpora`, and the tags are the best valid ones:
 
     p(y_t | x) = 1/n sum_i p_i(y_t | x)        y = argmax over valid y of prod_t p(y_t | x)
 
+With `--context 10`, they are also averaged over the repeats of a word in the ten sentences before and after.
+
 The O of a corpus without MISC says nothing about MISC: what it gives to O is shared between O and MISC as in
 the corpus before it. Sentences with a word whose tag has a probability below `SURE` are left out, and so are
 lines with fewer than `SHORTEST` words, which are mostly headings.
@@ -30,7 +32,7 @@ from entities import score_file
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.repeated_words import best_tags
+from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
 from keraszoo.text.columns import column_lines, read_columns
 from keraszoo.text.lines import read_lines, write_lines
@@ -64,6 +66,7 @@ def arguments():
     parser.add_argument("--without-misc", nargs="*", default=["web"], help="corpora that have no MISC")
     parser.add_argument("--text", type=file_and_step, action="append", default=[])
     parser.add_argument("--tagged", type=file_and_step, action="append", default=[], help="tags are not used")
+    parser.add_argument("--context", type=int, default=0, help="as for `keraszoo tag`")
     parser.add_argument("--output", type=Path)
     parser.add_argument(
         "--score", type=Path, nargs="+", default=[], help="tagged files: print the strict F1 on each"
@@ -148,6 +151,8 @@ def main():
         for start in range(0, len(sentences), AT_A_TIME):
             some = sentences[start : start + AT_A_TIME]
             means = mean_probabilities(taggers, some, options.without_misc)
+            if options.context:
+                means = averaged(some, means, options.context, documents=[0] * len(some))
             tags = best_tags(taggers[0][1].sentence_tagger.best_tags, means, BATCH_TOKENS)
             for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")

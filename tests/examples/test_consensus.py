@@ -9,6 +9,7 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
+from keraszoo.text.columns import read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 
@@ -75,6 +76,39 @@ def test_sentences_are_split_by_the_rules_and_read_once(tmp_path):
     nothing = ("Nothing", "else", "was", ".")
     for rules, words in (("words", ("beta-blocker",)), ("alphanumeric", ("beta", "-", "blocker"))):
         assert consensus.read_sentences(options, rules) == [("A", *words, *rest), nothing, ("Ada", "met")]
+
+
+def test_the_words_around_count_as_for_a_single_tagger(tmp_path, monkeypatch):
+    labels = ["gmb.LOC", "gmb.PER"]
+    example = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
+    tagger = EntityTagger.for_sentences([example], configuration="tiny")
+    tagger.corpora = ("gmb",)
+    tagger.save_to_preset(tmp_path / "gmb")
+    random = np.random.default_rng(0)
+    sentences = [random.choice(["a", "Rome", "of"], size=5).tolist() for _ in range(12)]
+    rows = ("".join(f"{word}\tO\n" for word in words) for words in sentences)
+    (tmp_path / "text.tsv").write_text("\n".join(rows))
+    monkeypatch.setattr(consensus, "SURE", 0.0)
+    found = {}
+    for context in (0, 2):
+        output = tmp_path / f"{context}.tsv"
+        arguments = [
+            "",
+            str(tmp_path / "gmb"),
+            "--corpora",
+            "gmb",
+            "--without-misc",
+            "--context",
+            str(context),
+        ]
+        monkeypatch.setattr(
+            "sys.argv", [*arguments, "--tagged", str(tmp_path / "text.tsv"), "--output", str(output)]
+        )
+        consensus.main()
+        found[context] = [list(sentence.tags) for sentence in read_columns(output)]
+    distinct = [list(words) for words in dict.fromkeys(map(tuple, sentences))]
+    assert found[2] == tagger.for_corpus("gmb").tag_tokens(distinct, context=2)
+    assert found[2] != found[0]
 
 
 def test_a_step_below_one_is_refused():
