@@ -1,6 +1,8 @@
 """Random segmentations of a sentence into subwords, by BPE-dropout or a unigram model."""
 
+import bisect
 import contextlib
+import functools
 import itertools
 import math
 import random
@@ -8,31 +10,35 @@ import random
 from keraszoo.errors import KerasZooError
 from keraszoo.text.subwords import WORD_START
 
+WORDS_KEPT = 1 << 16
 
-class BpeDropout:
-    """Algorithm 1 of Provilkov et al. 2020 over the pieces of a sentencepiece model.
 
-    Two adjacent pieces merge if the vocabulary contains their concatenation. Pieces that come earlier in the
-    vocabulary are built first.
+class Segmenter:
+    """Draws segmentations of a sentence, each of its words alone. A subclass writes `segmented`.
+
+    Python's generator draws them: that of sentencepiece, even with a seed, differs from process to process.
     """
+
+    from_letters = True  # whether each letter of a word has to be a piece
 
     def __init__(self, processor, rate):
         other = (processor.is_unknown, processor.is_control, processor.is_unused)
         ids = [i for i in range(len(processor)) if not any(kind(i) for kind in other)]
-        pieces = processor.id_to_piece(ids)
+        self.pieces = processor.id_to_piece(ids)
         self.processor, self.rate = processor, rate
-        self.ids = dict(zip(pieces, ids, strict=True))
-        ordered = sorted(pieces, key=lambda piece: -processor.get_score(self.ids[piece]))
-        self.ranks = {piece: rank for rank, piece in enumerate(ordered) if len(piece) > 1}
-        self.inside = {"".join(pair) for piece in pieces for pair in itertools.pairwise(piece)}
-        # Bytes and user-defined symbols are not built by merges, so each starts as one piece.
-        self.whole = {piece for piece in pieces if self.merged(piece, lambda: 1.0) != [piece]}
+        self.ids = dict(zip(self.pieces, ids, strict=True))
+        self.inside = {"".join(pair) for piece in self.pieces for pair in itertools.pairwise(piece)}
+        self.whole = set()  # bytes and user-defined symbols, which are never split
+
+    def segmented(self, word, draw):
+        """The pieces of a word, a list of letters; `draw` gives random numbers from 0 to 1."""
+        raise NotImplementedError
 
     def draws(self, best, seed):
         """Yields segmentations without end, or nothing if a subword or a letter is not in the vocabulary."""
         words, draw = self.words(best), random.Random(seed).random
         while words:
-            yield [self.ids[piece] for word in words for piece in self.merged(word, draw)]
+            yield [self.ids[piece] for word in words for piece in self.segmented(word, draw)]
 
     def longest(self, sentences, seed, count):
         """The length of the longest of `count` segmentations of each sentence, a list.
@@ -44,7 +50,7 @@ class BpeDropout:
             words = [tuple(word) for word in self.words(best)]
             for word in set(words) - known.keys():
                 draw = random.Random(f"{seed} {word}").random
-                known[word] = [len(self.merged(word, draw)) for _ in range(count)]
+                known[word] = [len(self.segmented(word, draw)) for _ in range(count)]
             lengths = [known[word] for word in words]
             longest.append(max(map(sum, zip(*lengths, strict=True)), default=len(best)))
         return longest
@@ -53,19 +59,34 @@ class BpeDropout:
         """The letters of a sentence, split at the blanks that no piece of the vocabulary crosses.
 
         Returns:
-            A list of lists; [] if a subword or a letter is not in the vocabulary.
+            A list of lists; [] if a subword, or a letter that has to be a piece, is not in the vocabulary.
         """
         pieces = self.processor.id_to_piece(best)
         letters = [part for piece in pieces for part in ([piece] if piece in self.whole else piece)]
-        if not self.ids.keys() >= {*pieces, *letters}:
+        if not self.ids.keys() >= {*pieces, *(letters if self.from_letters else ())}:
             return []
         pairs = map("".join, itertools.pairwise(letters))
         cuts = [i for i, pair in enumerate(pairs, 1) if WORD_START in pair and pair not in self.inside]
         return [letters[start:end] for start, end in itertools.pairwise([0, *cuts, len(letters)])]
 
-    def merged(self, letters, draw):
-        """The pieces of a word: repeats the best merge that is not dropped, until none is left."""
-        pieces = list(letters)
+
+class BpeDropout(Segmenter):
+    """Algorithm 1 of Provilkov et al. 2020 over the pieces of a sentencepiece model.
+
+    Two adjacent pieces merge if the vocabulary contains their concatenation. Pieces that come earlier in the
+    vocabulary are built first.
+    """
+
+    def __init__(self, processor, rate):
+        super().__init__(processor, rate)
+        ordered = sorted(self.pieces, key=lambda piece: -processor.get_score(self.ids[piece]))
+        self.ranks = {piece: rank for rank, piece in enumerate(ordered) if len(piece) > 1}
+        # What merges do not build starts as one piece.
+        self.whole = {piece for piece in self.pieces if self.segmented(piece, lambda: 1.0) != [piece]}
+
+    def segmented(self, word, draw):
+        """Repeats the best merge that is not dropped, until none is left."""
+        pieces = list(word)
         while True:
             first = math.inf
             for i, pair in enumerate(itertools.pairwise(pieces)):
@@ -77,30 +98,52 @@ class BpeDropout:
             pieces[place : place + 2] = ["".join(pieces[place : place + 2])]
 
 
-class UnigramDraws:
-    """Kudo 2018: sentencepiece draws from all segmentations of a text."""
+class Unigram(Segmenter):
+    """Kudo 2018: segmentations x_1 ... x_n of a word in proportion to (p(x_1) ... p(x_n))^rate.
+
+    The pieces are drawn from the last to the first. With F(0) = 1, a word of t letters ends with the piece
+    from letter s on with the probability
+
+        p(x_{s:t})^rate F(s) / F(t)        F(t) = sum_s p(x_{s:t})^rate F(s)
+    """
+
+    from_letters = False
 
     def __init__(self, processor, rate):
-        self.processor, self.rate = processor, rate
+        super().__init__(processor, rate)
+        # A model gives user-defined symbols and bytes the score 0, and a probability below 1 to all others.
+        self.scores = {piece: processor.get_score(i) for piece, i in self.ids.items()}
+        self.whole = {piece for piece, score in self.scores.items() if score == 0}
+        self.most = max(map(len, self.pieces))
+        self.last_pieces = functools.lru_cache(WORDS_KEPT)(self._last_pieces)
 
-    def draws(self, best, seed):
-        """Yields segmentations without end, or nothing if a subword is unknown."""
-        import sentencepiece
+    def segmented(self, word, draw):
+        """Draws the pieces, from the last to the first."""
+        last_pieces, pieces, end = self.last_pieces(tuple(word)), [], len(word)
+        while end:
+            starts, shares = last_pieces[end - 1]
+            start = starts[bisect.bisect(shares, draw(), hi=len(shares) - 1)]
+            pieces.append("".join(word[start:end]))
+            end = start
+        return pieces[::-1]
 
-        if self.processor.unk_id() in best:
-            return
-        text = self.processor.decode(best)
-        sentencepiece.set_random_generator_seed(seed)
-        while True:
-            yield self.processor.sample_encode_as_ids(text, -1, self.rate)
+    def _last_pieces(self, word):
+        """For each t: where the last piece of the first t letters can begin, and the sums of the shares."""
+        logs, last_pieces = [0.0], []
+        for end in range(1, len(word) + 1):
+            found = [
+                (start, logs[start] + self.rate * self.scores[piece])
+                for start in range(max(0, end - self.most), end)
+                if (piece := "".join(word[start:end])) in self.scores and logs[start] > -math.inf
+            ]
+            highest = max((log for _, log in found), default=0.0)
+            sums = list(itertools.accumulate(math.exp(log - highest) for _, log in found))
+            logs.append(highest + math.log(sums[-1]) if sums else -math.inf)
+            last_pieces.append(([start for start, _ in found], [part / sums[-1] for part in sums]))
+        return last_pieces
 
-    def longest(self, sentences, seed, count):
-        """The length of the longest of `count` segmentations of each sentence, a list."""
-        draws = (itertools.islice(self.draws(best, seed), count) for best in sentences)
-        return [max(map(len, some), default=0) for some in draws]
 
-
-SEGMENTERS = {"bpe_dropout": BpeDropout, "unigram": UnigramDraws}
+SEGMENTERS = {"bpe_dropout": BpeDropout, "unigram": Unigram}
 
 
 def processor_for(model_bytes, kind):

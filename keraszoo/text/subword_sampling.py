@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import threading
 
 import numpy as np
 
@@ -14,7 +13,6 @@ KINDS = tuple(SEGMENTERS)
 
 PLANNING_DRAWS = 3  # a sentence gets room for the longest of so many segmentations
 TRIES = 4  # segmentations that are drawn until one has room
-_GENERATOR = threading.Lock()  # sentencepiece has one random generator
 
 
 class SubwordSampling:
@@ -79,8 +77,7 @@ class SubwordSampling:
         planned = []
         for rows, segmenter in self.sides:
             sentences = (rows[i].tolist() for i in range(len(rows)))
-            with _GENERATOR:
-                longest = segmenter.longest(sentences, self.seed, PLANNING_DRAWS)
+            longest = segmenter.longest(sentences, self.seed, PLANNING_DRAWS)
             planned.append(np.maximum(rows.lengths, np.minimum(longest, most).astype("int32")))
         return planned
 
@@ -114,6 +111,5 @@ class SubwordSampling:
 
 def _segmentation(segmenter, best, seed, limit):
     """The first of a few draws that is no longer than the limit, or the best segmentation."""
-    with _GENERATOR:
-        draws = itertools.islice(segmenter.draws(best, seed), TRIES)
-        return next((ids for ids in draws if limit is None or len(ids) <= limit), best)
+    draws = itertools.islice(segmenter.draws(best, seed), TRIES)
+    return next((ids for ids in draws if limit is None or len(ids) <= limit), best)
