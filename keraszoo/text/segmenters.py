@@ -10,7 +10,7 @@ import random
 from keraszoo.errors import KerasZooError
 from keraszoo.text.subwords import WORD_START
 
-WORDS_KEPT = 1 << 16
+WORDS_KEPT, LETTERS_KEPT = 1 << 14, 32  # of the words that stay in memory with their pieces
 
 
 class Segmenter:
@@ -115,11 +115,12 @@ class Unigram(Segmenter):
         self.scores = {piece: processor.get_score(i) for piece, i in self.ids.items()}
         self.whole = {piece for piece, score in self.scores.items() if score == 0}
         self.most = max(map(len, self.pieces))
-        self.last_pieces = functools.lru_cache(WORDS_KEPT)(self._last_pieces)
+        self._known = functools.lru_cache(WORDS_KEPT)(self._last_pieces)
 
     def segmented(self, word, draw):
         """Draws the pieces, from the last to the first."""
-        last_pieces, pieces, end = self.last_pieces(tuple(word)), [], len(word)
+        known = self._known if len(word) <= LETTERS_KEPT else self._last_pieces
+        last_pieces, pieces, end = known(tuple(word)), [], len(word)
         while end:
             starts, shares = last_pieces[end - 1]
             start = starts[bisect.bisect(shares, draw(), hi=len(shares) - 1)]
