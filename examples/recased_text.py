@@ -34,7 +34,6 @@ def arguments():
     parser.add_argument("output", type=Path)
     parser.add_argument("--like", type=Path, nargs="+", default=[], help="text with capitals")
     parser.add_argument("--tagged", type=Path, nargs="+", default=[], help="tagged files with capitals")
-    parser.add_argument("--step", type=int, default=1, help="2: every second line, and so on")
     return parser.parse_args()
 
 
@@ -82,8 +81,8 @@ def main():
     """Writes the sentences."""
     options = arguments()
     usual = usual_forms(words_of(options.like, options.tagged))
-    lines = itertools.islice(read_lines(options.text), 0, None, options.step)
-    sentences = dict.fromkeys(s for line in lines if line.strip() for s in recased(line, usual))
+    lines = filter(str.strip, read_lines(options.text))
+    sentences = dict.fromkeys(sentence for line in lines for sentence in recased(line, usual))
     write_lines(options.output, sentences)
     print(f"{len(usual):,} words get another form, {len(sentences):,} sentences")
 
