@@ -29,9 +29,11 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 # isort: split
 import numpy as np
 from entities import score_file
+from keras import ops
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
+from keraszoo.tagging.compiled_tagger import CompiledTagger
 from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
 from keraszoo.text.columns import column_lines, read_columns
@@ -81,22 +83,55 @@ def arguments():
     return options
 
 
+class SharedEncoder:
+    """The CRFs of some corpora of a tagger; their encoder reads the text once for all of them.
+
+    Args:
+        tagger: an `EntityTagger` of several corpora.
+        corpora: list of str, some of them.
+    """
+
+    def __init__(self, tagger, corpora):
+        self.corpora = corpora
+        self.alone = [tagger.for_corpus(corpus) for corpus in corpora]
+        self.vocabulary = self.alone[0].vocabulary
+        self.tagger = tagger.sentence_tagger
+        self._own = [tagger.vocabulary.for_corpus(corpus)[1] for corpus in corpora]
+        self._program = CompiledTagger(tagger.model, tagger.vocabulary, self._marginals)
+
+    def probabilities(self, sentences):
+        """For each corpus the probabilities of its tags, a list of float32 `(T, K)` by sentence."""
+        found = [[np.zeros((0, len(self.vocabulary.tags)), "float32")] * len(sentences) for _ in self.corpora]
+        for i, *parts in self.tagger.outputs(sentences, BATCH_TOKENS, self._program):
+            for of_corpus, part in zip(found, parts, strict=True):
+                of_corpus[i] = part
+        return found
+
+    def _marginals(self, model, features):
+        features = model.check_features(features)
+        scores, mask = model.read(features, training=False)[0], model.mask(features)
+        return [
+            alone.model.chain.marginals(ops.take(scores, own, axis=-1), mask)
+            for alone, own in zip(self.alone, self._own, strict=True)
+        ]
+
+
 def crfs(directories, corpora):
-    """The pairs (corpus, tagger) of all directories, for those of the corpora that each has.
+    """A `SharedEncoder` of each directory, for those of the corpora that it has.
 
     Raises:
         KerasZooError: if a directory has none of them, or no directory has one of them.
     """
-    pairs = []
+    taggers = []
     for directory in directories:
         tagger = EntityTagger.from_preset(directory, all_corpora=True)
         own = [corpus for corpus in corpora if corpus in tagger.corpora]
         if not own:
             raise KerasZooError(f"{directory}: has none of {', '.join(corpora)}")
-        pairs += [(corpus, tagger.for_corpus(corpus)) for corpus in own]
-    if nowhere := set(corpora) - {corpus for corpus, _ in pairs}:
+        taggers.append(SharedEncoder(tagger, own))
+    if nowhere := set(corpora).difference(*(tagger.corpora for tagger in taggers)):
         raise KerasZooError(f"no tagger has the corpus {min(nowhere)}")
-    return pairs
+    return taggers
 
 
 def read_sentences(options, rules):
@@ -114,19 +149,23 @@ def read_sentences(options, rules):
 
 
 def mean_probabilities(taggers, sentences, without_misc):
-    """For each sentence the mean of the probabilities of (corpus, tagger) pairs, float (T, K)."""
+    """For each sentence the mean of the probabilities of all CRFs of `SharedEncoder`s, float (T, K)."""
+    found = [
+        pair
+        for tagger in taggers
+        for pair in zip(tagger.corpora, tagger.probabilities(sentences), strict=True)
+    ]
+    tags = taggers[0].vocabulary.tags
+    rest = [i for i, tag in enumerate(tags) if tag == "O" or tag.endswith(MISC)]
     total = [0] * len(sentences)
     before = None
-    for corpus, tagger in taggers:
-        tags = tagger.vocabulary.tags
-        rest = [i for i, tag in enumerate(tags) if tag == "O" or tag.endswith(MISC)]
-        probabilities = tagger.tag_probabilities(sentences)
+    for corpus, probabilities in found:
         for i, some in enumerate(probabilities):
             if corpus in without_misc:
                 shares = before[i][:, rest] + NEVER_ZERO
                 shares /= shares.sum(1, keepdims=True)
                 some[:, rest] = some[:, rest].sum(1, keepdims=True) * shares
-            total[i] = total[i] + some / len(taggers)
+            total[i] = total[i] + some / len(found)
         before = before if corpus in without_misc else probabilities
     return total
 
@@ -142,10 +181,11 @@ def main():
     """Tags the text and writes it."""
     options = arguments()
     taggers = crfs(options.taggers, options.corpora)
-    if taggers[0][0] in options.without_misc:
-        raise KerasZooError(f"{options.taggers[0]}: expected a corpus with MISC before {taggers[0][0]}")
-    print("CRFs:", *(corpus for corpus, _ in taggers))
-    vocabulary = taggers[0][1].vocabulary
+    first = taggers[0].corpora[0]
+    if first in options.without_misc:
+        raise KerasZooError(f"{options.taggers[0]}: expected a corpus with MISC before {first}")
+    print("CRFs:", *(corpus for tagger in taggers for corpus in tagger.corpora))
+    vocabulary = taggers[0].vocabulary
 
     def tagged(sentences):
         for start in range(0, len(sentences), AT_A_TIME):
@@ -153,7 +193,7 @@ def main():
             means = mean_probabilities(taggers, some, options.without_misc)
             if options.context:
                 means = averaged(some, means, options.context, documents=[0] * len(some))
-            tags = best_tags(taggers[0][1].sentence_tagger.best_tags, means, BATCH_TOKENS)
+            tags = best_tags(taggers[0].alone[0].sentence_tagger.best_tags, means, BATCH_TOKENS)
             for words, numbers, probability in zip(some, tags, least_sure(means, tags), strict=True):
                 own = convert([vocabulary.tags[i] for i in numbers], vocabulary.scheme, "IOB2")
                 yield TaggedSentence(tuple(words), tuple(own)), probability

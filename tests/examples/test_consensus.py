@@ -21,14 +21,17 @@ def random_probabilities(seed, *lengths):
     return [random.dirichlet(np.ones(len(VOCABULARY.tags)), size=n).astype("float32") for n in lengths]
 
 
-def tagger(probabilities):
-    return SimpleNamespace(vocabulary=VOCABULARY, tag_probabilities=lambda sentences: probabilities)
+def tagger(**probabilities):
+    found = list(probabilities.values())
+    return SimpleNamespace(
+        vocabulary=VOCABULARY, corpora=list(probabilities), probabilities=lambda sentences: found
+    )
 
 
 def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before():
     first, second = random_probabilities(1, 2, 3), random_probabilities(2, 2, 3)
-    taggers = [("wikigold", tagger(first)), ("web", tagger([some.copy() for some in second]))]
-    mean = consensus.mean_probabilities(taggers, [["a"] * 2, ["a"] * 3], ["web"])
+    copied = [some.copy() for some in second]
+    mean = consensus.mean_probabilities([tagger(wikigold=first, web=copied)], [["a"] * 2, ["a"] * 3], ["web"])
     rest = [tag == "O" or tag.endswith("MISC") for tag in VOCABULARY.tags]
     for i, word in ((0, 1), (1, 2)):
         for k, of_rest in enumerate(rest):
@@ -42,29 +45,44 @@ def test_a_word_that_is_surely_an_entity_has_probabilities_too():
     sure = np.zeros((1, len(VOCABULARY.tags)), "float32")
     sure[0, VOCABULARY.tags.index("S-PER")] = 1
     doubtful = np.full_like(sure, 1 / len(VOCABULARY.tags))
-    mean = consensus.mean_probabilities(
-        [("wikigold", tagger([sure])), ("web", tagger([doubtful]))], [["a"]], ["web"]
-    )
+    taggers = [tagger(wikigold=[sure]), tagger(web=[doubtful])]
+    mean = consensus.mean_probabilities(taggers, [["a"]], ["web"])
     assert mean[0].sum() == pytest.approx(1, rel=1e-5)
     assert np.isfinite(mean[0]).all()
+
+
+def tagger_of(*corpora):
+    labels = [f"{corpus}.{label}" for corpus in corpora for label in ("LOC", "PER")]
+    sentence = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
+    tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
+    tagger.corpora = corpora
+    return tagger
 
 
 def test_corpora_that_a_tagger_lacks_are_skipped(tmp_path):
     directories = []
     for corpora in (("gmb", "wikigold"), ("general", "gmb")):
-        labels = [f"{corpus}.{label}" for corpus in corpora for label in ("LOC", "PER")]
-        sentence = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
-        tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
-        tagger.corpora = corpora
         directories.append(tmp_path / corpora[0])
-        tagger.save_to_preset(directories[-1])
-    pairs = consensus.crfs(directories, ["general", "wikigold", "gmb"])
-    assert [corpus for corpus, _ in pairs] == ["wikigold", "gmb", "general", "gmb"]
-    assert {label for _, alone in pairs for label in alone.vocabulary.labels} == {"LOC", "PER"}
+        tagger_of(*corpora).save_to_preset(directories[-1])
+    taggers = consensus.crfs(directories, ["general", "wikigold", "gmb"])
+    assert [tagger.corpora for tagger in taggers] == [["wikigold", "gmb"], ["general", "gmb"]]
+    assert {label for tagger in taggers for label in tagger.vocabulary.labels} == {"LOC", "PER"}
     with pytest.raises(KerasZooError, match="gmb: has none of general, web"):
         consensus.crfs(directories, ["general", "web"])
     with pytest.raises(KerasZooError, match="no tagger has the corpus gbm"):
         consensus.crfs(directories, ["wikigold", "general", "gbm"])
+
+
+def test_a_shared_encoder_gives_the_probabilities_of_each_corpus_alone():
+    tagger, sentences = tagger_of("web", "gmb", "btc"), [["a", "Rome"], [], ["gmb.PER"] * 7]
+    for corpus, found in zip(
+        ("btc", "web"),
+        consensus.SharedEncoder(tagger, ["btc", "web"]).probabilities(sentences),
+        strict=True,
+    ):
+        alone = tagger.for_corpus(corpus).tag_probabilities(sentences)
+        assert [some.shape for some in found] == [(2, 5), (0, 5), (7, 5)]
+        np.testing.assert_allclose(np.concatenate(found), np.concatenate(alone), atol=1e-6)
 
 
 def test_sentences_are_split_by_the_rules_and_read_once(tmp_path):
@@ -79,10 +97,7 @@ def test_sentences_are_split_by_the_rules_and_read_once(tmp_path):
 
 
 def test_the_words_around_count_as_for_a_single_tagger(tmp_path, monkeypatch):
-    labels = ["gmb.LOC", "gmb.PER"]
-    example = TaggedSentence(tuple(labels), tuple(f"B-{label}" for label in labels))
-    tagger = EntityTagger.for_sentences([example], configuration="tiny")
-    tagger.corpora = ("gmb",)
+    tagger = tagger_of("gmb")
     tagger.save_to_preset(tmp_path / "gmb")
     random = np.random.default_rng(0)
     sentences = [random.choice(["a", "Rome", "of"], size=5).tolist() for _ in range(12)]
