@@ -114,7 +114,10 @@ class RecurrentModel(TranslationModel):
         readout = self.readout_dropout(readout, training=training)
         kernel = self.output_kernel
         if kernel is None:
-            kernel = ops.transpose(ops.cast(self.target_embedding.embeddings, readout.dtype))
+            embedding = self.target_embedding
+            quantized = embedding.dtype_policy.quantization_mode  # by `quantize`: a lookup gives the numbers
+            rows = embedding(ops.arange(self.target_vocabulary_size)) if quantized else embedding.embeddings
+            kernel = ops.transpose(ops.cast(rows, readout.dtype))
         return linear(readout, kernel, self.output_bias)
 
     def initial_state(self, memory, beam_width=1, length=None):

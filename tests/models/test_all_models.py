@@ -375,6 +375,16 @@ def test_half_precision_is_finite_near_and_steps_alike(name, random_model):
         np.testing.assert_allclose(logits, np.repeat(exact[:, t, None], 2, 1), atol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_quantized_weights_of_keras_are_near(name, random_model):
+    batch = random_batch(np.random.default_rng(0))
+    model = make(name)
+    model.set_weights([0.5 * to_numpy(w) for w in random_model.weights])
+    exact = to_numpy(model(batch))
+    model.quantize("int8")
+    np.testing.assert_allclose(to_numpy(model(batch)), exact, atol=0.1 * np.abs(exact).max())
+
+
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_configuration_can_be_made_and_changed(cls):
     for name, sizes in cls.configurations.items():
