@@ -50,7 +50,7 @@ test-nightly: ## the tests of layers, models, search and training on tonight's K
 	$(MAKE) VENV=.venv-nightly .venv-nightly/.nightly
 	KERAS_BACKEND=tensorflow .venv-nightly/bin/python -m pytest $(NIGHTLY) -m "not slow" $(PYTEST_ARGS)
 
-demo: $(VENV)/.demo ## translate with models that ship; train a small RNNsearch, score, export and draw it (2 minutes)
+demo: $(VENV)/.demo ## translate with included models; train a small RNNsearch, score, export and draw it (2 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py
 	KERAS_BACKEND=tensorflow $(BIN)/python $(DEMO)
 

@@ -165,7 +165,7 @@ def points(arguments, folder):
         text = Path(folder, "text.tsv")
         write_text(text, pairs)
         about = {"bench": "cost-of-corpus", "pairs": pairs, **shared, "resume_at": arguments.resume_at}
-        for kind in ("vocabulary", "memory"):
+        for kind in ("vocabulary", "corpus"):
             yield {**about, "kind": kind, "text": str(text)}
     for words in arguments.words:
         for kind in SIZES:
@@ -184,7 +184,7 @@ def main():
     parser.add_argument("--point", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.point:
-        measure = {"vocabulary": vocabulary, "memory": corpus}
+        measure = {"vocabulary": vocabulary, "corpus": corpus}
         figures = measure.get(arguments.point["kind"], length)(arguments.point)
         arguments.point.pop("text", None)
         return print(json.dumps({**arguments.point, **figures}))

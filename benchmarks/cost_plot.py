@@ -6,12 +6,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 CORPUS = {
-    "memory, MB": {"vocabulary": "vocabulary_rss_mb", "memory": "next_epoch_rss_mb"},
-    "text to corpus, µs a token": {"memory": "corpus_us_a_token"},
-    "first batch, s": {"memory": "first_batch_s"},
-    "training, µs a token": {"memory": "step_us_a_token"},
+    "memory, MB": {"vocabulary": "vocabulary_rss_mb", "corpus": "next_epoch_rss_mb"},
+    "text to corpus, µs a token": {"corpus": "corpus_us_a_token"},
+    "first batch, s": {"corpus": "first_batch_s"},
+    "training, µs a token": {"corpus": "step_us_a_token"},
 }
-COLOURS = {"vocabulary": "C2", "memory": "C0", "transformer": "C0", "rnnsearch": "C1"}
+COLOURS = {"vocabulary": "C2", "corpus": "C0", "transformer": "C0", "rnnsearch": "C1"}
 LENGTH = {
     "training, µs a token": {"transformer": "step_us_a_token", "rnnsearch": "step_us_a_token"},
     "memory, MB": {"transformer": "more_steps_rss_mb", "rnnsearch": "more_steps_rss_mb"},

@@ -4,7 +4,7 @@
     python examples/tatoeba.py reverse runs/tatoeba_en_de runs/tatoeba_de_en       # for German to English
     keraszoo train examples/recipes/tatoeba_en_de_transformer.yaml
     python examples/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
-    python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # shipped; 100 sentences
+    python examples/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # included; 100 sentences
     python examples/tatoeba.py copies tatoeba_en_de_transformer firstnames.txt.gz surnames_us.txt.gz
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from

@@ -1,4 +1,4 @@
-"""Trains the word vectors that ship, `english_words` and `biomedical_words`, and measures them.
+"""Trains the included word vectors, `english_words` and `biomedical_words`, and measures them.
 
     python examples/free_text.py DATA runs/words              # the text
     python examples/entities.py prepare DATA                  # the tagged corpora

@@ -101,7 +101,7 @@ def _check_known(name, address, is_remote, sha256):
     if is_remote and sha256 is None:
         raise PresetError(
             f"{name}: to fetch it from {address}, give its SHA-256, the last entry of its "
-            f"{manifests.MANIFEST}; it does not ship with this keraszoo{suggestion(name, shipped.index())}"
+            f"{manifests.MANIFEST}; this keraszoo does not include it{suggestion(name, shipped.index())}"
         )
     if not is_remote and not (parent / name).exists():
         hint = suggestion(name, model_directory.names_in(parent))

@@ -74,7 +74,7 @@ def find(name_or_directory):
     if name in index():
         size = index()[name]["about"]["size"] / 1e6
         raise PresetError(
-            f"{name}: ships with keraszoo, but is not on this machine ({size:.1f} MB); get it with `keraszoo "
+            f"{name}: an included model, but not on this machine ({size:.1f} MB); get it with `keraszoo "
             f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
         )
     hint = suggestion(name, {*available, *index()})
@@ -85,7 +85,7 @@ def places():
     """Returns the available model directories: a dict of name -> path, sorted by name.
 
     `$KERASZOO_PRETRAINED` takes precedence over `pretrained/` of a clone, and this over the cache. A cached
-    model that ships with another version of keraszoo is ignored.
+    model of another version of keraszoo is ignored.
     """
     directories = {name: path for name, path in _models_in(cache_folder()) if _is_current(name, path)}
     root = Path(__file__).resolve().parents[2]

@@ -64,7 +64,7 @@ class VectorsSection(Section):
     """Pretrained word vectors, which stay fixed unless the model trains them.
 
     `keep: corpus` keeps those that a word of the corpora (validation and test included) can use by the
-    `backoff` sequence; `keep: all` keeps all, for unknown text. `file` is a path or the name of shipped
+    `backoff` sequence; `keep: all` keeps all, for unknown text. `file` is a path or the name of included
     vectors.
     """
 

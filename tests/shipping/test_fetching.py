@@ -110,9 +110,7 @@ def same(first, second):
 
 
 def test_what_is_fetched_is_found_by_name_without_any_network(folder, server, cache, known):
-    with pytest.raises(
-        PresetError, match=r"small: ships with .*, but is not .* `keraszoo fetch small --from"
-    ):
+    with pytest.raises(PresetError, match=r"small: an included .*, but not .* `keraszoo fetch small --from"):
         shipped.find("small")
     assert fetch("small", server.url) == cache / "small" == shipped.find("small")
     assert same(cache / "small", folder / "small") and os.listdir(cache) == ["small"]
@@ -129,7 +127,7 @@ def test_from_a_folder(folder, cache, known, address):
 
 def test_a_model_of_another_version_is_not_used_and_is_replaced(folder, cache, known):
     model_directory.write_directory(cache / "small", {**FILES, "config.json": {"task": "older"}})
-    with pytest.raises(PresetError, match="small: ships with keraszoo, but is not on this machine"):
+    with pytest.raises(PresetError, match="small: an included model, but not on this machine"):
         shipped.find("small")
     fetch("small", folder)
     assert same(shipped.find("small"), folder / "small")
@@ -237,7 +235,7 @@ def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, server, c
 
 
 def test_an_unknown_model_needs_its_sha256_unless_it_lies_here(folder, server, cache):
-    with pytest.raises(PresetError, match=r"small: .* give its SHA-256.* does not ship with this keraszoo"):
+    with pytest.raises(PresetError, match=r"small: .* give its SHA-256.* this keraszoo does not include it"):
         fetch("small", server.url)
     sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
     with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
