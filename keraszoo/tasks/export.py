@@ -52,12 +52,11 @@ def check_export(directory):
         return
     try:
         names = _files(directory)
-        known = {*json.loads((directory / MARK).read_text()).get("entries", names)}
-        others = {name for name in names if name not in known and name.split("/")[0] not in known}
-    except (OSError, ValueError, AttributeError, TypeError):
+        known = {*json.loads((directory / MARK).read_text())["entries"]}
+    except (OSError, ValueError, KeyError, TypeError):
         wanted = "expected a new directory or an earlier export"
         raise KerasZooError(f"{directory}: {wanted}, got something else") from None
-    if others:
+    if others := names - known:
         raise KerasZooError(
             f"{directory}: holds {min(others)!r}, which is no part of the export: not replaced"
         )
@@ -87,7 +86,7 @@ def write_mark(place, about):
 
 
 def _files(directory):
-    """The relative paths of all files in a directory, a set; an earlier mark has the names of folders."""
+    """The relative paths of all files in a directory, a set."""
     directory = Path(directory)
     return {file.relative_to(directory).as_posix() for file in directory.rglob("*") if not file.is_dir()}
 

@@ -70,7 +70,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self._metrics = newest.parts["model"].get("metrics", [])
         self.step = self.saved_step = newest.step
         kept = newest.parts["run"]
-        self.over, self.seconds, self.earlier = kept["over"], kept["seconds"], kept.get("elapsed", 0.0)
+        self.over, self.seconds, self.earlier = kept["over"], kept["seconds"], kept["elapsed"]
 
     def on_epoch_begin(self, epoch, logs=None):
         if self._metrics and self.periods.skip:  # `fit` has reset the running metrics

@@ -63,7 +63,7 @@ def test_format_of(tmp_path, files, format):
     assert format_of(tmp_path / "missing") == "savedmodel"
 
 
-def test_a_file_in_a_folder_of_an_export_is_not_lost_unless_its_mark_names_folders_alone(tmp_path):
+def test_a_file_in_a_folder_of_an_export_is_not_lost(tmp_path):
     with replace_export(tmp_path / "export") as place:
         (place / "assets").mkdir()
         (place / "assets/words.txt").write_text("")
@@ -71,5 +71,3 @@ def test_a_file_in_a_folder_of_an_export_is_not_lost_unless_its_mark_names_folde
     (tmp_path / "export/assets/mine.txt").write_text("notes")
     with pytest.raises(KerasZooError, match="holds 'assets/mine.txt', which is no part of the export"):
         check_export(tmp_path / "export")
-    (tmp_path / "export/keraszoo.json").write_text('{"entries": ["assets", "keraszoo.json"]}')
-    check_export(tmp_path / "export")
