@@ -178,11 +178,6 @@ def test_the_position_reaches_an_attention_with_a_window(data, window):
             np.testing.assert_array_equal(to_numpy(weights) > 0, near & mask)
 
 
-def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \('gru', .*Received: cell='gro'"):
-        AttentionDecoder(BahdanauAttention(2), 3, cell="gro")
-
-
 @pytest.mark.parametrize("kind", [AttentionDecoder, LuongDecoder])
 def test_dropout_of_the_attention_differs_from_position_to_position(kind):
     # Every word of the memory is a vector of its own with the same weight: the context shows what was kept.

@@ -1,14 +1,16 @@
 """The cells against their equations, one number at a time, and against Keras' own layers."""
 
 import math
+from functools import partial
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import RecurrentStack
+from keraszoo.layers import AttentionDecoder, BahdanauAttention, BidirectionalEncoder, RecurrentStack
 from keraszoo.layers.recurrent_cell import GATES, RecurrentCell
+from keraszoo.models import RNNSearch
 
 to_numpy = ops.convert_to_numpy
 N, E, U = 3, 5, 7
@@ -132,9 +134,19 @@ def test_the_number_of_weights(kind, count):
     assert cell.count_params() == count * (E * U + U * U + biases * U)
 
 
-def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \('gru', 'gru_reset_after', 'lstm', 'rnn'\)"):
-        RecurrentCell(3, "peephole")
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(RecurrentCell, 3),
+        partial(BidirectionalEncoder, 3),
+        partial(AttentionDecoder, BahdanauAttention(2), 3),
+        partial(RNNSearch, 11),
+    ],
+)
+def test_a_cell_that_nobody_knows_is_an_error(make):
+    known = r"\('gru', 'gru_reset_after', 'lstm', 'rnn'\)"
+    with pytest.raises(ValueError, match=f"cell must be one of {known}. Received: cell='gro'"):
+        make(cell="gro")
 
 
 @pytest.mark.parametrize("units", [0, -3, 2.5, "3"])

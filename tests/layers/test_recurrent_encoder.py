@@ -1,6 +1,5 @@
 """The bidirectional encoder against its cells, one sentence and one word at a time."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -73,27 +72,3 @@ def test_one_word_by_eye():
     annotations, first = layer(np.ones((1, 2, 1), "float32"))
     np.testing.assert_allclose(to_numpy(annotations), [[[0.4, 0.6], [0.6, 0.4]]], atol=1e-6)
     np.testing.assert_allclose(to_numpy(first), [[0.6]], atol=1e-6)
-
-
-def test_the_mask_arrives_by_itself_and_goes_on_with_the_annotations():
-    ids = np.array([[4, 2, 0, 0], [1, 3, 2, 5]])
-    embedding = keras.layers.Embedding(6, D, mask_zero=True)
-    layer = BidirectionalEncoder(U)
-    arrived, _ = layer(embedding(ids))
-    given, _ = layer(to_numpy(embedding(ids)), inputs_mask=ids != 0)
-    np.testing.assert_array_equal(to_numpy(arrived), to_numpy(given))
-    mask = ids != 0
-    assert layer.compute_mask(None, mask)[0] is mask
-
-
-def test_dropout_stands_between_layers_in_training_alone():
-    layer, x = random_encoder("gru", 2, dropout=0.5)
-    silent, noisy = to_numpy(layer(x)[0]), to_numpy(layer(x, training=True)[0])
-    assert np.abs(silent - noisy).max() > 1e-3
-    one_layer, _ = random_encoder("gru", 1, dropout=0.5)
-    np.testing.assert_array_equal(to_numpy(one_layer(x)[0]), to_numpy(one_layer(x, training=True)[0]))
-
-
-def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of \('gru', .*Received: cell='gro'"):
-        BidirectionalEncoder(3, cell="gro")

@@ -14,9 +14,9 @@ LENGTHS = (5, 2, 0)
 MASK = np.arange(T) < np.array(LENGTHS)[:, None]
 
 
-def random_stack(kind, num_layers=2, **options):
+def random_stack(kind, num_layers=2, make=RecurrentStack, **options):
     rng = np.random.default_rng(0)
-    stack = RecurrentStack(U, kind, num_layers, **options)
+    stack = make(U, kind, num_layers, **options)
     stack.build((None, None, E))
     for weight in stack.trainable_variables:
         weight.assign(rng.normal(size=weight.shape) * 0.4)
@@ -81,10 +81,11 @@ def test_stepping_equals_a_whole_sequence_from_a_given_state(kind):
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_the_mask_arrives_by_itself_and_goes_on():
+@pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
+def test_the_mask_arrives_by_itself_and_goes_on(make):
     ids = np.array([[4, 2, 0, 0], [1, 3, 2, 5]])
     embedding = keras.layers.Embedding(6, E, mask_zero=True)
-    stack, _ = random_stack("gru")
+    stack, _ = random_stack("gru", make=make)
     arrived, _ = stack(embedding(ids))
     given, _ = stack(to_numpy(embedding(ids)), inputs_mask=ids != 0)
     np.testing.assert_array_equal(to_numpy(arrived), to_numpy(given))
@@ -92,11 +93,12 @@ def test_the_mask_arrives_by_itself_and_goes_on():
     assert stack.compute_mask(None, mask)[0] is mask
 
 
-def test_dropout_stands_between_layers_in_training_alone():
-    stack, x = random_stack("lstm", dropout=0.5)
+@pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
+def test_dropout_stands_between_layers_in_training_alone(make):
+    stack, x = random_stack("lstm", dropout=0.5, make=make)
     silent, noisy = to_numpy(stack(x)[0]), to_numpy(stack(x, training=True)[0])
     assert np.abs(silent - noisy).max() > 1e-3
-    one_layer, _ = random_stack("lstm", 1, dropout=0.5)
+    one_layer, _ = random_stack("lstm", 1, dropout=0.5, make=make)
     np.testing.assert_array_equal(to_numpy(one_layer(x)[0]), to_numpy(one_layer(x, training=True)[0]))
 
 

@@ -96,11 +96,6 @@ def test_two_vocabularies():
         RNNSearch(11, 23, share_embeddings=True)
 
 
-def test_a_cell_that_nobody_knows_is_an_error():
-    with pytest.raises(ValueError, match=r"cell must be one of .*Received: cell='gro'"):
-        RNNSearch(11, cell="gro")
-
-
 def test_dropout_works_in_training_alone():
     model = RNNSearch(11, embedding_dim=5, units=6, dropout=0.5)
     pair = (np.array([[10, 3]]), np.array([[1, 8, 5]]))
