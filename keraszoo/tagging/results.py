@@ -20,6 +20,7 @@ class Entity:
         start: position of its first character, from 0.
         end: position after its last character.
         probability: of its least certain word, in [0, 1]; an upper bound of the probability of all its tags.
+            With a context, of the label of that word, in any place of an entity.
         attention: the share of the sentence's attention on its words, in [0, 1]; `None` if the model attends
             to nothing.
     """

@@ -72,8 +72,11 @@ class SentenceTagger:
         documents = [0] * len(sentences) if documents is None else documents
         means = averaged(sentences, probabilities, context, documents)
         best = best_tags(self.best_tags, means, batch_tokens)
+        # A repeat may have another place in an entity: its B-, I-, E- and S- count as one.
+        labels = np.array([tag[2:] for tag in self.vocabulary.tags])
         for i, (_, *others) in found.items():
-            yield i, best[i], np.take_along_axis(means[i], best[i][:, None], axis=1)[:, 0], *others
+            same = labels[best[i]][:, None] == labels
+            yield i, best[i], np.sum(means[i] * same, axis=1), *others
 
     def outputs(self, sentences, batch_tokens, program):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""

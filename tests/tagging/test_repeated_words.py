@@ -80,10 +80,28 @@ def test_a_tagger_with_context_takes_the_best_tags_of_the_means(new_tagger, cons
     details = tagger.tag_tokens_details(sentences, context=2, documents=documents)
     tags = tagger.tag_tokens(sentences, context=2, documents=documents)
     plain = tagger.tag_tokens_details(sentences)
+    names = tagger.vocabulary.tags
     for some, numbers, mean, alone in zip(details, best, means, plain, strict=True):
-        np.testing.assert_allclose(some.probabilities, mean[range(len(mean)), numbers], atol=1e-5)
+        for row, number, probability in zip(mean, numbers, some.probabilities, strict=True):
+            same = [p for p, name in zip(row, names, strict=True) if name[2:] == names[number][2:]]
+            assert probability == pytest.approx(sum(same), abs=1e-5)
         np.testing.assert_allclose(some.attention_weights, alone.attention_weights, atol=1e-5)
     assert [some.tags for some in details] == tags
+
+
+def test_a_surname_alone_does_not_make_the_whole_name_unsure(new_tagger, monkeypatch):
+    tagger = new_tagger(constrain="decode", crf=True, scheme="BIOES")
+    tags = {("Ada", 2): "B-PER", ("Byron", 2): "E-PER", ("Byron", 1): "S-PER"}
+
+    def outputs(sentences, batch_tokens, compiled):
+        for i, words in enumerate(sentences):
+            numbers = [tagger.vocabulary.tags.index(tags.get((word, len(words)), "O")) for word in words]
+            yield i, np.eye(len(tagger.vocabulary.tags), dtype="float32")[numbers]
+
+    monkeypatch.setattr(tagger.sentence_tagger, "outputs", outputs)
+    found = list(tagger.sentence_tagger.tagged([["Ada", "Byron"], ["Byron"]], 100, 1, None))
+    assert [names for _, names, _ in found] == [["B-PER", "E-PER"], ["S-PER"]]
+    np.testing.assert_array_equal(np.concatenate([sure for *_, sure in found]), 1.0)
 
 
 def test_a_name_that_is_unclear_in_one_sentence_is_that_of_the_others(new_tagger, monkeypatch):
