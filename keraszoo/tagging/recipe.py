@@ -47,7 +47,8 @@ class TaggedDataSection(Section):
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
     null` is a tab if the first row has one, otherwise any run of blanks; `scheme: null` is the tag scheme
     detected in the files. `token_rules` split the texts of JSON lines into words, and those that the tagger
-    reads later; `null` is `words` for JSON lines, and for columns the rules that fit their words.
+    reads later; `null` is `words` for JSON lines, and for columns in `train` the rules that fit their
+    words.
     """
 
     train: Files

@@ -7,8 +7,7 @@ from keraszoo.messages import say, show
 from keraszoo.tagging.entity_tagger import EntityTagger
 from keraszoo.tagging.transfer import start_from
 from keraszoo.tasks.model_names import model_classes
-from keraszoo.text.json_spans import is_json_lines
-from keraszoo.text.tagged_files import read_corpora
+from keraszoo.text.tagged_files import read_corpora, rules_of
 from keraszoo.text.word_vectors import WordVectors
 
 
@@ -37,7 +36,7 @@ def prepare(recipe, checkpoints):
         scheme=recipe.tags.scheme,
         constrain=recipe.tags.constraints,
         **({} if recipe.vectors is None else {"keep": keep, "backoff": tuple(recipe.vectors.backoff)}),
-        token_rules=_token_rules(recipe.data),
+        token_rules=rules_of(recipe.data, train),
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
     if vectors is not None:
@@ -58,11 +57,6 @@ def prepare(recipe, checkpoints):
                 f"to whole tokens, {corpus.dropped:,} without a token left out"
             )
     return tagger, train, validation, None if test is None else (test, train)
-
-
-def _token_rules(data):
-    """The rules that the tagger splits text by; None: those that fit the words of columns."""
-    return data.token_rules or ("words" if all(map(is_json_lines, data.train)) else None)
 
 
 def _vectors(recipe, kind, *corpora):

@@ -10,11 +10,11 @@ import itertools
 import re
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.columns import BLANKS, DOCUMENT, read_columns
+from keraszoo.text.columns import BLANKS, DOCUMENT, fields_of, read_columns
 from keraszoo.text.json_spans import is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
-from keraszoo.text.tokens import tokenize
+from keraszoo.text.tokens import fitting_rules, tokenize
 
 KINDS = ("auto", "text", "columns", "json", "tagged")
 ENTITY_TAG = re.compile(r"O|[BIESLUM]-\S+")
@@ -44,7 +44,8 @@ def read_corpora(data):
     """Reads the corpora of a recipe's `data` section.
 
     The tag scheme detected in the first file of columns with other tags than `O` and `I-` is used for the
-    files after it, because the scheme of a small file can be ambiguous.
+    files after it, because the scheme of a small file can be ambiguous. The texts of JSON lines are split by
+    the rules of the section or, without any, for validation and test by those that fit the training columns.
 
     Args:
         data: a `TaggedDataSection`.
@@ -56,17 +57,30 @@ def read_corpora(data):
         DataError: as `read_tagged` does; or files without a sentence.
     """
     columns = {name: getattr(data, name) for name in ("token_column", "tag_column", "separator", "scheme")}
-    corpora = []
+    corpora, rules = [], data.token_rules or "words"
     for files in (data.train, data.validation, data.test):
         parts = []
         for file in files or ():
-            parts.append(read_tagged(file, data.token_rules or "words", **columns))
+            parts.append(read_tagged(file, rules, **columns))
             if not is_json_lines(file) and parts[-1].shows_scheme:
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
         if parts and not corpora[-1]:
             raise DataError("expected at least one sentence, got none", files[0])
+        rules = rules_of(data, corpora[0])
     return tuple(corpora)
+
+
+def rules_of(data, train):
+    """The rules that split text for a tagger: those of a recipe, or those that fit the words of its columns.
+
+    Args:
+        data: a `TaggedDataSection`.
+        train: the `TaggedCorpus` of its training files.
+    """
+    if data.token_rules is None and not all(map(is_json_lines, data.train)):
+        return fitting_rules(sentence.tokens for sentence in train)
+    return data.token_rules or "words"
 
 
 def read_sentences(path, kind="auto", rules="words"):
@@ -103,7 +117,7 @@ def read_sentences(path, kind="auto", rules="words"):
     if kind == "auto":
         kind = find_kind(path)
     if kind in ("columns", "json"):
-        return iter(read_columns(path) if kind == "columns" else read_spans(path, rules))
+        return iter(_named_columns(path) if kind == "columns" else read_spans(path, rules))
     runs = _text_runs(path, rules) if kind == "text" else map(_untagged, read_lines(path))
     return (TaggedSentence(tuple(run)) for run in runs if run)
 
@@ -121,11 +135,20 @@ def find_kind(path):
         return "json"
     lines = itertools.islice((line for line in read_lines(path) if line.strip()), 100)
     rows = [BLANKS.split(line.rstrip()) for line in lines if not line.startswith(DOCUMENT)]
-    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows):
-        return "columns"
+    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows[1:] or rows):
+        return "columns"  # the first row may name them
     tokens = [token for row in rows for token in row if token]
     tagged = sum(1 for token in tokens if TAGGED.fullmatch(token))
     return "tagged" if tagged > 0.9 * len(tokens) else "text"
+
+
+def _named_columns(path):
+    """Reads the first column and, as tags, the last; the first row may name them."""
+    first = next((line for line in read_lines(path) if line.strip() and not line.startswith(DOCUMENT)), "")
+    names = fields_of(first, "\t" if "\t" in first.rstrip() else " ")
+    if not first or ENTITY_TAG.fullmatch(names[-1]):
+        return read_columns(path)
+    return read_columns(path, names[0], names[-1])
 
 
 def _untagged(line):

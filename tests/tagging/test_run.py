@@ -155,18 +155,25 @@ def test_a_recipe_decides_scheme_constraints_and_words(files):
 
 
 def test_the_rules_that_split_text(files):
-    """Those of a recipe, or of JSON lines; otherwise those that fit the words of columns."""
+    """Those of a recipe, or of JSON lines; otherwise those that fit the words of the training columns.
+
+    They split the texts of test files, too.
+    """
+    text = {"text": "@Ada IL-2", "entities": [{"start": 1, "end": 4, "label": "PER"}]}
+    write_lines(files / "test.jsonl", [json.dumps(text)])
     write_lines(
         files / "train.jsonl",
         [json.dumps({"text": "Ada ran.", "entities": [{"start": 0, "end": 3, "label": "PER"}]})],
     )
-    for changes, rules in (
-        ([], "marks_apart"),
-        (["data.token_rules=alphanumeric"], "alphanumeric"),
-        ([f"data.train={files / 'train.jsonl'}"], "words"),
+    for changes, rules, tokens in (
+        ([], "marks_apart", ["@", "Ada", "IL-2"]),
+        (["data.token_rules=alphanumeric"], "alphanumeric", ["@", "Ada", "IL", "-", "2"]),
+        ([f"data.train={files / 'train.jsonl'}"], "words", ["@Ada", "IL-2"]),
     ):
+        changes = [*changes, f"data.test={files / 'test.jsonl'}"]
         recipe = TaggerRecipe.read(files / "recipe.yaml", changes)
-        tagger, *_ = prepare(recipe, None)
+        tagger, *_, (test, _) = prepare(recipe, None)
         assert tagger.vocabulary.token_rules == rules
+        assert test.sentences[0].tokens == tuple(tokens)
         stored = TaggerRecipe.from_dict(recipe.as_dict())
         assert stored.data.token_rules == recipe.data.token_rules  # it means the same again

@@ -61,6 +61,13 @@ def test_text_that_looks_a_little_like_another_kind(write, text):
     assert find_kind(write(text)) == "text"
 
 
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_a_first_row_may_name_the_columns(write, separator):
+    path = write(separator.join(["word", "tag"]) + "\n" + COLUMNS.replace(" ", separator))
+    assert find_kind(path) == "columns"
+    assert tokens_of(path) == [["Ed", "Koch", "won"], ["Rome"]]
+
+
 def test_a_token_of_white_space_does_not_hide_the_columns(write):
     assert find_kind(write("\xa0\tO\n\tO\nRome\tB-LOC\n")) == "columns"
 
