@@ -14,6 +14,7 @@ from pathlib import Path
 
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say
+from keraszoo.saving import manifest
 from keraszoo.saving.atomic import replace_file
 from keraszoo.shipping import shipped
 from keraszoo.tasks.model_names import model_classes
@@ -34,7 +35,7 @@ def distil(recipe, teacher, name, **search):
     Args:
         recipe: the `Recipe` of the student.
         teacher: a `Translator` or a `CTranslate2Translator`.
-        name: the name or the directory of the teacher, which must be the same if a stopped run continues.
+        name: the name or the directory of the teacher; its files must be the same if a stopped run continues.
         **search: fields of `SearchOptions` that differ from the teacher's.
 
     Returns:
@@ -59,7 +60,7 @@ def distil(recipe, teacher, name, **search):
     if not sources:
         raise RecipeError("data.train: expected a source with a word in it, got none")
     search = teacher.search.replace(**search).as_dict()
-    identity = {"teacher": name, "search": search}
+    identity = {"teacher": name, "sha256": _digest(name), "search": search}
     done = _complete_lines(file)
     if done:
         same = json.loads(note.read_text()) == identity
@@ -87,6 +88,13 @@ def distil(recipe, teacher, name, **search):
         )
     say(f"the student learns from {kept:,} translations; {len(sources) - kept:,} are left out")
     return str(file)
+
+
+def _digest(name):
+    """The digest of a teacher's manifest, or of the weights of an export for CTranslate2."""
+    place = Path(shipped.find(name))
+    files = place / manifest.MANIFEST, place / "model.bin"
+    return manifest.file_digest(next(file for file in files if file.exists()))
 
 
 def _pair(source, translation):

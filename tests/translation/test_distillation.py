@@ -40,6 +40,10 @@ def recipe(tmp_path, monkeypatch):
     sources = "one", "two\u00a0 cats", "", "blank", "same", "one", "endless", "long", "three"
     (tmp_path / "train.tsv").write_text("".join(f"{source}\tx\n" for source in sources))
     data = {"train": {"tsv": str(tmp_path / "train.tsv")}}
+    for name in ("big", "bigger"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(name)
+    monkeypatch.chdir(tmp_path)
     return Recipe.from_dict({"data": data, "output": str(tmp_path / "student")})
 
 
@@ -73,6 +77,10 @@ def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
     distil(recipe, Teacher(), "big", beam_width=3)
     with pytest.raises(RecipeError, match="student.distilled: its translations have another teacher, search"):
         distil(recipe, Teacher(), "bigger", beam_width=3)
+    (tmp_path / "big" / "manifest.json").write_text("trained further")
+    with pytest.raises(RecipeError, match="its translations have another teacher"):
+        distil(recipe, Teacher(), "big", beam_width=3)
+    (tmp_path / "big" / "manifest.json").write_text("big")
     for sources in ("two\tx\n", "one\tx\n"):  # another one, and fewer
         (tmp_path / "train.tsv").write_text(sources)
         with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
