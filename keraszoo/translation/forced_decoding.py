@@ -70,6 +70,7 @@ class ForcedDecoding:
             counts `</s>`.
         """
         check_at_least(count=(count, 1))
+        count = int(count)
         results = [None] * len(sources)
         for indices, inputs, *_ in self._batches(sources, targets, batch_size):
             parts = [ops.convert_to_numpy(part).tolist() for part in self._next(*inputs, count)]

@@ -2,7 +2,7 @@
 
 import keras
 
-from keraszoo.errors import KerasZooError, check_at_least, check_texts
+from keraszoo.errors import KerasZooError, check_at_least, check_texts, plain_number
 from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
@@ -64,7 +64,7 @@ class Translator(TextTranslator, Task):
         self.target_subwords = target_subwords or source_subwords
         self.search = self._checked(search or SearchOptions())
         check_at_least(max_source_tokens=(max_source_tokens, 1))
-        self.max_source_tokens = max_source_tokens
+        self.max_source_tokens = plain_number(max_source_tokens)
         for side in ("source", "target"):
             ours, theirs = (
                 getattr(self, f"{side}_subwords").vocabulary_size,

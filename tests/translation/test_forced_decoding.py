@@ -66,7 +66,8 @@ def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwo
 def test_the_next_tokens_of_a_greedy_translation_are_its_tokens(trained, test_pairs):
     sources = [source for source, _ in test_pairs[:3]]
     details = trained.translate_details(sources, beam_width=1)
-    candidates = trained.next_tokens(sources, [translation.tokens for translation in details], count=3)
+    count = np.int64(3)
+    candidates = trained.next_tokens(sources, [translation.tokens for translation in details], count=count)
     for translation, positions in zip(details, candidates, strict=True):
         assert [tokens[0][0] for tokens in positions] == translation.tokens
         total = sum(np.log(tokens[0][1]) for tokens in positions)
