@@ -191,7 +191,7 @@ def _describe_parallel(chosen):
 
 
 def _vocabulary_size(pairs):
-    """The largest of 8000, 4000, 2000, ... that the text is large enough for."""
+    """The largest of 8000, 4000, ... that the text is large enough for; more if its characters need more."""
     size = VOCABULARY
     while True:
         try:
@@ -199,10 +199,11 @@ def _vocabulary_size(pairs):
             return size
         except DataError:
             raise
-        except KerasZooError:
-            if size < 20:
+        except KerasZooError as error:
+            few = "too small" in str(error)
+            if size < 20 or (few and size < VOCABULARY) or (size > VOCABULARY and not few):
                 raise
-            size //= 2
+            size = 2 * size if few else size // 2
 
 
 def _describe_tagged(chosen):

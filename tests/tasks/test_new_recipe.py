@@ -40,6 +40,14 @@ def test_parallel_files_make_a_recipe(tmp_path):
     assert recipe.data.test.target == str(tmp_path / "test_2016.de") and recipe.training.patience == 5
 
 
+def test_more_characters_than_the_usual_vocabulary(tmp_path):
+    rare = [chr(0x4E00 + i) for i in range(9000)]
+    pairs = [("a b", "".join(rare[i : i + 10])) for i in range(0, 9000, 10)]
+    write_pairs(tmp_path, "train", 4 * pairs)
+    write_recipe("translation", tmp_path, tmp_path / "wide.yaml")
+    assert read_recipe(tmp_path / "wide.yaml").subwords.vocabulary_size == 16_000
+
+
 @pytest.mark.slow
 def test_the_recipe_of_a_translator_trains(tmp_path):
     for name, pairs in {"train": PAIRS, "dev": PAIRS[:5], "test": PAIRS[5:9]}.items():
