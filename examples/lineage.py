@@ -168,12 +168,13 @@ def translations(place, options):
 def trained(name, options):
     """Returns the directories of a model's finished runs, by seed.
 
-    A run is finished if its translations exist.
+    A run is finished if its translations exist. Those of a named model may come from another folder.
     """
     files = (options.output / "translations").glob("*.txt")
     matches = [re.match(rf"{name}_seed(\d+)-", file.name) for file in files]
     seeds = sorted({int(match[1]) for match in matches if match})
-    return [options.output / f"{name}_seed{seed}" for seed in seeds]
+    folders = [options.output / f"{name}_seed{seed}" for seed in seeds]
+    return [folder for folder in folders if folder.exists()]
 
 
 def compare(options):

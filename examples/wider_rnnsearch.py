@@ -40,7 +40,10 @@ def main(name, units, output):
     model.build()
     for old, new in zip(trained.model.weights, model.weights, strict=True):
         new.assign(widened(old.numpy(), new.numpy(), config["units"], units))
-    wider = Translator(model, trained.source_subwords, trained.target_subwords, trained.search)
+    wider = Translator(
+        model, trained.source_subwords, trained.target_subwords, trained.search, trained.max_source_tokens
+    )
+    wider.about = {key: trained.about[key] for key in ("licence", "attribution") if key in trained.about}
     wider.save_to_preset(output)
 
     known = min(len(trained.source_subwords), len(trained.target_subwords))

@@ -64,7 +64,12 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
     ran, options = [], {"data": tmp_path, "output": tmp_path / "out"}
     told = SimpleNamespace(metrics={"training": {"target_tokens": 60_001_778}}, model=RNNSearch())
     told.translate = lambda sources, max_length=60: [source.replace(".", "!") for source in sources]
-    monkeypatch.setattr(lineage, "run_recipe", ran.append)
+
+    def run_recipe(recipe):
+        ran.append(recipe)
+        Path(recipe.output).mkdir()
+
+    monkeypatch.setattr(lineage, "run_recipe", run_recipe)
     monkeypatch.setattr(lineage, "Translator", SimpleNamespace(from_preset=lambda place: told))
     lineage.train(SimpleNamespace(**options, models=["cho", "luong"], seeds=None, set=["training.epochs=2"]))
     assert [Path(recipe.output).name for recipe in ran] == [
@@ -101,9 +106,12 @@ def test_all_seeds_are_compared_in_their_order(tmp_path):
         "cho_seed2-cd",
         "cho_seed1-ab",
         "luong_seed4-ab",
+        "cho_seed4-ab",
         "cho_seed-ab",
     ):
         (folder / f"{name}.txt").touch()
+    for seed in (1, 2, 10):  # the fourth was named with another folder
+        (tmp_path / f"cho_seed{seed}").mkdir()
     folders = lineage.trained("cho", SimpleNamespace(output=tmp_path))
     assert [place.name for place in folders] == ["cho_seed1", "cho_seed2", "cho_seed10"]
 

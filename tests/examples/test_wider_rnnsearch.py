@@ -25,11 +25,15 @@ def test_same_logits(options, both_subwords, tmp_path, capsys):
     model.build()
     for weight in model.weights:  # biases begin as 0
         weight.assign_add(np.random.default_rng(1).normal(0, 0.3, weight.shape))
-    Translator(model, source, target).save_to_preset(tmp_path / "narrow")
+    narrow = Translator(model, source, target, max_source_tokens=77)
+    narrow.about = {"licence": "cc-by-4.0", "parameters": 1}
+    narrow.save_to_preset(tmp_path / "narrow")
     wider_rnnsearch.main(tmp_path / "narrow", 42, tmp_path / "wide")
     assert float(capsys.readouterr().out.split()[-3]) < 1e-4
 
-    wide = Translator.from_preset(tmp_path / "wide").model
+    wider = Translator.from_preset(tmp_path / "wide")
+    assert (wider.max_source_tokens, wider.about["licence"]) == (77, "cc-by-4.0")
+    wide = wider.model
     tokens = np.random.default_rng(2).integers(4, 40, (2, 3, 7))
     logits = (keras.ops.convert_to_numpy(one(tuple(tokens))) for one in (model, wide))
     np.testing.assert_allclose(*logits, atol=1e-4)
