@@ -25,7 +25,7 @@ def test_same_logits(options, both_subwords, tmp_path, capsys):
     model.build()
     for weight in model.weights:  # biases begin as 0
         weight.assign_add(np.random.default_rng(1).normal(0, 0.3, weight.shape))
-    narrow = Translator(model, source, target, max_source_tokens=77)
+    narrow = Translator(model, source, target, max_source_tokens=np.int64(77))
     narrow.about = {"licence": "cc-by-4.0", "parameters": 1}
     narrow.save_to_preset(tmp_path / "narrow")
     wider_rnnsearch.main(tmp_path / "narrow", 42, tmp_path / "wide")
