@@ -274,6 +274,8 @@ def main(arguments=None):
         with warnings.catch_warnings():
             warnings.showwarning = console.show_warning
             sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
+    except SystemExit as ended:
+        sys.exit(141 if ended.code == 1 else ended.code)  # typer ends with 1 if nobody reads its help
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except KerasZooError as error:

@@ -36,8 +36,10 @@ def init(
     from keraszoo.tasks.new_recipe import write_recipe
 
     pair = None if languages is None else languages.split("-")
-    if pair is not None and (task == "tagging" or len(pair) != 2 or pair[0] == pair[1]):
-        raise KerasZooError(f"--languages: expected two, such as en-de, for a translator; got {languages}")
+    if task == "tagging" and pair is not None:
+        raise KerasZooError("--languages has no effect with tagging; leave it out")
+    if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
+        raise KerasZooError(f"--languages: expected two, such as en-de, got {languages}")
     path = output or os.path.join(folder, "recipe.yaml")
     if output is not None:
         console.check_output(output, folders=False)

@@ -99,7 +99,7 @@ def read_facts(path):
             shared = entry.get("<<") if isinstance(entry, dict) else None
             if isinstance(shared, dict):
                 entry = {**shared, **{key: value for key, value in entry.items() if key != "<<"}}
-            facts[name] = check_facts(entry, f"{path}: {name}")
+            facts[str(name)] = check_facts(entry, f"{path}: {name}")
     return facts
 
 

@@ -116,6 +116,14 @@ def test_version(run):
     assert run("--version") == (0, f"keraszoo {keraszoo.__version__}\n", "")
 
 
+def test_a_help_that_nobody_reads_ends_as_any_output(program):
+    process = program("--help")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (141, b"")
+
+
 def test_no_arguments_show_the_help(run):
     code, out, _ = run()
     assert code == 0 and out.strip().startswith("Usage: keraszoo ")
@@ -251,7 +259,7 @@ def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
     assert err == "train       18 pairs, 18 and 18 words, 16 repeated sentences\n"
     assert "vocabulary_size: " in (tmp_path / "recipe.yaml").read_text()
     assert run("init", "tagging", tmp_path, "--languages", "en-de")[::2] == (
-        2, "keraszoo: error: --languages: expected two, such as en-de, for a translator; got en-de\n"
+        2, "keraszoo: error: --languages has no effect with tagging; leave it out\n"
     )  # fmt: skip
 
 

@@ -128,6 +128,11 @@ def test_facts_that_are_none(place, tmp_path, facts, said):
         model_facts.read_facts(tmp_path / "facts.yaml")
 
 
+def test_a_name_that_is_a_number(tmp_path):
+    (tmp_path / "facts.yaml").write_text("2: {licence: mit}")
+    assert model_facts.read_facts(tmp_path / "facts.yaml") == {"2": {"licence": "mit"}}
+
+
 def test_a_file_of_facts_that_is_none(tmp_path):
     wrong = [("a: [", "not YAML"), ("- a", "expected facts by the names"), (None, "cannot be")]
     for text, said in wrong:
