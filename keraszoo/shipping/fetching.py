@@ -50,6 +50,7 @@ def fetch(name, source=None, sha256=None, report=None):
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
     manifests.check_names("fetch", [name, "config.json"])
+    sha256 = sha256 and sha256.lower()
     address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
     cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
     folder = cache.absolute()
@@ -96,6 +97,8 @@ def _parse_source(source):
 def _check_known(name, address, is_remote, sha256):
     """Raises PresetError for an unknown name before anything is created in the cache."""
     if name in shipped.index():
+        if sha256 not in (None, shipped.index()[name]["manifest"]["sha256"]):
+            raise PresetError(f"{name}: the included model of this name has another SHA-256")
         return
     parent = Path(address).parent
     if is_remote and sha256 is None:

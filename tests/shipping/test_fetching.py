@@ -133,6 +133,14 @@ def test_a_model_of_another_version_is_not_used_and_is_replaced(folder, cache, k
     assert same(shipped.find("small"), folder / "small")
 
 
+def test_another_model_by_the_name_of_an_included_one_is_refused(folder, cache, known):
+    with pytest.raises(PresetError, match="small: the included model of this name has another SHA-256"):
+        fetch("small", folder, sha256="0" * 64)
+    assert not cache.exists()
+    sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
+    assert same(fetch("small", folder, sha256=sha256.upper()), folder / "small")
+
+
 def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
     (fetch("small", folder) / BIG).write_bytes(b"damaged")
     assert same(fetch("small", folder), folder / "small")
