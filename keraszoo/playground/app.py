@@ -93,7 +93,7 @@ def _work(name):
 
 async def _body(request):
     """The body of a request. Raises KerasZooError if it is too long, or not sent as JSON."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # a form of another page could send other types without asking
         raise KerasZooError(f"content-type: expected application/json, got {kind!r:.40}")
     body = b""

@@ -29,7 +29,7 @@ class Models:
     def __init__(self, names=()):
         self.about = {}
         self._places, self._loaded = {}, {}
-        for name in names or shipped.places():
+        for name in names or shipped.places().values():
             directory = Path(shipped.find(name)).resolve()
             try:
                 description = model_directory.read_description(directory)

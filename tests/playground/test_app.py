@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,6 +251,14 @@ def test_models_that_cannot_be_used(tmp_path, monkeypatch):
     monkeypatch.setattr("keraszoo.shipping.shipped.places", dict)
     with pytest.raises(KerasZooError, match="no models on this machine"):
         Models()
+
+
+def test_a_file_here_does_not_hide_an_included_model(directories, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = Path(directories[0]).name
+    (tmp_path / name).mkdir()
+    monkeypatch.setattr("keraszoo.shipping.shipped.places", lambda: {name: Path(directories[0])})
+    assert list(Models().about) == [name]
 
 
 def test_a_port_in_use():
