@@ -17,7 +17,10 @@ import json
 import os
 from pathlib import Path
 
-import ray
+try:
+    import ray
+except ImportError:
+    raise SystemExit("bulk.py needs Ray Data: pip install --editable '.[bulk]'") from None
 
 from keraszoo.errors import KerasZooError
 

@@ -110,7 +110,7 @@ def made_up(count=400, seed=1):
 if __name__ == "__main__":
     files = [argument for argument in sys.argv[1:] if "=" not in argument]
     options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
-    if len(files) not in (1, 4, 5):
+    if len(files) not in (1, 4, 5) or files[0].startswith("-"):
         sys.exit(__doc__)
     main(
         files[0],
