@@ -14,6 +14,9 @@ class ConfiguredModel(Configured, keras.Model):
 
     configurations = {}
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **{"autocast": False, **kwargs})  # half precision would round ids
+
     def members(self):  # no property: Keras would save it
         """The models that an `Ensemble` is made of; of any other model, itself."""
         return [self]
