@@ -1,5 +1,7 @@
 """Arguments that many layers share: sizes, and options of weights by the names that Keras gives them."""
 
+import numbers
+
 import keras
 
 from keraszoo.layers.configured import Configured
@@ -13,7 +15,11 @@ def check_sizes(**sizes):
     ValueError: num_layers must be a positive integer. Received: num_layers=0
     """
     for name, size in sizes.items():
-        require(type(size) is int and size > 0, f"{name} must be a positive integer", **{name: size})
+        require(
+            isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0,
+            f"{name} must be a positive integer",
+            **{name: size},
+        )
 
 
 def check_optional_sizes(**sizes):

@@ -1,6 +1,7 @@
 """Attention before neural networks: kernel regression (Nadaraya, 1964; Watson, 1964)."""
 
 import math
+import numbers
 
 import keras
 from keras import ops
@@ -59,7 +60,7 @@ class KernelAttention(Attention):
 
     def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, seed=None, **kwargs):
         super().__init__(dropout, seed, **kwargs)
-        fits = isinstance(bandwidth, (int, float)) and 0 < bandwidth < math.inf
+        fits = isinstance(bandwidth, numbers.Real) and 0 < bandwidth < math.inf
         require(fits, "bandwidth must be a number above 0", bandwidth=bandwidth)
         self.bandwidth = bandwidth
         self.learn_bandwidth = learn_bandwidth

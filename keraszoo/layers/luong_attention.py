@@ -1,5 +1,7 @@
 """The attentions of Luong, Pham and Manning (2015): three scores, and windows over a part of the source."""
 
+import numbers
+
 import keras
 from keras import ops
 
@@ -80,7 +82,7 @@ class LuongAttention(Attention):
         super().__init__(dropout, seed, **kwargs)
         check_choices(SCORES, score=score)
         check_choices((*WINDOWS, *NAMES), window=window)
-        fits = isinstance(half_width, (int, float)) and half_width > 0
+        fits = isinstance(half_width, numbers.Real) and half_width > 0
         require(fits, "half_width must be a number above 0", half_width=half_width)
         check_optional_sizes(units=units)
         self.score = score

@@ -66,7 +66,7 @@ class PositionalEncoding(Configured, keras.layers.Layer):
         return ops.reshape(pairs, (-1, d_model))  # (T, d_model)
 
     def call(self, inputs, start=0):
-        positions = ops.arange(ops.shape(inputs)[1]) + start
+        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start, "int32")
         return inputs + ops.cast(self.encoding(positions, inputs.shape[-1]), inputs.dtype)
 
     def compute_output_shape(self, inputs_shape):
@@ -124,7 +124,7 @@ class LearnedPositions(WeightedLayer):
         return ops.take(self.P, ops.minimum(positions, self.max_positions - 1), axis=0)
 
     def call(self, inputs, start=0):
-        positions = ops.arange(ops.shape(inputs)[1]) + start
+        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start, "int32")
         return inputs + ops.cast(self.encoding(positions), inputs.dtype)
 
     def compute_output_shape(self, inputs_shape):

@@ -332,6 +332,12 @@ def test_another_backend_gives_the_same_numbers(tmp_path):
         np.testing.assert_allclose(results[key], expected[key], atol=1e-5, err_msg=key)
 
 
+def test_a_size_may_be_a_number_of_numpy():
+    layer = BahdanauAttention(np.int64(3))
+    layer(np.ones((1, 2, 4), "float32"), np.ones((1, 5, 4), "float32"))
+    assert json.loads(json.dumps(layer.get_config()))["units"] == 3
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -60,7 +60,7 @@ def test_a_shift_is_one_rotation_wherever_it_starts():
             np.testing.assert_allclose(rotation @ table[t], table[t + k], atol=1e-5)
 
 
-@pytest.mark.parametrize("start", [3, np.int32(3)])
+@pytest.mark.parametrize("start", [3, np.int32(3), np.int64(3)])
 def test_a_step_at_its_position_equals_the_row_of_the_whole(start):
     np.testing.assert_allclose(encoding(4, 10, start=start), encoding(7, 10)[3:], atol=1e-6)
 
