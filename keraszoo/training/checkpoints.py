@@ -142,7 +142,7 @@ class Checkpoints:
         config = {"task": TASK, "step": step, "brought": sorted(self.files)}
         files = {
             "config.json": {**config, "identity": self.identity, "versions": _versions()},
-            "state.json": json.dumps(plain),  # may hold an infinite perplexity
+            "state.json": json.dumps(plain, default=_as_plain),  # may hold an infinite perplexity
             **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
             **self.files,
         }
@@ -272,6 +272,13 @@ def _read_arrays(path):
         for name in arrays.files:
             lists.setdefault(name.rpartition("/")[0], []).append(arrays[name])
     return lists
+
+
+def _as_plain(value):
+    """A number or an array of NumPy for JSON; an array comes back as a list."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"a checkpoint cannot hold {type(value).__name__}: {value!r:.40}")
 
 
 def _versions():

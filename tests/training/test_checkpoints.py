@@ -57,6 +57,14 @@ def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
         same(saved.parts[name], state)
 
 
+def test_a_callback_may_keep_numbers_of_numpy(tmp_path):
+    state = {"best": np.float32(1.5), "row": np.arange(2), "rows": (np.ones(2),)}
+    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        checkpoints.save(1, {"callback": state})
+    kept = newest(tmp_path / "run").parts["callback"]
+    assert kept == {"best": 1.5, "row": [0, 1], "rows": [[1.0, 1.0]]}
+
+
 def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
         assert checkpoints.newest is None and checkpoints.finished is None
