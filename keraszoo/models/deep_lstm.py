@@ -74,7 +74,7 @@ class DeepLSTM(RecurrentModel):
         **kwargs,
     ):
         super().__init__(units, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
-        layers, dtype = (units, cell, num_layers, self.arguments["dropout"]), self.dtype_policy
+        layers, dtype = (units, cell, num_layers, self.embedding_dropout.rate), self.dtype_policy
         self.encoder = RecurrentStack(*layers, backward=reverse_source, dtype=dtype, name="encoder")
         self.decoder = RecurrentStack(*layers, dtype=dtype, name="decoder")
 

@@ -99,7 +99,7 @@ class LuongNMT(AttendingModel):
     ):
         readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units)
         super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
-        dtype, dropout = self.dtype_policy, self.arguments["dropout"]
+        dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = RecurrentStack(
             units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
         )

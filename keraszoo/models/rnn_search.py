@@ -83,7 +83,7 @@ class RNNSearch(AttendingModel):
         decoder_units = decoder_units or units
         readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else decoder_units // 2)
         super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
-        dtype, dropout = self.dtype_policy, self.arguments["dropout"]
+        dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
         self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
         attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")

@@ -6,7 +6,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
-from keraszoo.layers.positions import ADDED_POSITIONS, added_positions
+from keraszoo.layers.positions import added_positions
 from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, TransformerEncoderLayer
 from keraszoo.models.translation_model import TranslationModel
 
@@ -247,7 +247,7 @@ class Transformer(TranslationModel):
 
         x = ops.reshape(tokens, (-1, beam_width))  # rows of a sentence in place of positions: (B, W)
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
-        if self.arguments["positions"] in ADDED_POSITIONS:
+        if hasattr(self.positions, "encoding"):
             x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
         places, caches = ops.arange(length * beam_width, dtype="int32") // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
