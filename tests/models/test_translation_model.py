@@ -98,3 +98,27 @@ def test_sizes_and_shapes():
         RNNSearch(9, 0, embedding_dim=4, units=4)
     model = RNNSearch(9, 11, embedding_dim=4, units=4)
     assert model.compute_output_shape(((2, 3), (2, 5))) == (2, 5, 11)
+
+
+class Dropped(DeepLSTM):
+    def __init__(self, source_vocabulary_size, **kwargs):
+        super().__init__(
+            source_vocabulary_size, embedding_dim=6, units=6, num_layers=2, dropout=0.5, **kwargs
+        )
+
+
+class Rotary(Transformer):
+    def __init__(self, source_vocabulary_size, **kwargs):
+        sizes = {"d_model": 8, "num_heads": 2, "intermediate_dim": 8, "num_layers": 1}
+        super().__init__(source_vocabulary_size, **sizes, positions="rotary", **kwargs)
+
+
+def test_a_subclass_may_fix_an_argument():
+    assert Dropped(11).encoder.between.rate == 0.5
+    model = Rotary(11)
+    source, words = np.array([[4, 5, 6]]), np.array([[1, 7]])
+    forced = ops.convert_to_numpy(model((source, words)))[:, 1]
+    state = model.initial_state(model.encode(source), length=2)
+    for t in range(2):
+        logits, state = model.step(words[:, t], state)
+    np.testing.assert_allclose(ops.convert_to_numpy(logits), forced, atol=1e-5)
