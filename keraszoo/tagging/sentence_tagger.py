@@ -76,7 +76,7 @@ class SentenceTagger:
         labels = np.array([tag[2:] for tag in self.vocabulary.tags])
         for i, (_, *others) in found.items():
             same = labels[best[i]][:, None] == labels
-            yield i, best[i], np.sum(means[i] * same, axis=1), *others
+            yield i, best[i], np.minimum(np.sum(means[i] * same, axis=1), 1), *others
 
     def outputs(self, sentences, batch_tokens, program):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""

@@ -67,7 +67,8 @@ def read_corpora(data):
         corpora.append(TaggedCorpus.join(parts) if parts else None)
         if parts and not corpora[-1]:
             raise DataError("expected at least one sentence, got none", files[0])
-        rules = rules_of(data, corpora[0])
+        if files is data.train:
+            rules = rules_of(data, corpora[0])
     return tuple(corpora)
 
 
