@@ -136,8 +136,9 @@ def find_kind(path):
         return "json"
     lines = itertools.islice((line for line in read_lines(path) if line.strip()), 100)
     rows = [BLANKS.split(line.rstrip()) for line in lines if not line.startswith(DOCUMENT)]
-    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows[1:] or rows):
-        return "columns"  # the first row may name them
+    may_name_them = len(rows) > 2 and len(rows[0]) == len(rows[1])
+    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows[may_name_them:]):
+        return "columns"
     tokens = [token for row in rows for token in row if token]
     tagged = sum(1 for token in tokens if TAGGED.fullmatch(token))
     return "tagged" if tagged > 0.9 * len(tokens) else "text"

@@ -56,7 +56,10 @@ def test_json_lines_are_known_by_their_name(write):
     assert next(iter(read_sentences(path))).tags == ("B-PER", "O", "O")
 
 
-@pytest.mark.parametrize("text", ["O O O\nwe sing\n", "either/or and/or\n", "I-95\n", "a TAB-free O\nline\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["O O O\nwe sing\n", "either/or and/or\n", "I-95\n", "a TAB-free O\nline\n", "I saw\nvitamin B-12\n"],
+)
 def test_text_that_looks_a_little_like_another_kind(write, text):
     assert find_kind(write(text)) == "text"
 
