@@ -40,9 +40,9 @@ def recipe(tmp_path, monkeypatch):
     sources = "one", "two\u00a0 cats", "", "blank", "same", "one", "endless", "long", "three"
     (tmp_path / "train.tsv").write_text("".join(f"{source}\tx\n" for source in sources))
     data = {"train": {"tsv": str(tmp_path / "train.tsv")}}
-    for name in ("big", "bigger"):
+    for name, file in (("big", "manifest.json"), ("bigger", "model.bin")):  # the second for CTranslate2
         (tmp_path / name).mkdir()
-        (tmp_path / name / "manifest.json").write_text(name)
+        (tmp_path / name / file).write_text(name)
     monkeypatch.chdir(tmp_path)
     return Recipe.from_dict({"data": data, "output": str(tmp_path / "student")})
 
