@@ -43,7 +43,7 @@ def main(name, units, output):
     wider = Translator(
         model, trained.source_subwords, trained.target_subwords, trained.search, trained.max_source_tokens
     )
-    wider.about = {key: trained.about[key] for key in ("licence", "attribution") if key in trained.about}
+    wider.about = trained.about
     wider.save_to_preset(output)
 
     known = min(len(trained.source_subwords), len(trained.target_subwords))

@@ -6,8 +6,7 @@ from keras import ops
 from keraszoo.layers.arguments import WeightedLayer, check_choices, check_sizes, require_shapes
 from keraszoo.layers.configured import Configured
 
-ADDED_POSITIONS = ("sinusoidal", "learned")  # to the words; attention reads the others
-POSITIONS = (*ADDED_POSITIONS, "rotary", "relative")
+POSITIONS = ("sinusoidal", "learned", "rotary", "relative")  # the last two are read by attention
 
 
 def angles_of(positions, width, max_wavelength=10_000):

@@ -200,10 +200,10 @@ def _vocabulary_size(pairs):
         except DataError:
             raise
         except KerasZooError as error:
-            few = "too small" in str(error)
-            if size < 20 or (few and size < VOCABULARY) or (size > VOCABULARY and not few):
+            too_small = "too small" in str(error)
+            if size < 20 or (too_small and size < VOCABULARY) or (size > VOCABULARY and not too_small):
                 raise
-            size = 2 * size if few else size // 2
+            size = 2 * size if too_small else size // 2
 
 
 def _describe_tagged(chosen):

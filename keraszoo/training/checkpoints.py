@@ -128,7 +128,8 @@ class Checkpoints:
 
         Args:
             step: number of steps made.
-            parts: name -> state, a flat dict whose values are JSON values or lists of NumPy arrays.
+            parts: name -> state, a flat dict whose values are JSON values, NumPy numbers or
+                arrays, which come back as lists, or lists of NumPy arrays.
 
         Raises:
             PresetError: it cannot be written; the existing checkpoints stay.
