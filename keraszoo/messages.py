@@ -29,14 +29,7 @@ def show(text):
 
 
 def suggestion(name, allowed):
-    """Returns the end of an error message that suggests names close to a wrong one.
-
-    Args:
-        name: the wrong name.
-        allowed: list of the possible names.
-
-    Returns:
-        The names closest to it, or all if none is close.
+    """Returns the end of an error message: the names close to a wrong one, or all if none is close.
 
     Example:
 

@@ -63,6 +63,7 @@ class QuestionAnswerer(Task):
     """
 
     kind = "question answering"
+    _section = AnsweringSection
 
     def __init__(self, model, vocabulary):
         super().__init__(model)
@@ -198,9 +199,6 @@ class QuestionAnswerer(Task):
             ],
         }
         return {}, {WORDS: self.vocabulary.text()}, facts, {}
-
-    def _settings(self):
-        return AnsweringSection
 
     # --- in between
 

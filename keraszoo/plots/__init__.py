@@ -1,9 +1,8 @@
 """Pictures of attention and of scores (matplotlib), and of entities in their text (HTML)."""
 
 from keraszoo.plots.attention_strip import attention_strip
-from keraszoo.plots.attention_table import attention_table
 from keraszoo.plots.by_length import length_plot
-from keraszoo.plots.entity_html import attention_html, entities_html, html_page, save_html
+from keraszoo.plots.entity_html import attention_html, attention_table, entities_html, html_page, save_html
 from keraszoo.plots.heatmap import attention_heatmap, attention_sheet
 from keraszoo.plots.history import history_plot
 from keraszoo.plots.reliability import reliability_plot

@@ -45,14 +45,7 @@ def seeded(sentences, seed):
 
 
 def numbers_of(ids, pad_id):
-    """A number for each sentence, computed from its words only; padding and batch do not matter.
-
-    Args:
-        ids: int `(B, S)`.
-        pad_id: id of padding.
-
-    Returns:
-        int32 `(B,)`.
+    """A number for each row of ids `(B, S)`, int32 `(B,)`: of its words only, whatever padding and batch.
 
     Example:
 

@@ -50,31 +50,15 @@ def split_memory(state):
 
 
 def select_rows(state, rows):
-    """The state whose row n is row `rows[n]` of the given one, within the same sentence.
+    """The state whose row n is row `rows[n]` of the given one, of the same sentence; `rows` is int `(N,)`.
 
     Memory and cache are shared by the rows of a sentence and do not move: `"history"` maps rows to the cache.
-
-    Args:
-        state: a model's state.
-        rows: int `(N,)`.
-
-    Returns:
-        A state of the same shapes.
     """
     return {key: part if key in SHARED else take(part, rows) for key, part in state.items()}
 
 
 def select_sentences(state, sentences, beam_width=1):
-    """The state of some of the sentences, each with its `beam_width` rows.
-
-    Args:
-        state: a model's state.
-        sentences: int `(B',)`.
-        beam_width: W, rows of a sentence.
-
-    Returns:
-        A state of B' sentences.
-    """
+    """The state of some of the sentences, int `(B',)`, each with its `beam_width` rows."""
     rows = ops.reshape(sentences[:, None] * beam_width + ops.arange(beam_width), (-1,))
     parts = {key: part for key, part in state.items() if key != "position"}
     chosen = {key: take(part, sentences if key in SHARED else rows) for key, part in parts.items()}
@@ -82,32 +66,18 @@ def select_sentences(state, sentences, beam_width=1):
 
 
 def written(x, position, values, axis=1):
-    """`x` with `values` at one position of an axis.
+    """`x` `(..., L, ...)` with `values` `(..., 1, ...)` at one position of an axis, which is at least 0.
 
     Uses a comparison, because TensorFlow's scatter update is compiled again for every new shape.
-
-    Args:
-        x: `(..., L, ...)`.
-        position: scalar int, the index along `axis`.
-        values: `(..., 1, ...)`.
-        axis: of `x`, at least 0.
-
-    Returns:
-        A tensor like `x`.
     """
     here = ops.arange(ops.shape(x)[axis]) == position
     return ops.where(ops.reshape(here, (-1, *[1] * (len(x.shape) - axis - 1))), values, x)
 
 
 def lengthen(state, extra):
-    """The state with room for `extra` more positions in its cache; a state without a cache is unchanged.
+    """The state with room for `extra` more positions in `"cache"` and `"history"`, if it has them.
 
-    Args:
-        state: a model's state.
-        extra: how many positions, at least 0; an integer or a scalar tensor.
-
-    Returns:
-        A state with a longer `"cache"` and `"history"`.
+    `extra` is an integer or a scalar tensor, at least 0.
     """
     if "cache" not in state:
         return state

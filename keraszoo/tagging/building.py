@@ -18,18 +18,9 @@ OPTIONS = {
 
 
 def make_tagger(cls, sentences, vectors, model, options):
-    """Makes an `EntityTagger` of class `cls`; see `EntityTagger.for_sentences`.
+    """Makes an `EntityTagger` of class `cls`; `model` is (name in a recipe, configuration or None).
 
-    Args:
-        cls: `EntityTagger`.
-        sentences: list of `TaggedSentence`.
-        vectors: `WordVectors` or None.
-        model: (name in a recipe, configuration or None).
-        options: dict of the options and the arguments of the model's constructor.
-
-    Raises:
-        DataError: no sentence, no entity in any, or no word with a vector.
-        RecipeError: an unknown model, configuration or option.
+    See `EntityTagger.for_sentences` for the rest.
     """
     name, configuration = model
     arguments = dict(options)

@@ -7,6 +7,7 @@ from keraszoo.models.trained_scores import scale_scores, with_tags
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
+from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
 from keraszoo.tagging.training import make_data, sentences_of
@@ -296,20 +297,10 @@ class EntityTagger(Task):
 
     # --- what the base class asks for
 
-    @classmethod
-    def _read(cls, directory):
-        return tagger_directory.read(cls, directory)
-
-    def _contents(self):
-        return tagger_directory.contents(self)
-
-    def _settings(self):
-        from keraszoo.tagging.recipe import TaggerTrainingSection
-
-        return TaggerTrainingSection
-
-    def _data(self, train, validation, run):
-        return make_data(self, train, validation, run)
+    _section = TaggerTrainingSection
+    _read = classmethod(tagger_directory.read)
+    _contents = tagger_directory.contents
+    _data = make_data
 
     # --- in between
 

@@ -17,12 +17,7 @@ from keraszoo.tasks.export import ask, module_of, write_modules
 
 
 def export(tagger, directory):
-    """Writes the two SavedModels.
-
-    Raises:
-        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
-            written.
-    """
+    """Writes the two SavedModels; see `Task.export`."""
     parts = {"": partial(_texts_module, tagger), "ids": partial(_ids_module, tagger)}
     write_modules(directory, parts, {"task": "tagging", "tags": list(tagger.vocabulary.tags)})
 

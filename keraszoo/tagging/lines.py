@@ -17,7 +17,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
     """Tags lines in chunks, so that files of any length fit in memory.
 
     Args:
-        tagger: an object with `tag_details(list of str, context=int)`, such as an `EntityTagger`.
+        tagger: an `EntityTagger`.
         lines: an iterable of strings, each a text.
         write: one of `WRITERS`, or a function like them: it turns a `TaggedText` and its JSON object, a dict,
             into output lines.
@@ -32,18 +32,6 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
 
     Raises:
         DataError: with file and line, for a line that is not such an object.
-
-    Example:
-
-    >>> from keraszoo.tagging.results import Entity, TaggedText
-    >>> class Numbers:
-    ...     def tag_details(self, texts, context):
-    ...         seven = Entity("7", "N", 0, 1, 1.0, None)
-    ...         return [TaggedText(text, [seven], [], [], [], None, []) for text in texts]
-    >>> list(tag_lines(Numbers(), ["7 dogs"], bracketed))
-    [['[N 7] dogs']]
-    >>> list(tag_lines(Numbers(), ['{"id": 3, "text": "7 dogs"}'], json_line, as_json=True))
-    [['{"id": 3, "text": "7 dogs", "entities": [{"text": "7", "label": "N", "start": 0, "end": 1, ...]}']]
     """
     numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
     while some := list(itertools.islice(numbered, chunk)):

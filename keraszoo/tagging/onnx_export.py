@@ -23,16 +23,7 @@ OUTPUTS = ("tags", "probability", "attention")
 
 
 def export(tagger, directory):
-    """Writes the directory.
-
-    Args:
-        tagger: an `EntityTagger`.
-        directory: a new one, or an earlier export, which is replaced.
-
-    Raises:
-        KerasZooError: the extra `onnx` is not installed, the backend is not TensorFlow, the model is not in
-            float32, the directory holds something else, or it cannot be written.
-    """
+    """Writes the directory; see `Task.export`. The model must be in float32."""
     check_onnx(tagger, directory)
     model, vocabulary = tagger.model, tagger.vocabulary
     outputs = OUTPUTS[: 2 + model.attends]

@@ -124,23 +124,24 @@ def check_threshold(threshold):
 
 
 def tagged_text(text, sentences, tagged, attends):
-    """Joins the results of the sentences of a text.
-
-    Args:
-        text: str.
-        sentences: list of lists of `Token`, with places in the whole text.
-        tagged: list of `TaggedTokens`, one for each sentence.
-        attends: whether the model attends to anything.
-
-    Returns:
-        A `TaggedText`.
-    """
+    """Joins the `TaggedTokens` of a text's sentences, lists of `Token`, to a `TaggedText`."""
     bounds = np.cumsum([0, *map(len, sentences)]).tolist()
     nothing = np.zeros(0, "float32")
-    pairs = zip(sentences, tagged, strict=True)
+    entities = [
+        Entity(
+            text=text[tokens[span.start].start : tokens[span.end - 1].end],
+            label=span.label,
+            start=tokens[span.start].start,
+            end=tokens[span.end - 1].end,
+            probability=float(found.probabilities[span.start : span.end].min()),
+            attention=float(found.attention_weights[span.start : span.end].sum()) if attends else None,
+        )
+        for tokens, found in zip(sentences, tagged, strict=True)
+        for span in spans(found.tags, "IOB2")
+    ]
     return TaggedText(
         text=text,
-        entities=[entity for pair in pairs for entity in entities_of(text, *pair)],
+        entities=entities,
         tokens=list(itertools.chain.from_iterable(sentences)),
         tags=[tag for sentence in tagged for tag in sentence.tags],
         probabilities=np.concatenate([nothing, *(sentence.probabilities for sentence in tagged)]),
@@ -151,28 +152,3 @@ def tagged_text(text, sentences, tagged, attends):
         ),
         sentences=list(itertools.pairwise(bounds)),
     )
-
-
-def entities_of(text, tokens, tagged):
-    """The entities of a sentence.
-
-    Args:
-        text: the whole text.
-        tokens: list of `Token`, the sentence's words with their positions in the text.
-        tagged: their `TaggedTokens`.
-
-    Returns:
-        List of `Entity`.
-    """
-    weights = tagged.attention_weights
-    return [
-        Entity(
-            text=text[tokens[span.start].start : tokens[span.end - 1].end],
-            label=span.label,
-            start=tokens[span.start].start,
-            end=tokens[span.end - 1].end,
-            probability=float(tagged.probabilities[span.start : span.end].min()),
-            attention=None if weights is None else float(weights[span.start : span.end].sum()),
-        )
-        for span in spans(tagged.tags, "IOB2")
-    ]

@@ -12,16 +12,7 @@ from keraszoo.text.word_vectors import WordVectors
 
 
 def prepare(recipe, checkpoints):
-    """Makes what a run needs; see `keraszoo.tasks.recipe_runs.run_recipe`.
-
-    Args:
-        recipe: a `TaggerRecipe`.
-        checkpoints: the open `Checkpoints` of the run.
-
-    Returns:
-        `(tagger, train, validation, test)`: an untrained `EntityTagger`, a `TaggedCorpus`, one or None, and
-        the arguments of `evaluate` or None.
-    """
+    """The untrained `EntityTagger`, corpora and arguments of `evaluate` of a recipe; see `run_recipe`."""
     kind = model_classes("tagging")[recipe.model.name]
     recipe.check_model(kind)
     train, validation, test = read_corpora(recipe.data)

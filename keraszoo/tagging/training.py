@@ -9,17 +9,7 @@ from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
 def make_data(tagger, train, validation, run):
-    """Makes what `fit` of a tagger needs of its data.
-
-    Args:
-        tagger: an `EntityTagger`.
-        train: a `TaggedCorpus` or list of `TaggedSentence`.
-        validation: the same, or None.
-        run: the `Run`.
-
-    Returns:
-        `(batches, held_out, digest)`: `TagBatches`, `HeldOutSentences` or None, and the SHA-256 of all data
-        and of the words with vectors.
+    """`TagBatches`, `HeldOutSentences` or None, and the SHA-256 of data and words, of the arguments of `fit`.
 
     Raises:
         DataError: no sentence, something other than sentences, or a tag that the tagger does not have.

@@ -26,19 +26,10 @@ def batches_at_once():
 
 
 def in_threads(function, items, threads):
-    """Calls a function with each item, at most `threads` at a time; yields the results in order.
+    """Calls a function with each item of a sequence, in `threads` threads; yields the results in order.
 
-    After an exception, such as a KeyboardInterrupt, calls that are still waiting are cancelled.
-
-    Args:
-        function: of one argument.
-        items: a sequence.
-        threads: int; with 1, or with one item, the calling thread does all.
-
-    Example:
-
-    >>> list(in_threads(str.upper, ["a", "b"], threads=2))
-    ['A', 'B']
+    With one thread, or one item, the calling thread does all. After an exception, such as a
+    KeyboardInterrupt, calls that are still waiting are cancelled.
     """
     if threads == 1 or len(items) < 2:
         yield from map(function, items)

@@ -19,16 +19,7 @@ def import_onnx():
 
 
 def write_onnx(directory, files, about):
-    """Writes the directory of an ONNX export, all of it or nothing.
-
-    Args:
-        directory: as for `replace_export`.
-        files: dict of name -> bytes.
-        about: dict, the contents of `keraszoo.json`.
-
-    Raises:
-        KerasZooError: as for `replace_export`.
-    """
+    """Writes an ONNX export, see `replace_export`: bytes by name, and `about` as `keraszoo.json`."""
     with replace_export(directory) as place:
         for name, content in files.items():
             (place / name).write_bytes(content)

@@ -189,17 +189,7 @@ def _note_lines(node, keys, where, lines):
 
 
 def recipe_error(problems, model, where, lines):
-    """Makes one RecipeError of pydantic's errors.
-
-    Args:
-        problems: the list that `ValidationError.errors()` returns.
-        model: the pydantic model.
-        where: the recipe's file.
-        lines: the place of each key, as returned by `read_values`.
-
-    Returns:
-        A RecipeError; semicolons join several problems.
-    """
+    """Makes one RecipeError of a `ValidationError`'s `errors()`; `lines` is as returned by `read_values`."""
     said = [_sentence(problem, model, where, lines) for problem in problems]
     return RecipeError(one_line("; ".join(dict.fromkeys(said))))
 

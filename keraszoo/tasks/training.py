@@ -35,6 +35,7 @@ class Trainable:
     A subclass has `model`, `metrics`, `recipe` and `save_to_preset`, and supplies the methods at the end.
     """
 
+    _section = None  # the `FitSection` subclass with the settings of `fit`
     counted = "tokens"  # the name of the number of trained tokens among the figures
 
     def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
@@ -131,7 +132,7 @@ class Trainable:
 
     def _run(self, settings, directory, checkpoints):
         """Makes the `Run` of the arguments of `fit`."""
-        section = self._settings()
+        section = self._section
         for name, advice in OF_KERAS.items():
             if name in settings and name not in section.model_fields:
                 raise RecipeError(f"fit: there is no setting {name}: {advice}")
@@ -229,10 +230,6 @@ class Trainable:
             self.metrics["validation"] = chosen
 
     # --- what a subclass supplies
-
-    def _settings(self):
-        """The `FitSection` subclass with the settings of `fit`."""
-        raise NotImplementedError
 
     def _data(self, train, validation, run):
         """`(batches, held_out, digest)`: `AddressedBatches`, a callback or None, and a digest of all data."""

@@ -101,24 +101,9 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
 
 
 def lines_with_tags(corpus, tags):
-    r"""Returns the lines of a file of columns with tags as an additional last column.
+    """Returns the lines of a corpus of `read_columns` with each sentence's tags as an additional last column.
 
     Everything else stays as it is: other columns, white space between them, document bounds, blank lines.
-
-    Args:
-        corpus: a `TaggedCorpus` of `read_columns`.
-        tags: for each sentence its tags.
-
-    Returns:
-        List of lines without line ends, as many as the file has.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "test.conll")
-    >>> _ = file.write_text("Ed  NNP\nKoch NNP\n\n")
-    >>> lines_with_tags(read_columns(file, tag_column=None), [("B-PER", "I-PER")])
-    ['Ed  NNP B-PER', 'Koch NNP I-PER', '']
     """
     lines, rows, separator, header = corpus.layout
     lines = list(lines)
@@ -137,26 +122,14 @@ def lines_with_tags(corpus, tags):
 
 
 def column_lines(sentences, scheme="IOB2"):
-    r"""Writes sentences as lines `token TAB tag`, with a blank line after each sentence.
+    """Writes `TaggedSentence`s as lines `token TAB tag` without line ends, a blank line after each sentence.
 
     `-DOCSTART-` separates documents. `read_columns` reads the same sentences back, apart from white space
     around tokens.
 
-    Args:
-        sentences: iterable of `TaggedSentence`.
-        scheme: the tag scheme to write.
-
-    Returns:
-        Iterator of lines without line ends.
-
     Raises:
         DataError: a token with a tab or a line end in it or that would be read as `-DOCSTART-`, or a sentence
             without tags.
-
-    Example:
-
-    >>> list(column_lines([TaggedSentence(("Ed", "Koch"), ("B-PER", "I-PER"))], scheme="BILOU"))
-    ['Ed\tB-PER', 'Koch\tL-PER', '']
     """
     document = 0
     for sentence in sentences:

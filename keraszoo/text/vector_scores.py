@@ -51,31 +51,7 @@ class Coverage:
 
 
 def measure_coverage(vectors, sentences, backoff):
-    """Counts which words of a text have vectors, and by which step of the chain.
-
-    Args:
-        vectors: `WordVectors`.
-        sentences: iterable of `TaggedSentence`, with or without tags.
-        backoff: the chain, a tuple of names.
-
-    Returns:
-        A `Coverage`. All shares of an empty text are 0.
-
-    Example:
-
-    >>> from keraszoo.text.tagged_corpus import TaggedSentence
-    >>> from keraszoo.text.word_vectors import WordVectors
-    >>> vectors = WordVectors(["the", "zoo"], [[1.0], [2.0]])
-    >>> sentence = TaggedSentence(("The", "zoo", "the", "Kyoto", "zoo"))
-    >>> print(measure_coverage(vectors, [sentence], ("exact", "lower")))
-                         tokens               types
-    exact               3  60.0 %           2  50.0 %
-    lower               1  20.0 %           1  25.0 %
-    no vector           1  20.0 %           1  25.0 %
-    all                 5 100.0 %           4 100.0 %
-    rows in use: 2
-    most missed: Kyoto 1
-    """
+    """Counts which words of `TaggedSentence`s have vectors, by which step of the chain; see `Coverage`."""
     tokens, inside, tagged = Counter(), Counter(), False
     for sentence in sentences:
         tokens.update(sentence.tokens)

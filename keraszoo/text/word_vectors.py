@@ -112,9 +112,8 @@ class WordVectors:
         >>> WordVectors(["zoo"], [[1.0]]).find("ZOO")
         (0, 'lower')
         """
-        for name, form in zip(backoff, backoff_forms(word, backoff), strict=True):
-            row = self._rows.get(form)
-            if row is not None:
+        for name in backoff:
+            if (row := self._rows.get(BACKOFFS[name](word))) is not None:
                 return row, name
         return -1, None
 
@@ -199,7 +198,7 @@ class WordVectors:
         words = None if words is None else set(words)
         backoff = check_backoff(backoff)
         if Path(path).is_file():
-            forms = (form for word in words or () for form in backoff_forms(word, backoff))
+            forms = (BACKOFFS[name](word) for word in words or () for name in backoff)
             vectors = cls(*read_vectors(path, format, None if words is None else set(forms)))
         elif format != "auto":
             raise DataError(f"expected the format auto for a directory, got {shown(format)}", path)
@@ -252,39 +251,12 @@ class WordVectors:
 
 
 def check_backoff(names):
-    """Returns a chain as a tuple.
-
-    Raises:
-        KerasZooError: an unknown name, a name twice, no name, or a string instead of a list.
-
-    Example:
-
-    >>> check_backoff(["exact", "lower"])
-    ('exact', 'lower')
-    """
+    """Returns a chain as a tuple of known, different names; raises KerasZooError if it is no such list."""
     chain = () if isinstance(names, str) else tuple(names)
     if not chain or not set(chain) <= set(BACKOFFS) or len(set(chain)) != len(chain):
         known = ", ".join(BACKOFFS)
         raise KerasZooError(f"backoff: expected a list of different names of {known}, got {names!r}")
     return chain
-
-
-def backoff_forms(word, names=DEFAULT_BACKOFF):
-    """Returns the forms of a word in the order in which they are tried, one per name.
-
-    Args:
-        word: str.
-        names: keys of `BACKOFFS`, as checked by `check_backoff`.
-
-    Returns:
-        list of str, as long as `names`. Two names may give the same form.
-
-    Example:
-
-    >>> backoff_forms("B12")
-    ['B12', 'b12', 'B00', 'b00']
-    """
-    return [BACKOFFS[name](word) for name in names]
 
 
 def _read_directory(name):

@@ -103,14 +103,9 @@ class BudgetGrouping:
 
 
 def rounded_lengths(longest, multiple=1):
-    """The lengths that a shape may have: all up to 32, then sixteen in each doubling.
+    """The lengths that a shape may have: all up to 32, then sixteen in each doubling, to `longest` or more.
 
-    Args:
-        longest: the largest length that must fit.
-        multiple: every length is rounded up to a multiple of it.
-
-    Returns:
-        int64 array, rising, the last at least `longest`; rounding up to it adds less than a sixteenth.
+    Each is a multiple of `multiple`. Without it, rounding up to them adds less than a sixteenth.
 
     Example:
 

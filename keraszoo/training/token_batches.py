@@ -114,33 +114,14 @@ def teacher_forced(sources, targets, source_special, target_special, shape):
     number in the whole batch: with a loss that sums, every token counts the same, however the rows are
     divided among replicas.
 
-    Shapes: B rows, S source and T target positions, n <= B sentences.
-
     Args:
-        sources: flat ids and lengths (n,) of the source sentences, as `TokenRows.gather` returns them.
-        targets: the same of the target sentences.
-        source_special: the `SpecialIds` of the source side.
-        target_special: the ones of the target side.
-        shape: `(B, S, T)`; rows beyond the sentences hold padding only.
+        sources, targets: flat ids and lengths (n,) of the sentences, as `TokenRows.gather` returns them.
+        source_special, target_special: the `SpecialIds` of both sides.
+        shape: `(B, S, T)`, B >= n; rows beyond the sentences hold padding only.
 
     Returns:
         `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T) and
         float32 (B, T), the weights with sum 1 (0 where there is no sentence).
-
-    Example:
-
-    >>> from keraszoo.text.corpus import SpecialIds
-    >>> special = SpecialIds(pad_id=0, start_id=2, end_id=3)
-    >>> rows = np.array([7, 8, 9]), np.array([2, 1])
-    >>> (source, target_in), target_out, weight = teacher_forced(rows, rows, special, special, (2, 3, 4))
-    >>> source.tolist()
-    [[7, 8, 3], [9, 3, 0]]
-    >>> target_in.tolist()
-    [[2, 7, 8, 0], [2, 9, 0, 0]]
-    >>> target_out.tolist()
-    [[7, 8, 3, 0], [9, 3, 0, 0]]
-    >>> (1 / weight[weight > 0]).tolist()
-    [5.0, 5.0, 5.0, 5.0, 5.0]
     """
     rows, source_length, target_length = shape
     count = len(targets[1])

@@ -25,16 +25,9 @@ TOLERANCE = 0.01  # of the scores of beam search
 
 
 def export(translator, directory, quantize="float32"):
-    """Writes the directory described above.
+    """Writes the directory described above; see `Task.export`.
 
-    Args:
-        translator: a `Translator` with a `Transformer`.
-        directory: a new one, or an earlier export, which is replaced.
-        quantize: how CTranslate2 stores the weights, one of `QUANTIZATIONS`.
-
-    Raises:
-        KerasZooError: CTranslate2 is not installed or does not support the model or its search, `quantize` is
-            unknown, the directory holds something else, or it cannot be written.
+    `quantize`, one of `QUANTIZATIONS`, says how CTranslate2 stores the weights.
     """
     import_ctranslate2()
     from ctranslate2.converters import Converter

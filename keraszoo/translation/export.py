@@ -17,16 +17,9 @@ from keraszoo.translation.warm_up import warm_up_batches, write_requests
 
 
 def export(translator, directory, jit_compile=True):
-    """Writes the two SavedModels.
+    """Writes the two SavedModels; see `Task.export`.
 
-    Args:
-        translator: a `Translator`.
-        directory: a new one, or an earlier export, which is replaced.
-        jit_compile: whether XLA compiles programs for small batches, see `CompiledSearch.graph`.
-
-    Raises:
-        KerasZooError: the backend is not TensorFlow, the directory holds something else, or it cannot be
-            written.
+    `jit_compile` says whether XLA compiles programs for small batches, see `CompiledSearch.graph`.
     """
     if keras.backend.backend() != "tensorflow":
         raise KerasZooError(f"a SavedModel needs TensorFlow, the backend is {keras.backend.backend()}")

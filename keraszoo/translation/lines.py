@@ -11,24 +11,9 @@ from keraszoo.text.subword_merging import merge_subwords
 
 
 def translate_lines(translator, lines, chunk=512, **options):
-    """Translates lines in chunks, so that files of any length fit in memory.
+    """Translates lines in chunks, so that files of any length fit in memory: a list of str for each chunk.
 
-    Args:
-        translator: an object with `translate(list of str, **options)`, such as a `Translator`.
-        lines: an iterable of strings; a blank line gives an empty one.
-        chunk: lines read before the first of them is answered.
-        **options: passed on to `translate`.
-
-    Returns:
-        An iterator of lists of strings, one list per chunk, one string per line.
-
-    Example:
-
-    >>> class Shouting:
-    ...     def translate(self, sources):
-    ...         return [source.strip().upper() for source in sources]
-    >>> list(translate_lines(Shouting(), ["a dog", " ", "a cat"], chunk=2))
-    [['A DOG', ''], ['A CAT']]
+    A blank line gives an empty one. `options` are passed on to `translate`.
     """
     for some in in_chunks(lines, chunk):
         # A translation is always printed as one line.
@@ -36,17 +21,11 @@ def translate_lines(translator, lines, chunk=512, **options):
 
 
 def describe_lines(translator, lines, chunk=512, attention=False, **options):
-    """Translates lines like `translate_lines`, with a JSON object for each.
+    """Translates lines like `translate_lines`, with the text of a JSON object for each.
 
-    Args:
-        translator: an object with `translate_details(list of str, **options)`.
-        lines, chunk: as for `translate_lines`.
-        attention: whether to include the subwords of both sides and the attention weights, target by source.
-        **options: passed on to `translate_details`.
-
-    Returns:
-        An iterator of lists of JSON texts with `source`, `text`, `log_prob` (natural log) and `hypotheses`,
-        the best first; a blank line has only `source` and an empty `text`.
+    It has `source`, `text`, `log_prob` (natural log), `hypotheses`, the best first, and if `attention` is
+    set, the subwords of both sides and the weights, target by source. A blank line has only `source` and an
+    empty `text`.
     """
     for some in in_chunks(lines, chunk):
         translations = translator.translate_details(some, **options)
@@ -57,16 +36,7 @@ def describe_lines(translator, lines, chunk=512, attention=False, **options):
 
 
 def align_lines(translator, pairs, chunk=512):
-    """Aligns the words of sentences and given translations by the model's attention.
-
-    Args:
-        translator: a `Translator` whose model attends.
-        pairs: an iterable of (source, target) strings.
-        chunk: pairs read before the first of them is answered.
-
-    Returns:
-        An iterator of lists of str, one Pharaoh line `i-j i-j ...` per pair; see `word_alignment`.
-    """
+    """Aligns (source, target) strings: a Pharaoh line `i-j i-j ...` for each, see `word_alignment`."""
     for some in in_chunks(pairs, chunk):
         sides = [list(side) for side in zip(*some, strict=True)]
         weights = translator.align(*sides)
@@ -82,19 +52,15 @@ def align_lines(translator, pairs, chunk=512):
 
 
 def word_alignment(source_pieces, target_pieces, attention_weights):
-    """Pairs each target word with the source word that it attends to most.
+    """Pairs each target word with the source word that it attends to most: a list of `(i, j)`.
 
     The weights of a word's subwords are summed; `</s>` is left out on both sides. A target word whose
     attention lies on `</s>` alone has no pair.
 
     Args:
-        source_pieces: list of subwords without `</s>`; pieces beyond the matrix (of a source that was cut)
-            are ignored.
-        target_pieces: list of subwords without `</s>`.
+        source_pieces, target_pieces: lists of subwords without `</s>`; pieces of a source beyond the matrix
+            (it was cut) are ignored.
         attention_weights: `(T, S)`, a row and a column for each piece and one for `</s>`.
-
-    Returns:
-        List of `(i, j)`: numbers of a source word and a target word, from 0, in the order of the target.
 
     Example:
 

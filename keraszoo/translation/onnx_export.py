@@ -20,16 +20,7 @@ GROWING = {"cache": 2, "history": 1}  # the axis of the positions
 
 
 def export(translator, directory):
-    """Writes the directory.
-
-    Args:
-        translator: a `Translator`.
-        directory: a new one, or an earlier export, which is replaced.
-
-    Raises:
-        KerasZooError: the extra `onnx` is not installed, the backend is not TensorFlow, the model is not in
-            float32, the directory holds something else, or it cannot be written.
-    """
+    """Writes the directory; see `Task.export`. The model must be in float32."""
     check_onnx(translator, directory)
     import tensorflow as tf
 

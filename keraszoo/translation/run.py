@@ -19,15 +19,9 @@ SIDES = "source", "target"
 
 
 def prepare(recipe, checkpoints):
-    """Makes what a run needs; see `keraszoo.tasks.recipe_runs.run_recipe`.
+    """The untrained `Translator`, training corpus, validation pairs and arguments of `evaluate` of a recipe.
 
-    Args:
-        recipe: a `Recipe`.
-        checkpoints: the open `Checkpoints` of the run, which keep the vocabularies.
-
-    Returns:
-        `(translator, train, validation, test)`: an untrained `Translator`, a `ParallelCorpus`, a list of
-        pairs or None, and the arguments of `evaluate` or None.
+    The open `checkpoints` keep the vocabularies; see `keraszoo.tasks.recipe_runs.run_recipe`.
     """
     recipe.check_model(model_classes("translation")[recipe.model.name])
     validation, test = (

@@ -13,16 +13,9 @@ from keraszoo.training.token_batches import TokenBatches
 
 
 def make_data(translator, train, validation, run):
-    """Makes what `fit` of a translator needs of its data.
+    """`TokenBatches`, `HeldOutPairs` or None, and the SHA-256 of all data, of the arguments of `fit`.
 
-    Args:
-        translator: a `Translator`.
-        train: a `ParallelCorpus`, or an iterable of (source, target) strings.
-        validation: an iterable of (source, target) strings, or None.
-        run: the `Run`.
-
-    Returns:
-        `(batches, held_out, digest)`: `TokenBatches`, `HeldOutPairs` or None, and the SHA-256 of all data.
+    `train` is a `ParallelCorpus` or an iterable of (source, target) strings, and so is `validation`.
 
     Raises:
         DataError: no pair, or something other than pairs.

@@ -14,7 +14,9 @@ from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
+from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator, rows_of
+from keraszoo.translation.training import make_data
 from keraszoo.translation.warm_up import warm_up_batches
 
 MAX_SOURCE_TOKENS = 512
@@ -217,22 +219,10 @@ class Translator(TextTranslator, Task):
 
     # --- what the base class asks for
 
-    @classmethod
-    def _read(cls, directory):
-        return translator_directory.read(cls, directory)
-
-    def _contents(self):
-        return translator_directory.contents(self)
-
-    def _settings(self):
-        from keraszoo.translation.recipe import TrainingSection
-
-        return TrainingSection
-
-    def _data(self, train, validation, run):
-        from keraszoo.translation.training import make_data
-
-        return make_data(self, train, validation, run)
+    _section = TrainingSection
+    _read = classmethod(translator_directory.read)
+    _contents = translator_directory.contents
+    _data = make_data
 
     def _loss(self, settings):
         return TokenCrossentropy(settings.label_smoothing, r_drop=settings.r_drop)

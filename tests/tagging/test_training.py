@@ -132,7 +132,7 @@ def test_other_words_are_other_data(tagged_sentences):
         vectors = WordVectors(["ada", word], np.ones((2, 4)))
         options = {"model": "recurrent", "configuration": "tiny", "units": 3, "keep": "all"}
         tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **options)
-        run = Run(tagger._settings()(batch_tokens=512))
+        run = Run(tagger._section(batch_tokens=512))
         digests.add(make_data(tagger, tagged_sentences[:5], None, run)[2])
     assert len(digests) == 2
 
