@@ -29,15 +29,20 @@ def show(text):
 
 
 def suggestion(name, allowed):
-    """Returns the end of an error message: the names close to a wrong one, or all if none is close.
+    """Returns the end of an error message: names that begin with or are close to a wrong one, else all.
 
     Example:
 
     >>> suggestion("epocs", ["seed", "epochs"])
     ', did you mean epochs?'
+    >>> suggestion("tiny", ["tiny_de", "tiny_fr", "teeny"])
+    ', did you mean tiny_de or tiny_fr?'
     >>> suggestion("tempo", ["seed", "epochs"])
     ', expected one of epochs, seed'
     """
+    begun = sorted(other for other in allowed if len(str(name)) > 2 and other.startswith(str(name)))
+    if begun:
+        return f", did you mean {' or '.join(begun)}?"
     near = difflib.get_close_matches(str(name), allowed, n=3, cutoff=0.6)
     if near:
         ratios = [difflib.SequenceMatcher(None, other, str(name)).ratio() for other in near]

@@ -151,6 +151,9 @@ class QuestionAnswerer(Task):
             **sizes: arguments of `MemoryNetwork`, such as `width=50`. The memory holds 50 sentences, or as
                 many as the longest story has, unless `memory_size` says otherwise.
         """
+        for question in questions:
+            if not isinstance(question, Question):
+                raise DataError(f"expected a list of Question of keraszoo.text.babi, got {question!r:.60}")
         texts = {text for question in questions for text in (*question.story, question.text)}
         words = {word for text in texts for word in split_words(text)}
         vocabulary = Vocabulary(sorted(words | {question.answer for question in questions}))

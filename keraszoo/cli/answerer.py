@@ -7,12 +7,15 @@ from typer import Argument, Option
 
 from keraszoo.cli import console
 from keraszoo.cli.console import AsJson, Model
+from keraszoo.errors import KerasZooError
 
 
 def ask(
     model: Model,
     question: Annotated[str, Argument(metavar="QUESTION", help="The question, one sentence.")],
-    story: Annotated[str, Argument(metavar="STORY", help="Sentences, one per line; stdin by default.")] = "-",
+    story: Annotated[
+        str, Argument(metavar="STORY", help="A file, one sentence per line; stdin by default.")
+    ] = "-",
     hops: Annotated[
         bool, Option("--hops", help="Print the attention weight of each hop before each sentence.")
     ] = False,
@@ -22,6 +25,8 @@ def ask(
     from keraszoo.text.lines import read_lines
 
     sentences = [line for line in read_lines(story) if line.strip()]
+    if not sentences:
+        raise KerasZooError("expected a story of at least one sentence, got none")
     with console.results() as write:
         console.import_keras()
         from keraszoo.answering.question_answerer import QuestionAnswerer

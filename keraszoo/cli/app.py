@@ -18,7 +18,12 @@ from keraszoo.cli.doctor import doctor
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import say
 
-app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(asked):

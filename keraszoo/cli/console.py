@@ -19,7 +19,10 @@ from keraszoo.messages import say
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-Beam = Annotated[int | None, Option("--beam-width", min=1, help="Number of hypotheses; 1 is greedy search.")]
+Beam = Annotated[
+    int | None,
+    Option("--beam-width", min=1, help="Number of hypotheses; 1 is greedy search; by default the model's."),
+]
 Penalty = Annotated[
     float | None, Option("--length-penalty", min=0.0, help="0 disables it, which favours short translations.")
 ]

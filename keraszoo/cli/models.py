@@ -38,7 +38,8 @@ def fetch(
     from keraszoo.shipping.fetching import fetch
 
     if (source is None) != hub.is_address(name):
-        raise KerasZooError("expected NAME with --from FOLDER, or hf://USER/NAME without it")
+        wanted = "where FOLDER is pretrained/ of a clone or a URL of a copy of it"
+        raise KerasZooError(f"expected NAME --from FOLDER, {wanted}; or hf://USER/NAME without --from")
     with console.results() as write:
         place = fetch(name, source, sha256=sha256, report=say)
         write([place])

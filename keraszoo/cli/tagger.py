@@ -14,18 +14,25 @@ from keraszoo.errors import KerasZooError
 In = Literal["text", "columns", "json"]
 Out = Literal["text", "columns", "json", "html"]
 Corpus = Annotated[
-    str | None, Option(help="Taggers of several corpora: whose labels; the first of the card by default.")
+    str | None,
+    Option(help="Taggers of several corpora: the one whose labels are used; by default the card's first."),
 ]
 Context = Annotated[
     int,
-    Option(min=0, help="Taggers: average over a word's repeats in this many sentences before and after."),
+    Option(
+        min=0,
+        help="Taggers: average probabilities over a word's repeats, this many sentences around.",
+    ),
 ]
 
 
 def tag(
     model: Model,
     files: Files = None,
-    from_: Annotated[In, Option("--from", help="Input: a text, word or JSON object per line.")] = "text",
+    from_: Annotated[
+        In | None,
+        Option("--from", help="A text, word or JSON object per line; json for .jsonl, otherwise text."),
+    ] = None,
     to: Annotated[Out | None, Option(help="Default: columns for columns, otherwise json.")] = None,
     token_column: Annotated[
         str | None, Option(help="For --from columns: number (from 0) or name; the first by default.")
@@ -46,6 +53,8 @@ def tag(
     from keraszoo.tagging import lines as tagged_lines
     from keraszoo.text.lines import read_lines
 
+    if from_ is None:
+        from_ = "json" if files and all(re.search(r"\.jsonl(\.gz)?$", file) for file in files) else "text"
     to = to or ("columns" if from_ == "columns" else "json")
     if attention and to not in ("json", "html"):
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")

@@ -92,8 +92,10 @@ class TaggingScores:
         width = max(len(score.name) for score in scores)
         head = f"{'':<{width}}  precision  recall      F1     gold    found"
         lines = [head, *(f"{score.name:<{width}}  {score}" for score in scores)]
-        lines.append(f"{self.invalid:,} of {self.sentences:,} sequences are not valid")
-        lines.append(f"{self.misplaced:,} entities have the right label and other bounds")
+        lines.append(
+            f"{self.invalid:,} of {self.sentences:,} predicted sequences are invalid, such as O, I-PER"
+        )
+        lines.append(f"{self.misplaced:,} entities have the right label but other bounds")
         return "\n".join([*lines, *self._confusion_lines()])
 
     def _confusion_lines(self):

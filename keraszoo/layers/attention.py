@@ -192,7 +192,7 @@ class Attention(WeightedLayer):
                 wanted[4] = (query[0], self.num_heads, *steps, value[1])
             require_shapes(
                 shapes_fit(attention_mask, wanted.get(len(attention_mask), ()), broadcast=True),
-                "attention_mask must be (query length, value length), (batch, query length, value length)"
+                "attention_mask must be (query length, value length) or (batch, query length, value length)"
                 f"{' or (batch, heads, query length, value length)' * heads}",
                 attention_mask=attention_mask,
                 query=query,

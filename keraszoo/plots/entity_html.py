@@ -31,6 +31,9 @@ def entities_html(tagged, labels=None):
     Returns:
         A string: `<p>...</p>`. The text is escaped.
 
+    Raises:
+        KerasZooError: `tagged` is something else.
+
     Example:
 
     >>> from keraszoo.tagging.results import Entity, TaggedText
@@ -38,7 +41,7 @@ def entities_html(tagged, labels=None):
     >>> print(entities_html(tagged))
     <p>a <mark style="background: #9fd3ee" title="0.900">&lt;cat&gt;<small>PET</small></mark></p>
     """
-    labels = labels or sorted({entity.label for entity in tagged.entities})
+    labels = labels or _labels([tagged])
     parts, place = [], 0
     for entity in tagged.entities:
         colour = COLOURS[labels.index(entity.label) % len(COLOURS)] if entity.label in labels else COLOURS[-1]
@@ -136,7 +139,7 @@ def html_page(texts, labels=None, attention=False, title="Entities"):
     Raises:
         KerasZooError: `attention` is set and the model attends to nothing.
     """
-    labels = labels or sorted({entity.label for tagged in texts for entity in tagged.entities})
+    labels = labels or _labels(texts)
     head = f"<!DOCTYPE html>\n<html>\n<head><meta charset='utf-8'><title>{_escaped(title)}</title>"
     lines = [f"{head}<style>{STYLE}</style></head>", "<body>"]
     for tagged in texts:
@@ -159,3 +162,11 @@ def save_html(page, path):
 def _escaped(text):
     """Text in HTML, where a carriage return would be read as a line feed."""
     return html.escape(text).replace("\r", "&#13;")
+
+
+def _labels(texts):
+    """The labels of tagged texts, sorted."""
+    for tagged in texts:
+        if not hasattr(tagged, "entities"):
+            raise KerasZooError(f"expected a TaggedText of `tag_details`, got {tagged!r:.60}")
+    return sorted({entity.label for tagged in texts for entity in tagged.entities})

@@ -1,7 +1,7 @@
 """Makes an untrained tagger from a corpus, word vectors and a model's sizes."""
 
 from keraszoo.errors import DataError, RecipeError
-from keraszoo.messages import suggestion
+from keraszoo.messages import shown, suggestion
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.tasks.model_names import MODELS, model_arguments, model_classes
 from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
@@ -30,6 +30,10 @@ def make_tagger(cls, sentences, vectors, model, options):
     all_vectors, keep = vectors, tokens if given["keep"] == "corpus" else given["keep"]
     if isinstance(keep, str) and keep != "all":
         raise RecipeError(f"keep: expected 'corpus', 'all' or a list of words, got {keep!r}")
+    if vectors is not None and not hasattr(vectors, "restrict"):
+        raise DataError(
+            f"vectors: expected WordVectors, got {shown(vectors)}; `WordVectors.read` reads a file"
+        )
     if vectors is None and given["keep"] != "corpus":
         raise RecipeError("keep: there are no word vectors to keep")
     if vectors is not None and keep != "all":

@@ -48,7 +48,7 @@ TAGGING = """\
 task: tagging
 data:
 {data}
-# vectors: {{file: english_words, keep: all}}  # help much: a name from `keraszoo list`, or a file
+# vectors: {{file: english_words, keep: all}}  # raise F1: a name from `keraszoo list`, or a file
 model: {{name: recurrent, preset: strong}}  # or attention, transformer
 tags: {{scheme: BIOES}}  # inside the model; its output is IOB2
 training:
@@ -113,7 +113,7 @@ def write_recipe(task, folder, path, languages=None):
     report += [f"{'not used':<12}{', '.join(others)}"] if others else []
     for key, value in settings.pop("columns", {}).items():
         lines.append(f"  {key}: {json.dumps(value)}")
-    patience = "  patience: 5  # ends after so many evaluations without a better one\n"
+    patience = "  patience: 5  # stops after this many evaluations without a better one\n"
     if "validation" not in chosen:
         patience = ""
         lines.append("  # validation: held-out data chooses the best weights; name it here")

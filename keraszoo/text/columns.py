@@ -193,7 +193,8 @@ def _as_iob2(tags, rows, scheme, path):
             try:
                 split_tag(tag, scheme)
             except DataError as error:
-                raise DataError(str(error), path, place + 1) from None
+                hint = "" if place else "; if this is a header, give the names of the columns, not numbers"
+                raise DataError(f"{error}{hint}", path, place + 1) from None
     with located(path):
         scheme = scheme or detect_scheme(tags)
     repaired = sum(repair(sequence, scheme)[1] for sequence in tags)

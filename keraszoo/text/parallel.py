@@ -9,6 +9,7 @@ from collections import Counter
 import regex
 
 from keraszoo.errors import DataError
+from keraszoo.messages import shown
 from keraszoo.text.lines import read_lines
 
 # Soft hyphens, zero-width spaces and joiners, byte order marks.
@@ -117,6 +118,8 @@ def clean_pairs(pairs):
     """
     kept, near, counts = {}, set(), Counter()
     for pair in pairs:
+        if isinstance(pair, str):
+            raise DataError(f"expected pairs of str, got {shown(pair)}; `read_pairs` reads a file")
         clean = tuple(map(clean_text, pair))
         key = tuple((words_of(side), side.endswith("?")) for side in clean)
         counts["pairs"] += 1

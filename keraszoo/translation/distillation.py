@@ -42,8 +42,8 @@ def distil(recipe, teacher, name, **search):
         The path of a file of pairs, `source TAB translation`; a line is blank if its pair is left out.
 
     Raises:
-        RecipeError: the folder holds translations of other sources, or by another teacher or search; an
-            unusable model; or no translation is left.
+        RecipeError: the folder holds translations of other sources, or by another teacher or search; the
+            output is that of another run or the teacher; an unusable model; or no translation is left.
         DataError: the data cannot be read.
     """
     recipe.check_model(model_classes("translation")[recipe.model.name])
@@ -54,6 +54,10 @@ def distil(recipe, teacher, name, **search):
     if recipe.subwords.model is not None or recipe.subwords.source_model is not None:
         make_model(recipe, *new_subwords(recipe))
     folder = Path(f"{recipe.output}.distilled")
+    if Path(name).resolve() == Path(recipe.output).resolve():
+        raise RecipeError(f"output: {recipe.output} is the teacher; choose another directory for the student")
+    if Path(f"{recipe.output}.checkpoints").exists() and not folder.exists():
+        raise RecipeError(f"output: {recipe.output} belongs to a run without a teacher; choose another")
     file, note = folder / "pairs.tsv", folder / "teacher.json"
     pairs = read_pairs(*files_of(recipe.data.train))
     sources = [*dict.fromkeys(" ".join(source.split()) for source, _ in pairs if source.strip())]

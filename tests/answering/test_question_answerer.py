@@ -268,3 +268,8 @@ def test_what_is_no_question(fitted):
     for call in (fitted[0].answer_all, fitted[0].error_rate, fitted[0].fit):
         with pytest.raises(DataError, match="questions: expected a list of Question objects, got "):
             call(["Where is Mary?"])
+
+
+def test_something_else_than_questions_to_begin_with():
+    with pytest.raises(DataError, match="expected a list of Question of keraszoo.text.babi, got"):
+        QuestionAnswerer.for_questions([("story", "question", "answer")])

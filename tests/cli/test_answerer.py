@@ -51,3 +51,8 @@ def test_bad_input_is_one_line_and_exit_code_2(run, answerer, arguments, said):
     arguments = [str(answerer) if argument == "ANSWERER" else argument for argument in arguments]
     code, printed, message = run("ask", *arguments, stdin=STORY.encode())
     assert (code, printed, message.count("\n")) == (2, "", 1) and said in message
+
+
+def test_no_story_has_no_answer(run, answerer):
+    code, printed, message = run("ask", answerer, "Where is Mary?", stdin=b"\n")
+    assert (code, printed) == (2, "") and "expected a story of at least one sentence, got none" in message

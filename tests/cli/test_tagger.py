@@ -45,7 +45,7 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     (tmp_path / "a.tsv").write_text("In\nParis\n\nOslo\n")
     text = "In [LOC Paris], [PER Kurt Gödel] met [PER Hedy Lamarr].\n"
     assert run("tag", "m", tmp_path / "a.txt", "--to", "text")[:2] == (0, text)
-    code, out, _ = run("tag", "m", tmp_path / "a.jsonl", "--from", "json", "--attention")
+    code, out, _ = run("tag", "m", tmp_path / "a.jsonl", "--attention")  # --from json by the name
     answer = json.loads(out)
     assert code == 0 and answer["id"] == 1 and len(answer["attention_weights"]) == len(answer["tokens"])
     out = run("tag", "m", tmp_path / "a.tsv", "--from", "columns")[1]

@@ -68,6 +68,11 @@ def test_a_page(details, tmp_path):
         save_html(page, "/dev/null/page.html")
 
 
+def test_a_text_is_not_yet_tagged():
+    with pytest.raises(KerasZooError, match="expected a TaggedText of `tag_details`, got 'Marie'"):
+        html_page(["Marie"])
+
+
 def test_no_attention():
     with pytest.raises(KerasZooError, match="the model attends to nothing"):
         attention_html(TaggedText("", [], [], [], [], None, []))

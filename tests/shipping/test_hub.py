@@ -183,7 +183,7 @@ def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server
     assert (code, err) == (0, "") and contents(Path(out.strip())) == server.files
     for wrong in (["hf://somebody/babi", "--from", "x"], ["babi_memory_network"]):
         code, out, err = run("fetch", *wrong)
-        assert (code, out) == (2, "") and "expected NAME with --from FOLDER, or hf://USER/NAME" in err
+        assert (code, out) == (2, "") and "expected NAME --from FOLDER, where" in err
     server.shutdown()
     story = ["John went to the kitchen.", "Mary went to the garden."]
     answers = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
-from keraszoo.errors import KerasZooError, RecipeError, ScoreError
+from keraszoo.errors import DataError, KerasZooError, RecipeError, ScoreError
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tag_schemes import repair
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -239,6 +239,11 @@ def test_a_token_of_white_space_is_an_unknown_word():
     sentence = TaggedSentence(("A", "", "cat"), ("O", "O", "B-PET"))
     vocabulary = EntityTagger.for_sentences([sentence], configuration="tiny").vocabulary
     assert vocabulary.words == ("A", "cat") and vocabulary.word_id("") == 1
+
+
+def test_something_else_than_vectors():
+    with pytest.raises(DataError, match=r"vectors: expected WordVectors, got 'vectors\.bin'"):
+        EntityTagger.for_sentences([TaggedSentence(("cat",), ("B-P",))], "vectors.bin", configuration="tiny")
 
 
 def test_vectors_of_another_width():

@@ -149,6 +149,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
         ("a\tx\tO\nb\tx\n", 2, "expected 3 columns, as in line 1, got 2"),
         ("a\nb\n", 1, "got both in column 0 of 1; is there another separator?"),
         ("a\tO\nb\t\n", 2, "expected a tag such as O, B-PER or I-PER, got ''"),
+        ("Word Tag\na O\n", 1, "got 'Tag'; if this is a header, give the names of the columns, not numbers"),
         ("a O\nb PER\n", 2, "expected a tag such as O, B-PER or I-PER, got 'PER'"),
         ("a\tx\tO\nb\t\tO\n\t\t\tO", 3, "expected 3 columns"),
         ("a B-P\nb E-P\n\nc U-P\n", None, "expected tags of one scheme"),

@@ -124,6 +124,11 @@ def test_what_is_dropped_is_counted_by_its_reason():
     assert counts == {"pairs": 9, "changed": 3, "duplicate": 1, "near_duplicate": 2, "blank": 1}
 
 
+def test_a_file_is_no_list_of_pairs():
+    with pytest.raises(DataError, match="expected pairs of str, got 'c'; `read_pairs` reads a file"):
+        clean_pairs("corpus.tsv")
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=30))
 def test_every_pair_is_kept_or_counted_and_cleaning_twice_changes_nothing(pairs):

@@ -147,6 +147,16 @@ def test_the_student_is_checked_before_the_teacher_translates(recipe, both_subwo
     assert teacher.asked == []
 
 
+def test_the_output_of_another_run_is_refused_before_the_teacher_translates(recipe, tmp_path):
+    teacher = Teacher()
+    (tmp_path / "student.checkpoints").mkdir()
+    with pytest.raises(RecipeError, match="student belongs to a run without a teacher"):
+        distil(recipe, teacher, "big")
+    with pytest.raises(RecipeError, match="big is the teacher"):
+        distil(Recipe.from_dict({**recipe.as_dict(), "output": "big"}), teacher, str(tmp_path / "big"))
+    assert teacher.asked == []
+
+
 def test_several_machines_are_refused_before_the_teacher_is_read(run, recipe, tmp_path):
     (tmp_path / "recipe.yaml").write_text(json.dumps(recipe.as_dict()))
     code, _, err = run(
