@@ -92,7 +92,7 @@ def language_model(tagger):
     encoder = [layer for layer in tagger.model.layers if layer.name in names]
     for layer in encoder:
         model.get_layer(layer.name).set_weights(layer.get_weights())
-    table = keras.ops.convert_to_numpy(tagger.model.vectors.embeddings)
+    table = keras.ops.convert_to_numpy(tagger.model.vectors(np.arange(tagger.model.vocabulary_size)))
     model.e.assign(table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-6))
     return model, encoder
 

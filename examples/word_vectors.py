@@ -14,7 +14,7 @@ one thread the same text gives the same vectors.
 
 A word with a capital letter is dropped where the same word in small letters is more frequent and its vector
 is close (cosine above 0.5): lookup finds `however` for `However`, while `Apple` keeps a vector of its own. Of
-the rest the 55,000 most frequent words are kept, in half precision.
+the rest the 110,000 most frequent words are kept, as int8.
 """
 
 import argparse
@@ -60,8 +60,10 @@ def train(options):
 
 def select(options):
     """Saves a directory of the words that are worth their place."""
-    vectors = WordVectors.read(options.words / f"{options.domain}.bin")
-    without_repeats(vectors, options.count).save(options.words / NAMES[options.domain], dtype="float16")
+    vectors = without_repeats(WordVectors.read(options.words / f"{options.domain}.bin"), options.count)
+    if options.onto:
+        vectors = WordVectors.read(options.onto).with_words(vectors)
+    vectors.save(options.words / NAMES[options.domain], dtype="int8")
 
 
 def without_repeats(vectors, count):
@@ -123,7 +125,8 @@ def main():
     training.set_defaults(run=train)
     selecting = commands.add_parser("select")
     selecting.add_argument("domain", choices=NAMES)
-    selecting.add_argument("--count", type=int, default=55_000, help="words that are kept")
+    selecting.add_argument("--onto", help="earlier vectors, which are kept; the new ones are turned to fit")
+    selecting.add_argument("--count", type=int, default=110_000, help="words that are kept")
     selecting.set_defaults(run=select)
     measuring = commands.add_parser("measure")
     measuring.add_argument("vectors", nargs="+")

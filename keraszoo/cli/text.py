@@ -21,7 +21,7 @@ Vectors = Annotated[
     str,
     Argument(
         metavar="VECTORS",
-        help="A word2vec, GloVe or fastText .vec file, our directory, or the name of included vectors.",
+        help="A word2vec, GloVe or fastText .vec file, a directory of vectors, or the name of included ones.",
     ),
 ]
 Output = Annotated[
@@ -33,6 +33,9 @@ Format = Annotated[
 Backoff = Annotated[
     list[str] | None,
     Option("--backoff", metavar="NAME", help="exact, lower, capital, digits0, digits#, ...; repeatable."),
+]
+Dtype = Annotated[
+    str, Option("--dtype", metavar="float32|float16|int8", help="Numbers of a directory; files have float32.")
 ]
 Kind = Annotated[str, Option("--kind", metavar="auto|text|columns|json|tagged", help="Kind of the files.")]
 Rules = Annotated[
@@ -67,7 +70,9 @@ def train(
     files: Annotated[list[str], Argument(metavar="FILES", help="Text, columns or word/TAG, also gzipped.")],
     output: Output,
     width: Annotated[int, Option(min=1, help="Size of a vector.")] = 200,
-    algorithm: Annotated[str, Option(metavar="skip-gram|cbow", help="Of word2vec.")] = "skip-gram",
+    algorithm: Annotated[
+        str, Option(metavar="skip-gram|cbow", help="The algorithm of word2vec.")
+    ] = "skip-gram",
     window: Annotated[int, Option(min=1, help="Maximum distance of a context word.")] = 5,
     min_count: Annotated[int, Option(min=1, help="Rarer words get no vector.")] = 2,
     negative: Annotated[int, Option(min=1, help="Negative samples per pair.")] = 5,
@@ -100,14 +105,14 @@ def convert(
     vectors: Vectors,
     output: Output,
     words: Annotated[int | None, Option(min=1, help="Keep this many words, the most frequent ones.")] = None,
-    half: Annotated[bool, Option("--half", help="Store half-precision numbers (directories only).")] = False,
+    dtype: Dtype = "float32",
     format: Format = "auto",
 ):
     """Convert vectors to another format or select words."""
-    _check_output(output, half)
+    _check_output(output, dtype)
     with console.results() as write:
         read = _read(vectors, format)
-        _save(read if words is None else read.first(words), output, "float16" if half else "float32")
+        _save(read if words is None else read.first(words), output, dtype)
         write([output])
     console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
 
@@ -120,7 +125,7 @@ def extend(
         Option("--list", metavar="NAME=FILE", help="A list of names, one per line, also .gz; repeatable."),
     ],
     output: Output,
-    half: Annotated[bool, Option("--half", help="Store half-precision numbers (directories only).")] = False,
+    dtype: Dtype = "float32",
     format: Format = "auto",
     rules: Rules = "words",
 ):
@@ -128,13 +133,13 @@ def extend(
     from keraszoo.text.gazetteers import add_gazetteers
     from keraszoo.text.lines import read_lines
 
-    _check_output(output, half)
+    _check_output(output, dtype)
     files = dict(given.partition("=")[::2] for given in gazetteers)
     if len(files) < len(gazetteers) or not all(files.values()):
         raise KerasZooError(f"--list: expected different names and their files, got {' '.join(gazetteers)}")
     with console.results() as write:
         lists = {name: read_lines(file) for name, file in files.items()}
-        _save(add_gazetteers(_read(vectors, format), lists, rules), output, "float16" if half else "float32")
+        _save(add_gazetteers(_read(vectors, format), lists, rules), output, dtype)
         write([output])
     console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
 
@@ -234,13 +239,13 @@ def _read(path, format, **options):
     return WordVectors.read(path, format, **options)
 
 
-def _check_output(output, half=False):
+def _check_output(output, dtype="float32"):
     """Raises KerasZooError before hours of work if `output` cannot be written."""
     from keraszoo.saving.model_directory import check_replaceable
 
     is_directory = _file_format(output) is None
-    if half and not is_directory:
-        raise KerasZooError(f"{output}: half precision is for a directory, a name without an ending")
+    if dtype != "float32" and not is_directory:
+        raise KerasZooError(f"{output}: {dtype} is for a directory, a name without an ending")
     console.check_output(output, check_replaceable if is_directory else None, folders=False)
 
 

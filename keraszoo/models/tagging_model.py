@@ -12,6 +12,7 @@ from keraszoo.layers.masking import at_least_float32
 from keraszoo.models.configured_model import ConfiguredModel
 
 LEAST = 1e-9  # a probability whose logarithm is finite
+SMALLEST = 127 / 60_000  # the largest number of a row that int8 stores at its own scale
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
 
 
@@ -55,6 +56,8 @@ class TaggingModel(ConfiguredModel):
         vocabulary_size: V, rows of the table of vectors, 0 (padding) and 1 (unknown) included.
         vector_width: width of the word vectors.
         train_vectors: whether the table is trained.
+        int8_vectors: store the table as int8 with a scale for each row (Keras' int8 quantization): a quarter
+            of the memory, half the size of a file in half precision. Such a table is not trained.
         word_dropout: share of the words that are replaced by the unknown word in training.
         characters: `None`, `"cnn"` or `"lstm"`: the encoder of the spelling.
         character_vocabulary_size: number of character ids, 0 (padding) included; for `characters` and
@@ -82,6 +85,7 @@ class TaggingModel(ConfiguredModel):
         vocabulary_size,
         vector_width=200,
         train_vectors=False,
+        int8_vectors=False,
         word_dropout=0.0,
         characters: str = None,
         character_vocabulary_size=None,
@@ -107,14 +111,17 @@ class TaggingModel(ConfiguredModel):
             size = self.arguments[name]
             require(size or not used, f"{name} must be given where it is used", **{name: size})
         check_rates(word_dropout=word_dropout)
+        require(not (int8_vectors and train_vectors), "int8_vectors are not trained", train_vectors=True)
         self.num_tags = num_tags
         self.vocabulary_size = vocabulary_size
         self.word_dropout = word_dropout
         self.crf = crf
+        self.int8_vectors = int8_vectors
         dtype, embedding = self.dtype_policy, keras.layers.Embedding
         full = at_least_float32(dtype.compute_dtype)  # no half precision: scores
+        stored = keras.dtype_policies.get(f"int8_from_{dtype.name}") if int8_vectors else dtype
         self.vectors = embedding(
-            vocabulary_size, vector_width, trainable=train_vectors, dtype=dtype, name="vectors"
+            vocabulary_size, vector_width, trainable=train_vectors, dtype=stored, name="vectors"
         )
         self.character_encoder = self.subwords = self.casing = self.chain = None
         if subword_buckets:
@@ -165,8 +172,8 @@ class TaggingModel(ConfiguredModel):
         """
         if not self.built:
             self.build()
-        table, matrix = self.vectors.embeddings, ops.convert_to_tensor(matrix, "float32")
-        rows, width = table.shape
+        matrix = ops.convert_to_tensor(matrix, "float32")
+        rows, width = self.vocabulary_size, self.vectors.output_dim
         if tuple(matrix.shape) == (rows - 2, width) and rows > 2:
             special = ops.stack([ops.zeros((width,)), ops.mean(matrix, axis=0)])
             matrix = ops.concatenate([special, matrix], axis=0)
@@ -177,7 +184,12 @@ class TaggingModel(ConfiguredModel):
             )
         if not bool(ops.all(ops.isfinite(matrix))):
             raise ValueError("vectors must be finite. Received: NaN or infinity among them")
-        table.assign(matrix)
+        weights = [matrix]
+        if self.int8_vectors:
+            # Half precision can store the scale of small rows and of padding, too.
+            largest = ops.maximum(ops.max(ops.abs(matrix), axis=1, keepdims=True), SMALLEST)
+            weights = ops.round(matrix * (127 / largest)), 127 / largest[:, 0]
+        self.vectors.set_weights([ops.convert_to_numpy(weight) for weight in weights])
 
     def check_features(self, features):
         """The features that the model reads, as int32 tensors; raises an error that names missing ones."""

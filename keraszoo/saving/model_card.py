@@ -12,7 +12,7 @@ SECTIONS = {  # the facts in Markdown, in the order of the card
     "intended_use": "Intended use",
     "limits": "Limits",
     "training": "How it was trained",
-    "evaluation": "Getting the figures again",
+    "evaluation": "Reproducing the figures",
     "attribution": "Attribution",
 }
 # Marks metrics sections measured on another kind of data than the training data.

@@ -6,7 +6,8 @@ Vectors may have `aspirin` but not `ASPIRIN`, `0000` (or `####`) but not `1849`.
 `WordVectors.save` writes a directory of its own with card and manifest:
 
     words.txt      the words, UTF-8, each followed by "\n"
-    vectors.npy    float32 or float16 (N, D), little-endian, in C order
+    vectors.npy    float32, float16 or int8 (N, D), little-endian, in C order
+    scales.npy     with int8: float32 (N,), the factor of each row
 """
 
 import functools
@@ -40,6 +41,7 @@ BACKOFFS = {
 DEFAULT_BACKOFF = ("exact", "lower", "digits0", "lower+digits0")
 
 TASK = "word vectors"  # in the config.json of a directory
+STORED = {"float32": "<f4", "float16": "<f2", "int8": "|i1"}  # the types of numbers in a directory
 
 
 class WordVectors:
@@ -142,6 +144,40 @@ class WordVectors:
         """Returns the first `count` words with their vectors, usually the most frequent ones."""
         return WordVectors(self.words[:count], self.matrix[:count])
 
+    def with_words(self, others):
+        """Returns these vectors and, after them, those of the words that only `others` has, turned to fit.
+
+        Two trainings give spaces that differ by a rotation. The rows v of `others` are turned so that those
+        of the words w of both come near to the rows e here (orthogonal Procrustes; Smith et al. 2017,
+        https://arxiv.org/abs/1702.03859):
+
+            e = v R        R = argmin_{R^T R = I} sum_w |v_w R - e_w|^2
+
+        Args:
+            others: `WordVectors` of the same width D, with D words or more in common; best of similar text.
+
+        Raises:
+            DataError: vectors of another width, or too few words in common.
+
+        Example:
+
+        >>> vectors = WordVectors(["zoo", "park"], [[1, 0], [0, 1]])
+        >>> vectors.with_words(WordVectors(["lion", "zoo", "park"], [[2, 1], [0, 1], [-1, 0]])).matrix[-1]
+        array([ 1., -2.], dtype=float32)
+        """
+        from scipy.linalg import orthogonal_procrustes
+
+        if others.width != self.width:
+            raise DataError(f"expected vectors of {self.width} numbers, got {others.width}")
+        rows = others.lookup(self.words, ["exact"])
+        common = rows >= 0
+        if common.sum() < self.width:
+            raise DataError(f"expected {self.width} words or more in common, got {common.sum()}")
+        rotation, _ = orthogonal_procrustes(others.matrix[rows[common]], self.matrix[common])
+        new = np.setdiff1d(np.arange(len(others)), rows)
+        words = [*self.words, *(others.words[row] for row in new)]
+        return WordVectors(words, np.concatenate([self.matrix, others.matrix[new] @ rotation]))
+
     def neighbours(self, word, count=10, backoff=DEFAULT_BACKOFF):
         """Returns the words whose vectors have the smallest angle with that of a word, without the word.
 
@@ -214,16 +250,21 @@ class WordVectors:
 
         Args:
             path: a new directory, or one of an earlier model, which is replaced.
-            dtype: `"float32"`, or `"float16"` at half the size.
+            dtype: `"float32"`; `"float16"` at half the size; or `"int8"` at a quarter of it, whole numbers
+                from -127 to 127 times a factor for each word, its largest number / 127.
 
         Raises:
             PresetError: another `dtype`, numbers too large for it, other files at `path`, or a directory that
                 cannot be written.
         """
-        if dtype not in ("float32", "float16"):
-            raise PresetError(f"word vectors are stored as float32 or float16, not as {shown(dtype)}")
+        if dtype not in STORED:
+            raise PresetError(f"word vectors are stored as {', '.join(STORED)}, not as {shown(dtype)}")
+        matrix, scales = self.matrix, None
+        if dtype == "int8":
+            scales = np.abs(matrix).max(axis=1, initial=1e-30).astype("<f4") / 127
+            matrix = np.rint(matrix / scales[:, None])
         with np.errstate(over="ignore"):
-            matrix = np.ascontiguousarray(self.matrix, np.dtype(dtype).newbyteorder("<"))
+            matrix = np.ascontiguousarray(matrix, STORED[dtype])
         if not np.isfinite(matrix).all():
             raise PresetError(f"word vectors: {np.abs(self.matrix).max():.3g} is too large for {dtype}")
         about = {
@@ -243,6 +284,8 @@ class WordVectors:
             "metrics.json": {},
             model_card.CARD: model_card.model_card(about, {}),
         }
+        if scales is not None:
+            files["scales.npy"] = functools.partial(np.save, arr=scales, allow_pickle=False)
         model_directory.write_directory(path, files)
 
     def write(self, path, format="word2vec"):
@@ -268,14 +311,22 @@ def _read_directory(name):
     words = directory.read_text("words.txt").split("\n")
     if words.pop() != "":
         raise PresetError(f"{directory.path}/words.txt: the last line has no end")
-    path = directory.file("vectors.npy")
+    matrix = _read_array(directory, "vectors.npy", 2, STORED.values(), len(words))
+    if matrix.dtype == "int8":
+        return words, matrix * _read_array(directory, "scales.npy", 1, ["<f4"], len(words))[:, None]
+    return words, matrix.astype("float32")
+
+
+def _read_array(directory, name, axes, types, rows):
+    path = directory.file(name)
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # mapping checks the size before reading
-        if matrix.ndim != 2 or matrix.dtype.str not in ("<f4", "<f2") or not matrix.flags.c_contiguous:
-            kind = f"{matrix.dtype} {matrix.shape}"
-            raise ValueError(f"{kind}; expected two axes of little-endian float32 or float16 in C order")
+        array = np.load(path, mmap_mode="r", allow_pickle=False)  # mapping checks the size before reading
+        if array.ndim != axes or array.dtype.str not in types or not array.flags.c_contiguous:
+            wanted = " or ".join(str(np.dtype(kind)) for kind in types)
+            kind = f"{array.dtype} {array.shape}"
+            raise ValueError(f"{kind}; expected {axes} axes of little-endian {wanted} in C order")
     except (OSError, EOFError, ValueError) as error:
         raise PresetError(f"{path}: not the array of word vectors: {error}") from None
-    if len(matrix) != len(words):
-        raise PresetError(f"{path}: has {len(matrix)} rows, words.txt has {len(words)} words")
-    return words, matrix.astype("float32")
+    if len(array) != rows:
+        raise PresetError(f"{path}: has {len(array)} rows, words.txt has {rows} words")
+    return array

@@ -76,8 +76,8 @@ def test_convert_keeps_the_first_words(vectors, tmp_path):
     assert (code, out) == (0, f"{tmp_path / 'w.bin'}\n"), err
     binary = keyedvectors.KeyedVectors.load_word2vec_format(str(tmp_path / "w.bin"), binary=True)
     assert binary.index_to_key == ["the", "zoo"] and binary["zoo"].tolist() == [2, 0.25]
-    assert vectors("convert", tmp_path / "w.bin", "--output", tmp_path / "half", "--half")[0] == 0
+    assert vectors("convert", tmp_path / "w.bin", "--output", tmp_path / "half", "--dtype", "float16")[0] == 0
     assert np.load(tmp_path / "half" / "vectors.npy").tolist() == [[0.5, -1], [2, 0.25]]
     assert np.load(tmp_path / "half" / "vectors.npy").dtype == "float16"
-    code, _, err = vectors("convert", tmp_path / "v.txt", "--output", tmp_path / "x.bin", "--half")
-    assert code == 2 and "half precision is for a directory" in err and not (tmp_path / "x.bin").exists()
+    code, _, err = vectors("convert", tmp_path / "v.txt", "--output", tmp_path / "x.bin", "--dtype", "int8")
+    assert code == 2 and "int8 is for a directory" in err and not (tmp_path / "x.bin").exists()

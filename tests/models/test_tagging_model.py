@@ -120,6 +120,7 @@ def test_a_feature_that_is_missing_is_named():
     [
         ({"characters": "cnn"}, "character_vocabulary_size must be given where it is used"),
         ({"casing_dim": 3}, "casing_size must be given where it is used"),
+        ({"int8_vectors": True, "train_vectors": True}, "int8_vectors are not trained"),
         ({"word_dropout": 1.0}, r"word_dropout must be in \[0, 1\). Received: word_dropout=1.0"),
         (
             {"attention_heads": 3},

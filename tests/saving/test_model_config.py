@@ -117,7 +117,7 @@ FLAGS = {
     "pre_norm",
     "use_bias",
 }
-FLAGS |= {"train_vectors", "crf", "bidirectional"}
+FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional"}
 MODELS = [*model_classes("translation").values(), *model_classes("tagging").values(), MemoryNetwork]
 
 

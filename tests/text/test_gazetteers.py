@@ -67,7 +67,7 @@ def test_the_command(vectors, tmp_path, capsys):
     vectors.write(tmp_path / "v.txt")
     (tmp_path / "names.txt.gz").write_bytes(gzip.compress(b"Ada\nMarie Lee\n"))
     out, names = tmp_path / "more", f"name={tmp_path}/names.txt.gz"
-    arguments = ["vectors", "extend", str(tmp_path / "v.txt"), "--output", str(out), "--half"]
+    arguments = ["vectors", "extend", str(tmp_path / "v.txt"), "--output", str(out), "--dtype", "float16"]
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--list", names])
     assert ended.value.code in (0, None)

@@ -17,6 +17,11 @@ def vectors():
     return WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)))
 
 
+def rewrite_manifest(directory):
+    (directory / "manifest.json").unlink()
+    manifest.write_manifest(directory, sorted(path.name for path in directory.iterdir()))
+
+
 def test_lookup_tries_form_after_form(vectors):
     words = ["The", "THE", "1849", "Zoo", "Kyoto", ""]
     assert vectors.lookup(words).tolist() == [1, 0, 3, 2, -1, -1]
@@ -87,6 +92,27 @@ def test_wrong_words_and_matrices(words, matrix, message):
         WordVectors(words, matrix)
 
 
+def test_other_vectors_are_turned_by_the_best_rotation():
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(40, 4))
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    names = [f"w{i}" for i in range(40)]
+    mine = WordVectors(names[:30], matrix[:30])
+    others = WordVectors(names[::-1], (matrix @ turn)[::-1])
+    joined = mine.with_words(others)
+    assert joined.words == [*names[:30], *names[:29:-1]]
+    np.testing.assert_array_equal(joined.matrix[:30], mine.matrix)
+    np.testing.assert_allclose(joined.matrix[30:], matrix[:29:-1], atol=1e-5)
+    assert mine.with_words(mine).words == mine.words
+    noisy = WordVectors(names, others.matrix[::-1] + rng.normal(scale=0.1, size=(40, 4)))
+    found = mine.with_words(noisy).matrix[30:]
+    rotation = np.linalg.lstsq(noisy.matrix[30:], found, rcond=None)[0]
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-4)
+    near = np.linalg.norm(noisy.matrix[:30] @ rotation - matrix[:30])
+    for other in (turn.T, np.linalg.qr(turn.T + rng.normal(scale=0.01, size=(4, 4)))[0]):
+        assert near <= np.linalg.norm(noisy.matrix[:30] @ other - matrix[:30]) + 1e-5
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2**-11)])
 def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
     vectors.save(tmp_path / "v", dtype)
@@ -97,6 +123,37 @@ def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
     assert "Word vectors: 7 words" in (tmp_path / "v" / "README.md").read_text()
     assert WordVectors.read(tmp_path / "v", words=["THE"]).words == ["the"]
     vectors.save(tmp_path / "v", dtype)  # in the place of the first
+
+
+def test_whole_numbers_and_a_factor_for_each_word(vectors, tmp_path):
+    matrix = np.concatenate([vectors.matrix * np.float32(1e-3), np.zeros((1, 5)), [[1e38] * 5]])
+    WordVectors([*WORDS, "nothing", "large"], matrix).save(tmp_path / "v", "int8")
+    read, stored = WordVectors.read(tmp_path / "v"), np.load(tmp_path / "v" / "vectors.npy")
+    assert stored.dtype == "int8" and read.matrix.dtype == "float32"
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    assert (np.abs(read.matrix - matrix) <= 0.501 / 127 * largest).all()
+    np.testing.assert_array_equal(np.abs(stored).max(axis=1), [127] * 7 + [0, 127])
+    read.save(tmp_path / "again", "int8")
+    np.testing.assert_array_equal(np.load(tmp_path / "again" / "vectors.npy"), stored)
+
+
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        (np.ones(6, "float32"), "scales.npy: has 6 rows, words.txt has 7 words"),
+        (np.ones(7), "scales.npy: not the array of word vectors: float64"),
+        (np.full(7, np.nan, "float32"), "the vector of 'the' has NaN or infinity"),
+        (None, "has no file 'scales.npy'"),
+    ],
+)
+def test_hostile_factors(vectors, tmp_path, scales, message):
+    vectors.save(tmp_path / "v", "int8")
+    (tmp_path / "v" / "scales.npy").unlink()
+    if scales is not None:
+        np.save(tmp_path / "v" / "scales.npy", scales)
+    rewrite_manifest(tmp_path / "v")
+    with pytest.raises(KerasZooError, match=message):
+        WordVectors.read(tmp_path / "v")
 
 
 @pytest.mark.parametrize("address", ["hf://user/words", "hf://user/words.v1"])
@@ -112,8 +169,8 @@ def test_vectors_from_the_hub(vectors, tmp_path, monkeypatch, address):
 
 
 def test_what_cannot_be_saved(vectors, tmp_path):
-    with pytest.raises(PresetError, match="not as 'int8'"):
-        vectors.save(tmp_path / "v", "int8")
+    with pytest.raises(PresetError, match="stored as float32, float16, int8, not as 'int4'"):
+        vectors.save(tmp_path / "v", "int4")
     with pytest.raises(PresetError, match="1e\\+05 is too large for float16"):
         WordVectors(["a"], [[1e5]]).save(tmp_path / "v", "float16")
     assert not (tmp_path / "v").exists()
@@ -141,12 +198,12 @@ def _npy(header, body=b"\0" * 140):
         (
             "vectors.npy",
             _npy("{'descr': '<f4', 'fortran_order': True, 'shape': (7, 5), }"),
-            "expected two axes",
+            "expected 2 axes",
         ),
         (
             "vectors.npy",
             _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (35,), }"),
-            "expected two axes",
+            "expected 2 axes",
         ),
         (
             "vectors.npy",
@@ -176,8 +233,7 @@ def test_hostile_directories_whose_manifest_holds(vectors, tmp_path, name, conte
     (place / name).write_bytes(content)
     with pytest.raises(PresetError, match=name):
         WordVectors.read(place)
-    (place / "manifest.json").unlink()
-    manifest.write_manifest(place, sorted(path.name for path in place.iterdir()))
+    rewrite_manifest(place)
     with warnings.catch_warnings(), pytest.raises(KerasZooError, match=message):
         WordVectors.read(place)
 
@@ -187,8 +243,7 @@ def test_directories_of_other_kinds(vectors, tmp_path):
     config = json.loads((tmp_path / "v" / "config.json").read_text())
     shutil.copytree(tmp_path / "v", tmp_path / "w")
     (tmp_path / "w" / "config.json").write_text(json.dumps({**config, "task": "translation"}))
-    (tmp_path / "w" / "manifest.json").unlink()
-    manifest.write_manifest(tmp_path / "w", sorted(path.name for path in (tmp_path / "w").iterdir()))
+    rewrite_manifest(tmp_path / "w")
     with pytest.raises(PresetError, match="expected a directory for word vectors, got one for 'translation'"):
         WordVectors.read(tmp_path / "w")
     with pytest.raises(PresetError, match="no such directory"):

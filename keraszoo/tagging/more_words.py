@@ -1,0 +1,28 @@
+"""Gives a trained tagger vectors of more words."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from keraszoo.text.word_vectors import WordVectors
+
+
+def with_words(tagger, vectors, int8_vectors):
+    """See `EntityTagger.with_words`."""
+    model, vocabulary = tagger.model, tagger.vocabulary
+    table = ops.convert_to_numpy(model.vectors(np.arange(model.vocabulary_size)))  # (V, D)
+    special = table[: len(table) - len(vocabulary.words)]  # padding and the unknown word
+    all_vectors = WordVectors(vocabulary.words, table[len(special) :]).with_words(vectors)
+    sizes = {"vocabulary_size": len(special) + len(all_vectors), "int8_vectors": int8_vectors}
+    larger = type(model).from_config({**model.get_config(), **sizes})
+    larger.build()
+    for layer, old in zip(larger.layers, model.layers, strict=True):
+        if old is not model.vectors:
+            layer.set_weights(old.get_weights())
+    larger.set_vectors(np.concatenate([special, all_vectors.matrix]))
+    vocabulary = dataclasses.replace(vocabulary, words=all_vectors.words)
+    made = type(tagger)(larger, vocabulary, tagger.corpora)
+    made.about, made.recipe = dict(tagger.about), tagger.recipe
+    made.metrics = {name: facts for name, facts in tagger.metrics.items() if name == "training"}
+    return made

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo import EntityTagger
+from keraszoo.errors import DataError
+from keraszoo.text.word_vectors import WordVectors
+
+
+@pytest.fixture(scope="module")
+def turned(trained_tagger):
+    """The tagger's own vectors and five more, turned and mirrored; and these five before that."""
+    rng, words = np.random.default_rng(5), trained_tagger.vocabulary.words
+    own = ops.convert_to_numpy(trained_tagger.model.vectors.embeddings)[2:]
+    more, turn = rng.normal(size=(5, own.shape[1])), np.linalg.qr(rng.normal(size=[own.shape[1]] * 2))[0]
+    order = rng.permutation(len(words) + 5)
+    names, matrix = [*words, *(f"new{i}" for i in range(5))], np.concatenate([own, more]) @ turn
+    return WordVectors([names[i] for i in order], matrix[order]), more
+
+
+def test_new_words_are_turned_to_fit_and_the_rest_stays(trained_tagger, turned, tagged_sentences):
+    vectors, more = turned
+    larger = trained_tagger.with_words(vectors)
+    assert larger.vocabulary.words[:-5] == trained_tagger.vocabulary.words
+    ids = [larger.vocabulary.word_id(f"new{i}") for i in range(5)]
+    np.testing.assert_allclose(ops.convert_to_numpy(larger.model.vectors(np.array(ids))), more, atol=1e-5)
+    sentences = [sentence.tokens for sentence in tagged_sentences[:20]]
+    for one, other in zip(
+        trained_tagger.tag_tokens_details(sentences), larger.tag_tokens_details(sentences), strict=True
+    ):
+        assert one.tags == other.tags
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+
+
+def test_whole_numbers_are_saved_and_extended(trained_tagger, turned, tagged_sentences, tmp_path):
+    vectors, _ = turned
+    small = trained_tagger.with_words(vectors, int8_vectors=True)
+    table = ops.convert_to_numpy(trained_tagger.with_words(vectors).model.vectors.embeddings)
+    everything = np.arange(len(table))
+    found = ops.convert_to_numpy(small.model.vectors(everything))
+    largest = np.abs(table).max(axis=1, keepdims=True)
+    assert (np.abs(found - table) <= 0.51 / 127 * largest).all() and not found[0].any()
+    small.save_to_preset(tmp_path / "small", dtype="float16")
+    read = EntityTagger.from_preset(tmp_path / "small")
+    assert read.model.int8_vectors and [w.dtype for w in read.model.vectors.weights] == ["int8", "float32"]
+    np.testing.assert_allclose(ops.convert_to_numpy(read.model.vectors(everything)), found, rtol=1e-3)
+    again = read.with_words(WordVectors(["last", *vectors.words], np.ones((len(vectors) + 1, vectors.width))))
+    assert again.vocabulary.words == (*read.vocabulary.words, "last") and not again.model.int8_vectors
+    sentences = [list(sentence.tokens) for sentence in tagged_sentences[:20]]
+    pairs = zip(small.tag_tokens(sentences), trained_tagger.tag_tokens(sentences), strict=True)
+    assert sum(one == other for one, other in pairs) >= 19
+
+
+def test_vectors_that_do_not_fit(trained_tagger):
+    with pytest.raises(DataError, match="expected vectors of 10 numbers, got 3"):
+        trained_tagger.with_words(WordVectors(["a"], [[1, 2, 3]]))
+    with pytest.raises(DataError, match="expected 10 words or more in common, got 0"):
+        trained_tagger.with_words(WordVectors(["%"], [[1] * 10]))
