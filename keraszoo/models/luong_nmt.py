@@ -1,5 +1,7 @@
 """Attention after the recurrence, global and local (Luong, Pham and Manning, 2015)."""
 
+import numbers
+
 import keras
 
 from keraszoo.layers.luong_attention import LuongAttention
@@ -90,7 +92,7 @@ class LuongNMT(AttendingModel):
         readout_dim=None,
         score="general",
         window: str = None,
-        half_width=10,
+        half_width: numbers.Real = 10,
         attention_units=None,
         input_feeding=True,
         cell="lstm",

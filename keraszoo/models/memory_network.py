@@ -3,10 +3,12 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_rates, check_sizes
+from keraszoo.layers.arguments import check_choices, check_rates, check_sizes, require
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.models.configured_model import ConfiguredModel
+
+MOST_HOPS = 100
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -37,7 +39,7 @@ class MemoryNetwork(ConfiguredModel):
     Args:
         vocabulary_size: V; words of stories, questions and answers.
         width: d, of all vectors.
-        hops: K.
+        hops: K, at most 100.
         tying: `"adjacent"` or `"layer_wise"`.
         encoding: `"position"` or `"bag"`; see `SentenceEncoder`.
         memory_size: M, how many sentences the memory holds: the last ones of a longer story.
@@ -85,6 +87,7 @@ class MemoryNetwork(ConfiguredModel):
     ):
         super().__init__(**kwargs)
         check_sizes(width=width, hops=hops, memory_size=memory_size)
+        require(hops <= MOST_HOPS, f"hops must be at most {MOST_HOPS}", hops=hops)
         check_choices(("adjacent", "layer_wise"), tying=tying)
         check_rates(noise=noise)
         self.vocabulary_size = vocabulary_size

@@ -1,5 +1,6 @@
 """Checks the entries of a file from an untrusted author: known names, exact types, no conversion."""
 
+import numbers
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -9,7 +10,8 @@ from keraszoo.messages import shown, suggestion
 
 Size = Annotated[int, Field(ge=0, le=1 << 31)]  # no size, id or count of a model is larger
 Rate = Annotated[float, Field(ge=0, lt=1)]
-KINDS = {bool: bool, int: Size, float: Rate, str: str}
+Positive = Annotated[float, Field(gt=0, le=1 << 31)]
+KINDS = {bool: bool, int: Size, float: Rate, str: str, numbers.Real: Positive}
 
 
 class Entries(BaseModel):

@@ -99,8 +99,10 @@ def _check_arguments(kind, arguments, arrays, where, extra):
 
 
 def _layers(arguments):
-    """The arguments that are numbers of layers."""
-    return {name: n or 0 for name, n in arguments.items() if name.endswith(("layers", "hops"))}
+    """The arguments that are numbers of layers with weights of their own."""
+    shared = arguments.get("tying") == "layer_wise"  # by all hops
+    names = (name for name in arguments if name.endswith("layers") or (name == "hops" and not shared))
+    return {name: arguments[name] or 0 for name in names}
 
 
 class _Build(keras.Operation):

@@ -8,6 +8,7 @@ are not stored.
 
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from keraszoo.errors import PresetError
@@ -16,9 +17,10 @@ from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.saving.weights import WEIGHTS, stored_shapes
 from keraszoo.tasks.model_names import model_classes
-from keraszoo.text.tagging_features import TaggingVocabulary
+from keraszoo.text.tagging_features import MOST_CHARACTERS, TaggingVocabulary
 
 WORDS = "words.txt"
+MOST_CORPORA = 100
 
 
 class _Vocabulary(Entries):
@@ -26,7 +28,7 @@ class _Vocabulary(Entries):
     labels: list[str]
     scheme: str
     backoff: list[str]
-    word_length: Annotated[int, Field(ge=1, le=10_000)]
+    word_length: Annotated[int, Field(ge=1, le=MOST_CHARACTERS)]
     token_rules: str
 
 
@@ -37,7 +39,7 @@ class _Model(Entries, extra="ignore"):
 class _Config(Entries, extra="ignore"):
     vocabulary: _Vocabulary
     model: _Model
-    corpora: Annotated[list[str], Field(max_length=100)] = []
+    corpora: Annotated[list[str], Field(max_length=MOST_CORPORA)] = []
 
 
 def contents(tagger):
@@ -58,6 +60,8 @@ def contents(tagger):
         ],
     }
     constrained = model.chain is not None and model.chain.allowed is not None
+    if constrained and not all(map(np.array_equal, model.chain.allowed, vocabulary.transitions())):
+        raise PresetError("a directory stores no transitions, but the model permits others than its scheme")
     words = "".join(f"{word}\n" for word in vocabulary.words)
     return config, {WORDS: words}, facts, {"constrained": constrained}
 

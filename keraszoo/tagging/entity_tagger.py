@@ -52,6 +52,8 @@ class EntityTagger(Task):
         super().__init__(model)
         self.vocabulary = vocabulary
         self.corpora = (corpora,) if isinstance(corpora, str) else tuple(corpora)
+        if len(self.corpora) > tagger_directory.MOST_CORPORA:
+            raise KerasZooError(f"expected at most {tagger_directory.MOST_CORPORA} corpora")
         for corpus in self.corpora:
             vocabulary.labels_of(corpus)  # an error if there are none
         for name, size in vocabulary_sizes(vocabulary).items():
@@ -247,6 +249,7 @@ class EntityTagger(Task):
 
         Raises:
             DataError: vectors of another width, or too few words in common.
+            KerasZooError: `int8_vectors` for a model that trains its vectors.
         """
         return with_words(self, vectors, int8_vectors)
 

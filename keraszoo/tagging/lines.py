@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError, check_at_least
 from keraszoo.messages import shown
 from keraszoo.tagging.results import tagged_text
 from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
@@ -32,7 +32,11 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
 
     Raises:
         DataError: with file and line, for a line that is not such an object.
+        KerasZooError: `lines` is one string, or `chunk` is below 1.
     """
+    if isinstance(lines, str):
+        raise KerasZooError(f"lines: expected an iterable of str, got one str, {shown(lines)}")
+    check_at_least(chunk=(chunk, 1))
     numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
     while some := list(itertools.islice(numbered, chunk)):
         records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from keras import ops
 
+from keraszoo.errors import KerasZooError
 from keraszoo.text.word_vectors import WordVectors
 
 
@@ -15,7 +16,10 @@ def with_words(tagger, vectors, int8_vectors):
     special = table[: len(table) - len(vocabulary.words)]  # padding and the unknown word
     all_vectors = WordVectors(vocabulary.words, table[len(special) :]).with_words(vectors)
     sizes = {"vocabulary_size": len(special) + len(all_vectors), "int8_vectors": int8_vectors}
-    larger = type(model).from_config({**model.get_config(), **sizes})
+    try:
+        larger = type(model).from_config({**model.get_config(), **sizes})
+    except ValueError as error:  # vectors that are trained
+        raise KerasZooError(str(error)) from error
     larger.build()
     for layer, old in zip(larger.layers, model.layers, strict=True):
         if old is not model.vectors:

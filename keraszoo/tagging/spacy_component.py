@@ -5,14 +5,16 @@ spaCy imports this module by its entry point; nothing else of keraszoo imports s
 
 import bisect
 import itertools
+import os
 
 from spacy.language import Language
 from spacy.util import minibatch
 
-from keraszoo.errors import check_at_least
+from keraszoo.errors import KerasZooError, check_at_least
 from keraszoo.tagging.results import check_threshold
 
 BATCH = 256  # documents
+OF_TOKENS = "TAG", "POS", "MORPH", "DEP"
 
 
 class SpacyEntities:
@@ -30,14 +32,20 @@ class SpacyEntities:
     def __init__(self, tagger, threshold=0.0, context=0):
         check_threshold(threshold)
         check_at_least(context=(context, 0))
-        self.tagger = tagger
+        self.tagger, self.process = tagger, os.getpid()
         self.options = {"threshold": threshold, "context": context}
 
     def __call__(self, doc):
         return next(self.pipe([doc]))
 
     def pipe(self, stream, batch_size=BATCH):
-        """Yields the documents of a stream with their entities."""
+        """Yields the documents of a stream with their entities.
+
+        Raises:
+            KerasZooError: in a forked process (`n_process=2` of spaCy), where TensorFlow would wait forever.
+        """
+        if os.getpid() != self.process:
+            raise KerasZooError("the component keraszoo needs n_process=1; it uses all cores")
         for docs in minibatch(stream, batch_size):
             texts = [doc.text for doc in docs]
             for doc, entities in zip(docs, self.tagger.tag(texts, **self.options), strict=True):
@@ -51,13 +59,17 @@ def _split_tokens(doc, places):
     inside = sorted(places - {token.idx for token in doc} - {token.idx + len(token) for token in doc})
     if not inside:
         return
+    known = [name for name in OF_TOKENS if doc.has_annotation(name)]
     with doc.retokenize() as retokenizer:
         for token in doc:
             first, after = (bisect.bisect(inside, place) for place in (token.idx, token.idx + len(token)))
             if first < after:
                 cuts = [0, *(place - token.idx for place in inside[first:after]), len(token)]
                 parts = [token.text[i:j] for i, j in itertools.pairwise(cuts)]
-                retokenizer.split(token, parts, heads=[(token, 0)] * len(parts))
+                head = (token, 0) if token.head == token else token.head
+                own = {"TAG": token.tag_, "POS": token.pos_, "MORPH": str(token.morph), "DEP": token.dep_}
+                attributes = {name: [own[name]] * len(parts) for name in known}
+                retokenizer.split(token, parts, [head, *[(token, 0)] * (len(parts) - 1)], attributes)
 
 
 @Language.factory(

@@ -9,7 +9,7 @@ from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import exporter, format_of
-from keraszoo.tasks.training import Trainable, arguments_of
+from keraszoo.tasks.training import Trainable, arguments_of, check_readable
 
 
 class Task(Trainable):
@@ -84,11 +84,13 @@ class Task(Trainable):
                 are loaded as float32 in either case.
 
         Raises:
-            PresetError: the directory exists and is not a model directory, or it cannot be written.
+            PresetError: the directory exists and is not a model directory, or it cannot be written. Or the
+                model could not be read again: Keras has quantized it, or an argument is out of range.
         """
         model = self.model
         config, files, facts, extra = self._contents()
         arguments = arguments_of(model)
+        check_readable(model)
         entries = {
             "task": self.kind,
             "model": {"class": type(model).__name__, "config": arguments, **extra},

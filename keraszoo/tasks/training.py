@@ -155,12 +155,10 @@ class Trainable:
             raise RecipeError(f"fit: {unused} has no effect without validation data")
         if run.directory is not None:
             model_directory.check_replaceable(run.directory)
-            kind = type(self.model)
-            if getattr(models, kind.__name__, None) is kind:  # a user's class is saved, but not read
-                try:
-                    check_arguments(kind, arguments_of(self.model))
-                except PresetError as error:
-                    raise RecipeError(f"model: {error}") from None
+            try:
+                check_readable(self.model)
+            except PresetError as error:
+                raise RecipeError(f"model: {error}") from None
             kept = getattr(run.checkpoints, "folder", run.checkpoints)
             if kept is not None and Path(kept).resolve().is_relative_to(Path(run.directory).resolve()):
                 raise RecipeError(
@@ -238,6 +236,15 @@ class Trainable:
     def _loss(self, settings):
         """The loss for `compile`; None if the model has its own."""
         return None
+
+
+def check_readable(model):
+    """Raises PresetError if a model could be saved, but not be read again; a user's class never can."""
+    kind, arguments = type(model), arguments_of(model)
+    if sum(str(weight.dtype) == "int8" for weight in model.weights) > getattr(model, "int8_vectors", False):
+        raise PresetError("Keras has quantized the model, so it could not be read again; save it before")
+    if getattr(models, kind.__name__, None) is kind and "models" not in arguments:
+        check_arguments(kind, arguments)
 
 
 def arguments_of(model):

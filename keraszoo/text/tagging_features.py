@@ -11,6 +11,7 @@ from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, t
 from keraszoo.text.tokens import check_rules, compile_expression
 from keraszoo.text.word_vectors import BACKOFFS, DEFAULT_BACKOFF, check_backoff
 
+MOST_CHARACTERS = 10_000  # of a token that are read
 UNKNOWN = 1  # the id of a word or a character that is not listed; 0 is padding
 
 _CAPITAL = r"\p{Lu}\p{Lt}"
@@ -41,7 +42,7 @@ class TaggingVocabulary:
         labels: iterable of distinct str, the labels of the entities, in any order.
         scheme: of the tags the model predicts, a key of `SCHEMES`.
         backoff: names of `BACKOFFS`.
-        word_length: the number of characters of a token that are read.
+        word_length: the number of characters of a token that are read, at most 10,000.
         token_rules: how raw text becomes tokens, a key of `TOKEN_RULES`.
 
     Attributes:
@@ -49,7 +50,7 @@ class TaggingVocabulary:
 
     Raises:
         DataError: words, characters or labels are not as above.
-        KerasZooError: an unknown name, or a `word_length` below 1.
+        KerasZooError: an unknown name, or a `word_length` out of range.
 
     Example:
 
@@ -90,8 +91,8 @@ class TaggingVocabulary:
         self.backoff = check_backoff(self.backoff)
         check_rules(self.token_rules)
         self.word_length = plain_number(self.word_length)
-        if self.word_length < 1:
-            raise KerasZooError(f"word_length: expected 1 or more, got {self.word_length}")
+        if not 1 <= self.word_length <= MOST_CHARACTERS:
+            raise KerasZooError(f"word_length: expected 1 to {MOST_CHARACTERS:,}, got {self.word_length}")
         self.tags = tag_names(self.labels, self.scheme)
         self._word_ids = {word: i for i, word in enumerate(self.words, start=UNKNOWN + 1)}
         self._character_ids = {char: i for i, char in enumerate(self.characters, start=UNKNOWN + 1)}

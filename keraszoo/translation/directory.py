@@ -11,10 +11,12 @@ from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.subwords import Subwords
 
+MOST_SOURCE_TOKENS = 100_000
+
 
 class _Config(Entries, extra="ignore"):
     search: dict
-    max_source_tokens: Annotated[int, Field(ge=1, le=100_000)]
+    max_source_tokens: Annotated[int, Field(ge=1, le=MOST_SOURCE_TOKENS)]
     subwords: Annotated[list[str], Field(min_length=1, max_length=2)]
 
 

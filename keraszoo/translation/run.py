@@ -11,6 +11,7 @@ from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
+from keraszoo.translation.directory import MOST_SOURCE_TOKENS
 from keraszoo.translation.training import make_corpus
 from keraszoo.translation.transfer import start_from
 from keraszoo.translation.translator import MAX_SOURCE_TOKENS, Translator
@@ -32,7 +33,8 @@ def prepare(recipe, checkpoints):
     keras.utils.set_random_seed(recipe.training.seed)
     model = make_model(recipe, *sides)
     search = SearchOptions(**recipe.search.model_dump())
-    translator = Translator(model, *sides, search, max(MAX_SOURCE_TOKENS, recipe.data.max_length))
+    longest = min(max(MAX_SOURCE_TOKENS, recipe.data.max_length), MOST_SOURCE_TOKENS)
+    translator = Translator(model, *sides, search, longest)
     copied = ""
     if recipe.model.start_from is not None and checkpoints.newest is None:
         count = start_from(translator, Translator.from_preset(recipe.model.start_from))

@@ -67,6 +67,9 @@ class Translator(TextTranslator, Task):
         self.search = self._checked(search or SearchOptions())
         check_at_least(max_source_tokens=(max_source_tokens, 1))
         self.max_source_tokens = plain_number(max_source_tokens)
+        if self.max_source_tokens > translator_directory.MOST_SOURCE_TOKENS:
+            most = translator_directory.MOST_SOURCE_TOKENS
+            raise KerasZooError(f"max_source_tokens must be at most {most:,}, got {max_source_tokens:,}")
         for side in ("source", "target"):
             ours, theirs = (
                 getattr(self, f"{side}_subwords").vocabulary_size,

@@ -273,3 +273,13 @@ def test_what_is_no_question(fitted):
 def test_something_else_than_questions_to_begin_with():
     with pytest.raises(DataError, match="expected a list of Question of keraszoo.text.babi, got"):
         QuestionAnswerer.for_questions([("story", "question", "answer")])
+
+
+@pytest.mark.parametrize("hops", [9, 100])
+def test_hops_that_share_their_weights_are_many(tmp_path, hops):
+    words = Vocabulary(["mary", "went", "home", "where", "is"])
+    model = MemoryNetwork(len(words), width=4, hops=hops, tying="layer_wise")
+    QuestionAnswerer(model, words).save_to_preset(tmp_path / "m")
+    assert QuestionAnswerer.from_preset(tmp_path / "m").model.hops == hops
+    with pytest.raises(ValueError, match="hops must be at most 100"):
+        MemoryNetwork(len(words), hops=101)

@@ -61,7 +61,7 @@ MODELS = {
             "num_layers": 1,
             "score": "concat",
             "window": "monotonic",
-            "half_width": 2,
+            "half_width": 2.5,
             "cell": "gru_reset_after",
             "scale_embeddings": False,
             "share_embeddings": True,

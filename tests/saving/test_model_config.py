@@ -133,6 +133,8 @@ def test_every_argument_of_every_model_has_one_type_and_range(kind):
         wrong = [1 << 40, -1, 1.5, "3", True]  # a size
         if name in RATES:
             wrong = [1, 1.5, -0.1, float("nan"), "0.1", True]
+        elif name == "half_width":  # a number above 0
+            wrong = [1 << 40, -1, 0, float("inf"), "3", True]
         elif name in WORDS:
             wrong = [1, 0.5, True, ["x"]]
         elif name in FLAGS:

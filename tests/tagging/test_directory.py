@@ -1,12 +1,13 @@
 """A tagger that was saved is the same when it is read; one that was changed is not read at all."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from keraszoo import EntityTagger, Translator
-from keraszoo.errors import PresetError
+from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.saving import manifest, model_directory
 
 
@@ -90,3 +91,30 @@ def test_a_flipped_bit_is_found(tagger_directory, tmp_path):
     words.write_bytes(words.read_bytes().replace(b"Paris", b"Pariz"))
     with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of " + manifest.MANIFEST):
         EntityTagger.from_preset(tmp_path / "model")
+
+
+def test_what_could_not_be_read_again_is_not_made(trained_tagger):
+    vocabulary = trained_tagger.vocabulary
+    with pytest.raises(KerasZooError, match="word_length: expected 1 to 10,000, got 20000"):
+        dataclasses.replace(vocabulary, word_length=20_000)
+    with pytest.raises(KerasZooError, match="expected at most 100 corpora"):
+        EntityTagger(trained_tagger.model, vocabulary, [f"c{i}" for i in range(101)])
+
+
+def test_transitions_other_than_those_of_the_scheme_are_not_stored(new_tagger, tmp_path):
+    tagger = new_tagger(crf=True)
+    transitions, *ends = tagger.vocabulary.transitions()
+    arguments = {**tagger.model.get_config(), "allowed": (np.ones_like(transitions).tolist(), *ends)}
+    other = EntityTagger(type(tagger.model).from_config(arguments), tagger.vocabulary)
+    with pytest.raises(PresetError, match="stores no transitions"):
+        other.save_to_preset(tmp_path / "d")
+    tagger.save_to_preset(tmp_path / "d")
+
+
+def test_a_tagger_that_keras_has_quantized(new_tagger, tmp_path):
+    tagger = new_tagger()
+    tagger.save_to_preset(tmp_path / "d")
+    tagger.model.vectors.quantize("int8")
+    with pytest.raises(PresetError, match="Keras has quantized the model"):
+        tagger.save_to_preset(tmp_path / "d")
+    EntityTagger.from_preset(tmp_path / "d")

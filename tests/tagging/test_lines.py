@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.tagging.lines import (
     as_columns,
     bracketed,
@@ -68,3 +68,9 @@ def test_files_of_columns_keep_their_lines(trained_tagger, tmp_path):
 def test_lines_that_are_no_objects(trained_tagger, line):
     with pytest.raises(DataError, match='lines:2: expected a JSON object with a "text"'):
         flat(tag_lines(trained_tagger, ['{"text": ""}', line], json_line, as_json=True))
+
+
+def test_lines_that_would_be_lost(trained_tagger):
+    for lines, chunk, said in ((["Rome"], 0, "chunk"), (["Rome"], -1, "chunk"), ("Rome", 1, "got one str")):
+        with pytest.raises(KerasZooError, match=said):
+            list(tag_lines(trained_tagger, lines, bracketed, chunk=chunk))

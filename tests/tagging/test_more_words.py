@@ -3,7 +3,7 @@ import pytest
 from keras import ops
 
 from keraszoo import EntityTagger
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.word_vectors import WordVectors
 
 
@@ -49,6 +49,13 @@ def test_whole_numbers_are_saved_and_extended(trained_tagger, turned, tagged_sen
     sentences = [list(sentence.tokens) for sentence in tagged_sentences[:20]]
     pairs = zip(small.tag_tokens(sentences), trained_tagger.tag_tokens(sentences), strict=True)
     assert sum(one == other for one, other in pairs) >= 19
+
+
+def test_vectors_that_are_trained_are_not_stored_as_int8(new_tagger):
+    tagger = new_tagger(train_vectors=True)
+    with pytest.raises(KerasZooError, match="int8_vectors are not trained"):
+        own = WordVectors(tagger.vocabulary.words, np.asarray(tagger.model.vectors.embeddings)[2:])
+        tagger.with_words(own, int8_vectors=True)
 
 
 def test_vectors_that_do_not_fit(trained_tagger):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError
 from keraszoo.tagging.results import Entity
 
 spacy = pytest.importorskip("spacy")
@@ -49,6 +50,31 @@ def test_tokens_are_split_where_an_entity_begins_or_ends_inside_them():
     assert [(e.start_char, e.end_char, e.text) for e in doc.ents] == [(a, b, text[a:b]) for a, b in places]
     assert [token.text for token in doc] == ["H", "ell", "o", "big", "-", "time", "wor", "ld"]
     assert doc.text == text
+
+
+def test_a_split_token_keeps_its_place_in_the_parse():
+    from keraszoo.tagging.spacy_component import _split_tokens
+
+    doc = spacy.tokens.Doc(
+        spacy.blank("en").vocab,
+        words="He met Angela Merkel/Obama in Berlin-based firms .".split(),
+        heads=[1, 1, 3, 1, 1, 6, 4, 1],
+        deps=["nsubj", "ROOT", "compound", "dobj", "prep", "compound", "pobj", "punct"],
+        tags=["PRP", "VBD", "NNP", "NNP", "IN", "JJ", "NNS", "."],
+    )
+    _split_tokens(doc, {20, 21})
+    assert [token.text for token in doc][3:6] == ["Merkel", "/", "Obama"]
+    assert len(list(doc.sents)) == 1 and [token.tag_ for token in doc][3:7] == ["NNP", "NNP", "NNP", "IN"]
+    assert [token.head.text for token in doc][3:7] == ["met", "Merkel", "Merkel", "met"]
+
+
+def test_a_forked_process_is_refused():
+    from keraszoo.tagging.spacy_component import SpacyEntities
+
+    component = SpacyEntities(SimpleNamespace(tag=None))
+    component.process = -1
+    with pytest.raises(KerasZooError, match="n_process=1"):
+        component(spacy.blank("en")("Rome"))
 
 
 def test_displacy_and_a_saved_pipeline(nlp, tmp_path):

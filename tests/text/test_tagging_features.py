@@ -114,7 +114,7 @@ def test_casing_in_python_and_in_a_graph(casing, tokens):
         ({"characters": ["ab"]}, "characters: expected single characters, got 'ab'"),
         ({"scheme": "BIO"}, "expected a tag scheme of IO"),
         ({"backoff": ["stem"]}, "backoff: expected a list of different names of exact"),
-        ({"word_length": 0}, "word_length: expected 1 or more, got 0"),
+        ({"word_length": 0}, "word_length: expected 1 to 10,000, got 0"),
         ({"token_rules": "x"}, "expected token rules of words"),
         ({"labels": ["a", ""]}, "labels: expected strings that are not empty, got ''"),
     ],

@@ -232,6 +232,11 @@ def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe):
     recipe = make_recipe(data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 800})
     translator, *_ = prepare(recipe, SimpleNamespace(newest=None))
     assert translator.max_source_tokens == 800
+    unlimited = recipe.data.model_copy(update={"max_length": 10**6})
+    translator, *_ = prepare(recipe.model_copy(update={"data": unlimited}), SimpleNamespace(newest=None))
+    assert translator.max_source_tokens == 100_000  # as many as a directory may say
+    with pytest.raises(KerasZooError, match="max_source_tokens must be at most 100,000, got 100,001"):
+        Translator(translator.model, translator.source_subwords, max_source_tokens=100_001)
 
 
 def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, monkeypatch):
