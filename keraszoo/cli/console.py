@@ -176,8 +176,11 @@ def _without_log_lines():
 
 
 def lines_at_once(file, count):
-    """Returns how many lines to read before the first answer: one if somebody types them."""
-    return 1 if file == "-" and sys.stdin.isatty() else count
+    """Returns how many lines to read before the first answer: one if somebody types them, who is told so."""
+    if file != "-" or not sys.stdin.isatty():
+        return count
+    say("reads from the terminal, a text on each line; Ctrl-D ends")
+    return 1
 
 
 def hint(*command):

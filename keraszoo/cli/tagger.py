@@ -10,6 +10,7 @@ from typer import Option
 from keraszoo.cli import console
 from keraszoo.cli.console import Files, Model
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import say
 
 In = Literal["text", "columns", "json"]
 Out = Literal["text", "columns", "json", "html"]
@@ -115,6 +116,9 @@ def evaluate(model, data, known, corpus, context, as_json, token_column, tag_col
         rules = tagger.vocabulary.token_rules
         gold = read_tagged(data, rules, **columns)
         known = None if known is None else read_tagged(known, rules, **columns)
+        ours, theirs = tagger.vocabulary.labels, gold.labels
+        if theirs and not set(ours) & set(theirs):
+            say(f"the tagger finds {', '.join(ours)}, the data has only {', '.join(theirs)}")
         scores = tagger.evaluate(gold, known, context=context)
         write([json.dumps(scores.as_dict()) if as_json else scores])
 

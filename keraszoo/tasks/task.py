@@ -11,6 +11,13 @@ from keraszoo.shipping import shipped
 from keraszoo.tasks.export import exporter, format_of
 from keraszoo.tasks.training import Trainable, arguments_of, check_readable
 
+COMMANDS = {
+    "translation": "translate",
+    "tagging": "tag",
+    "question answering": "ask",
+    "word vectors": "vectors",
+}
+
 
 class Task(Trainable):
     """Base class of `Translator`, `EntityTagger` and `QuestionAnswerer`: a model with its text processing.
@@ -58,9 +65,10 @@ class Task(Trainable):
         directory = model_directory.read_directory(shipped.find(name))
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
-            raise PresetError(
-                f"{directory.path}: expected a directory for {cls.kind}, got one for {shown(came)}"
-            )
+            command = COMMANDS.get(str(came))
+            hint = f"; its command is `keraszoo {command}`" if command else ""
+            wanted = f"expected a directory for {cls.kind}, got one for {shown(came)}{hint}"
+            raise PresetError(f"{directory.path}: {wanted}")
         try:
             task = cls._read(directory)
         except PresetError:

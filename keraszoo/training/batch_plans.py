@@ -66,7 +66,7 @@ class BudgetGrouping:
         if longest.max() > limit:
             raise DataError(
                 f"item {longest.argmax()} takes {longest.max()} positions; a budget of {tokens} tokens for "
-                f"at least {replicas} row(s) allows {limit}: raise it, or leave out long sentences"
+                f"at least {replicas} row(s) allows {limit}: raise batch_tokens, or leave out long sentences"
             )
         self.exact = shapes is None
         self.ladder = ShapeLadder(first, second, shapes or LADDER_OF_EXACT, limit)

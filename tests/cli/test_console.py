@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -191,3 +192,10 @@ def test_the_output_of_init_is_checked_first(run, tmp_path):
     (tmp_path / "train.tsv").write_bytes(b"\xff")
     code, _, err = run("init", "translation", tmp_path, "--output", tmp_path / "none" / "recipe.yaml")
     assert code == 2 and "there is no folder" in err
+
+
+def test_who_types_is_answered_line_by_line_and_told_so(monkeypatch, capsys):
+    assert console.lines_at_once("-", 7) == console.lines_at_once("a file", 7) == 7
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    assert console.lines_at_once("-", 7) == 1 and "Ctrl-D ends" in capsys.readouterr().err
+    assert console.lines_at_once("a file", 7) == 7 and not capsys.readouterr().err

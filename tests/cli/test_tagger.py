@@ -137,6 +137,9 @@ def test_evaluate(run, tagger, other_sentences, tmp_path):
     assert code == 0 and json.loads(out)["f1"]["score"] == pytest.approx(
         tagger.evaluate(other_sentences).f1.score
     )
+    (tmp_path / "other.tsv").write_text("aspirin\tB-Chemical\n")
+    code, _, err = run("evaluate", "m", "--data", tmp_path / "other.tsv")
+    assert code == 0 and "the tagger finds LOC, PER, the data has only Chemical" in err
 
 
 def test_plot_as_picture_and_page(run, tagger, tmp_path):

@@ -41,7 +41,9 @@ def test_constraints_that_there_were_not_are_not_there_again(new_tagger, tmp_pat
 
 
 def test_directories_of_other_tasks(tagger_directory, trained_directory):
-    with pytest.raises(PresetError, match="expected a directory for tagging, got one for 'translation'"):
+    with pytest.raises(
+        PresetError, match="for tagging, got one for 'translation'; its command is `keraszoo translate`"
+    ):
         EntityTagger.from_preset(trained_directory)
     with pytest.raises(PresetError, match="expected a directory for translation, got one for 'tagging'"):
         Translator.from_preset(tagger_directory)
