@@ -119,7 +119,10 @@ class TaggingModel(ConfiguredModel):
         self.int8_vectors = int8_vectors
         dtype, embedding = self.dtype_policy, keras.layers.Embedding
         full = at_least_float32(dtype.compute_dtype)  # no half precision: scores
-        stored = keras.dtype_policies.get(f"int8_from_{dtype.name}") if int8_vectors else dtype
+        stored = dtype
+        if int8_vectors:  # Keras has no int8 for float16
+            source = "float32" if dtype.compute_dtype == "float16" else dtype.name
+            stored = keras.dtype_policies.get(f"int8_from_{source}")
         self.vectors = embedding(
             vocabulary_size, vector_width, trainable=train_vectors, dtype=stored, name="vectors"
         )
@@ -213,7 +216,7 @@ class TaggingModel(ConfiguredModel):
             draws = keras.random.uniform(ops.shape(words), seed=self.word_dropout_seed)
             unseen = ops.logical_and(draws < self.word_dropout, words != 0)
             words = ops.where(unseen, UNKNOWN, words)
-        vectors = self.vectors(words)
+        vectors = ops.cast(self.vectors(words), self.compute_dtype)
         if self.subwords is not None:
             spelt = self.subwords(features["characters"])
             vectors = ops.where(unknown[..., None], spelt, vectors)

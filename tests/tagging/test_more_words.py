@@ -51,6 +51,17 @@ def test_whole_numbers_are_saved_and_extended(trained_tagger, turned, tagged_sen
     assert sum(one == other for one, other in pairs) >= 19
 
 
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16", "float64"])
+def test_whole_numbers_in_other_precisions(new_tagger, dtype):
+    vectors = WordVectors(["In", "LOC"], np.eye(10)[:2])
+    small = new_tagger(dtype=dtype, int8_vectors=True, vectors=vectors, keep="all")
+    words = np.array([[2, 3, 1]])
+    found = small.model.represent(small.vocabulary.encode([["In", "LOC", "x"]]), training=False)
+    assert found.dtype == small.model.compute_dtype
+    np.testing.assert_allclose(small.model.vectors(words)[0, :2], np.eye(10)[:2], atol=0.01)
+    assert small.tag_tokens([["In", "LOC"], ["x"]])
+
+
 def test_vectors_that_are_trained_are_not_stored_as_int8(new_tagger):
     tagger = new_tagger(train_vectors=True)
     with pytest.raises(KerasZooError, match="int8_vectors are not trained"):
