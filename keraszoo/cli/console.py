@@ -14,7 +14,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import say
+from keraszoo.messages import COMMANDS, say
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
@@ -191,10 +191,5 @@ def hint(*command):
 
 def hint_at_use(model, task):
     """Prints the command that uses a model of a task."""
-    command = {
-        "translation": ("translate", model, "TEXT_FILE"),
-        "tagging": ("tag", model, "TEXT_FILE"),
-        "question answering": ("ask", model, "QUESTION", "STORY_FILE"),
-        "word vectors": ("vectors", "neighbours", model, "WORD"),
-    }.get(str(task), ("list",))
-    hint("keraszoo", *command)
+    command, *arguments = COMMANDS.get(str(task), ("list",))
+    hint("keraszoo", *command.split(), *([model] if arguments else []), *arguments)

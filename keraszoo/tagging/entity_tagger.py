@@ -237,12 +237,12 @@ class EntityTagger(Task):
         alone.metrics, alone.about, alone.recipe = dict(self.metrics), dict(self.about), self.recipe
         return alone
 
-    def with_words(self, vectors, int8_vectors=False):
+    def with_words(self, vectors, int8_vectors=None):
         """A tagger that knows the words of other vectors, too; nothing is trained.
 
         Args:
             vectors: `WordVectors`; they are turned to fit the tagger's own, see `WordVectors.with_words`.
-            int8_vectors: store the table at a quarter of the size, as for `TaggingModel`.
+            int8_vectors: store the table at a quarter of the size, as for `TaggingModel`; `None`: as now.
 
         Returns:
             An `EntityTagger` with weights of its own; of the metrics it has those of the training.

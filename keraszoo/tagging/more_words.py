@@ -15,9 +15,11 @@ def with_words(tagger, vectors, int8_vectors):
     table = ops.convert_to_numpy(model.vectors(np.arange(model.vocabulary_size)))  # (V, D)
     special = table[: len(table) - len(vocabulary.words)]  # padding and the unknown word
     all_vectors = WordVectors(vocabulary.words, table[len(special) :]).with_words(vectors)
-    sizes = {"vocabulary_size": len(special) + len(all_vectors), "int8_vectors": int8_vectors}
+    changes = {"vocabulary_size": len(special) + len(all_vectors)}
+    if int8_vectors is not None:
+        changes["int8_vectors"] = int8_vectors
     try:
-        larger = type(model).from_config({**model.get_config(), **sizes})
+        larger = type(model).from_config({**model.get_config(), **changes})
     except ValueError as error:  # vectors that are trained
         raise KerasZooError(str(error)) from error
     larger.build()

@@ -4,19 +4,12 @@ import keras
 
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
-from keraszoo.messages import shown
+from keraszoo.messages import COMMANDS, shown
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import exporter, format_of
 from keraszoo.tasks.training import Trainable, arguments_of, check_readable
-
-COMMANDS = {
-    "translation": "translate",
-    "tagging": "tag",
-    "question answering": "ask",
-    "word vectors": "vectors",
-}
 
 
 class Task(Trainable):
@@ -65,8 +58,7 @@ class Task(Trainable):
         directory = model_directory.read_directory(shipped.find(name))
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
-            command = COMMANDS.get(str(came))
-            hint = f"; its command is `keraszoo {command}`" if command else ""
+            hint = f"; its command is `keraszoo {COMMANDS[came][0]}`" if str(came) in COMMANDS else ""
             wanted = f"expected a directory for {cls.kind}, got one for {shown(came)}{hint}"
             raise PresetError(f"{directory.path}: {wanted}")
         try:
