@@ -1,5 +1,6 @@
 """Arguments that many layers share: sizes, and options of weights by the names that Keras gives them."""
 
+import inspect
 import numbers
 
 import keras
@@ -68,6 +69,26 @@ def shapes_fit(shape, wanted, broadcast=False):
         None in (size, other) or size == other or (broadcast and size == 1 and i < len(wanted) - 1)
         for i, (size, other) in enumerate(zip(shape, wanted, strict=True))
     )
+
+
+def constructor_arguments(kind):
+    """The arguments of a class: those of its constructor, and of its bases where it takes `**kwargs`.
+
+    Returns:
+        dict of name -> `inspect.Parameter`; those of Keras' own classes are left out.
+    """
+    arguments = {}
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] == "keras":
+            break
+        if "__init__" in vars(base):
+            own = inspect.signature(base.__init__).parameters.values()
+            named = {p.name: p for p in own if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            arguments = {**named, **arguments}
+            if not any(p.kind is p.VAR_KEYWORD for p in own):
+                break
+    arguments.pop("self", None)
+    return arguments
 
 
 OPTIONS = {

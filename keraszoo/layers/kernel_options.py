@@ -1,0 +1,69 @@
+"""Options of kernels and biases, by the names that `keras.layers.Dense` gives them."""
+
+import keras
+
+KINDS = {
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+
+
+class KernelOptions(keras.layers.Layer):
+    """Base of the layers that are made of `Dense` sublayers and pass their options on to them.
+
+    Args:
+        kernel_initializer, kernel_regularizer, kernel_constraint: of all kernels, as for
+            `keras.layers.Dense`. An initializer of `None` is the default of each sublayer.
+        bias_initializer, bias_regularizer, bias_constraint: the same for biases.
+
+    Example:
+
+    >>> class Map(KernelOptions):
+    ...     def __init__(self, units, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.W = self.dense(units, "W")
+    ...     def call(self, inputs):
+    ...         return self.W(inputs)
+    >>> layer = Map(2, kernel_initializer="ones", kernel_regularizer="l2")
+    >>> layer(keras.ops.ones((1, 3))).shape[-1], round(float(layer.losses[0]), 2)
+    (2, 0.06)
+    """
+
+    def __init__(
+        self,
+        kernel_initializer=None,
+        bias_initializer=None,
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+
+    def options(self):
+        """The options by name, to pass on to a sublayer that takes them; `None` is left out."""
+        names = [f"{weight}_{kind}" for weight in ("kernel", "bias") for kind in KINDS]
+        given = {name: getattr(self, name) for name in names}
+        return {name: _fresh(option) for name, option in given.items() if option is not None}
+
+    def dense(self, units, name, use_bias=False, **defaults):
+        """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
+        options = {**defaults, **self.options()}
+        return keras.layers.Dense(units, use_bias=use_bias, **options, dtype=self.dtype_policy, name=name)
+
+    def get_config(self):
+        serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
+        return {**super().get_config(), **serialized}
+
+
+def _fresh(option):
+    """A copy of an initializer, which would draw the same numbers for each weight."""
+    return option.clone() if isinstance(option, keras.initializers.Initializer) else option
