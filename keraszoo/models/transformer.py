@@ -66,6 +66,7 @@ class Transformer(TranslationModel):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
+    of_sentences = "memory", "cache"
     configurations = {
         "base": {
             "d_model": 512,
@@ -219,6 +220,17 @@ class Transformer(TranslationModel):
             "history": ops.full((rows, length), -1, dtype="int32"),
             "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
         }
+
+    def lengthen(self, state, extra):
+        cache = keras.tree.map_structure(
+            lambda x: ops.pad(x, ((0, 0), (0, 0), (0, extra), (0, 0))), state["cache"]
+        )
+        history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
+        return {**state, "cache": cache, "history": history}
+
+    def free_axes(self, state):
+        cache = keras.tree.map_structure(lambda _: (0, 2), state["cache"])
+        return {**super().free_axes(state), "cache": cache, "history": (0, 1)}
 
     def step(self, tokens, state):
         """One position; `"attention_weights"` are those of the last layer, the mean over its heads."""
