@@ -5,6 +5,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require_shapes, shapes_fit
+
 
 class _Cell:
     """A step as the cell of `keras.layers.RNN`, which loops over it; all states are given."""
@@ -47,6 +49,9 @@ def over_time(step, inputs, state, mask=None, backward=False):
     Returns:
         `(outputs, state)`: nested tensors `(B, T, ...)`, and the state after the last position.
 
+    Raises:
+        ValueError: if the mask has another shape.
+
     Example:
 
     >>> import numpy as np
@@ -60,6 +65,9 @@ def over_time(step, inputs, state, mask=None, backward=False):
     inputs, state = (tree.map_structure(ops.convert_to_tensor, nested) for nested in (inputs, state))
     sequences = tree.flatten(inputs)
     if mask is not None:
+        fits = all(shapes_fit(x.shape[:2], mask.shape, broadcast=True) for x in sequences)
+        shapes = {"mask": tuple(mask.shape), "inputs": tuple(sequences[-1].shape)}
+        require_shapes(fits, "mask must be (batch, length)", **shapes)
         mask = ops.cast(mask, "bool")
         sequences = [mask[..., None], *sequences]
 
