@@ -23,7 +23,7 @@ PACKAGES = {
     "text": "errors messages saving shipping",
     "layers": "errors",
     "models": "errors layers",
-    "search": "errors messages",
+    "search": "errors messages layers",
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "compiling errors messages saving text evaluation",
