@@ -57,13 +57,15 @@ class AttendingDecoder(Configured, keras.layers.Layer):
         sentences = ops.shape(values)[0]
         each = 1 if isinstance(sentences, int) and sentences == 0 else -1  # JAX cannot infer it
         queries = ops.reshape(rows, (sentences, each, rows.shape[-1]))
-        positions = ops.reshape(position, (1,))
-        kept = {} if kept is None else {"kept": kept[:, None]}
-        context, weights = self.attention.attend(
-            queries, keys, values, value_mask=memory_mask, positions=positions, **kept
+        context, weights = self.attention(
+            queries,
+            prepared=(keys, values),
+            value_mask=memory_mask,
+            positions=ops.reshape(position, (1,)),
+            kept=None if kept is None else kept[:, None],
         )
-        context = ops.reshape(context, (-1, values.shape[-1]))
-        return context, ops.reshape(weights, (-1, ops.shape(values)[1]))
+        context = ops.cast(ops.reshape(context, (-1, values.shape[-1])), rows.dtype)
+        return context, ops.cast(ops.reshape(weights, (-1, ops.shape(values)[1])), rows.dtype)
 
     def step(self, inputs, state, memory, position, memory_mask=None):
         """One position of every row.

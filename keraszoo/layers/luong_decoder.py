@@ -124,8 +124,8 @@ class LuongDecoder(AttendingDecoder):
         if not self.input_feeding:
             # `call`: Keras would pass the mask of the inputs, and a step has none
             hidden, _ = self.stack.call(inputs, initial_state, training=training)  # (B, T, U)
-            context, weights = self.attention.attend(
-                hidden, *prepared, value_mask=memory_mask, training=training
+            context, weights = self.attention(
+                hidden, prepared=prepared, value_mask=memory_mask, training=training
             )
             return self._read(context, hidden), weights
 

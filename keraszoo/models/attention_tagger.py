@@ -114,7 +114,7 @@ class AttentionTagger(TaggingModel):
         mask = self.mask(features)
         x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
         h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
-        _, weights = self.attention_vector(h, value_mask=mask)  # (B, T)
+        _, weights = self.attention_vector(h, mask=mask)  # (B, T)
         c = weights[..., None] * h
         if self.context == "concat":
             c = ops.concatenate([h, c], axis=-1)

@@ -260,7 +260,7 @@ class Transformer(TranslationModel):
         x = ops.reshape(tokens, (-1, beam_width))  # rows of a sentence in place of positions: (B, W)
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
         if hasattr(self.positions, "encoding"):  # they are added to the words
-            x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
+            x = self.positions(x, positions=place)
         places, caches = ops.arange(length * beam_width, dtype="int32") // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
             caches.append(list(cache))

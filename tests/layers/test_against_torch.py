@@ -60,26 +60,26 @@ def randomize(module):
 # --- which of our weights is which of theirs: (variable, parameter, what turns an array of theirs into ours)
 
 
-def dense(ours, theirs, kernel="W", bias="b"):
-    yield getattr(ours, kernel), theirs.weight, np.transpose
+def dense(ours, theirs):
+    yield ours.kernel, theirs.weight, np.transpose
     if theirs.bias is not None:
-        yield getattr(ours, bias), theirs.bias, np.asarray
+        yield ours.bias, theirs.bias, np.asarray
 
 
 def attention_weights(ours, theirs):
     for i, name in enumerate("qkv"):
         part = slice(i * theirs.embed_dim, (i + 1) * theirs.embed_dim)
-        yield getattr(ours, f"W_{name}"), theirs.in_proj_weight, lambda a, part=part: a[part].T
-        yield getattr(ours, f"b_{name}"), theirs.in_proj_bias, lambda a, part=part: a[part]
-    yield from dense(ours, theirs.out_proj, "W_o", "b_o")
+        yield getattr(ours, f"W_{name}").kernel, theirs.in_proj_weight, lambda a, part=part: a[part].T
+        yield getattr(ours, f"W_{name}").bias, theirs.in_proj_bias, lambda a, part=part: a[part]
+    yield from dense(ours.W_o, theirs.out_proj)
 
 
 def transformer_weights(ours, theirs):
     yield from attention_weights(ours.self_attention, theirs.self_attn)
     if "cross_attention" in ours.sublayers:
         yield from attention_weights(ours.cross_attention, theirs.multihead_attn)
-    yield from dense(ours.feed_forward, theirs.linear1, "W_1", "b_1")
-    yield from dense(ours.feed_forward, theirs.linear2, "W_2", "b_2")
+    yield from dense(ours.feed_forward.W_1, theirs.linear1)
+    yield from dense(ours.feed_forward.W_2, theirs.linear2)
     for i, name in enumerate(ours.sublayers, start=1):
         norm = getattr(theirs, f"norm{i}")
         yield ours.norms[name].gamma, norm.weight, np.asarray
@@ -263,12 +263,12 @@ def attention_pair(kind, query, key):
 
     if kind == "luong":
         ours, theirs = LuongAttention("general"), attention.LuongAttention(query, key)
-        return ours, theirs, lambda theirs: dense(ours, theirs.key_layer, "W_a")
+        return ours, theirs, lambda theirs: dense(ours.W_a, theirs.key_layer)
     ours, theirs = BahdanauAttention(query), attention.BahdanauAttention(query, key, query)
 
     def weights(theirs):
         for name, part in (("W_q", "query"), ("W_k", "key"), ("v", "energy")):
-            yield from dense(ours, getattr(theirs, f"{part}_layer"), name)
+            yield from dense(getattr(ours, name), getattr(theirs, f"{part}_layer"))
 
     return ours, theirs, weights
 
@@ -292,7 +292,7 @@ def test_multi_head_attention_of_joey_nmt(joeynmt, agree):
     layer, theirs = MultiHeadAttention(H, D // H), randomize(MultiHeadedAttention(H, D, dropout=0.0))
     layer(query, value)
     for name, part in zip("qkvo", ("q", "k", "v", "output"), strict=True):
-        take(dense(layer, getattr(theirs, f"{part}_layer"), f"W_{name}", f"b_{name}"))
+        take(dense(getattr(layer, f"W_{name}"), getattr(theirs, f"{part}_layer")))
     memory = torch.tensor(value)
     expected = theirs(memory, memory, torch.tensor(query), torch.tensor(MASK)[:, None], return_weights=True)
     context, weights = layer(query, value, value_mask=MASK)

@@ -31,7 +31,7 @@ def random_decoder(window=None, **options):
 def loop(decoder, inputs, memory, start):
     """h_t = stack([y; h~_{t-1}]), c_t over the real words, h~_t = tanh(W_c [c_t; h_t]), row by row."""
     readouts, alphas = np.zeros((B, T, R)), np.zeros((B, T, S))
-    W_a, W_c = to_numpy(decoder.attention.W_a), to_numpy(decoder.W_c)
+    W_a, W_c = to_numpy(decoder.attention.W_a.kernel), to_numpy(decoder.W_c)
     for b, length in enumerate(LENGTHS):
         state = keras.tree.map_structure(lambda x, b=b: x[b : b + 1], start)
         fed = np.zeros((1, R), "float32")

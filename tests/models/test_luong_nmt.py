@@ -41,9 +41,9 @@ def score(attention, h_t, h_s):
     if attention.score == "dot":
         return h_t @ h_s
     if attention.score == "general":
-        return h_s @ to_numpy(attention.W_a) @ h_t
-    joined = h_t @ to_numpy(attention.W_q) + h_s @ to_numpy(attention.W_k)
-    return (np.tanh(joined) @ to_numpy(attention.v))[0]
+        return h_s @ to_numpy(attention.W_a.kernel) @ h_t
+    joined = h_t @ to_numpy(attention.W_q.kernel) + h_s @ to_numpy(attention.W_k.kernel)
+    return (np.tanh(joined) @ to_numpy(attention.v.kernel))[0]
 
 
 def forward(model, source, target_in):
@@ -61,7 +61,9 @@ def forward(model, source, target_in):
         h_t, state = lstm(decoder.stack, E_y[word], state, fed)
         place = t
         if attention.window == "predictive":
-            place = S * sigma((np.tanh(h_t @ to_numpy(attention.W_p)) @ to_numpy(attention.v_p))[0])
+            place = S * sigma(
+                (np.tanh(h_t @ to_numpy(attention.W_p.kernel)) @ to_numpy(attention.v_p.kernel))[0]
+            )
         alpha = np.zeros(S)
         seen = [s for s in range(S) if attention.window is None or abs(s - place) <= D]
         for s in seen:

@@ -27,7 +27,7 @@ def forward(model, source, target_in):
     W_h, U_h, b_h = (to_numpy(w) for w in model.encoder.cells[0].weights)
     cell, attention = model.decoder.cell, model.decoder.attention
     W_s, U_s, b_s, C_s = (to_numpy(w) for w in (cell.W, cell.U, cell.b, model.decoder.C))
-    W_a, U_a, V_a = (to_numpy(w) for w in (attention.W_q, attention.W_k, attention.v))
+    W_a, U_a, V_a = (to_numpy(w.kernel) for w in (attention.W_q, attention.W_k, attention.v))
     W_y, U_y, C_y = np.split(to_numpy(model.output_kernel), [E, E + U])
     h, states = np.zeros(U), []
     for word in source:
