@@ -103,5 +103,5 @@ class TransformerTagger(TaggingModel):
         x = self.positions(self.inputs_map(self.represent(features, training)))  # (B, T, D)
         x = self.input_dropout(x, training=training)
         for layer in self.encoder_layers:
-            x = layer(x, inputs_mask=mask, training=training)
+            x = layer(x, mask=mask, training=training)
         return self.scores(x if self.norm is None else self.norm(x)), None
