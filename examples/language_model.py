@@ -60,7 +60,7 @@ class LanguageModel(RecurrentTagger):
         """W h for words 1 to T - 1 from the left and 0 to T - 2 from the right: `(2, B, T - 1, E)`."""
         features = self.check_features(features)
         x = self.input_dropout(self.represent(features, training), training=training)
-        h, _ = self.recurrent(x, inputs_mask=self.mask(features), training=training)
+        h, *_ = self.recurrent(x, mask=self.mask(features), training=training)
         forward, backward = ops.split(self.output_dropout(h, training=training), 2, axis=-1)
         return ops.stack([self.to_next(forward)[:, :-1], self.to_previous(backward)[:, 1:]])
 

@@ -105,7 +105,7 @@ class CharacterEncoder(Configured, keras.layers.Layer):
         return ops.max(ops.where(mask, filtered, 0), axis=1, initial=0)
 
     def _read(self, x, mask):
-        last = [direction(x, inputs_mask=mask)[1][0][0] for direction in self.directions]
+        last = [direction(x, mask=mask)[1] for direction in self.directions]
         return ops.concatenate(last, axis=-1)  # (N, 2 U)
 
     @property

@@ -113,7 +113,7 @@ class AttentionTagger(TaggingModel):
     def read(self, features, training=None):
         mask = self.mask(features)
         x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
-        h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
+        h, *_ = self.recurrent(x, mask=mask, training=training)  # (B, T, h)
         _, weights = self.attention_vector(h, mask=mask)  # (B, T)
         c = weights[..., None] * h
         if self.context == "concat":

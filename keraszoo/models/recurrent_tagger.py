@@ -125,7 +125,7 @@ class RecurrentTagger(TaggingModel):
     def read(self, features, training=None):
         mask, weights = self.mask(features), None
         x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
-        h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
+        h, *_ = self.recurrent(x, mask=mask, training=training)  # (B, T, h)
         if self.attention is not None:
             normal = self.norm(h)
             context, weights = self.attention(normal, normal, value_mask=mask, training=training)

@@ -143,7 +143,7 @@ def call(layer, inputs):
     if isinstance(layer, AttentionDecoder):
         inputs = [*others, layer.initial_state(first)]
     if isinstance(layer, LuongDecoder):
-        inputs = [*others, [cell.first_state(first) for cell in layer.stack.cells]]
+        inputs = [*others, [part for cell in layer.stack.cells for part in cell.first_state(first)]]
     if isinstance(layer, RecurrentCell):
         inputs = [*others, layer.first_state(first)]
     return layer(*inputs)
@@ -290,8 +290,8 @@ for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
     layer, inputs = keras.saving.deserialize_keras_object(config), part("input")
     if name.endswith("Decoder"):
         first = keras.ops.convert_to_tensor(inputs[2])
-        layers = layer.stack.cells if name == "LuongDecoder" else None
-        inputs[2] = [cell.first_state(first) for cell in layers] if layers else layer.initial_state(first)
+        cells = layer.stack.cells if name == "LuongDecoder" else [layer.cell]
+        inputs[2] = [part for cell in cells for part in cell.first_state(first)]
     if name == "RecurrentCell":
         inputs[1] = layer.first_state(keras.ops.convert_to_tensor(inputs[1]))
     layer(*inputs)
