@@ -28,6 +28,19 @@ def check_optional_sizes(**sizes):
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
+def check_units(units):
+    """Returns the width of a layer's hidden projections as an int; a missing one gets an error with a hint.
+
+    >>> check_units(None)
+    Traceback (most recent call last):
+    ValueError: units is missing: it is the width of the layer's projections, such as units=64. Received: ...
+    """
+    wanted = "units is missing: it is the width of the layer's projections, such as units=64"
+    require(units is not None, wanted, units=units)
+    check_sizes(units=units)
+    return int(units)
+
+
 def require(fits, wanted, /, **received):
     """Raises a ValueError that says what is wanted and what was received, unless `fits` is true.
 

@@ -3,30 +3,21 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.arguments import check_units
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.linear import linear
-
-
-def additive_scores(queries, keys, v):
-    """Returns `v^T tanh(q_i + k_j)` of all pairs, over a `(B, T, S, U)` tensor.
-
-    Args:
-        queries: `(B, T, U)`, projected.
-        keys: `(B, S, U)`, projected.
-        v: `(U, 1)`.
-
-    Returns:
-        `(B, T, S)`.
-    """
-    return linear(ops.tanh(queries[:, :, None] + keys[:, None]), v)[..., 0]
+from keraszoo.layers.kernel_options import KernelOptions
+from keraszoo.layers.masking import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class BahdanauAttention(Attention):
+class BahdanauAttention(KernelOptions, Attention):
     """Additive attention as in the paper's appendix A.1.2: a small feed-forward net scores each pair.
 
         e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)        (W_a -> `W_q`, U_a -> `W_k`, v_a -> `v`)
+
+    or, with `normalize`, where |v_a| cannot grow (g starts at 1 / sqrt(U), b at 0):
+
+        e_ij = g v_a^T / |v_a| tanh(W_a s_{i-1} + U_a h_j + b)        (b is the bias of `W_k`)
 
     `U_a h_j` does not depend on i: `prepare` computes it once per sentence. The tanh is taken over a tensor
     of shape `(B, T, S, U)`; this is the cost of teacher forcing over all T at once. A decoder that steps has
@@ -38,10 +29,9 @@ class BahdanauAttention(Attention):
 
     Args:
         units: U, the width of the hidden layer of the score.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of `W_q`, `W_k` and `v`, as for
-            `keras.layers.Dense`.
+        normalize: learn the norm of v_a as a number g, and add a bias.
+        dropout, seed: as for `Attention`.
+        kernel_initializer and so on: as for `KernelOptions`.
 
     Call arguments: as for `Attention`; `query` and `key` may have different widths.
 
@@ -74,26 +64,40 @@ class BahdanauAttention(Attention):
     >>> context, _ = BahdanauAttention(units=8)(hidden, memory)
     >>> logits = keras.layers.Dense(9)(keras.layers.Concatenate()([context, hidden]))
     >>> model = keras.Model((source, target_in), logits)
-    >>> model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
     Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473.
+    2015, https://arxiv.org/abs/1409.0473; normalised by Salimans, Kingma: Weight Normalization, 2016,
+    https://arxiv.org/abs/1602.07868.
     """
 
-    weight_kinds = {"kernel": "glorot_uniform"}
-
-    def __init__(self, units, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
-        check_sizes(units=units)
-        self.units = units
+    def __init__(self, units=None, normalize=False, dropout=0.0, seed=None, **kwargs):
+        super().__init__(dropout=dropout, seed=seed, **kwargs)
+        self.units = check_units(units)
+        self.normalize = normalize
+        self.W_q = self.dense(self.units, "W_q")
+        self.W_k = self.dense(self.units, "W_k", use_bias=normalize)
+        self.v = self.dense(1, "v")
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        self.W_q = self.new_weight("W_q", (query_shape[-1], self.units))
-        self.W_k = self.new_weight("W_k", (key_shape[-1], self.units))
-        self.v = self.new_weight("v", (self.units, 1))
+        self.W_q.build(query_shape)
+        self.W_k.build(key_shape)
+        self.v.build((None, self.units))
+        if self.normalize:
+            initializer = keras.initializers.Constant(self.units**-0.5)
+            self.g = self.add_weight(name="g", shape=(), initializer=initializer)
 
-    def prepare(self, value, key=None):
-        return linear(value if key is None else key, self.W_k), value  # (B, S, U)
+    def prepare(self, value, key=None, positions=None):
+        return self.W_k(value if key is None else key), value  # (B, S, U)
 
     def scores(self, query, keys):
-        return additive_scores(linear(query, self.W_q), keys, self.v)  # (B, T, S)
+        hidden = ops.tanh(self.W_q(query)[:, :, None] + keys[:, None])  # (B, T, S, U)
+        scores = self.v(hidden)[..., 0]  # (B, T, S)
+        return scores * self.g / self._norm_of_v(scores.dtype) if self.normalize else scores
+
+    def _norm_of_v(self, dtype):
+        """|v|, found by a call, so that it is that of the `v` in use, adapted or quantized."""
+        v = self.v(ops.eye(self.units, dtype=dtype))  # (U, 1)
+        return ops.cast(ops.norm(ops.cast(v, at_least_float32(dtype))), dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units, "normalize": self.normalize}

@@ -100,8 +100,8 @@ class CharacterEncoder(KernelOptions):
         return ops.max(ops.where(mask, self.W(windows), 0), axis=1, initial=0)  # (N, U)
 
     def _read(self, x, mask):
-        states = [direction(x, mask=mask)[1] for direction in self.directions]
-        return ops.concatenate([keras.tree.flatten(state)[0] for state in states], axis=-1)  # (N, 2 U)
+        last = [direction(x, mask=mask)[1] for direction in self.directions]
+        return ops.concatenate(last, axis=-1)  # (N, 2 U)
 
     def get_config(self):
         own = {name: getattr(self, name) for name in ("units", "kind", "window")}

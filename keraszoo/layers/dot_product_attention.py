@@ -19,8 +19,7 @@ class ScaledDotProductAttention(Attention):
 
     Args:
         scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
+        dropout, seed: as for `Attention`.
 
     Call arguments: as for `Attention`.
 
@@ -46,10 +45,12 @@ class ScaledDotProductAttention(Attention):
 
     def make_weights(self, query_shape, value_shape, key_shape):
         fits = query_shape[-1] == key_shape[-1]
-        require_shapes(
-            fits, "Dot products need queries and keys of one width", query=query_shape, key=key_shape
-        )
+        wanted = "Dot products need queries and keys of one width"
+        require_shapes(fits, wanted, query=query_shape, key=key_shape)
 
     def scores(self, query, keys):
         query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}

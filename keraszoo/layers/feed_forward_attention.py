@@ -3,14 +3,13 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, check_sizes, require_shapes, shapes_fit
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.linear import linear
+from keraszoo.layers.arguments import check_units, require_shapes, shapes_fit
+from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class FeedForwardAttention(WeightedLayer):
+class FeedForwardAttention(KernelOptions):
     """Represents a sentence by the mean of its states, weighted by a small feed-forward net.
 
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
@@ -28,16 +27,12 @@ class FeedForwardAttention(WeightedLayer):
     Args:
         units: U, the width of the hidden layer of the score.
         use_bias: add a bias inside the tanh.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of `U` and `v`, as for
-            `keras.layers.Dense`.
-        bias_initializer, bias_regularizer, bias_constraint: of the bias.
+        dropout, seed: as for `Attention`.
+        kernel_initializer and so on: as for `KernelOptions`.
 
     Call arguments:
         value: `(B, S, D)`.
-        value_mask: bool `(B, S)`, `True` = attend.
-        mask: the same; Keras fills it in under this name behind `Embedding(mask_zero=True)`.
+        mask: bool `(B, S)`, `True` = attend; filled in by Keras behind `Embedding(mask_zero=True)`.
         training: whether dropout is on.
 
     Returns:
@@ -59,36 +54,38 @@ class FeedForwardAttention(WeightedLayer):
     2015, https://arxiv.org/abs/1512.08756.
     """
 
-    def __init__(self, units, use_bias=False, dropout=0.0, seed=None, **kwargs):
+    def __init__(self, units=None, use_bias=False, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
-        check_sizes(units=units)
         self.supports_masking = True
-        self.units = units
+        self.units = check_units(units)
         self.use_bias = use_bias
-        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout = dropout
+        self.seed = seed
+        self.U = self.dense(self.units, "U", use_bias=use_bias)
+        self.v = self.dense(1, "v")
+        self.weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, value_shape):
         self._check(value_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: value_shape[-1]})
-        self.U = self.new_weight("U", (value_shape[-1], self.units))
-        self.v = self.new_weight("v", (self.units, 1))
-        self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None
+        self.U.build(value_shape)
+        self.v.build((None, self.units))
 
-    def call(self, value, value_mask=None, mask=None, training=None):
-        value_mask = mask if value_mask is None else value_mask
-        self._check(tuple(value.shape), None if value_mask is None else tuple(value_mask.shape))
-        scores = linear(ops.tanh(linear(value, self.U, self.b)), self.v)[..., 0]  # (B, S)
-        weights = masked_softmax(scores, value_mask)
+    def call(self, value, mask=None, training=None):
+        self._check(tuple(value.shape), None if mask is None else tuple(mask.shape))
+        scores = self.v(ops.tanh(self.U(value)))[..., 0]  # (B, S)
+        weights = masked_softmax(scores, mask)
         dropped = self.weight_dropout(weights, training=training)
         return ops.matmul(dropped[:, None], value)[:, 0], weights  # (B, D)
 
-    def _check(self, value, value_mask=None):
+    def _check(self, value, mask=None):
         require_shapes(len(value) == 3, "value must be (batch, length, width)", value=value)
-        fits = value_mask is None or shapes_fit(value_mask, value[:2])
-        require_shapes(fits, "value_mask must be (batch, value length)", value_mask=value_mask, value=value)
+        fits = mask is None or shapes_fit(mask, value[:2])
+        require_shapes(fits, "mask must be (batch, value length)", mask=mask, value=value)
 
-    def compute_mask(self, value, value_mask=None):
-        return None, None
+    def compute_mask(self, value, previous_mask=None):
+        return None  # one vector a sentence has no padding
 
-    def compute_output_shape(self, value_shape):
-        return (value_shape[0], value_shape[-1]), value_shape[:2]
+    def get_config(self):
+        own = {name: getattr(self, name) for name in ("units", "use_bias", "dropout", "seed")}
+        return {**super().get_config(), **own}

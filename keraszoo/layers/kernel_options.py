@@ -61,7 +61,18 @@ class KernelOptions(keras.layers.Layer):
 
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
-        return {**super().get_config(), **serialized}
+        return {**super().get_config(), **serialized, **self._quantized()}
+
+    def _quantized(self):
+        """The dtype in the config if sublayers were quantized: a map from their paths to their policies."""
+        policies = keras.dtype_policies
+        sublayers = [layer for layer in self._flatten_layers() if layer.quantization_mode]
+        if not sublayers or isinstance(self.dtype_policy, policies.DTypePolicyMap):
+            return {}
+        by_path = policies.DTypePolicyMap(self.dtype_policy.name)
+        for layer in sublayers:
+            by_path[layer.path] = layer.dtype_policy
+        return {"dtype": policies.serialize(by_path)}
 
 
 def _fresh(option):

@@ -145,10 +145,9 @@ class TransformerLayer(WeightedLayer):
         """Sets the last weights of each sublayer to zero: with pre-norm, the layer is the identity."""
         for name in self.sublayers:
             sublayer = getattr(self, name)
-            last = ("W_2", "b_2") if name == "feed_forward" else ("W_o", "b_o")
-            for weight in (getattr(sublayer, name) for name in last):
-                if weight is not None:
-                    weight.assign(ops.zeros(weight.shape, weight.dtype))
+            last = sublayer.W_2 if name == "feed_forward" else sublayer.W_o
+            for weight in last.weights:
+                weight.assign(ops.zeros(weight.shape, weight.dtype))
 
     def residual(self, name, x, sublayer, training=None):
         """Returns the sum of x and its sublayer, and the other outputs of the sublayer."""
@@ -190,11 +189,9 @@ class TransformerEncoderLayer(TransformerLayer):
 
     def call(self, inputs, inputs_mask=None, mask=None, training=None):
         inputs_mask = mask if inputs_mask is None else inputs_mask
-        self.self_attention.check_inputs(inputs, inputs, value_mask=inputs_mask)
 
         def self_attention(x):
-            keys, values = self.self_attention.prepare(x)
-            return self.self_attention.attend(x, keys, values, value_mask=inputs_mask, training=training)
+            return self.self_attention(x, x, value_mask=inputs_mask, training=training)
 
         x, _ = self.residual("self_attention", inputs, self_attention, training)
         return self._fed_forward(x, training)
@@ -240,7 +237,6 @@ class TransformerDecoderLayer(TransformerLayer):
         return self.cross_attention.prepare(memory)
 
     def call(self, inputs, memory, inputs_mask=None, memory_mask=None, training=None):
-        self.cross_attention.check_inputs(inputs, memory, value_mask=memory_mask)
         seen = causal_mask(ops.shape(inputs)[1])  # (1, T, T)
         return self.step(inputs, self.prepare(memory), memory_mask, None, seen, training=training)
 
@@ -265,11 +261,9 @@ class TransformerDecoderLayer(TransformerLayer):
 
         def self_attention(x):
             new = self.self_attention.prepare(x, positions=positions)
-            keys, values = new if write is None else write(*new)
-            return self.self_attention.attend(
+            return self.self_attention(
                 x,
-                keys,
-                values,
+                prepared=new if write is None else write(*new),
                 attention_mask=mask,
                 training=training,
                 positions=positions,
@@ -277,7 +271,7 @@ class TransformerDecoderLayer(TransformerLayer):
             )
 
         def cross_attention(x):
-            return self.cross_attention.attend(x, *memory, value_mask=memory_mask, training=training)
+            return self.cross_attention(x, prepared=memory, value_mask=memory_mask, training=training)
 
         x, _ = self.residual("self_attention", inputs, self_attention, training)
         x, weights = self.residual("cross_attention", x, cross_attention, training)

@@ -48,7 +48,8 @@ class Ensemble(TranslationModel):
 
     def __init__(self, models, **kwargs):
         require(len(models) > 1, "an ensemble needs two models or more", models=len(models))
-        sizes = [(m.source_vocabulary_size, m.target_vocabulary_size, m.source_pad_id) for m in models]
+        names = "source_vocabulary_size", "target_vocabulary_size", "source_pad_id", "target_pad_id"
+        sizes = [tuple(getattr(model, name) for name in names) for model in models]
         require(len({*sizes}) == 1, "models of an ensemble need the same vocabularies", sizes=sizes)
         kinds = [type(model).__name__ for model in models]
         require(len({*map(id, models)}) == len(models), "models of an ensemble need to differ", models=kinds)

@@ -4,6 +4,7 @@ import numbers
 
 import keras
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -18,7 +19,7 @@ class LuongNMT(AttendingModel):
         h_t = LSTM'([E' y_{t-1}; h~_{t-1}])            `decoder`, h~ with input feeding
         a_t(s) = align(h_t, h_s)                       `decoder.attention`, see `LuongAttention`
         h~_t = tanh(W_c [c_t; h_t])                    the readout (eq. 5)
-        p(y_t) ~ exp(W_s h~_t)                         `output_kernel`, or the target embedding (eq. 6)
+        p(y_t) ~ exp(W_s h~_t)                         `output_layer`, or the target embedding (eq. 6)
 
     With `reverse_source`, as in the paper, the encoder reads from the last word to the first, so that the
     decoder starts next to the first one. Its outputs keep the order of the words, and so do attention weights
@@ -48,8 +49,7 @@ class LuongNMT(AttendingModel):
             then attends from all positions at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
+        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -99,8 +99,9 @@ class LuongNMT(AttendingModel):
         reverse_source=True,
         **kwargs,
     ):
-        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units)
-        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        check_optional_sizes(readout_dim=readout_dim)
+        readout_dim = readout_dim or (embedding_dim if self.tie_output else units)
         dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = RecurrentStack(
             units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
@@ -108,6 +109,7 @@ class LuongNMT(AttendingModel):
         attention = LuongAttention(score, window, half_width, attention_units, dtype=dtype, name="attention")
         layers = units, cell, num_layers, readout_dim, input_feeding, dropout
         self.decoder = LuongDecoder(attention, *layers, dtype=dtype, name="decoder")
+        self.make_output(readout_dim)
 
     def read(self, outputs, embedded, before, training=None):
         return self.logits(outputs, training)

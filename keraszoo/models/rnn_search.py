@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.linear import maxout
@@ -20,7 +21,7 @@ class RNNSearch(AttendingModel):
         s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`
         t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i                `readout`
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
-        p(y_i) ~ exp(y_i^T W_o t_i)                `output_kernel`, or the target embedding if tied
+        p(y_i) ~ exp(y_i^T W_o t_i)                `output_layer`, or the target embedding if tied
 
     Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
     `paper` has neither. Other departures: biases in the recurrences, the initial state, the readout and the
@@ -41,8 +42,7 @@ class RNNSearch(AttendingModel):
         readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
+        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -80,15 +80,18 @@ class RNNSearch(AttendingModel):
         encoder_layers=1,
         **kwargs,
     ):
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        sizes = {"decoder_units": decoder_units, "attention_units": attention_units}
+        check_optional_sizes(**sizes, readout_dim=readout_dim, encoder_layers=encoder_layers)
         decoder_units = decoder_units or units
-        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else decoder_units // 2)
-        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        readout_dim = readout_dim or (embedding_dim if self.tie_output else decoder_units // 2)
         dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
         self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
         attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")
         self.decoder = AttentionDecoder(attention, decoder_units, cell, dtype=dtype, name="decoder")
         self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
+        self.make_output(readout_dim)
 
     def first(self, first_backward):
         return self.initial(first_backward)

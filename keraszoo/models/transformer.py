@@ -66,6 +66,7 @@ class Transformer(TranslationModel):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
+    of_sentences = "memory", "cache"
     configurations = {
         "base": {
             "d_model": 512,
@@ -220,6 +221,17 @@ class Transformer(TranslationModel):
             "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
         }
 
+    def lengthen(self, state, extra):
+        cache = keras.tree.map_structure(
+            lambda x: ops.pad(x, ((0, 0), (0, 0), (0, extra), (0, 0))), state["cache"]
+        )
+        history = ops.pad(state["history"], ((0, 0), (0, extra)), constant_values=-1)
+        return {**state, "cache": cache, "history": history}
+
+    def free_axes(self, state):
+        cache = keras.tree.map_structure(lambda _: (0, 2), state["cache"])
+        return {**super().free_axes(state), "cache": cache, "history": (0, 1)}
+
     def step(self, tokens, state):
         """One position; `"attention_weights"` are those of the last layer, the mean over its heads."""
         memory, position = state["memory"], state["position"]
@@ -248,7 +260,7 @@ class Transformer(TranslationModel):
         x = ops.reshape(tokens, (-1, beam_width))  # rows of a sentence in place of positions: (B, W)
         x, place = self.target_embedding(x), ops.reshape(position, (1,))  # (B, W, D)
         if hasattr(self.positions, "encoding"):  # they are added to the words
-            x = x + ops.cast(self.positions.encoding(place, x.shape[-1]), x.dtype)
+            x = self.positions(x, positions=place)
         places, caches = ops.arange(length * beam_width, dtype="int32") // beam_width, []  # of the slots
         for layer, prepared, cache in zip(self.decoder_layers, memory["layers"], state["cache"], strict=True):
             caches.append(list(cache))

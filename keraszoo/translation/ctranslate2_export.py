@@ -152,12 +152,12 @@ def set_layer(spec, layer):
 
 
 def set_linears(specs, layer, groups):
-    """Sets linear maps to matrices `W_n` and biases `b_n` of a layer, side by side for the n of a group."""
+    """Sets linear maps to the kernels and biases of `W_n` of a layer, side by side for the n of a group."""
     for spec, names in zip(specs, groups, strict=True):
-        spec.weight = np.concatenate([array(getattr(layer, f"W_{name}")) for name in names], axis=1).T
-        biases = [getattr(layer, f"b_{name}") for name in names]
-        if biases[0] is not None:
-            spec.bias = np.concatenate([array(bias) for bias in biases])
+        maps = [getattr(layer, f"W_{name}") for name in names]
+        spec.weight = np.concatenate([array(one.kernel) for one in maps], axis=1).T
+        if maps[0].use_bias:
+            spec.bias = np.concatenate([array(one.bias) for one in maps])
 
 
 def set_norm(spec, norm):

@@ -64,6 +64,7 @@ def make_model(recipe, source_subwords, target_subwords):
         "source_vocabulary_size": source_subwords.vocabulary_size,
         "target_vocabulary_size": target_subwords.vocabulary_size,
         "source_pad_id": source_subwords.pad_id,
+        "target_pad_id": target_subwords.pad_id,
         "dtype": recipe.training.precision,
     }
     kind = model_classes("translation")[recipe.model.name]

@@ -39,7 +39,7 @@ def start_from(translator, trained):
             continue
         side = next((side for start, side in SIDES.items() if name.startswith(start)), None)
         if side is not None:
-            axis = -1 if name == "output_kernel" else 0
+            axis = 0 if "embedding" in name else -1
             if side not in pieces:
                 pieces[side] = _pieces(getattr(translator, side), getattr(trained, side))
             parts = [np.take(value, ids, axis).mean(axis, keepdims=True) for ids in pieces[side]]
@@ -61,7 +61,7 @@ def start_from(translator, trained):
 SIDES = {
     "source_embedding": "source_subwords",
     "target_embedding": "target_subwords",
-    "output_": "target_subwords",
+    "output": "target_subwords",
 }
 
 # Appended to a sentencepiece model (a Protocol Buffer, whose last values count): `normalizer_spec` without

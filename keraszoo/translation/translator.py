@@ -71,15 +71,13 @@ class Translator(TextTranslator, Task):
             most = translator_directory.MOST_SOURCE_TOKENS
             raise KerasZooError(f"max_source_tokens must be at most {most:,}, got {max_source_tokens:,}")
         for side in ("source", "target"):
-            ours, theirs = (
-                getattr(self, f"{side}_subwords").vocabulary_size,
-                getattr(model, f"{side}_vocabulary_size"),
-            )
+            subwords = getattr(self, f"{side}_subwords")
+            ours, theirs = subwords.vocabulary_size, getattr(model, f"{side}_vocabulary_size")
             if ours != theirs:
                 raise KerasZooError(f"the {side} vocabulary has {ours} subwords, but the model {theirs}")
-        if model.source_pad_id != self.source_subwords.pad_id:
-            ours, theirs = self.source_subwords.pad_id, model.source_pad_id
-            raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
+            ours, theirs = subwords.pad_id, getattr(model, f"{side}_pad_id")
+            if ours != theirs:
+                raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
         self._check_shared_embedding()
         if not model.built:
             model.build()

@@ -80,7 +80,7 @@ def test_nothing_to_attend_to_gives_weights_and_context_of_zero(make, data):
     layer = make()
     layer(query, value)
     if isinstance(layer, MultiHeadAttention):  # its heads are zero, so what comes out is the last bias
-        layer.b_o.assign(np.arange(D))
+        layer.W_o.bias.assign(np.arange(D))
     context, weights = numbers(layer(query, value, value_mask=mask))
     assert (weights[0] == 0).all()
     expected = np.arange(D) if isinstance(layer, MultiHeadAttention) else np.zeros(D)
@@ -127,15 +127,15 @@ def test_masks_of_values_of_pairs_and_of_causality_work_together(make):
     np.testing.assert_array_equal(weights > 0, allowed)
 
 
-def test_a_call_is_prepare_and_attend(make, data):
+def test_steps_over_a_prepared_memory_equal_the_whole(make, data):
     query, value = data
     mask = np.arange(S) < np.array([3, 5])[:, None]
     key = np.random.default_rng(3).normal(size=(B, S, D)).astype("float32")
     layer = make()
     called = numbers(layer(query, value, key=key, value_mask=mask))
-    keys, values = layer.prepare(value, key)
+    prepared = layer.prepare(value, key)
     for t in range(T):  # one query at a time, as a decoder that steps has them
-        context, weights = numbers(layer.attend(query[:, t : t + 1], keys, values, value_mask=mask))
+        context, weights = numbers(layer(query[:, t : t + 1], prepared=prepared, value_mask=mask))
         np.testing.assert_allclose(context[:, 0], called[0][:, t], atol=1e-5)
         np.testing.assert_allclose(weights[..., 0, :], called[1][..., t, :], atol=1e-6)
 

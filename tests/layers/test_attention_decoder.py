@@ -78,9 +78,10 @@ def data():
 
 def expected_of(decoder, inputs, memory, first):
     attention, cell = decoder.attention, decoder.cell
-    weights = [attention.W_q, attention.W_k, attention.v, cell.W, decoder.C, cell.b, cell.U]
-    weights += [cell.U_s] if cell.cell == "gru" else []
-    return loop(cell.cell, inputs, memory, first, *(to_numpy(w) for w in weights))
+    layers = [attention.W_q, attention.W_k, attention.v, cell.W, decoder.C]
+    weights = [*(layer.kernel for layer in layers), cell.W.bias, cell.U.kernel]
+    weights += [cell.U_s.kernel] if cell.cell == "gru" else []
+    return loop(cell.cell, inputs, memory, first, *map(to_numpy, weights))
 
 
 def test_equals_a_loop_over_words(decoder, data):
@@ -184,7 +185,7 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
     decoder = kind(LuongAttention("general", dropout=0.5, kernel_initializer="zeros"), U, cell="rnn")
     inputs, memory = np.zeros((B, 20, E), "float32"), np.stack([np.eye(50, dtype="float32")] * B)
     decoder(inputs, memory)
-    decoder.C.assign(np.zeros(decoder.C.shape))  # nothing else differs
+    decoder.C.kernel.assign(np.zeros(decoder.C.kernel.shape))  # nothing else differs
     outputs, weights = map(to_numpy, decoder(inputs, memory, training=True))
     np.testing.assert_allclose(weights, 1 / 50, rtol=1e-6)
     if kind is AttentionDecoder:

@@ -22,8 +22,8 @@ def norm(x, layer):
 
 def attention(x, memory, allowed, layer):
     """One query, one head at a time; `allowed[t]` are the positions that query t of this sentence may see."""
-    W = {name: to_numpy(getattr(layer, f"W_{name}")) for name in "qkvo"}
-    b = {name: to_numpy(getattr(layer, f"b_{name}")) for name in "qkvo"}
+    W = {name: to_numpy(getattr(layer, f"W_{name}").kernel) for name in "qkvo"}
+    b = {name: to_numpy(getattr(layer, f"W_{name}").bias) for name in "qkvo"}
     q, k, v = x @ W["q"] + b["q"], memory @ W["k"] + b["k"], memory @ W["v"] + b["v"]
     width = D // H
     heads, weights = np.zeros((len(x), D)), np.zeros((H, len(x), len(memory)))
@@ -38,7 +38,9 @@ def attention(x, memory, allowed, layer):
 
 
 def feed_forward(x, layer):
-    W_1, b_1, W_2, b_2 = (to_numpy(w) for w in (layer.W_1, layer.b_1, layer.W_2, layer.b_2))
+    W_1, b_1, W_2, b_2 = (
+        to_numpy(w) for w in (layer.W_1.kernel, layer.W_1.bias, layer.W_2.kernel, layer.W_2.bias)
+    )
     return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
 
 

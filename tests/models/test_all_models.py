@@ -330,7 +330,7 @@ def test_a_tied_output_wants_a_readout_as_wide_as_the_embeddings(cls):
     with pytest.raises(ValueError, match="Received: readout_dim=5, embedding_dim=6"):
         cls(V, readout_dim=5, **sizes)
     for given in (None, 6):
-        assert cls(V, readout_dim=given, **sizes).output_kernel is None
+        assert cls(V, readout_dim=given, **sizes).tie_output
 
 
 @pytest.mark.parametrize("cls", [DeepLSTM, LuongNMT, RNNEncDec, RNNSearch])

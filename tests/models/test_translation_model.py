@@ -122,3 +122,50 @@ def test_a_subclass_may_fix_an_argument():
     for t in range(2):
         logits, state = model.step(words[:, t], state)
     np.testing.assert_allclose(ops.convert_to_numpy(logits), forced, atol=1e-5)
+
+
+STATE = {
+    "memory": {"memory_mask": np.arange(9).reshape(3, 3) % 2 == 0},
+    "position": np.array(2, "int32"),
+    "recurrent": [np.arange(42, dtype="float32").reshape(6, 7)],
+    "attention_weights": np.arange(18, dtype="float32").reshape(6, 3),
+}
+
+
+def equal(part, expected):
+    np.testing.assert_array_equal(ops.convert_to_numpy(part), expected)
+
+
+def test_rows_get_other_parents_and_what_belongs_to_a_sentence_stays():
+    rows = np.array([1, 1, 2, 3, 5, 4])
+    after = TranslationModel(5).select_rows(STATE, rows)
+    assert after.keys() == STATE.keys()
+    assert after["memory"] is STATE["memory"] and after["position"] is STATE["position"]
+    equal(after["recurrent"][0], STATE["recurrent"][0][rows])
+    equal(after["attention_weights"], STATE["attention_weights"][rows])
+
+
+def test_sentences_take_all_their_rows_with_them():
+    after = TranslationModel(5).select_sentences(STATE, np.array([2, 0]), 2)
+    equal(after["memory"]["memory_mask"], STATE["memory"]["memory_mask"][[2, 0]])
+    equal(after["recurrent"][0], STATE["recurrent"][0][[4, 5, 0, 1]])
+    assert after["position"] is STATE["position"]
+
+
+def test_a_state_of_rows_has_room_and_varies_in_its_rows():
+    model = TranslationModel(5)
+    assert model.lengthen(STATE, 3) is STATE
+    axes = {"memory": {"memory_mask": (0,)}, "position": (), "recurrent": [(0,)], "attention_weights": (0,)}
+    assert model.free_axes(STATE) == axes
+
+
+@pytest.mark.parametrize("kind", [RNNSearch, Transformer])
+def test_padding_counts_in_no_loss(kind):
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+    model = kind(9, **(sizes if kind is Transformer else {"embedding_dim": 4, "units": 4}), target_pad_id=8)
+    source, target_in = np.array([[4, 5, 3], [6, 3, 0]]), np.array([[1, 5, 7, 6], [1, 4, 8, 8]])
+    target_out = np.array([[5, 7, 6, 3], [4, 3, 8, 8]])
+    log_probs = ops.convert_to_numpy(ops.log_softmax(model((source, target_in))))
+    wanted = -np.mean([log_probs[b, t, target_out[b, t]] for b, t in np.argwhere(target_out != 8)])
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert model.evaluate((source, target_in), target_out, verbose=0) == pytest.approx(wanted, abs=1e-5)

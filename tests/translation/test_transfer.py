@@ -56,7 +56,7 @@ def test_a_deeper_model_begins_with_the_outputs_of_the_trained_one(make_transfor
     inputs = np.array([[5, 6, 7, 0]]), np.array([[2, 8, 9]])
     assert np.array_equal(model(inputs), trained.model(inputs))
     for layer in (model.encoder_layers[2], model.decoder_layers[2]):
-        assert np.any(layer.self_attention.W_q.numpy())  # it can learn
+        assert np.any(layer.self_attention.W_q.kernel.numpy())  # it can learn
 
 
 def segmentations(text, subwords):
