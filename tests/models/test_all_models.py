@@ -222,8 +222,7 @@ def test_overfits_eight_sentences_and_says_them_again(name):
     assert losses[0] > 2
     assert losses[-1] < 0.05
     options = SearchOptions(beam_width=1, max_length=8)
-    state = model.initial_state(model.encode(source), 1, 8)
-    best = greedy_search(model.step, state, options, START, END, lengths=[8])
+    best = greedy_search(model, model.encode(source), options, START, END, lengths=[8])
     for b in range(8):
         said = to_numpy(best.tokens)[b, 0, : int(best.lengths[b, 0])]
         np.testing.assert_array_equal(said, target_out[b][target_out[b] != PAD])
