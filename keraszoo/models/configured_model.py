@@ -1,15 +1,15 @@
-"""Models with named configurations."""
+"""Models whose simple arguments are their configuration."""
 
 import keras
+import numpy as np
 
-from keraszoo.errors import plain_number
-from keraszoo.layers.configured import Configured
-
-MATRICES = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
+from keraszoo.layers.arguments import constructor_arguments
 
 
-class ConfiguredModel(Configured, keras.Model):
-    """Base of the models: the arguments of the constructor are the configuration, and some sets have names.
+class ConfiguredModel(keras.Model):
+    """Base of the models: Keras records the arguments of the constructor, and some sets of them have names.
+
+    NumPy's numbers and arrays are recorded as Python's. A saved model that is quantized is read as such.
 
     Attributes:
         configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
@@ -17,12 +17,21 @@ class ConfiguredModel(Configured, keras.Model):
 
     configurations = {}
 
+    def __new__(cls, *args, **kwargs):
+        args, kwargs = keras.tree.map_structure(_as_python, (args, kwargs))
+        return keras.layers.Layer.__new__(cls, *args, **kwargs)  # `Model.__new__` records no arguments
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **{"autocast": False, **kwargs})  # half precision would round ids
 
     def members(self):  # no property: Keras would save it
         """The models that an `Ensemble` is made of; of any other model, itself."""
         return [self]
+
+    @classmethod
+    def constructor_parameters(cls):
+        """All arguments of the constructor: dict of name -> `inspect.Parameter`."""
+        return constructor_arguments(cls)
 
     @classmethod
     def from_configuration(cls, name, **arguments):
@@ -34,62 +43,63 @@ class ConfiguredModel(Configured, keras.Model):
         if name not in cls.configurations:
             known = sorted(cls.configurations)
             raise ValueError(f"{cls.__name__} has the configurations {known}. Received: {name!r}")
-        arguments = {name: plain_number(value) for name, value in arguments.items()}
         return cls(**{**cls.configurations[name], **arguments})
 
-    def matrices(self):
-        """The sublayers whose weights are matrices that Keras quantizes and adapts."""
-        return [layer for layer in self._flatten_layers() if isinstance(layer, MATRICES)]
-
     def quantize(self, mode=None, config=None, filters=None, **kwargs):
-        """Quantizes the matrices of the model in place, see `keras.Model.quantize`; weights are made first.
+        """As in Keras; without filters, it skips layers that are quantized already or cannot be."""
 
-        A quantized model is saved and read like any other.
-        """
-        if not self.built:
-            self.build()
-        if filters is None:
-            filters = _is_plain_matrix
-        super().quantize(mode, config=config, filters=filters, **kwargs)
+        def fits(layer):
+            return not layer.quantization_mode and type(layer).quantize is not keras.layers.Layer.quantize
+
+        super().quantize(mode, config, filters or fits, **kwargs)
 
     def enable_lora(self, rank, lora_alpha=None):
         """Freezes all weights and adds to each matrix W a trainable product of low rank (Hu et al., 2022).
 
             W' = W + lora_alpha / rank * A B        A `(rows, rank)`, B `(rank, columns)`, which starts as 0
 
-        Compile the model afterwards. A saved model has the sums W'. A quantized `ReversibleEmbedding` stays
-        as it is, because Keras would leave A B out of its logits.
+        Compile the model afterwards. A saved model has the sums W' and has to be compiled again. A quantized
+        `ReversibleEmbedding` stays as it is, because Keras would leave A B out of its logits.
 
         Args:
             rank: of A and B.
             lora_alpha: factor of A B; `None`: the rank.
 
         Raises:
-            ValueError: if LoRA is enabled already, or a matrix has a constraint or a quantization that Keras
-                cannot combine with LoRA.
+            ValueError: if LoRA is enabled already, or Keras cannot add it to a matrix, which has a constraint
+                or a mode of quantization that excludes it.
 
-        Reference: Hu et al.: LoRA: Low-Rank Adaptation of Large Language Models, 2022,
-        https://arxiv.org/abs/2106.09685.
+        Reference: https://arxiv.org/abs/2106.09685.
         """
         if not self.built:
             self.build()
-        adapted = [layer for layer in self.matrices() if layer.trainable and not _reads_int8(layer)]
+        both_ways = keras.layers.ReversibleEmbedding
+        adapted = [
+            layer
+            for layer in self._flatten_layers()
+            if layer is not self and hasattr(layer, "enable_lora") and layer.trainable
+            if not (isinstance(layer, both_ways) and layer.quantization_mode)
+        ]
         for variable in self.trainable_variables:
             variable.trainable = False
         for layer in adapted:
             layer.enable_lora(rank, lora_alpha=lora_alpha)
 
+    def get_compile_config(self):
+        """`None` with LoRA: the sums that are saved have other variables than the optimizer."""
+        lora = any(getattr(layer, "lora_enabled", False) for layer in self._flatten_layers())
+        return None if lora else super().get_compile_config()
+
     def get_build_config(self):
-        """The modes of the quantized sublayers by their paths."""
-        modes = {layer.path: layer.quantization_mode for layer in self.matrices()}
-        return {"quantized": {path: mode for path, mode in modes.items() if mode}}
+        return {"quantized": [layer.quantization_mode for layer in self._flatten_layers()]}
 
     def build_from_config(self, config):
+        """Makes the weights, and quantizes the layers that were quantized."""
         if not self.built:
             self.build()
-        quantized = config["quantized"]
-        for mode in sorted({*quantized.values()}):
-            self.quantize(mode, filters=lambda layer, mode=mode: quantized.get(layer.path) == mode)
+        for layer, mode in zip(self._flatten_layers(), config["quantized"], strict=True):
+            if mode != layer.quantization_mode:
+                layer.quantize(mode)
 
     def make_train_function(self, force=False):
         """Makes weights and the optimizer's variables before the first step is traced.
@@ -103,9 +113,5 @@ class ConfiguredModel(Configured, keras.Model):
         return super().make_train_function(force)
 
 
-def _is_plain_matrix(layer):
-    return isinstance(layer, MATRICES) and layer.quantization_mode is None
-
-
-def _reads_int8(layer):
-    return isinstance(layer, keras.layers.ReversibleEmbedding) and layer.quantization_mode is not None
+def _as_python(value):
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
