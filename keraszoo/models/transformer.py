@@ -11,6 +11,8 @@ from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEnco
 from keraszoo.models.decoder_cache import CacheStep, cache_axes, empty_cache, lengthened_cache
 from keraszoo.models.translation_model import TranslationModel
 
+PAPER = {"attention_dropout": 0.0, "hidden_dropout": 0.0}  # the paper has residual dropout only
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Transformer(TranslationModel):
@@ -69,39 +71,12 @@ class Transformer(TranslationModel):
 
     of_sentences = "memory", "cache"
     configurations = {
-        "base": {
-            "d_model": 512,
-            "num_layers": 6,
-            "num_heads": 8,
-            "intermediate_dim": 2048,
-            "dropout": 0.1,
-            "attention_dropout": 0.0,
-            "hidden_dropout": 0.0,
-        },
-        "big": {
-            "d_model": 1024,
-            "num_layers": 6,
-            "num_heads": 16,
-            "intermediate_dim": 4096,
-            "dropout": 0.3,
-            "attention_dropout": 0.0,
-            "hidden_dropout": 0.0,
-        },
-        "small": {
-            "d_model": 256,
-            "num_layers": 3,
-            "num_heads": 4,
-            "intermediate_dim": 1024,
-            "pre_norm": True,
-        },
-        "tiny": {
-            "d_model": 128,
-            "num_layers": 4,
-            "num_heads": 4,
-            "intermediate_dim": 256,
-            "dropout": 0.3,
-            "pre_norm": True,
-        },
+        "base": dict(d_model=512, num_layers=6, num_heads=8, intermediate_dim=2048, dropout=0.1, **PAPER),
+        "big": dict(d_model=1024, num_layers=6, num_heads=16, intermediate_dim=4096, dropout=0.3, **PAPER),
+        "small": dict(d_model=256, num_layers=3, num_heads=4, intermediate_dim=1024, pre_norm=True),
+        "tiny": dict(
+            d_model=128, num_layers=4, num_heads=4, intermediate_dim=256, dropout=0.3, pre_norm=True
+        ),
     }
 
     def __init__(
