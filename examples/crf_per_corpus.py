@@ -94,8 +94,8 @@ class CorpusTagger(RecurrentTagger):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         own = ops.take(self.own, x["corpus"][0], axis=0)
-        between = ops.take(ops.take(self.chain.transitions, own, axis=0), own, axis=1)
-        ends = [ops.take(weight, own) for weight in (self.chain.start, self.chain.end)]
+        between = ops.take(ops.take(self.head.chain.transitions, own, axis=0), own, axis=1)
+        ends = [ops.take(weight, own) for weight in (self.head.chain.start, self.head.chain.end)]
         mask = self.mask(x)
         scores, moves = with_outside(ops.take(y_pred, own, axis=-1), mask, between, *ends)
         y = ops.where(mask, ops.cast(y, "int32"), len(self.own[0]))

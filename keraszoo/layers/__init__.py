@@ -5,7 +5,8 @@ from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bag_of_subwords import BagOfSubwords
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.character_encoder import CharacterEncoder
-from keraszoo.layers.crf import CRF, CRFLoss
+from keraszoo.layers.crf import CRF
+from keraszoo.layers.crf_loss import CRFAccuracy, CRFLoss
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.embedding import TiedEmbedding
@@ -26,6 +27,7 @@ from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, Tran
 
 __all__ = [
     "CRF",
+    "CRFAccuracy",
     "CRFLoss",
     "Attention",
     "AttentionDecoder",

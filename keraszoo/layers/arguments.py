@@ -100,7 +100,8 @@ def constructor_arguments(kind):
             arguments = {**named, **arguments}
             if not any(p.kind is p.VAR_KEYWORD for p in own):
                 break
-    arguments.pop("self", None)
+    for name in ("self", "name", "dtype", "trainable"):
+        arguments.pop(name, None)
     return arguments
 
 

@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require, require_shapes, shapes_fit
+from keraszoo.layers.configured import Configured
 from keraszoo.layers.masked import Masked
 from keraszoo.layers.rows import take
 from keraszoo.models.configured_model import ConfiguredModel
 
 
-class TranslationModel(ConfiguredModel):
+class TranslationModel(Configured, ConfiguredModel):
     """Base of the translation models.
 
         memory = model.encode(source)                           # what the decoder reads, a dict
@@ -176,15 +177,9 @@ class TranslationModel(ConfiguredModel):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[1], self.target_vocabulary_size)
-
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
         self._check_attends(return_attention_weights)
         source, target_in = inputs
         logits = keras.KerasTensor((*target_in.shape, self.target_vocabulary_size), self.compute_dtype)
         weights = keras.KerasTensor((*target_in.shape, source.shape[1]), "float32")
         return (logits, weights) if return_attention_weights else logits
-
-    def get_config(self):
-        return {**super().get_config(), "target_vocabulary_size": self.target_vocabulary_size}

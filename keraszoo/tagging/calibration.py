@@ -25,7 +25,7 @@ def best_temperature(model, batches):
     from scipy.optimize import minimize_scalar
 
     read = [(features, tags, model(features)) for features, tags, _ in batches]
-    chain = [(weight, ops.copy(weight)) for weight in (model.chain.weights if model.chain else ())]
+    chain = [(weight, ops.copy(weight)) for weight in (model.head.chain.weights if model.head.chain else ())]
 
     def loss(log_temperature):
         factor = math.exp(-log_temperature)

@@ -59,11 +59,11 @@ def contents(tagger):
             'EntityTagger.from_preset("this directory").tag("...")',
         ],
     }
-    constrained = model.chain is not None and model.chain.allowed is not None
-    if constrained and not all(map(np.array_equal, model.chain.allowed, vocabulary.transitions())):
+    allowed = model.head.allowed
+    if allowed is not None and not all(map(np.array_equal, allowed, vocabulary.transitions())):
         raise PresetError("a directory stores no transitions, but the model permits others than its scheme")
     words = "".join(f"{word}\n" for word in vocabulary.words)
-    return config, {WORDS: words}, facts, {"constrained": constrained}
+    return config, {WORDS: words}, facts, {"constrained": allowed is not None}
 
 
 def read(cls, directory):

@@ -57,7 +57,7 @@ class EntityTagger(Task):
         for corpus in self.corpora:
             vocabulary.labels_of(corpus)  # an error if there are none
         for name, size in vocabulary_sizes(vocabulary).items():
-            used = model.arguments[name]
+            used = getattr(model, name)
             if used is not None and used != size:
                 raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:

@@ -38,7 +38,7 @@ class SentenceTagger:
             CompiledTagger(model, vocabulary, outputs)
             for outputs in (tag_features, tags_alone, tag_probabilities)
         )
-        self.best_tags = compiled(model.best_valid_tags, model)
+        self.best_tags = compiled(model.head.best_valid_tags, model)
 
     def tagged(self, sentences, batch_tokens, context, documents, details=False):
         """Tags the sentences that have a word.

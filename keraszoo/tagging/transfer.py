@@ -4,8 +4,6 @@ import numpy as np
 
 from keraszoo.errors import RecipeError
 
-NOT_COPIED = {"vectors", "subwords", "scores", "crf"}
-
 
 def start_from(tagger, trained):
     """Copies the encoder of a trained tagger into an untrained one, where it fits.
@@ -25,9 +23,8 @@ def start_from(tagger, trained):
     Raises:
         RecipeError: no layer fits.
     """
-    layers = {layer.name: layer for layer in trained.model.layers if layer.name not in NOT_COPIED}
-    copied = 0
-    for layer in tagger.model.layers:
+    layers, copied = {layer.name: layer for layer in _encoder(trained.model)}, 0
+    for layer in _encoder(tagger.model):
         before = layer.get_weights()
         after = layers[layer.name].get_weights() if layer.name in layers else []
         if layer.name == "characters" and after:
@@ -39,6 +36,12 @@ def start_from(tagger, trained):
         kinds = type(trained.model).__name__, type(tagger.model).__name__
         raise RecipeError("model.start_from: no layer of its {} fits this {}".format(*kinds))
     return copied
+
+
+def _encoder(model):
+    """All layers between the vectors of words and the scores of tags."""
+    parts = [layer for layer in model.layers if layer is not model.words and layer is not model.head]
+    return [layer for layer in (model.words.characters, model.words.casing, *parts) if layer is not None]
 
 
 def _characters(new, old, vocabulary, trained):

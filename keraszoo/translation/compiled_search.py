@@ -89,12 +89,9 @@ class CompiledSearch:
         Returns:
             The tensors of `Hypotheses`, in order: four, or five with attention weights.
         """
-        lengths = lengths or cache_lengths(options.max_length)
-        state = self.model.initial_state(self.model.encode(source), options.beam_width, lengths[0])
-        step = self.model.step
+        model, special = self.model, self.special
         if keras.backend.backend() == "tensorflow":
-            step = graph_loop.traced_once(step, state)
-        special = self.special
+            model = graph_loop.TracedModel(model)
         arguments = {
             "start_id": special.start_id,
             "end_id": special.end_id,
@@ -108,7 +105,7 @@ class CompiledSearch:
             arguments["numbers"] = (
                 numbers_of(source, self.model.source_pad_id) if numbers is None else numbers
             )
-        best = search(step, state, options, **arguments)
+        best = search(model, self.model.encode(source), options, **arguments)
         return tuple(part for part in vars(best).values() if part is not None)
 
     def graph(self, options, attention=False, inputs=("source",), jit_compile=True):

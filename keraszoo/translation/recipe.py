@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
+from keraszoo.search.options import SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath, PathOrName
@@ -134,12 +134,9 @@ class _SearchSection(Section):
 
 
 def _search_field(field):
-    kind = field.type
-    if field.name in LEAST:
-        kind = Annotated[kind, Field(ge=LEAST[field.name], le=HIGHEST.get(field.name))]
-    elif field.name == "normalization":
-        kind = Literal[*NORMALIZATIONS]
-    return kind, field.default
+    limits = field.metadata
+    kind = Annotated[field.type, Field(ge=limits["least"], le=limits["most"])]
+    return Literal[*limits["choices"]] if limits["choices"] else kind, field.default
 
 
 SearchSection = create_model(
@@ -149,7 +146,7 @@ SearchSection = create_model(
     **{
         field.name: _search_field(field)
         for field in dataclasses.fields(SearchOptions)
-        if field.name not in ("num_hypotheses", "sampling", *DRAWS)
+        if field.name not in ("num_hypotheses", "sampling", *SearchOptions.of_draws())
     },
 )
 

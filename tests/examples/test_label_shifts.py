@@ -45,7 +45,7 @@ def test_as_a_tagger_with_this_bias(directory, sentences):
     shifted = label_shifts.ShiftedTags(tagger, sentences)
     counts = {label: sum(s.tags.count(f"B-{label}") for s in sentences) for label in ("PER", "LOC")}
     assert shifted.labels[0] == max(counts, key=counts.get)
-    bias, found = tagger.model.scores.bias, set()
+    bias, found = tagger.model.head.scores.bias, set()
     before = bias.numpy()
     for shifts in ({"PER": 0.0, "LOC": 0.0}, {"PER": 1.5, "LOC": -0.5}, {"PER": -2.0, "LOC": -3.0}):
         tags = tagger.vocabulary.tags

@@ -25,7 +25,8 @@ def make(kind, **arguments):
 @pytest.mark.parametrize("window", [1, 3, 5])
 def test_the_convolution_equals_loops(window):
     encoder = make("cnn", window=window)
-    table, W, b = to_numpy(encoder.E), to_numpy(encoder.W).reshape(window, E, U), to_numpy(encoder.b)
+    table, W, b = encoder.get_weights()
+    W = W.reshape(window, E, U)
     actual = to_numpy(encoder(WORDS))
     for place in np.ndindex(WORDS.shape[:2]):
         word = [table[i] for i in WORDS[place] if i]
@@ -48,7 +49,7 @@ def test_the_lstm_is_that_of_keras():
         theirs.build((None, None, E))
         theirs.set_weights(encoder.directions[i].get_weights())
         for place in np.ndindex(WORDS.shape[:2]):
-            word = to_numpy(encoder.E)[WORDS[place][WORDS[place] > 0]]
+            word = to_numpy(encoder.E.embeddings)[WORDS[place][WORDS[place] > 0]]
             expected = to_numpy(theirs(word[None]))[0] if len(word) else np.zeros(U)
             np.testing.assert_allclose(actual[place][i * U : (i + 1) * U], expected, atol=1e-5)
 

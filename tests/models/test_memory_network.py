@@ -36,10 +36,10 @@ def encode(E, words, encoding):
 
 def by_loops(model, story, question):
     """Logits and attention weights of one story by equations (1) to (4)."""
-    adjacent, encoding = model.tying == "adjacent", model.arguments["encoding"]
-    tables = [to_numpy(encoder.E) for encoder in model.encoders]
+    adjacent, encoding = model.tying == "adjacent", model.encoders[0].encoding
+    tables = [to_numpy(encoder.E.embeddings) for encoder in model.encoders]
     times = [to_numpy(time.embeddings) for time in model.times]
-    u = encode(to_numpy(model.question_encoder.E), question, encoding)
+    u = encode(to_numpy(model.question_encoder.E.embeddings), question, encoding)
     said = [sentence for sentence in story if any(sentence)]
     attention = []
     for k in range(HOPS):
@@ -52,10 +52,10 @@ def by_loops(model, story, question):
         nothing = model.memory_size - len(said)  # places that are empty, each with exp(0)
         p = scores if float(model.linear) else np.exp(scores) / (np.exp(scores).sum() + nothing)
         attention.append(p)
-        kept = u if adjacent else u @ to_numpy(model.hop.H)
+        kept = u if adjacent else u @ model.hop.get_weights()[0].reshape(D, D)
         u = kept + sum(weight * row for weight, row in zip(p, o, strict=True))
     if not adjacent:
-        return u @ to_numpy(model.answers), attention
+        return u @ model.answers.get_weights()[0], attention
     W = tables[-1].copy()
     W[0] = 0  # the null word
     return W @ u, attention
@@ -83,7 +83,7 @@ def test_adjacent_tying_shares_variables():
     assert len(model.trainable_variables) == 2 * (HOPS + 1)
     assert model.question_encoder is model.encoders[0]
     before = to_numpy(model((STORY, QUESTION)))
-    E = model.encoders[-1].E
+    E = model.encoders[-1].E.embeddings
     E.assign(to_numpy(E) * np.eye(V)[:, 5:6])  # all answers but word 5 are as likely as the null word
     after = to_numpy(model((STORY, QUESTION)))
     assert (before[:, 1:] != 0).all() and (np.delete(after, 5, axis=1) == 0).all()

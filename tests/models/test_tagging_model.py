@@ -12,7 +12,7 @@ import pytest
 from keras import ops
 
 import keraszoo
-from keraszoo.models import AttentionTagger, RecurrentTagger, TaggingModel
+from keraszoo.models import AttentionTagger, RecurrentTagger
 from keraszoo.models.trained_scores import with_tags
 
 to_numpy = ops.convert_to_numpy
@@ -54,9 +54,9 @@ def test_the_loss_of_a_softmax_is_the_weighted_sum_of_its_words():
 
 def test_the_loss_of_a_crf_is_the_weighted_sum_of_its_sentences():
     model = make(crf=True)
-    for weight in model.chain.trainable_variables:
+    for weight in model.head.chain.trainable_variables:
         weight.assign(np.random.default_rng(1).normal(size=weight.shape))
-    by_sentence = -to_numpy(model.chain.log_likelihood(model({"words": WORDS}), TAGS, MASK))
+    by_sentence = -to_numpy(model.head.chain.log_likelihood(model({"words": WORDS}), TAGS, MASK))
     loss, x = loss_of(model), {"words": WORDS}
     assert loss(x, TAGS, WEIGHT) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
     assert loss(x, TAGS) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
@@ -97,9 +97,9 @@ def test_metrics_do_not_count_padding_and_take_the_weight_of_a_sentence(crf):
 @pytest.mark.parametrize("crf", [False, True])
 def test_losses_that_layers_add_count(crf):
     class Regularized(RecurrentTagger):
-        def read(self, features, training=None):
+        def encode(self, x, mask, training=None):
             self.add_loss(ops.convert_to_tensor(7.0))
-            return super().read(features, training)
+            return super().encode(x, mask, training)
 
     batch = {"words": WORDS}, TAGS, WEIGHT
     plain, more = loss_of(make(crf=crf))(*batch), loss_of(make(Regularized, crf=crf))(*batch)
@@ -109,7 +109,7 @@ def test_losses_that_layers_add_count(crf):
 def test_a_feature_that_is_missing_is_named():
     model = make(characters="cnn", character_vocabulary_size=7, casing_size=4, casing_dim=2)
     assert model.features == ("words", "characters", "casing") and make().features == ("words",)
-    said = "RecurrentTagger reads .* Received: casing, words; missing: characters"
+    said = "The tagger reads .* Received: casing, words; missing: characters"
     for run in (model, model.tag):
         with pytest.raises(ValueError, match=said):
             run({"words": WORDS, "casing": WORDS})
@@ -134,39 +134,34 @@ def test_wrong_arguments_are_errors(arguments, said):
         make(**arguments)
 
 
-def test_the_base_has_no_way_to_read():
-    with pytest.raises(TypeError, match="TaggingModel is abstract: a model supplies read."):
-        TaggingModel(K, V).call({"words": WORDS})
-
-
 def test_vectors_are_taken_with_and_without_the_special_rows():
     model, rng = make(), np.random.default_rng(2)
     matrix = rng.normal(size=(V, 5)).astype("float32")
-    model.set_vectors(matrix)
-    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), matrix)
-    model.set_vectors(matrix[2:])
-    actual = to_numpy(model.vectors.embeddings)
+    model.words.set_vectors(matrix)
+    np.testing.assert_array_equal(to_numpy(model.words.vectors.embeddings), matrix)
+    model.words.set_vectors(matrix[2:])
+    actual = to_numpy(model.words.vectors.embeddings)
     np.testing.assert_array_equal(actual[2:], matrix[2:])
     np.testing.assert_allclose(actual[:2], [np.zeros(5), matrix[2:].mean(0)], atol=1e-6)
     said = r"vectors must be \(11, 5\), or \(9, 5\) without .* Received: shape"
     for wrong in (matrix[:, :4], matrix[1:]):
         with pytest.raises(ValueError, match=said):
-            model.set_vectors(wrong)
+            model.words.set_vectors(wrong)
     with pytest.raises(ValueError, match="vectors must be finite"):
-        model.set_vectors(np.where(np.eye(V, 5) > 0, np.nan, matrix))
-    np.testing.assert_array_equal(to_numpy(model.vectors.embeddings), actual)
+        model.words.set_vectors(np.where(np.eye(V, 5) > 0, np.nan, matrix))
+    np.testing.assert_array_equal(to_numpy(model.words.vectors.embeddings), actual)
 
 
 def test_word_dropout_shows_words_as_unknown_in_training_alone():
     model = make(word_dropout=0.5)
-    table = to_numpy(model.vectors.embeddings)
+    table = to_numpy(model.words.vectors.embeddings)
     words = np.tile(np.arange(2, V), (50, 1))
-    seen = to_numpy(model.represent({"words": words}, training=True))
+    seen = to_numpy(model.words({"words": words}, training=True))
     unknown = (seen == table[1]).all(-1)
     assert 0.4 < unknown.mean() < 0.6
     np.testing.assert_array_equal(seen[~unknown], table[words[~unknown]])
-    np.testing.assert_array_equal(to_numpy(model.represent({"words": words})), table[words])
-    padding = to_numpy(model.represent({"words": np.zeros((9, 9), int)}, training=True))
+    np.testing.assert_array_equal(to_numpy(model.words({"words": words})), table[words])
+    padding = to_numpy(model.words({"words": np.zeros((9, 9), int)}, training=True))
     np.testing.assert_array_equal(padding, np.broadcast_to(table[0], padding.shape))
 
 
@@ -181,13 +176,13 @@ def test_the_attention_tagger_is_its_equations(context):
     W_x, U_h, b, b_after = model.recurrent.get_weights()
     gru.set_weights([W_x, U_h, np.stack([b, b_after])])
     tags, probabilities, weights = map(to_numpy, model.tag({"words": WORDS}))
-    U, v = map(to_numpy, (model.attention_vector.U, model.attention_vector.v))
+    U, v = map(to_numpy, model.attention_vector.get_weights())
     assert U.shape == (6, 3)  # d_a = h/2
     (W_1, b_1), (W_2, b_2), (W, b) = (
-        layer.get_weights() for layer in (model.hidden_1, model.hidden_2, model.scores)
+        layer.get_weights() for layer in (model.hidden_1, model.hidden_2, model.head.scores)
     )
     for row, length in enumerate(MASK.sum(1)):
-        h = to_numpy(gru(to_numpy(model.vectors.embeddings)[WORDS[row : row + 1, :length]]))[0]
+        h = to_numpy(gru(to_numpy(model.words.vectors.embeddings)[WORDS[row : row + 1, :length]]))[0]
         e = np.tanh(h @ U) @ v[:, 0]
         alpha = np.exp(e) / np.exp(e).sum()
         c = {"weighted": alpha[:, None] * h, "scaled": length * alpha[:, None] * h}.get(context)
@@ -197,7 +192,6 @@ def test_the_attention_tagger_is_its_equations(context):
         np.testing.assert_allclose(weights[row, :length], alpha, atol=1e-5)
         np.testing.assert_allclose(probabilities[row, :length], p, atol=1e-5)
         np.testing.assert_array_equal(tags[row, :length], p.argmax(-1))
-    assert {"attention_vector", "prediction"} <= {layer.name for layer in model.layers}
 
 
 def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
@@ -206,10 +200,10 @@ def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
     sizes = {}
     for context in ("weighted", "scaled"):
         model, seen = make(AttentionTagger, context=context), []
-        model.attention_vector.v.assign(np.zeros(model.attention_vector.v.shape))
+        model.attention_vector.set_weights([np.zeros(w.shape) for w in model.attention_vector.get_weights()])
         for length in (5, 80):
             scores = to_numpy(model({"words": words[:, :length]}))
-            seen.append(np.abs(scores - to_numpy(model.scores.bias)).mean())
+            seen.append(np.abs(scores - to_numpy(model.head.scores.bias)).mean())
         sizes[context] = seen[1] / seen[0]
     assert sizes["weighted"] < 0.1 < 0.5 < sizes["scaled"] < 2
 
@@ -309,7 +303,7 @@ def test_fewer_tags_of_a_scheme_keep_what_it_permits_of_them(crf):
     model = make(crf=crf, allowed=[part.tolist() for part in allowed])
     fewer = with_tags(model, [2, 0])
     for part, expected in zip(
-        fewer.chain.allowed,
+        fewer.head.allowed,
         (follows[np.ix_([2, 0], [2, 0])], allowed[1][[2, 0]], allowed[2][[2, 0]]),
         strict=True,
     ):

@@ -19,7 +19,7 @@ def test_the_same_after_reading(new_tagger, tmp_path):
     assert again.vocabulary == tagger.vocabulary and again.metrics == tagger.metrics
     for ours, theirs in zip(again.model.get_weights(), tagger.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert (again.model.chain.allowed[0] == tagger.model.chain.allowed[0]).all()
+    assert (again.model.head.chain.allowed[0] == tagger.model.head.chain.allowed[0]).all()
     card = (tmp_path / "model" / "README.md").read_text()
     assert "LOC, PER" in card and "EntityTagger.from_preset" in card
 
@@ -35,7 +35,7 @@ def test_half_precision_is_smaller(tagger_directory, trained_tagger, tmp_path):
 
 def test_constraints_that_there_were_not_are_not_there_again(new_tagger, tmp_path):
     tagger = new_tagger(constrain="none", crf=False)
-    assert tagger.model.chain is None
+    assert tagger.model.head.chain is None
     tagger.save_to_preset(tmp_path / "model")
     assert EntityTagger.from_preset(tmp_path / "model").model.chain is None
 
@@ -116,7 +116,7 @@ def test_transitions_other_than_those_of_the_scheme_are_not_stored(new_tagger, t
 def test_a_tagger_that_keras_has_quantized(new_tagger, tmp_path):
     tagger = new_tagger()
     tagger.save_to_preset(tmp_path / "d")
-    tagger.model.vectors.quantize("int8")
+    tagger.model.words.vectors.quantize("int8")
     with pytest.raises(PresetError, match="Keras has quantized the model"):
         tagger.save_to_preset(tmp_path / "d")
     EntityTagger.from_preset(tmp_path / "d")

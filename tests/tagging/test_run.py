@@ -71,9 +71,9 @@ def test_n_grams_are_learned_from_all_vectors(files):
     tagger = EntityTagger.from_preset(files / "out/model_seed1")
     vectors = WordVectors.read(files / "vectors.txt")
     assert "unused" in vectors and "unused" not in tagger.vocabulary.words
-    layer = BagOfSubwords.from_config(tagger.model.subwords.get_config())
+    layer = BagOfSubwords.from_config(tagger.model.words.subwords.get_config())
     learn_subwords(layer, tagger.vocabulary, vectors)
-    for ours, other in zip(tagger.model.subwords.get_weights(), layer.get_weights(), strict=True):
+    for ours, other in zip(tagger.model.words.subwords.get_weights(), layer.get_weights(), strict=True):
         np.testing.assert_allclose(ours, other, atol=1e-5)
 
 
@@ -151,7 +151,7 @@ def test_a_recipe_decides_scheme_constraints_and_words(files):
     tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), None)
     vocabulary = tagger.vocabulary
     assert (vocabulary.scheme, vocabulary.backoff) == ("BIOES", ("exact",)) and "unused" in vocabulary.words
-    assert tagger.model.chain is None  # nothing is enforced
+    assert tagger.model.head.chain is None  # nothing is enforced
 
 
 def test_the_rules_that_split_text(files):

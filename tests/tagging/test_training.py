@@ -62,7 +62,7 @@ def test_numbers_of_numpy_can_be_saved(tagged_sentences, tmp_path):
     tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", **options)
     tagger.save_to_preset(tmp_path / "model")
     read = EntityTagger.from_preset(tmp_path / "model")
-    assert (read.model.arguments["dropout"], read.model.arguments["character_dim"]) == (0.25, 5)
+    assert (read.model.get_config()["dropout"], read.model.get_config()["character_dim"]) == (0.25, 5)
     vocabulary = TaggingVocabulary(["a"], "a", ["PER"], word_length=np.int64(20))
     assert type(vocabulary.word_length) is int
 
@@ -72,13 +72,13 @@ def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
     vectors = WordVectors([*words, "zebra"], np.random.default_rng(1).normal(size=(len(words) + 1, 4)))
     model = {"model": "recurrent", "configuration": "tiny", "units": 3}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
-    assert "zebra" not in tagger.vocabulary.words and tagger.model.arguments["vector_width"] == 4
+    assert "zebra" not in tagger.vocabulary.words and tagger.model.get_config()["vector_width"] == 4
     assert (
         "zebra" in EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", **model).vocabulary.words
     )
-    before = tagger.model.vectors.embeddings.numpy().copy()
+    before = tagger.model.words.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
-    np.testing.assert_array_equal(tagger.model.vectors.embeddings.numpy(), before)
+    np.testing.assert_array_equal(tagger.model.words.vectors.embeddings.numpy(), before)
     np.testing.assert_allclose(before[2:], vectors.restrict(tagger.vocabulary.words).matrix, atol=1e-6)
 
 
@@ -150,9 +150,9 @@ def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(len(words), 4)))
     model = {"model": "recurrent", "configuration": "tiny", "units": 3, **options}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
-    before = tagger.model.vectors.embeddings.numpy().copy()
+    before = tagger.model.words.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
-    assert np.any(before != tagger.model.vectors.embeddings.numpy()) == moves
+    assert np.any(before != tagger.model.words.vectors.embeddings.numpy()) == moves
 
 
 @pytest.mark.parametrize(("monitor", "best"), [("val_f1", 1), ("val_loss", 0)])
