@@ -5,28 +5,32 @@ import numpy as np
 import pytest
 from keras import ops
 
+import keraszoo.layers
 from keraszoo.layers import (
     Attention,
-    BahdanauAttention,
     KernelAttention,
-    LuongAttention,
     MemoryHop,
     MultiHeadAttention,
     ScaledDotProductAttention,
 )
+from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D = 2, 3, 5, 7
 
-LAYERS = {
-    "bahdanau": lambda **options: BahdanauAttention(units=11, **options),
-    "dot_product": lambda **options: ScaledDotProductAttention(**options),
-    "kernel": lambda **options: KernelAttention(2.0, **options),
-    "luong": lambda **options: LuongAttention("general", **options),
-    "memory_hop": lambda **options: MemoryHop(**options),
-    "multi_head": lambda **options: MultiHeadAttention(num_heads=2, key_dim=3, **options),
-    "positional": lambda **options: MultiHeadAttention(2, 4, rotary=True, relative=2, **options),
-}
+# what the constructors of some layers need
+GIVEN = {"units": 11, "bandwidth": 2.0, "num_heads": 2, "key_dim": 3}
+KINDS = [kind for kind in vars(keraszoo.layers).values() if isinstance(kind, type)]
+LAYERS = {kind.__name__: kind for kind in KINDS if issubclass(kind, Attention) and kind is not Attention}
+
+
+def maker(kind):
+    given = {name: GIVEN[name] for name in GIVEN.keys() & constructor_arguments(kind).keys()}
+    return lambda **options: kind(**given, **options)
+
+
+LAYERS = {name: maker(kind) for name, kind in LAYERS.items()}
+LAYERS["rotary and relative"] = lambda **options: MultiHeadAttention(2, 4, rotary=True, relative=2, **options)
 
 
 @pytest.fixture(params=LAYERS)
@@ -189,7 +193,9 @@ def test_the_mask_of_the_queries_reaches_the_loss_of_a_model():
 
 
 @pytest.mark.parametrize(("queries", "values"), [(1, 5), (2, 5), (5, 2)])
-@pytest.mark.parametrize("name", ["dot_product", "multi_head"])  # one with heads, one without
+@pytest.mark.parametrize(
+    "name", ["ScaledDotProductAttention", "MultiHeadAttention"]
+)  # one with heads, one without
 def test_causality_between_other_lengths_is_that_of_keras(name, queries, values):
     rng = np.random.default_rng(4)
     query, value = (rng.normal(size=(B, n, D)).astype("float32") for n in (queries, values))
