@@ -71,12 +71,13 @@ class BahdanauAttention(KernelOptions, Attention):
     def scores(self, query, keys):
         hidden = ops.tanh(self.W_q(query)[:, :, None] + keys[:, None])  # (B, T, S, U)
         scores = self.v(hidden)[..., 0]  # (B, T, S)
-        return scores * self.g / self._norm_of_v(scores.dtype) if self.normalize else scores
+        return scores * self._factor(scores.dtype) if self.normalize else scores
 
-    def _norm_of_v(self, dtype):
-        """|v|, found by a call, so that it is that of the `v` in use, adapted or quantized."""
-        v = self.v(ops.eye(self.units, dtype=dtype))  # (U, 1)
-        return ops.cast(ops.norm(ops.cast(v, at_least_float32(dtype))), dtype)
+    def _factor(self, dtype):
+        """The factor g / |v|; a call finds the v in use, adapted or quantized."""
+        full = at_least_float32(dtype)
+        norm = ops.norm(ops.cast(self.v(ops.eye(self.units, dtype=dtype)), full))
+        return ops.cast(ops.cast(self.g, full) / norm, dtype)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units, "normalize": self.normalize}

@@ -104,7 +104,7 @@ class LuongAttention(KernelOptions, Attention):
             scores = self.v(ops.tanh(self.W_q(query)[:, :, None] + keys[:, None]))[..., 0]
         else:
             scores = ops.matmul(query, ops.swapaxes(keys, -1, -2))
-        return scores * self.g if self.scale else scores  # (B, T, S)
+        return scores * ops.cast(self.g, scores.dtype) if self.scale else scores  # (B, T, S)
 
     def centers(self, query, mask, places):
         """p_t of each query, `(B, T)` or broadcast to it; the arguments are those of `weigh`."""

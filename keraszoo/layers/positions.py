@@ -203,6 +203,7 @@ def relative_vectors(vectors, positions, key_positions):
 
 def times_vectors(x, vectors):
     """x_i a_i, `(B, H, T, p)` times `(T or 1, p, q)`: `(B, H, T, q)`; one product if there is one a."""
+    vectors = ops.cast(vectors, x.dtype)
     if vectors.shape[0] == 1:
         return ops.matmul(x, vectors[0])
     return ops.einsum("bhtp,tpq->bhtq", x, vectors)
