@@ -13,6 +13,7 @@ from keraszoo.layers import (
     LuongAttention,
     MemoryHop,
     MultiHeadAttention,
+    MultiplicativeAttention,
     PositionalEncoding,
     ScaledDotProductAttention,
 )
@@ -27,6 +28,7 @@ CASES = {
     "learned_positions": (LearnedPositions, {"max_positions": 4}, ONE),
     "memory_hop": (MemoryHop, {"use_map": True}, TWO),
     "multi_head": (MultiHeadAttention, {"num_heads": 2, "key_dim": 4, "relative": 2, "rotary": True}, TWO),
+    "multiplicative": (MultiplicativeAttention, {"units": 7}, TWO),
     "positional_encoding": (PositionalEncoding, {"max_wavelength": 100}, ONE),
     "scaled_dot": (ScaledDotProductAttention, {"scale": 0.5, "dropout": 0.1}, TWO),
 }

@@ -12,6 +12,7 @@ from keraszoo.layers import (
     LuongAttention,
     MemoryHop,
     MultiHeadAttention,
+    MultiplicativeAttention,
 )
 from keraszoo.layers.kernel_options import KernelOptions
 
@@ -24,6 +25,7 @@ LAYERS = {  # what makes one, the number of its inputs and of its kernels
     "feed_forward_attention": (lambda **o: FeedForwardAttention(8, **o), 1, 2),
     "general": (lambda **o: LuongAttention("general", scale=True, **o), 2, 1),
     "memory_hop": (lambda **o: MemoryHop(use_map=True, **o), 2, 1),
+    "multiplicative": (lambda **o: MultiplicativeAttention(8, **o), 2, 3),
     "multi_head": (lambda **o: MultiHeadAttention(2, 4, relative=2, **o), 2, 4),
 }
 
