@@ -80,10 +80,12 @@ def over_time(step, inputs, state, mask=None, backward=False):
             after = [_choose(is_word, new, old) for new, old in zip(after, before, strict=True)]
         return outputs, after
 
-    loop = keras.layers.RNN(_Cell(one_position), return_sequences=True, go_backwards=backward)
-    _, outputs, last = loop.inner_loop(_Sequences(sequences), tree.flatten(state), mask=None)
-    if backward:
-        outputs = tree.map_structure(lambda x: ops.flip(x, axis=1), outputs)
+    def turned(nested):
+        return tree.map_structure(lambda x: ops.flip(x, axis=1), nested) if backward else nested
+
+    loop = keras.layers.RNN(_Cell(one_position), return_sequences=True)
+    _, outputs, last = loop.inner_loop(_Sequences(turned(sequences)), tree.flatten(state), mask=None)
+    outputs = turned(outputs)
     if mask is not None:
         outputs = tree.map_structure(lambda x: _choose(mask, x, ops.zeros_like(x)), outputs)
     return outputs, tree.pack_sequence_as(state, list(last))

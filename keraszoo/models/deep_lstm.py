@@ -21,17 +21,13 @@ class DeepLSTM(RecurrentModel):
     Departures: dropout and scaled embeddings (not in the configuration `paper`), and output biases. The
     source is read from its `</s>`, and the target starts with `<s>`.
 
-    Shapes: B batch, S source, T target, L `num_layers`, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size, target_vocabulary_size, embedding_dim: as for `RecurrentModel`.
         units: U, of each layer.
         num_layers: L, layers of the encoder and of the decoder.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, tie_output and others: as for `RecurrentModel`.
 
-    Call arguments, Returns, Raises: as for `RecurrentModel`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 

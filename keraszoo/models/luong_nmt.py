@@ -27,10 +27,7 @@ class LuongNMT(AttendingModel):
 
     Departures: an output bias, and scaled embeddings (not in the configuration `paper`).
 
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size, target_vocabulary_size, embedding_dim: as for `RecurrentModel`.
         units: U, of each layer.
         num_layers: layers of the encoder and of the decoder.
         readout_dim: width of h~; `None`: U, or `embedding_dim` with `tie_output`.
@@ -42,9 +39,8 @@ class LuongNMT(AttendingModel):
             then attends from all positions at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, tie_output and others: as for `RecurrentModel`.
 
-    Call arguments, Returns, Raises: as for `RecurrentModel`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 

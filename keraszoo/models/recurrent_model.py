@@ -63,11 +63,11 @@ class RecurrentModel(TranslationModel):
             options |= {"reverse_dtype": self.compute_dtype, "dtype": dtype}
             return keras.layers.ReversibleEmbedding(size, embedding_dim, **options)
 
-        self.target_embedding = self.source_embedding = embedding(
-            self.target_vocabulary_size, "target_embedding"
+        target = embedding(self.target_vocabulary_size, "target_embedding")
+        self.target_embedding = target
+        self.source_embedding = (
+            target if share_embeddings else embedding(source_vocabulary_size, "source_embedding")
         )
-        if not share_embeddings:
-            self.source_embedding = embedding(source_vocabulary_size, "source_embedding")
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
         self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
 

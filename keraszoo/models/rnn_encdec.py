@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes
-from keraszoo.layers.linear import maxout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.time_loop import over_time
@@ -34,16 +34,12 @@ class RNNEncDec(RecurrentModel):
     Departures: dropout and scaled embeddings (not in the configuration `paper`); biases; the output matrix G
     is one matrix, not a product of two; y_0 is the embedding of `<s>`, not zero.
 
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size, target_vocabulary_size, embedding_dim: as for `RecurrentModel`.
         units: U, of encoder, summary and decoder.
         readout_dim: width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`.
-        dropout, tie_output and others: as for `RecurrentModel`.
 
-    Call arguments, Returns, Raises: as for `RecurrentModel`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 

@@ -6,7 +6,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
-from keraszoo.layers.linear import maxout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.models.recurrent_model import SMALL, TINY, AttendingModel
 
@@ -26,19 +26,15 @@ class RNNSearch(AttendingModel):
     Departures: dropout and scaled embeddings (not in the configuration `paper`); biases in the recurrences,
     the initial state, the readout and the output.
 
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size, target_vocabulary_size, embedding_dim: as for `RecurrentModel`.
         units: of each direction of the encoder.
         decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
         readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
-        dropout, tie_output and others: as for `RecurrentModel`.
 
-    Call arguments, Returns, Raises: as for `RecurrentModel`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 

@@ -25,16 +25,13 @@ class SimplifiedRNNSearch(AttendingModel):
     and no maxout: each matrix of the equations, biases, dropout and the scale of the embeddings are all there
     is. The output matrix is the largest part: (E + 2 U) V.
 
-    Shapes: B batch, S source, T target, E `embedding_dim`, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size, target_vocabulary_size, embedding_dim: as for `RecurrentModel`.
         units: U, of both nets.
         attention_units: width of the hidden layer of the score; `None`: U.
         cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
-        dropout and others: as for `RecurrentModel`; the readout is too wide for `tie_output`.
 
-    Call arguments, Returns, Raises: as for `RecurrentModel`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`, but the readout is too wide for
+    `tie_output`.
 
     Example:
 
