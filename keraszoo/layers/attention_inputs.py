@@ -5,7 +5,7 @@ from keraszoo.layers.arguments import require, require_shapes, shapes_fit
 
 def check_shapes(query, value, key=None, heads=None, **masks):
     """Raises a `ValueError` if static shapes of inputs and masks do not fit; `None` fits every size."""
-    single = not any(isinstance(size, tuple) for size in query)
+    single = not any(isinstance(size, (list, tuple)) for size in query)
     wanted = "Inputs are separate arguments: call layer(query, value), not layer([query, value])"
     require_shapes(single, wanted, query=query)
     wanted = "value is missing: call layer(query, value), or, if it is built, layer(query, prepared=...)"
@@ -37,17 +37,18 @@ def check_inputs(layer, others, query, value, key, prepared, **masks):
         "attention weights are always returned"
     )
     require(not others, wanted, **others)
-    one = prepared is None or (value is None and key is None)
-    require_shapes(one, "Pass either value and key or prepared", value=_shape(value), key=_shape(key))
-    shapes = {"query": _shape(query), "value": _shape(value), "key": _shape(key)}
+    shapes = {"query": static_shape(query), "value": static_shape(value), "key": static_shape(key)}
     if prepared is not None:
-        batch, *_, length, width = prepared[1].shape  # with heads: (B, H, S, d_v)
+        one = value is None and key is None
+        require_shapes(one, "Pass either value and key or prepared", value=shapes["value"], key=shapes["key"])
+        batch, *_, length, width = static_shape(prepared[1])  # with heads: (B, H, S, d_v)
         shapes["value"] = (batch, length, width)
-    masks = {name: _shape(mask) for name, mask in masks.items()}
+    masks = {name: static_shape(mask) for name, mask in masks.items()}
     check_shapes(**shapes, heads=getattr(layer, "num_heads", None), **masks)
 
 
-def _shape(x):
+def static_shape(x):
+    """The shape of a tensor, with `None` for a size that is not known, also where JAX has a symbol for it."""
     if isinstance(x, (list, tuple)):
-        return tuple(map(_shape, x))
-    return None if x is None else tuple(x.shape)
+        return tuple(map(static_shape, x))
+    return None if x is None else tuple(size if isinstance(size, int) else None for size in x.shape)

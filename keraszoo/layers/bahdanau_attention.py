@@ -48,7 +48,7 @@ class BahdanauAttention(KernelOptions, Attention):
     https://arxiv.org/abs/1602.07868.
     """
 
-    def __init__(self, units=None, normalize=False, **kwargs):
+    def __init__(self, units=None, *, normalize=False, **kwargs):
         super().__init__(**kwargs)
         check_sizes(units=units)
         self.units = int(units)

@@ -56,10 +56,6 @@ class FeedForward(KernelOptions):
         return self.W_2(self.hidden_dropout(hidden, training=training))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }
+        own = {name: getattr(self, name) for name in ("intermediate_dim", "dropout", "seed")}
+        activation = keras.activations.serialize(self.activation)  # which may be a layer
+        return {**super().get_config(), **own, "activation": activation}

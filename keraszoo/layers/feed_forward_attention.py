@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes, require_shapes, shapes_fit
+from keraszoo.layers.attention_inputs import static_shape
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import masked_softmax
 
@@ -68,7 +69,7 @@ class FeedForwardAttention(KernelOptions):
         self.v.build((None, self.units))
 
     def call(self, value, mask=None, training=None):
-        self._check(tuple(value.shape), None if mask is None else tuple(mask.shape))
+        self._check(static_shape(value), static_shape(mask))
         scores = self.v(ops.tanh(self.U(value)))[..., 0]  # (B, S)
         weights = masked_softmax(scores, mask)
         dropped = self.weight_dropout(weights, training=training)
@@ -83,5 +84,5 @@ class FeedForwardAttention(KernelOptions):
         return None  # one vector a sentence has no padding
 
     def get_config(self):
-        own = {name: getattr(self, name) for name in ("units", "use_bias", "dropout", "seed")}
-        return {**super().get_config(), **own}
+        names = "units", "use_bias", "dropout", "seed"
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -62,7 +62,7 @@ class LuongAttention(KernelOptions, Attention):
     https://arxiv.org/abs/1508.04025.
     """
 
-    def __init__(self, score="general", window=None, half_width=10, units=None, scale=False, **kwargs):
+    def __init__(self, score="general", window=None, half_width=10, units=None, *, scale=False, **kwargs):
         super().__init__(**kwargs)
         check_choices(SCORES, score=score)
         check_choices((*WINDOWS, *NAMES), window=window)

@@ -94,11 +94,7 @@ def causal_mask(length, memory_length=None):
 
 
 def all_masks(*masks, heads=False):
-    """The conjunction of masks `(T, S)`, `(B, T, S)` or `(B, H, T, S)`; `None` masks nothing.
-
-    Returns:
-        bool that broadcasts to scores `(B, T, S)`, or with `heads` `(B, H, T, S)`; `None` if all are `None`.
-    """
+    """The conjunction of masks `(T, S)`, `(B, T, S)` or, with heads, `(B, H, T, S)`; `None` masks nothing."""
     masks = [as_bool(mask) for mask in masks if mask is not None]
     masks = [mask[:, None] if heads and len(mask.shape) == 3 else mask for mask in masks]
     return functools.reduce(ops.logical_and, masks) if masks else None

@@ -117,9 +117,8 @@ class LearnedPositions(_AddedPositions):
     def build(self, inputs_shape):
         super().build(inputs_shape)
         shape = self.max_positions, inputs_shape[-1]
-        self.P = self.add_weight(
-            name="P", shape=shape, initializer=keras.initializers.RandomNormal(stddev=0.02)
-        )
+        normal = keras.initializers.RandomNormal(stddev=0.02)
+        self.P = self.add_weight(name="P", shape=shape, initializer=normal)
 
     def encoding(self, positions, d_model):
         """P of the positions, `(T, d_model)`."""
@@ -130,12 +129,7 @@ class LearnedPositions(_AddedPositions):
 
 
 def added_positions(positions, max_positions, **options):
-    """Returns the layer that adds positions to the words, made with `options`; an identity if attention reads
-    them.
-
-    Raises:
-        ValueError: if `positions` is none of `POSITIONS`.
-    """
+    """Returns the layer that adds positions, one of `POSITIONS`; an identity if attention reads them."""
     check_choices(POSITIONS, positions=positions)
     if positions == "sinusoidal":
         return PositionalEncoding(**options)
@@ -152,14 +146,8 @@ def rotate(x, positions):
 
     The product of a query turned by m and a key turned by n depends only on n - m: attention sees how far
     words are from each other, not where they are. The paper pairs the neighbours `x_{2i}` and `x_{2i+1}`;
-    here the halves are paired, which is the same up to the order of the columns of the projections.
-
-    Args:
-        x: `(..., T, d)`, queries or keys of a head, d even.
-        positions: int `(T,)`, or `(1,)` if all are at one position; `None`: 0 to T - 1.
-
-    Returns:
-        A tensor like `x`.
+    here the halves are paired, which is the same up to the order of the columns of the projections. `x` is
+    `(..., T, d)`, d even; `positions` are int `(T,)`, or `(1,)` if all are at one position.
 
     >>> import math
     >>> turned = rotate(ops.array([[1.0, 0.0], [1.0, 0.0]]), ops.array([0, 1]))
@@ -182,12 +170,8 @@ def relative_vectors(vectors, positions, key_positions):
         a_ij = w_clip(j - i, k)
         clip(x, k) = max(-k, min(k, x))                        (Shaw et al., 2018, section 3.2)
 
-    Args:
-        vectors: w, `(2 k + 1, d)`, those of the distances -k to k.
-        positions, key_positions: i, int `(T,)` or `(1,)`, and j, int `(S,)`.
-
-    Returns:
-        a, `(T or 1, S, d)`, the same for all sentences and heads.
+    `vectors` are w, `(2 k + 1, d)`, `positions` i, int `(T,)` or `(1,)`, and `key_positions` j, int `(S,)`.
+    The result is a, `(T or 1, S, d)`, the same for all sentences and heads.
 
     >>> vectors = ops.convert_to_tensor([[-1.0], [0.0], [1.0]])  # k = 1
     >>> ops.convert_to_numpy(relative_vectors(vectors, ops.arange(2), ops.arange(4)))[..., 0].tolist()

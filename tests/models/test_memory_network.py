@@ -52,7 +52,7 @@ def by_loops(model, story, question):
         nothing = model.memory_size - len(said)  # places that are empty, each with exp(0)
         p = scores if float(model.linear) else np.exp(scores) / (np.exp(scores).sum() + nothing)
         attention.append(p)
-        kept = u if adjacent else u @ model.hop.get_weights()[0].reshape(D, D)
+        kept = u if adjacent else u @ to_numpy(model.hop.H.kernel)
         u = kept + sum(weight * row for weight, row in zip(p, o, strict=True))
     if not adjacent:
         return u @ model.answers.get_weights()[0], attention
