@@ -56,8 +56,11 @@ class KernelOptions(keras.layers.Layer):
 
     def dense(self, units, name, use_bias=False, **defaults):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
-        options = {**defaults, **self.options()}
-        return keras.layers.Dense(units, use_bias=use_bias, **options, dtype=self.dtype_policy, name=name)
+        options, policy = {**defaults, **self.options()}, self.dtype_policy
+        if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
+            paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
+            policy = policy[paths[0]] if paths else policy.default_policy
+        return keras.layers.Dense(units, use_bias=use_bias, **options, dtype=policy, name=name)
 
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
