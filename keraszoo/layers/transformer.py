@@ -58,8 +58,8 @@ class TransformerLayer(KernelOptions):
         intermediate_dim: d_ff of the feed-forward sublayer.
         pre_norm: normalise before the sublayer instead of after the sum.
         dropout: residual dropout, on the output of each sublayer.
-        attention_dropout: dropout on attention weights; `None`: as `dropout`.
-        hidden_dropout: dropout inside the feed-forward sublayer; `None`: as `dropout`.
+        attention_dropout, hidden_dropout: on attention weights, and inside the feed-forward sublayer, as in
+            tensor2tensor; the paper has neither. `None`: as `dropout`.
         activation: of the feed-forward sublayer.
         use_bias: biases in the attention projections.
         rotary, relative: rotary and relative positions in self-attention, see `MultiHeadAttention`.

@@ -11,16 +11,7 @@ from keras import ops
 
 
 def empty_cache(sentences, beam_width, length, layers, heads, width, dtype):
-    """The part of a state that belongs to the cache, with room for `length` positions.
-
-    Args:
-        sentences: B.
-        beam_width: W.
-        length: L.
-        layers: the number of decoder layers.
-        heads, width: H and d, the width of a key in one head.
-        dtype: of keys and values.
-    """
+    """The cache for H `heads` of d = `width`, with room for L = `length` positions."""
     empty = ops.zeros((sentences, heads, length, beam_width * width), dtype=dtype)
     history = ops.full((sentences * beam_width, length), -1, dtype="int32")
     return {"cache": [[empty, empty] for _ in range(layers)], "history": history}
@@ -39,16 +30,7 @@ def cache_axes(state):
 
 
 class CacheStep:
-    """What a step reads and writes in the cache: one position of every row.
-
-    Args:
-        state: the state before the step.
-        width: d.
-
-    Attributes:
-        history: of the state after the step.
-        positions: int `(1,)`, the position of the rows.
-    """
+    """One step: the position of its rows, and the `history` after it."""
 
     def __init__(self, state, width):
         history, position = state["history"], state["position"]
@@ -63,30 +45,16 @@ class CacheStep:
         self.positions = ops.reshape(position, (1,))
         self.key_positions = ops.repeat(places, self.beam_width)
 
-    def of_layer(self, cache):
-        """The view of one layer with the cache `[keys, values]`."""
-        return LayerCache(self, cache)
-
 
 class LayerCache:
-    """The cache of one layer in a step; `kept` is `[keys, values]` after the layer attended.
-
-    Args:
-        step: the `CacheStep`.
-        kept: `[keys, values]` before the step.
-    """
+    """The cache of one layer in a step: `kept`, `[keys, values]`, has the new position once `attend` ran."""
 
     def __init__(self, step, kept):
         self.step = step
         self.kept = kept
 
     def attend(self, attention, x):
-        """Context and attention weights of x, `(B, W, D)`, over its own words so far.
-
-        Args:
-            attention: a `MultiHeadAttention`.
-            x: one position of the W rows of each sentence.
-        """
+        """Context and attention weights of W rows `(B, W, D)` over their own words so far."""
         step, kept = self.step, []
         for new, old in zip(attention.prepare(x, positions=step.positions), self.kept, strict=True):
             beside = ops.reshape(new, (-1, new.shape[1], 1, step.beam_width * new.shape[3]))

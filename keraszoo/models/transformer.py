@@ -8,7 +8,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.positions import added_positions
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
-from keraszoo.models.decoder_cache import CacheStep, cache_axes, empty_cache, lengthened_cache
+from keraszoo.models.decoder_cache import CacheStep, LayerCache, cache_axes, empty_cache, lengthened_cache
 from keraszoo.models.translation_model import TranslationModel
 
 PAPER = {"attention_dropout": 0.0, "hidden_dropout": 0.0}  # the paper has residual dropout only
@@ -31,27 +31,20 @@ class Transformer(TranslationModel):
     Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
+        source_vocabulary_size, target_vocabulary_size, source_pad_id: as for `TranslationModel`.
         d_model: D, the width between layers.
         num_layers: N, layers in the encoder and in the decoder.
         num_decoder_layers: layers in the decoder; `None`: as in the encoder. A deep encoder with a shallow
             decoder translates as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
-        num_heads: H.
-        intermediate_dim: d_ff, the width inside the feed-forward sublayers.
+        num_heads, intermediate_dim, attention_dropout, hidden_dropout, pre_norm, use_bias: as for
+            `TransformerLayer`.
         dropout: residual dropout, also on the sums of embeddings and positions.
-        attention_dropout: on attention weights, as in tensor2tensor; the paper has none. `None`: as
-            `dropout`.
-        hidden_dropout: inside the feed-forward sublayers; `None`: as `dropout`.
-        pre_norm: LayerNorm before each sublayer (and once at the end of a stack) instead of after each sum.
         tie_embeddings: `"all"` (source, target and output share one matrix), `"target"` (target and output
             do).
-        use_bias: biases in the attention projections.
         positions: `"sinusoidal"` (the paper), `"learned"` (one table for source and target), `"rotary"`
             (self-attention rotates its queries and keys) or `"relative"` (self-attention uses distances).
         max_positions: rows of the table of learned positions; words beyond it share the last row.
         max_distance: largest distance that has vectors of its own, for relative positions.
-        source_pad_id: id of padding in the source.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -221,7 +214,7 @@ class Transformer(TranslationModel):
         x, cache = self.embed(self.target_embedding, x, positions=step.positions), []  # (B, W, D)
         parts = zip(self.decoder_layers, memory["prepared"], state["cache"], strict=True)
         for layer, prepared, kept in parts:
-            own = step.of_layer(kept)
+            own = LayerCache(step, kept)
             x, weights = layer(x, memory_mask=mask, prepared=prepared, cache=own)
             cache.append(own.kept)
         weights = ops.mean(ops.cast(weights, "float32"), axis=1)  # (B, W, S)

@@ -4,13 +4,12 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require, require_shapes, shapes_fit
-from keraszoo.layers.configured import Configured
 from keraszoo.layers.masked import Masked
 from keraszoo.layers.rows import take
 from keraszoo.models.configured_model import ConfiguredModel
 
 
-class TranslationModel(Configured, ConfiguredModel):
+class TranslationModel(ConfiguredModel):
     """Base of the translation models.
 
         memory = model.encode(source)                           # what the decoder reads, a dict
