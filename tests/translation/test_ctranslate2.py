@@ -62,7 +62,7 @@ def test_every_variant(make_transformer, tmp_path, arguments):
 
 @pytest.fixture(scope="module")
 def translator(make_transformer):
-    return make_transformer(positions="relative", max_distance=2, sharpness=4, seed=13)
+    return make_transformer(positions="relative", max_distance=2, sharpness=4, seed=16)
 
 
 @pytest.fixture(scope="module")
