@@ -84,11 +84,11 @@ class SentenceEncoder(keras.layers.Layer):
         self.vocabulary_size, self.width = int(vocabulary_size), int(width)
         self.encoding = encoding
         self.pad_id = pad_id
-        initializer = keras.initializers.RandomNormal(stddev=0.1)
         self.E = keras.layers.ReversibleEmbedding(
             self.vocabulary_size,
             self.width,
-            embeddings_initializer=initializer,
+            embeddings_initializer=keras.initializers.RandomNormal(stddev=0.1),
+            reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="E",
         )

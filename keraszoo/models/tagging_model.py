@@ -68,6 +68,8 @@ class TaggingModel(ConfiguredModel):
 
     def __init__(self, words, encoder, head, **kwargs):
         super().__init__(**kwargs)
+        if isinstance(encoder, keras.Model):  # it passes masks to its layers, and Keras warns that it does not
+            encoder.supports_masking = True
         self.words = words
         self.encoder = encoder
         self.head = head

@@ -62,18 +62,18 @@ def test_logits_in_a_functional_model_follow_the_matrix(kind, tmp_path):
     ids, layer = keras.Input((None,), dtype="int32"), kind(V, D)
     hidden = layer(ids)
     hidden = keras.layers.Dense(D)(hidden)
-    model = keras.Model(ids, layer.logits(hidden))
+    model = keras.Model(ids, layer(hidden, reverse=True))
     assert model.output_shape == (None, *hidden.shape[1:-1], V)
     words, to_hidden = np.array([[1, 2, 3]]), keras.Model(ids, hidden)
-    layer.E.assign(np.random.default_rng(0).normal(size=(V, D)))
-    E = to_numpy(layer.E) * ([[0]] + [[1]] * (V - 1) if kind is SentenceEncoder else 1)
+    layer.set_weights([np.random.default_rng(0).normal(size=(V, D))])
+    E = layer.get_weights()[0] * ([[0]] + [[1]] * (V - 1) if kind is SentenceEncoder else 1)
     expected = to_numpy(to_hidden(words)) @ E.T
     np.testing.assert_allclose(to_numpy(model(words)), expected, atol=1e-5)
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(to_numpy(again(words)), expected, atol=1e-5)
     unbuilt = kind(V, D)
-    assert tuple(unbuilt.logits(np.ones((2, D), "float32")).shape) == (2, V)
+    assert tuple(unbuilt(np.ones((2, D), "float32"), reverse=True).shape) == (2, V)
 
 
 @pytest.mark.parametrize("kind", [TiedEmbedding, SentenceEncoder])
@@ -84,7 +84,7 @@ def test_ids_may_be_floats_and_half_precision_does_not_round_them(kind):
         to_numpy(ops.cast(layer(ids.astype("float32")), "float32")),
         to_numpy(ops.cast(layer(ids), "float32")),
     )
-    assert layer(ids).dtype == layer.logits(ops.cast(np.ones((1, D)), "bfloat16")).dtype == "bfloat16"
+    assert layer(ids).dtype == layer(ops.cast(np.ones((1, D)), "bfloat16"), reverse=True).dtype == "bfloat16"
 
 
 def test_the_mask_passes_through_the_logits():

@@ -52,7 +52,7 @@ def by_loops(model, story, question):
         nothing = model.memory_size - len(said)  # places that are empty, each with exp(0)
         p = scores if float(model.linear) else np.exp(scores) / (np.exp(scores).sum() + nothing)
         attention.append(p)
-        kept = u if adjacent else u @ model.hop.get_weights()[0].reshape(D, D)
+        kept = u if adjacent else u @ model.hop.H.get_weights()[0]
         u = kept + sum(weight * row for weight, row in zip(p, o, strict=True))
     if not adjacent:
         return u @ model.answers.get_weights()[0], attention
@@ -193,6 +193,40 @@ def test_saved_and_loaded(tmp_path):
     again.load_weights(tmp_path / "model.weights.h5")
     assert again.get_config() == model.get_config()
     np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), to_numpy(model((STORY, QUESTION))))
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+def test_int8_is_near_and_read_again_and_lora_trains(tying, tmp_path):
+    model = make(tying=tying)
+    exact = to_numpy(model((STORY, QUESTION)))
+    model.quantize("int8")
+    found = to_numpy(model((STORY, QUESTION)))
+    assert 0 < np.abs(found - exact).max() < 0.05 * np.abs(exact).max()
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert sum(str(weight.dtype) == "int8" for weight in again.weights) >= 2 * len(model.encoders)
+    np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), found)
+
+    model = make(tying=tying)
+    adapted = [layer for layer in model._flatten_layers() if hasattr(layer, "enable_lora")]
+    for layer in adapted:
+        layer.enable_lora(2)
+    assert len(model.trainable_variables) == 2 * len(adapted) > 4
+    np.testing.assert_allclose(to_numpy(model((STORY, QUESTION))), exact, rtol=1e-4, atol=1e-4)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
+    model.train_on_batch((STORY, QUESTION), np.array([5, 6]))
+    assert np.abs(to_numpy(model((STORY, QUESTION))) - exact).max() > 1e-3
+
+
+def test_padding_in_front_and_inside_changes_nothing():
+    model = make()
+    story, question = np.insert(STORY, [0, 1, 2], 0, axis=1), np.insert(QUESTION, [0, 2], 0, axis=1)
+    story = np.insert(story, [0, 1], 0, axis=2)
+    expected, attention = map(to_numpy, model.read(STORY, QUESTION))
+    found, weights = map(to_numpy, model.read(story, question))
+    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(weights[..., [1, 3, 5]], attention, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from keras import ops
 
 import keraszoo
-from keraszoo.models import AttentionTagger, RecurrentTagger
+from keraszoo.models import AttentionTagger, RecurrentTagger, TaggingModel, TagHead, WordFeatures
 from keraszoo.models.trained_scores import with_tags
 
 to_numpy = ops.convert_to_numpy
@@ -173,7 +173,9 @@ def test_the_attention_tagger_is_its_equations(context):
         weight.assign(0.7 * rng.normal(size=weight.shape))
     gru = keras.layers.GRU(6, return_sequences=True)
     gru.build((None, None, 5))
-    W_x, U_h, b, b_after = model.recurrent.get_weights()
+    (W_x, b), (U_h, b_after) = (
+        layer.get_weights() for layer in (model.recurrent.cells[0].W, model.recurrent.cells[0].U)
+    )
     gru.set_weights([W_x, U_h, np.stack([b, b_after])])
     tags, probabilities, weights = map(to_numpy, model.tag({"words": WORDS}))
     U, v = map(to_numpy, model.attention_vector.get_weights())
@@ -256,37 +258,83 @@ tf.config.set_logical_device_configuration(
 )
 from keraszoo.models import RecurrentTagger
 
-words = np.array([[3, 4, 5, 6, 7, 8, 9], [7, 8, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0], [0] * 7], "int32")
+# Ten words for one device, one for the other, and padding in front and inside.
+words = np.array([[3, 4, 5, 6, 7, 8, 9], [0, 7, 0, 8, 2, 0, 0], [9, 0, 0, 0, 0, 0, 0], [0] * 7], "int32")
 tags = np.where(words > 0, words % 3, 0)
 weight = ((words > 0) / (words > 0).sum()).astype("float32")
-results = []
-for strategy in (tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), tf.distribute.get_strategy()):
-    keras.utils.set_random_seed(0)
-    with strategy.scope():
-        model = RecurrentTagger(3, 11, 5, units=4, bidirectional=False, dropout=0.0, crf=True)
-        model.build()
-        model.trainable_variables[0].regularizer = keras.regularizers.L2(0.3)  # counts once
-        model.compile(keras.optimizers.SGD(0.5), jit_compile=False)
-    batches = tf.data.Dataset.from_tensors(({"words": words}, tags, weight)).repeat(3)
-    losses = model.fit(batches, epochs=2, steps_per_epoch=1, verbose=0).history["loss"]
-    results.append({"losses": losses, "weights": [w.tolist() for w in model.get_weights()]})
-json.dump(results, open(sys.argv[1], "w"))
+for crf, weighted in json.loads(sys.argv[1]):
+    results = []
+    for strategy in (tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), tf.distribute.get_strategy()):
+        keras.utils.set_random_seed(0)
+        with strategy.scope():
+            model = RecurrentTagger(3, 11, 5, units=4, bidirectional=False, dropout=0.0, crf=crf)
+            model.build()
+            model.trainable_variables[0].regularizer = keras.regularizers.L2(0.3)  # counts once
+            model.compile(keras.optimizers.SGD(0.5), jit_compile=False)
+        before = np.concatenate([w.ravel() for w in model.get_weights()])
+        batch = ({"words": words}, tags, weight) if weighted else ({"words": words}, tags)
+        batches = tf.data.Dataset.from_tensors(batch).repeat(3)
+        losses = model.fit(batches, epochs=2, steps_per_epoch=1, verbose=0).history["loss"]
+        after = np.concatenate([w.ravel() for w in model.get_weights()])
+        results.append([losses, (after - before).tolist()])
+    print(json.dumps(results))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cases",
+    [[[False, False]], pytest.param([[True, False], [True, True], [False, True]], marks=pytest.mark.slow)],
+    ids=["softmax without weights", "the others"],
+)
 @ON_TENSORFLOW
-def test_two_replicas_make_the_updates_of_one_device(tmp_path):
+def test_two_replicas_make_the_updates_of_one_device(cases):
     root = str(Path(keraszoo.__file__).parents[1])
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": root}
-    command = [sys.executable, "-c", REPLICAS, str(tmp_path / "results.json")]
+    command = [sys.executable, "-c", REPLICAS, json.dumps(cases)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
-    two, one = json.loads((tmp_path / "results.json").read_text())
-    assert one["losses"][1] < one["losses"][0]
-    np.testing.assert_allclose(two["losses"], one["losses"], atol=1e-5)
-    for a, b in zip(two["weights"], one["weights"], strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+    for line in run.stdout.strip().splitlines()[-len(cases) :]:
+        (losses, update), (expected_losses, expected) = json.loads(line)
+        assert expected_losses[1] < expected_losses[0]
+        np.testing.assert_allclose(losses, expected_losses, atol=1e-5)
+        assert np.linalg.norm(update) / np.linalg.norm(expected) == pytest.approx(1, abs=1e-4)
+        np.testing.assert_allclose(update, expected, atol=1e-5)
+
+
+def composed(encoder, crf=True):
+    keras.utils.set_random_seed(3)
+    casing = keras.layers.Embedding(4, 2)
+    words = WordFeatures(keras.layers.Embedding(V, 5, trainable=False), casing=casing, word_dropout=0.1)
+    return TaggingModel(words, encoder, TagHead(K, crf=crf))
+
+
+@pytest.mark.parametrize("crf", [False, True])
+def test_any_encoder_stands_in_the_middle(crf, tmp_path):
+    """A stock recurrent model, which gets the mask of the words; trained, saved and read again."""
+    inputs, lstm = keras.Input((None, 7)), keras.layers.LSTM(6, return_sequences=True)
+    h = keras.layers.Dense(7, name="dense")(keras.layers.Bidirectional(lstm)(inputs))
+    model = composed(keras.Model(inputs, h), crf)
+    features = {"words": WORDS, "casing": WORDS % 4}
+    model.compile(keras.optimizers.Adam(0.1), run_eagerly=True)
+    losses = [float(model.train_on_batch(features, TAGS)) for _ in range(25)]
+    assert losses[-1] < 0.2 < losses[0]
+    np.testing.assert_array_equal(to_numpy(model.tag(features)[0]), TAGS)
+    longer = {name: np.pad(part, ((0, 0), (1, 2))) for name, part in features.items()}
+    tags, probabilities, attention_weights = model.tag(longer)
+    np.testing.assert_array_equal(to_numpy(tags)[:, 1:-2], TAGS)
+    np.testing.assert_allclose(to_numpy(probabilities).sum(-1), longer["words"] > 0, atol=1e-5)
+    assert attention_weights is None
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(to_numpy(again(features)), to_numpy(model(features)))
+
+
+def test_arrays_and_numpy_numbers_are_recorded_as_pythons():
+    follows = np.array([[True, True, False], [True, True, True], [True, False, True]])
+    allowed = follows, np.array([True, True, False]), np.array([True, False, True])
+    config = make(units=np.int64(4), allowed=allowed, dropout=np.float32(0.5)).get_config()
+    assert list(config["allowed"]) == [part.tolist() for part in allowed] and type(config["dropout"]) is float
+    assert RecurrentTagger.from_config(config).get_config() == config
 
 
 @pytest.mark.parametrize("crf", [False, True])
