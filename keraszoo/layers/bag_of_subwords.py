@@ -65,7 +65,8 @@ class BagOfSubwords(KernelOptions):
         self.vocabulary_size, self.units, self.buckets = int(vocabulary_size), int(units), int(buckets)
         self.rank = int(min(rank, units))
         self.lengths = range(int(shortest), int(longest) + 1)
-        self.E = keras.layers.Embedding(self.buckets, self.rank, dtype=self.dtype_policy, name="E")
+        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        self.E = keras.layers.Embedding(self.buckets, self.rank, **options, name="E")
         self.W = self.dense(self.units, "W", use_bias=True)
 
     def build(self, inputs_shape=None):
@@ -73,14 +74,7 @@ class BagOfSubwords(KernelOptions):
         self.W.build((None, self.rank))
 
     def n_grams(self, inputs):
-        """The buckets of the n-grams of words, for each length.
-
-        Args:
-            inputs: int `(N, C)`, each word's characters and then padding.
-
-        Returns:
-            List of `(ids, mask)`: int32 and bool `(N, C + 2)`.
-        """
+        """The buckets of the n-grams of words `(N, C)`: for each length ids and mask, `(N, C + 2)`."""
         inputs = ops.cast(inputs, "int32")
         size = ops.shape(inputs)[1] + 2
         places = ops.arange(size, dtype="int32")

@@ -64,18 +64,18 @@ class CharacterEncoder(KernelOptions):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.units, self.kind, self.window = int(units), kind, int(window)
         self.output_dim = self.units if kind == "cnn" else 2 * self.units
-        dtype, bound = self.dtype_policy, (3 / embedding_dim) ** 0.5  # of unit variance over the embedding
+        bound = (3 / embedding_dim) ** 0.5  # of unit variance over the embedding
         initializer = keras.initializers.RandomUniform(-bound, bound)
-        self.E = keras.layers.Embedding(
-            int(vocabulary_size), int(embedding_dim), initializer, dtype=dtype, name="E"
-        )
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        sizes = int(vocabulary_size), int(embedding_dim)
+        self.E = keras.layers.Embedding(*sizes, initializer, **options, name="E")
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.directions = []
         if kind == "cnn":
             self.W = self.dense(self.units, "W", use_bias=True)
         else:
             self.directions = [
-                RecurrentStack(self.units, "lstm", backward=backward, dtype=dtype, name=name)
+                RecurrentStack(self.units, "lstm", backward=backward, **options, name=name)
                 for name, backward in (("forward", False), ("backward", True))
             ]
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes, shapes_fit
+from keraszoo.layers.arguments import check_choices, check_sizes, require, require_shapes, shapes_fit
 from keraszoo.layers.linear_chain import (
     NEVER,
     best_path,
@@ -31,18 +31,15 @@ class CRF(keras.layers.Layer):
 
     The output of the layer, the chain, holds everything that s(x, y) needs: emissions, mask and weights.
     `CRFLoss` and `CRFAccuracy` read the chain, so the transitions train through stock `compile` and `fit`.
-    `decode`, `marginals` and `log_likelihood` take emissions; `decode_chain`, `chain_marginals` and
-    `chain_log_likelihood` take a chain. The methods work in eager code and, but for the likelihoods, in a
-    functional model.
+    `decode`, `marginals` and `log_likelihood` take emissions, `decode_chain`, `chain_marginals` and
+    `chain_log_likelihood` a chain. All but the likelihoods also work in a functional model.
 
-    `allowed` says what a tag scheme permits (for example that `I-PER` never follows `O`). A forbidden move
-    scores -10,000, so that no forbidden path comes out (unless emissions differ by more than that), and a
-    gold path that breaks the scheme has a finite score. With `constrain="decode"` this holds for tags and
-    marginals only: training does not see the scheme, and a corpus may break it.
+    `allowed` says what a tag scheme permits, such as no `I-PER` after `O`. A forbidden move scores -10,000: no
+    forbidden path comes out unless emissions differ by more, and a gold path that breaks the scheme has a
+    finite score. With `constrain="decode"` training does not see the scheme: a corpus may break it.
 
     Padding at any place has no tag and changes nothing: the words before and after it are neighbours.
-    Everything is computed in float32 (in float64 if the emissions are), also under mixed precision. The
-    gradient of the likelihood consists of marginals of the forward pass, so it can be differentiated once.
+    Everything is computed in float32 at least. The likelihood can be differentiated once.
 
     Shapes: B batch, T words, K `num_tags`.
 
@@ -55,8 +52,7 @@ class CRF(keras.layers.Layer):
 
     Call arguments:
         emissions: `(B, T, K)`.
-        mask: bool `(B, T)`, `True` = a word; arrives by itself from `Embedding(mask_zero=True)`. The methods
-            for emissions take it, too.
+        mask: bool `(B, T)`, `True` = a word. The methods for emissions take it, too.
 
     Returns:
         The chain, float32 `(B, T + K + 1, K + 1)`: a row of scores for each word, then the scores of all
@@ -247,11 +243,8 @@ def as_lists(allowed):
 
 
 def check_allowed(allowed, num_tags):
-    """`(transitions, start, end)` as bool arrays, or an error that says which has the wrong shape."""
-    names, shapes = ("transitions", "start", "end"), ((num_tags, num_tags), (num_tags,), (num_tags,))
-    if len(allowed) != 3:
-        raise ValueError(f"allowed must be (transitions, start, end). Received: {len(allowed)} parts")
+    """`(transitions, start, end)` as bool arrays, or an error that shows their shapes."""
     parts = tuple(np.asarray(part, "bool") for part in allowed)
-    for name, shape, part in zip(names, shapes, parts, strict=True):
-        require_shapes(part.shape == shape, f"allowed {name} must be {shape}", **{name: part.shape})
+    shapes, wanted = [part.shape for part in parts], [(num_tags, num_tags), (num_tags,), (num_tags,)]
+    require(shapes == wanted, f"allowed must be (transitions, start, end) of shapes {wanted}", shapes=shapes)
     return parts

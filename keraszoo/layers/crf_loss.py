@@ -17,9 +17,7 @@ class CRFLoss(keras.losses.Loss):
     count. Devices that share a batch make the update of one device if each has the same number of sentences.
 
     Args:
-        reduction: as for every Keras loss.
-        name: name of the loss.
-        dtype: of the loss; `None`: float32, or Keras' `floatx` if that is float64.
+        reduction, name, dtype: as for every Keras loss; the dtype is at least float32.
 
     Call arguments:
         y_true: tags, int `(B, T)`; at padding they may be anything.

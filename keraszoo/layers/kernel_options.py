@@ -56,8 +56,8 @@ class KernelOptions(keras.layers.Layer):
 
     def dense(self, units, name, use_bias=False, **defaults):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
-        options = {**defaults, **self.options()}
-        return keras.layers.Dense(units, use_bias=use_bias, **options, dtype=self.dtype_policy, name=name)
+        options = {**defaults, **self.options(), "dtype": self.dtype_policy, "trainable": self.trainable}
+        return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
 
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}

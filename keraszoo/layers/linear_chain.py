@@ -20,16 +20,10 @@ NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at pa
 
 
 def with_outside(emissions, mask, transitions, start, end):
-    """Adds the tag for "outside" to the scores of words and moves.
-
-    Args:
-        emissions: `(B, T, K)`, e.
-        mask: bool `(B, T)`, `True` = a word.
-        transitions: `(K, K)`, A: from, to.
-        start, end: `(K,)`.
+    """Adds the tag for "outside" to the emissions `(B, T, K)`, with the mask of words `(B, T)`, and to the moves.
 
     Returns:
-        `(scores, moves)`: `(B, T, K + 1)` and `(K + 1, K + 1)`.
+        `(scores, moves)`: `(B, T, K + 1)`, and from row to column `(K + 1, K + 1)`.
     """
     mask = mask[..., None]
     words = ops.where(mask, emissions, NEVER)

@@ -6,53 +6,25 @@ from keras import ops
 from keraszoo.layers.arguments import check_choices, check_sizes
 
 
-def position_encoding(places, lengths, width):
-    """The factors on the embeddings of words before the sum, so that the order of words matters.
-
-        l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
-
-    with k = 1..d the place in the embedding.
-
-    Args:
-        places: j, the places of words, from 1: `(..., T)`.
-        lengths: J, the words of the sentences, at least 1: `(..., 1)`.
-        width: d.
-
-    Returns:
-        float32 `(..., T, width)`.
-
-    Example:
-
-    >>> weights = position_encoding(ops.array([1, 2]), ops.array([2]), width=4)
-    >>> ops.convert_to_numpy(weights).tolist()  # the last word counts more towards the end of the vector
-    [[0.5, 0.5, 0.5, 0.5], [0.25, 0.5, 0.75, 1.0]]
-
-    Reference: Sukhbaatar, Szlam, Weston, Fergus: End-To-End Memory Networks, 2015, section 4.1,
-    https://arxiv.org/abs/1503.08895.
-    """
-    j = (ops.cast(places, "float32") / ops.cast(lengths, "float32"))[..., None]  # j/J, (..., T, 1)
-    k = ops.arange(1, width + 1, dtype="float32") / width  # k/d
-    return (1 - j) - k * (1 - 2 * j)
-
-
 @keras.saving.register_keras_serializable(package="keraszoo")
 class SentenceEncoder(keras.layers.Layer):
     """The embeddings of a sentence's words, summed into one vector.
 
         m = sum_j E x_j                       "bag"
-        m = sum_j 2 l_j * E x_j               "position", l of `position_encoding`
+        m = sum_j 2 l_j * E x_j               "position", l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
 
-    A bag of words is the same for "Mary gave John the milk" and "John gave Mary the milk". The layer `E` is a
-    `keras.layers.ReversibleEmbedding`. Padding at any place is skipped.
+    with j = 1..J the words and k = 1..d the places in an embedding (E -> `E`, a
+    `keras.layers.ReversibleEmbedding`). A bag of words is the same for "Mary gave John the milk" and "John gave
+    Mary the milk". Padding at any place is skipped.
 
     Departures: the paper has no factor of 2. With it the factors of a word are 1 on average, as in a bag and
     in the authors' code; without it the paper's initial embeddings and learning rate are too small.
 
-    Shapes: J words, D `width`, V `vocabulary_size`.
+    Shapes: J words and padding, V words in all.
 
     Args:
         vocabulary_size: V.
-        width: D.
+        width: d.
         encoding: `"position"` or `"bag"`.
         pad_id: the null word, whose embedding is zero.
 
@@ -61,7 +33,7 @@ class SentenceEncoder(keras.layers.Layer):
         reverse: return how well each word fits a vector, h E^T.
 
     Returns:
-        `(..., D)`, zero where there is no word; with `reverse`, `(..., V)` for inputs `(..., D)`.
+        `(..., d)`, zero where there is no word; with `reverse`, `(..., V)` for inputs `(..., d)`.
 
     Raises:
         ValueError: if `encoding` is unknown, or a size is not a positive integer.
@@ -74,7 +46,8 @@ class SentenceEncoder(keras.layers.Layer):
     >>> tuple(encoder(story).shape)
     (1, 2, 4)
 
-    Reference: as for `position_encoding`.
+    Reference: Sukhbaatar, Szlam, Weston, Fergus: End-To-End Memory Networks, 2015, section 4.1,
+    https://arxiv.org/abs/1503.08895.
     """
 
     def __init__(self, vocabulary_size, width, encoding="position", pad_id=0, **kwargs):
@@ -90,6 +63,7 @@ class SentenceEncoder(keras.layers.Layer):
             embeddings_initializer=keras.initializers.RandomNormal(stddev=0.1),
             reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
+            trainable=self.trainable,
             name="E",
         )
 
@@ -105,9 +79,11 @@ class SentenceEncoder(keras.layers.Layer):
         factors = ops.cast(is_word, self.compute_dtype)[..., None]
         if self.encoding == "position":
             lengths = ops.maximum(ops.sum(is_word, axis=-1, keepdims=True), 1)
-            weights = position_encoding(ops.cumsum(is_word, axis=-1), lengths, self.width)
+            j = ops.cast(ops.cumsum(is_word, axis=-1), "float32") / ops.cast(lengths, "float32")
+            k = ops.arange(1, self.width + 1, dtype="float32") / self.width
+            weights = (1 - j[..., None]) - k * (1 - 2 * j[..., None])  # (..., J, d)
             factors = factors * ops.cast(2 * weights, self.compute_dtype)
-        return ops.sum(self.E(inputs) * factors, axis=-2)  # (..., D)
+        return ops.sum(self.E(inputs) * factors, axis=-2)  # (..., d)
 
     def get_config(self):
         own = {name: getattr(self, name) for name in ("vocabulary_size", "width", "encoding", "pad_id")}

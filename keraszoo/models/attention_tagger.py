@@ -31,8 +31,7 @@ class AttentionTagger(WordTagger):
     `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j, whose size does not depend on
     T.
 
-    Configurations: `base` is the model above; `bidirectional` is its strongest form with two directions,
-    `"concat"`, character CNN, casing and CRF; `tiny` is for small data.
+    Configurations: `base` is the model above, `bidirectional` its strongest form, `tiny` for small data.
 
     Args:
         num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
@@ -47,7 +46,7 @@ class AttentionTagger(WordTagger):
     Call arguments, returns: as for `TaggingModel`; `tag` gives the attention weights too.
 
     Raises:
-        ValueError: if `context` or `cell` is unknown, or an argument of `WordTagger` does not fit.
+        ValueError: if `context` or `cell` is unknown; see also `WordTagger`.
 
     Example:
 
@@ -63,10 +62,8 @@ class AttentionTagger(WordTagger):
 
     attends = True
     configurations = {
-        "base": {"units": 200, "dropout": 0.5},
+        "base": {},
         "bidirectional": {
-            "units": 200,
-            "dropout": 0.5,
             "bidirectional": True,
             "context": "concat",
             "characters": "cnn",

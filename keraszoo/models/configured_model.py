@@ -1,5 +1,7 @@
 """Models whose simple arguments are their configuration."""
 
+import inspect
+
 import keras
 import numpy as np
 
@@ -9,7 +11,8 @@ from keraszoo.layers.arguments import constructor_arguments
 class ConfiguredModel(keras.Model):
     """Base of the models: Keras records the arguments of the constructor, and some sets of them have names.
 
-    NumPy's numbers and arrays are recorded as Python's. A saved model that is quantized is read as such.
+    The record has the defaults of base classes, too, and Python's numbers and lists for NumPy's. A saved model
+    that is quantized is read as such.
 
     Attributes:
         configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
@@ -18,7 +21,13 @@ class ConfiguredModel(keras.Model):
     configurations = {}
 
     def __new__(cls, *args, **kwargs):
-        args, kwargs = keras.tree.map_structure(_as_python, (args, kwargs))
+        own = inspect.signature(cls.__init__).parameters
+        of_bases = {
+            name: parameter.default
+            for name, parameter in constructor_arguments(cls).items()
+            if name not in own and parameter.default is not parameter.empty
+        }
+        args, kwargs = keras.tree.map_structure(_as_python, (args, {**of_bases, **kwargs}))
         return keras.layers.Layer.__new__(cls, *args, **kwargs)  # `Model.__new__` records no arguments
 
     def __init__(self, *args, **kwargs):
@@ -61,7 +70,7 @@ class ConfiguredModel(keras.Model):
         if not self.built:
             self.build()
         for layer, mode in zip(self._flatten_layers(), config["quantized"], strict=True):
-            if mode != layer.quantization_mode:
+            if mode and not layer.quantization_mode:
                 layer.quantize(mode)
 
     def make_train_function(self, force=False):

@@ -31,8 +31,7 @@ class MemoryNetwork(ConfiguredModel):
     Random noise: in training an empty memory follows every tenth sentence on average, which shifts the times
     of the sentences before it. Linear start: while `linear` is 1, hops leave out the softmax; see
     `MemoryHop`. Empty places of the memory are vectors of zero and take part in the softmax, so that a hop
-    may attend to nothing. This is not in the paper but in its authors' code, and the model gives more wrong
-    answers without it. Padding changes nothing.
+    may attend to nothing: not in the paper, but in its authors' code, and better. Padding changes nothing.
 
     Shapes: B batch, S sentences, J words, K `hops`, V `vocabulary_size`.
 

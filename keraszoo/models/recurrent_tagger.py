@@ -19,9 +19,6 @@ class RecurrentTagger(WordTagger):
         a_j = h_j + MultiHead(LayerNorm(h))_j                       `attention`, with `attention_heads`
         p(y | x) ~ exp(s(x, y)) of e_j = W a_j + b                  `head`: a CRF, or a softmax at every word
 
-    `word_dropout` replaces some words by the unknown word in training, so that the model learns from
-    spellings.
-
     Configurations: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of
     100, character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters,
     less dropout and a `word_dropout` of a quarter), `plain` (a GRU in one direction) and `tiny`.
@@ -44,8 +41,7 @@ class RecurrentTagger(WordTagger):
     returns are the mean over heads and querying words.
 
     Raises:
-        ValueError: if `cell` is unknown, the heads do not divide the width, or an argument of `WordTagger`
-            does not fit.
+        ValueError: if `cell` is unknown or the heads do not divide the width; see also `WordTagger`.
 
     Example:
 
@@ -59,17 +55,15 @@ class RecurrentTagger(WordTagger):
     """
 
     configurations = {
-        "ma_hovy": {"units": 200, "dropout": 0.5, "characters": "cnn", "crf": True},
+        "ma_hovy": {"characters": "cnn", "crf": True},
         "lample": {
             "units": 100,
-            "dropout": 0.5,
             "characters": "lstm",
             "character_dim": 25,
             "character_units": 25,
             "crf": True,
         },
         "strong": {
-            "units": 200,
             "dropout": 0.35,
             "word_dropout": 0.25,
             "characters": "cnn",
@@ -78,7 +72,7 @@ class RecurrentTagger(WordTagger):
             "casing_dim": 8,
             "crf": True,
         },
-        "plain": {"units": 200, "cell": "gru_reset_after", "bidirectional": False, "dropout": 0.5},
+        "plain": {"cell": "gru_reset_after", "bidirectional": False},
         "tiny": {"units": 48, "dropout": 0.2, "crf": True},
     }
 

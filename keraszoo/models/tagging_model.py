@@ -25,8 +25,8 @@ class TaggingModel(ConfiguredModel):
     devices, and the words of all devices are counted: stock `fit` under `MirroredStrategy` makes the update
     of one device, with and without weights. Padding has weight 0.
 
-    A loss given to `compile` replaces that of a softmax. A loss of Keras takes the mean on each device: the
-    update is then that of one device only if all devices have the same number of words.
+    A loss given to `compile` replaces that of a softmax. Keras' own losses take the mean on each device: the
+    update is then that of one device only if all have the same number of words.
 
     Shapes: B batch, T words, D and h widths, K tags.
 
@@ -68,7 +68,9 @@ class TaggingModel(ConfiguredModel):
 
     def __init__(self, words, encoder, head, **kwargs):
         super().__init__(**kwargs)
-        if isinstance(encoder, keras.Model):  # it passes masks to its layers, and Keras warns that it does not
+        if isinstance(
+            encoder, keras.Model
+        ):  # it passes masks to its layers, and Keras warns that it does not
             encoder.supports_masking = True
         self.words = words
         self.encoder = encoder

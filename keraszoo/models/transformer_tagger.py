@@ -36,8 +36,7 @@ class TransformerTagger(WordTagger):
     Call arguments, returns: as for `TaggingModel`. Padding has positions too: it stands at the end.
 
     Raises:
-        ValueError: if `positions` is unknown, a width is not a positive integer, or an argument of
-            `WordTagger` does not fit.
+        ValueError: if `positions` is unknown or a width is not a positive integer; see also `WordTagger`.
 
     Example:
 

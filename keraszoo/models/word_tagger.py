@@ -3,7 +3,7 @@
 import keras
 
 from keraszoo.layers.arguments import check_sizes, require
-from keraszoo.layers.bag_of_subwords import MOST_BUCKETS, BagOfSubwords
+from keraszoo.layers.bag_of_subwords import BagOfSubwords
 from keraszoo.layers.character_encoder import CharacterEncoder
 from keraszoo.models.configured_model import ConfiguredModel
 from keraszoo.models.tag_head import TagHead
@@ -63,9 +63,6 @@ class WordTagger(TaggingModel):
         trainable=True,
     ):
         check_sizes(num_tags=num_tags, vocabulary_size=vocabulary_size, vector_width=vector_width)
-        fits = type(subword_buckets) is int and 0 <= subword_buckets <= MOST_BUCKETS
-        wanted = f"subword_buckets must be an integer from 0 to {MOST_BUCKETS}"
-        require(fits, wanted, subword_buckets=subword_buckets)
         fits = character_vocabulary_size or not (characters or subword_buckets)
         wanted = "{} must be given where it is used".format
         require(

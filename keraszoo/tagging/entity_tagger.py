@@ -242,7 +242,7 @@ class EntityTagger(Task):
 
         Args:
             vectors: `WordVectors`; they are turned to fit the tagger's own, see `WordVectors.with_words`.
-            int8_vectors: store the table at a quarter of the size, as for `TaggingModel`; `None`: as now.
+            int8_vectors: store the table at a quarter of the size, as for `WordTagger`; `None`: as now.
 
         Returns:
             An `EntityTagger` with weights of its own; of the metrics it has those of the training.

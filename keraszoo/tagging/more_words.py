@@ -22,7 +22,7 @@ def with_words(tagger, vectors, int8_vectors):
         larger = type(model).from_config({**model.get_config(), **changes})
     except ValueError as error:  # vectors that are trained
         raise KerasZooError(str(error)) from error
-    larger.build_from_config(model.get_build_config())
+    larger.build()
     for weight, old in zip(_other_weights(larger), _other_weights(model), strict=True):
         weight.assign(old)
     larger.words.set_vectors(np.concatenate([special, all_vectors.matrix]))

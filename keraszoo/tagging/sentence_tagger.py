@@ -28,7 +28,7 @@ class SentenceTagger:
     Attributes:
         details, tags, probabilities: the `CompiledTagger` of `tag_features`, of `tags_alone` and of
             `tag_probabilities`.
-        best_tags: the compiled `TaggingModel.best_valid_tags`.
+        best_tags: the compiled `TagHead.best_valid_tags`.
     """
 
     def __init__(self, model, vocabulary):

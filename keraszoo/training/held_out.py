@@ -150,6 +150,6 @@ class HeldOutSentences(HeldOut):
         def loss_and_tags(features, tags, sample_weight):
             scores = model(features, training=False)
             loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
-            return loss, model.best_tags(features, scores)
+            return loss, model.head.decode(scores, model.mask(features))
 
         return compiled(loss_and_tags, model)

@@ -72,6 +72,13 @@ def test_dropout_works_in_training_alone():
     np.testing.assert_array_equal(to_numpy(encoder(WORDS)), silent)
 
 
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+def test_a_frozen_one_has_nothing_to_train(kind):
+    frozen = CharacterEncoder(V, E, U, kind, trainable=False)
+    model = keras.Sequential([keras.Input((None, None)), frozen, keras.layers.Dense(1)])
+    assert len(model.trainable_variables) == 2
+
+
 def test_wrong_arguments_are_errors():
     with pytest.raises(ValueError, match="kind must be .* Received: kind='gru'"):
         CharacterEncoder(V, kind="gru")

@@ -197,11 +197,11 @@ def test_padding_in_front_of_a_sentence_and_inside_it_is_skipped():
         ({"num_tags": 2, "constrain": "always"}, "constrain must be .* Received: constrain='always'"),
         (
             {"num_tags": 2, "allowed": ([True, False],)},
-            r"allowed must be \(transitions, start, end\).*1 parts",
+            r"allowed must be \(transitions, start, end\) of .* Received: shapes=\[\(2,\)\]",
         ),
         (
             {"num_tags": 2, "allowed": ([[True] * 2] * 2, [True] * 3, [True] * 2)},
-            r"allowed start must be \(2,\). Received: start.shape=\(3,\)",
+            r"allowed must be .* Received: shapes=\[\(2, 2\), \(3,\), \(2,\)\]",
         ),
     ],
 )

@@ -37,7 +37,7 @@ def test_constraints_that_there_were_not_are_not_there_again(new_tagger, tmp_pat
     tagger = new_tagger(constrain="none", crf=False)
     assert tagger.model.head.chain is None
     tagger.save_to_preset(tmp_path / "model")
-    assert EntityTagger.from_preset(tmp_path / "model").model.chain is None
+    assert EntityTagger.from_preset(tmp_path / "model").model.head.chain is None
 
 
 def test_directories_of_other_tasks(tagger_directory, trained_directory):

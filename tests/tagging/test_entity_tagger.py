@@ -88,7 +88,7 @@ def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
         if not tokens:
             continue
         tags = np.array(list(itertools.product(range(len(names)), repeat=len(tokens))))
-        scores, _ = tagger.model.read(tagger.model.check_features(tagger.vocabulary.encode([tokens])))
+        scores, _ = tagger.model.read(tagger.vocabulary.encode([tokens]))
         scores = np.repeat(np.asarray(scores), len(tags), axis=0)
         chances = np.exp(tagger.model.head.chain.log_likelihood(scores, tags, np.ones(tags.shape, "bool")))
         wanted = [[chances[tags[:, t] == k].sum() for k in range(len(names))] for t in range(len(tokens))]

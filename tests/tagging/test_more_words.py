@@ -37,7 +37,7 @@ def test_new_words_are_turned_to_fit_and_the_rest_stays(trained_tagger, turned, 
 def test_whole_numbers_are_saved_and_extended(trained_tagger, turned, tagged_sentences, tmp_path):
     vectors, _ = turned
     small = trained_tagger.with_words(vectors, int8_vectors=True)
-    table = ops.convert_to_numpy(trained_tagger.with_words(vectors).model.vectors.embeddings)
+    table = ops.convert_to_numpy(trained_tagger.with_words(vectors).model.words.vectors.embeddings)
     everything = np.arange(len(table))
     found = ops.convert_to_numpy(small.model.words.vectors(everything))
     largest = np.abs(table).max(axis=1, keepdims=True)

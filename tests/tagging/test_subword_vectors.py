@@ -41,9 +41,9 @@ def test_it_solves_the_normal_equations(vectors):
     np.testing.assert_allclose(to_numpy(layer(spelt[:, None]))[:, 0], wanted, atol=0.01)
 
 
-@pytest.mark.parametrize("buckets", [True, None, 0.0, 1.5, -1, 200_000])
+@pytest.mark.parametrize("buckets", [True, 1.5, -1, 200_000])
 def test_buckets_are_checked_before_anything_is_trained(buckets, vectors, tagged_sentences):
-    with pytest.raises(RecipeError, match="model: subword_buckets must be an integer from 0 to 131072"):
+    with pytest.raises(RecipeError, match="model: buckets must be "):
         EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", subword_buckets=buckets)
 
 
