@@ -78,6 +78,8 @@ class CharacterEncoder(KernelOptions):
                 RecurrentStack(self.units, "lstm", backward=backward, **options, name=name)
                 for name, backward in (("forward", False), ("backward", True))
             ]
+            for direction in self.directions:
+                direction.trainable = self.trainable  # and so are its sublayers
 
     def build(self, inputs_shape=None):
         self.E.build()

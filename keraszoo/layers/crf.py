@@ -34,8 +34,8 @@ class CRF(keras.layers.Layer):
     `decode`, `marginals` and `log_likelihood` take emissions, `decode_chain`, `chain_marginals` and
     `chain_log_likelihood` a chain. All but the likelihoods also work in a functional model.
 
-    `allowed` says what a tag scheme permits, such as no `I-PER` after `O`. A forbidden move scores -10,000: no
-    forbidden path comes out unless emissions differ by more, and a gold path that breaks the scheme has a
+    `allowed` says what a tag scheme permits, such as no `I-PER` after `O`. A forbidden move scores -10,000:
+    no forbidden path comes out unless emissions differ by more, and a gold path that breaks the scheme has a
     finite score. With `constrain="decode"` training does not see the scheme: a corpus may break it.
 
     Padding at any place has no tag and changes nothing: the words before and after it are neighbours.

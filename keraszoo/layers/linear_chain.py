@@ -20,7 +20,7 @@ NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at pa
 
 
 def with_outside(emissions, mask, transitions, start, end):
-    """Adds the tag for "outside" to the emissions `(B, T, K)`, with the mask of words `(B, T)`, and to the moves.
+    """Adds the tag for "outside" to emissions `(B, T, K)`, by the mask of words `(B, T)`, and to the moves.
 
     Returns:
         `(scores, moves)`: `(B, T, K + 1)`, and from row to column `(K + 1, K + 1)`.

@@ -14,8 +14,8 @@ class SentenceEncoder(keras.layers.Layer):
         m = sum_j 2 l_j * E x_j               "position", l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
 
     with j = 1..J the words and k = 1..d the places in an embedding (E -> `E`, a
-    `keras.layers.ReversibleEmbedding`). A bag of words is the same for "Mary gave John the milk" and "John gave
-    Mary the milk". Padding at any place is skipped.
+    `keras.layers.ReversibleEmbedding`). A bag of words is the same for "Mary gave John the milk" and "John
+    gave Mary the milk". Padding at any place is skipped.
 
     Departures: the paper has no factor of 2. With it the factors of a word are 1 on average, as in a bag and
     in the authors' code; without it the paper's initial embeddings and learning rate are too small.

@@ -11,8 +11,8 @@ from keraszoo.layers.arguments import constructor_arguments
 class ConfiguredModel(keras.Model):
     """Base of the models: Keras records the arguments of the constructor, and some sets of them have names.
 
-    The record has the defaults of base classes, too, and Python's numbers and lists for NumPy's. A saved model
-    that is quantized is read as such.
+    The record has the defaults of base classes, too, and Python's numbers and lists for NumPy's. A saved
+    model that is quantized is read as such.
 
     Attributes:
         configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.

@@ -47,7 +47,9 @@ def test_the_lstm_is_that_of_keras():
     for i, backward in enumerate((False, True)):
         theirs = keras.layers.LSTM(U, go_backwards=backward)
         theirs.build((None, None, E))
-        theirs.set_weights(encoder.directions[i].get_weights())
+        cell = encoder.directions[i].cells[0]
+        (W, b), (kernel,) = cell.W.get_weights(), cell.U.get_weights()
+        theirs.set_weights([W, kernel, b])
         for place in np.ndindex(WORDS.shape[:2]):
             word = to_numpy(encoder.E.embeddings)[WORDS[place][WORDS[place] > 0]]
             expected = to_numpy(theirs(word[None]))[0] if len(word) else np.zeros(U)
