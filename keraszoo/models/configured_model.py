@@ -62,6 +62,43 @@ class ConfiguredModel(keras.Model):
 
         super().quantize(mode, config, filters or fits, **kwargs)
 
+    def enable_lora(self, rank, lora_alpha=None):
+        """Freezes all weights and adds to each matrix W a trainable product of low rank (Hu et al., 2022).
+
+            W' = W + lora_alpha / rank * A B        A `(rows, rank)`, B `(rank, columns)`, which starts as 0
+
+        Compile the model afterwards. A saved model has the sums W' and has to be compiled again. A quantized
+        `ReversibleEmbedding` stays as it is, because Keras would leave A B out of its logits.
+
+        Args:
+            rank: of A and B.
+            lora_alpha: factor of A B; `None`: the rank.
+
+        Raises:
+            ValueError: if LoRA is enabled already, or Keras cannot add it to a matrix, which has a constraint
+                or a mode of quantization that excludes it.
+
+        Reference: https://arxiv.org/abs/2106.09685.
+        """
+        if not self.built:
+            self.build()
+        both_ways = keras.layers.ReversibleEmbedding
+        adapted = [
+            layer
+            for layer in self._flatten_layers()
+            if layer is not self and hasattr(layer, "enable_lora") and layer.trainable
+            if not (isinstance(layer, both_ways) and layer.quantization_mode)
+        ]
+        for variable in self.trainable_variables:
+            variable.trainable = False
+        for layer in adapted:
+            layer.enable_lora(rank, lora_alpha=lora_alpha)
+
+    def get_compile_config(self):
+        """`None` with LoRA: the sums that are saved have other variables than the optimizer."""
+        lora = any(getattr(layer, "lora_enabled", False) for layer in self._flatten_layers())
+        return None if lora else super().get_compile_config()
+
     def get_build_config(self):
         return {"quantized": [layer.quantization_mode for layer in self._flatten_layers()]}
 

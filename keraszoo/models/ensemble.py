@@ -92,25 +92,22 @@ class Ensemble(TranslationModel):
         return self._mean(logits), self._together(states)
 
     def select_rows(self, state, rows):
-        return self._asked("select_rows", state, rows)
+        return self._together(self._ask("select_rows", state, rows))
 
     def select_sentences(self, state, sentences, beam_width=1):
-        return self._asked("select_sentences", state, sentences, beam_width)
+        return self._together(self._ask("select_sentences", state, sentences, beam_width))
 
     def lengthen(self, state, extra):
-        return self._asked("lengthen", state, extra)
+        return self._together(self._ask("lengthen", state, extra))
 
     def free_axes(self, state):
-        axes = {"position": (), "members": self._of_members("free_axes", state)}
+        axes = {"position": (), "members": self._ask("free_axes", state)}
         return {**axes, "attention_weights": (0,)} if self.attends else axes
 
-    def _of_members(self, method, state, *arguments):
+    def _ask(self, method, state, *arguments):
+        """What each member says of its own state."""
         members = zip(self.models, state["members"], strict=True)
         return [getattr(model, method)(own, *arguments) for model, own in members]
-
-    def _asked(self, method, state, *arguments):
-        """The state whose members are what their models' method makes of them."""
-        return self._together(self._of_members(method, state, *arguments))
 
     def _together(self, states):
         """The states of the members as one."""

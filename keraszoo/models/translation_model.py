@@ -177,15 +177,9 @@ class TranslationModel(Configured, ConfiguredModel):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[1], self.target_vocabulary_size)
-
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
         self._check_attends(return_attention_weights)
         source, target_in = inputs
         logits = keras.KerasTensor((*target_in.shape, self.target_vocabulary_size), self.compute_dtype)
         weights = keras.KerasTensor((*target_in.shape, source.shape[1]), "float32")
         return (logits, weights) if return_attention_weights else logits
-
-    def get_config(self):
-        return {**super().get_config(), "target_vocabulary_size": self.target_vocabulary_size}

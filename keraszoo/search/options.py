@@ -8,17 +8,12 @@ from keraszoo.messages import suggestion
 TYPES = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
 
 
-def option(default, least=None, most=None, above=None, choices=None, draws=False):
-    """A field of `SearchOptions`.
+def option(default, least=None, most=None, choices=None, draws=False):
+    """A field of `SearchOptions` with its smallest and largest value, or its only ones.
 
-    Args:
-        default: the default; its type is the option's.
-        least, most: the smallest and the largest value.
-        above: every value is larger than this.
-        choices: the only values.
-        draws: whether the option is read by sampling only.
+    `draws` marks what only sampling reads.
     """
-    limits = {"least": least, "most": most, "above": above, "choices": choices, "draws": draws}
+    limits = {"least": least, "most": most, "choices": choices, "draws": draws}
     return dataclasses.field(default=default, metadata=limits)
 
 
@@ -46,7 +41,7 @@ class SearchOptions:
         sampling: draw each word instead of searching; the beam width is then 1.
         temperature: divides the logits before drawing; below 1 sharpens.
         top_k: draw only from the k likeliest words; 0 from all.
-        top_p: draw from the fewest words that together have at least this probability, in (0, 1].
+        top_p: draw from the fewest words that together have at least this probability, up to 1.
         seed: seed of the draws; another seed gives another translation.
 
     Raises:
@@ -63,9 +58,9 @@ class SearchOptions:
     coverage_penalty: float = option(0.0, least=0, most=1000)
     no_repeat_ngram: int = option(0, least=0)
     sampling: bool = option(False)
-    temperature: float = option(1.0, above=0, draws=True)
+    temperature: float = option(1.0, least=1e-6, draws=True)
     top_k: int = option(0, least=0, draws=True)
-    top_p: float = option(1.0, above=0, most=1, draws=True)
+    top_p: float = option(1.0, least=1e-6, most=1, draws=True)
     seed: int = option(0, draws=True)
 
     def __post_init__(self):
@@ -90,24 +85,18 @@ class SearchOptions:
 
     def _check_range(self, field):
         name, value, limits = field.name, getattr(self, field.name), field.metadata
-        least, most, above, choices = (limits[key] for key in ("least", "most", "above", "choices"))
-        other = {
+        least, choices = limits["least"], limits["choices"]
+        most, by = {
             "num_hypotheses": (self.beam_width, " (beam_width)"),
             "min_length": (self.max_length - 1, " (max_length - 1)"),
-        }
-        most, by = other.get(name, (most, ""))
-        fits = choices is None or value in choices
-        fits = fits and (above is None or value > above)
-        fits = fits and (least is None or value >= least) and (most is None or value <= most)
-        if fits:
-            return
-        if choices:
+        }.get(name, (limits["most"], ""))
+        fits = (least is None or value >= least) and (most is None or value <= most)
+        if choices and value not in choices:
             wanted = " or ".join(f'"{choice}"' for choice in choices)
-        elif above is not None:
-            wanted = f"above {above}" + ("" if most is None else f" and at most {most}")
-        else:
+            raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+        if not fits:
             wanted = f"at least {least}" if most is None else f"from {least} to {most}{by}"
-        raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+            raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
 
     @classmethod
     def of_draws(cls):

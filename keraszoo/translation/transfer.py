@@ -39,7 +39,7 @@ def start_from(translator, trained):
             continue
         side = next((side for start, side in SIDES.items() if name.startswith(start)), None)
         if side is not None:
-            axis = 0 if "embedding" in name else -1
+            axis = -1 if name.startswith("output") else 0
             if side not in pieces:
                 pieces[side] = _pieces(getattr(translator, side), getattr(trained, side))
             parts = [np.take(value, ids, axis).mean(axis, keepdims=True) for ids in pieces[side]]

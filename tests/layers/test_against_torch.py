@@ -82,8 +82,8 @@ def transformer_weights(ours, theirs):
     yield from dense(ours.feed_forward.W_2, theirs.linear2)
     for i, name in enumerate(ours.sublayers, start=1):
         norm = getattr(theirs, f"norm{i}")
-        yield ours.norms[name].gamma, norm.weight, np.asarray
-        yield ours.norms[name].beta, norm.bias, np.asarray
+        yield getattr(ours, f"{name}_norm").gamma, norm.weight, np.asarray
+        yield getattr(ours, f"{name}_norm").beta, norm.bias, np.asarray
 
 
 def take(pairs):

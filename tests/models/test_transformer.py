@@ -83,7 +83,7 @@ def test_embeddings_are_scaled_and_get_positions():
     model = Transformer(7, d_model=4, num_layers=1, num_heads=2, intermediate_dim=5)
     model.encoder_layers = []
     memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])[0]
-    E = to_numpy(model.target_embedding.E)
+    E = to_numpy(model.target_embedding.embeddings)
     np.testing.assert_allclose(memory[0], 2 * E[5] + [0, 1, 0, 1], atol=1e-6)
     np.testing.assert_allclose(
         memory[1] - memory[0], [np.sin(1), np.cos(1) - 1, np.sin(0.01), np.cos(0.01) - 1], atol=1e-6

@@ -14,6 +14,7 @@ from keraszoo.models import (
     Transformer,
     TranslationModel,
 )
+from keraszoo.search import SearchOptions, search
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,9 @@ def test_source_and_target_embeddings_start_apart(name):
     assert abs(np.corrcoef(source, target)[0, 1]) < 0.15
 
 
-def test_sizes_and_shapes():
+def test_a_size_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="target_vocabulary_size must be a positive integer"):
         RNNSearch(9, 0, embedding_dim=4, units=4)
-    model = RNNSearch(9, 11, embedding_dim=4, units=4)
-    assert model.compute_output_shape(((2, 3), (2, 5))) == (2, 5, 11)
 
 
 class Dropped(DeepLSTM):
@@ -169,3 +168,26 @@ def test_padding_counts_in_no_loss(kind):
     wanted = -np.mean([log_probs[b, t, target_out[b, t]] for b, t in np.argwhere(target_out != 8)])
     model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     assert model.evaluate((source, target_in), target_out, verbose=0) == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_a_search_knows_its_dtypes(floatx):
+    before, policy = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx(floatx)
+    keras.config.set_dtype_policy(floatx)
+    try:
+        model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+        model.build()
+        memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
+        for width in (1, 2):
+            options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.1, min_length=2)
+            best = search(model, memory, options, start_id=1, end_id=3, lengths=[2, 4])
+            assert np.isfinite(ops.convert_to_numpy(best.score)).all()
+            dtypes = {name: keras.backend.standardize_dtype(getattr(best, name).dtype) for name in KINDS}
+            assert dtypes == KINDS
+    finally:
+        keras.config.set_floatx(before)
+        keras.config.set_dtype_policy(policy)
+
+
+KINDS = {"tokens": "int32", "lengths": "int32", "log_prob": "float32", "score": "float32"}

@@ -344,3 +344,13 @@ def test_a_sentence_is_done_though_two_more_words_would_score_better():
     best = beam_search(model, model.memory, options, start_id=1, end_id=2)
     assert to_numpy(best.lengths)[0, 0] == 1
     assert float(best.score[0, 0]) == pytest.approx(-0.5, abs=0.1)
+
+
+def test_a_sentence_without_a_live_hypothesis_is_done():
+    model, steps = words_model({(1, 4): 1.0, (4, 2): 1.0, (2, 2): 1.0}), []
+    step = model.step
+    model.step = lambda tokens, state: steps.append(1) or step(tokens, state)
+    options = SearchOptions(beam_width=3, max_length=20)
+    best = beam_search(model, model.memory, options, start_id=1, end_id=2, prefix=np.array([[4, 2]]))
+    assert to_numpy(best.tokens)[0, 0, :2].tolist() == [4, 2]
+    assert keras.backend.backend() == "jax" or len(steps) == 2

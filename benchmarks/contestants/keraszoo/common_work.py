@@ -130,13 +130,13 @@ def take_weights(model, path):
     def block(layer, name, sublayers):
         for ours, theirs, theirs_norm in sublayers:
             attention(getattr(layer, ours), f"{name}.{theirs}")
-            norm(layer.norms[ours], f"{name}.{theirs_norm}")
+            norm(getattr(layer, f"{ours}_norm"), f"{name}.{theirs_norm}")
         dense(layer.feed_forward.W_1, f"{name}.feed_forward.pwff_layer.0")
         dense(layer.feed_forward.W_2, f"{name}.feed_forward.pwff_layer.3")
-        norm(layer.norms["feed_forward"], f"{name}.feed_forward.layer_norm")
+        norm(layer.feed_forward_norm, f"{name}.feed_forward.layer_norm")
 
     model.build()
-    model.target_embedding.E.assign(weights["src_embed.lut.weight"])
+    model.target_embedding.embeddings.assign(weights["src_embed.lut.weight"])
     for i, layer in enumerate(model.encoder_layers):
         block(layer, f"encoder.layers.{i}", [("self_attention", "src_src_att", "layer_norm")])
     sublayers = [
