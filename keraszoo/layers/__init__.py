@@ -18,6 +18,7 @@ from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.masking import causal_mask, masked_softmax
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
+from keraszoo.layers.multiplicative_attention import MultiplicativeAttention
 from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
@@ -45,6 +46,7 @@ __all__ = [
     "LuongDecoder",
     "MemoryHop",
     "MultiHeadAttention",
+    "MultiplicativeAttention",
     "PositionalEncoding",
     "RecurrentCell",
     "RecurrentStack",

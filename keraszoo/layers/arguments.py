@@ -11,34 +11,19 @@ from keraszoo.layers.configured import Configured
 def check_sizes(**sizes):
     """Raises an error that names the first size that is not a positive integer.
 
-    >>> check_sizes(units=3, num_layers=0)
+    >>> check_sizes(num_layers=3, units=None)
     Traceback (most recent call last):
-    ValueError: num_layers must be a positive integer. Received: num_layers=0
+    ValueError: units must be a positive integer, such as units=64. Received: units=None
     """
     for name, size in sizes.items():
-        require(
-            isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0,
-            f"{name} must be a positive integer",
-            **{name: size},
-        )
+        fits = isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0
+        hint = f", such as {name}=64" if size is None else ""
+        require(fits, f"{name} must be a positive integer{hint}", **{name: size})
 
 
 def check_optional_sizes(**sizes):
     """Like `check_sizes`, but skips sizes that are `None`."""
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
-
-
-def check_units(units):
-    """Returns the width of a layer's hidden projections as an int; a missing one gets an error with a hint.
-
-    >>> check_units(None)
-    Traceback (most recent call last):
-    ValueError: units is missing: it is the width of the layer's projections, such as units=64. Received: ...
-    """
-    wanted = "units is missing: it is the width of the layer's projections, such as units=64"
-    require(units is not None, wanted, units=units)
-    check_sizes(units=units)
-    return int(units)
 
 
 def require(fits, wanted, /, **received):

@@ -5,7 +5,7 @@ from keras import ops
 
 from keraszoo.layers.attention_inputs import check_inputs, check_shapes
 from keraszoo.layers.masked import Masked
-from keraszoo.layers.masking import both_masks, combine_masks, masked_softmax
+from keraszoo.layers.masking import all_masks, masked_softmax
 from keraszoo.layers.positions import in_order
 
 
@@ -22,9 +22,7 @@ class Attention(keras.layers.Layer):
     calls `prepare` once per sentence and passes the result at each step as `prepared`.
 
     Departures from `keras.layers.Attention`: the inputs are separate arguments, both outputs are always
-    returned, and a row that sees nothing is zero.
-
-    Shapes: B batch, T queries, S values, D width of a value, H heads.
+    returned, and a row that sees nothing is zero. Shapes: B batch, T queries, S values, D width, H heads.
 
     Args:
         dropout: share of the attention weights dropped in training, in [0, 1).
@@ -33,23 +31,20 @@ class Attention(keras.layers.Layer):
     Call arguments:
         query: `(B, T, ...)`, or `(B, ...)` for one step, which is treated as T = 1.
         value: `(B, S, D)`, the vectors that are summed; `None` with `prepared`.
-        key: `(B, S, ...)`, the vectors that are compared with the queries; `None`: the values.
-        query_mask: bool `(B, T)`. It masks nothing and is passed on to the context.
-        value_mask, key_mask: bool `(B, S)`, `True` = attend; both must hold. Keras fills in these three
-            behind `Embedding(mask_zero=True)`.
+        key: `(B, S, ...)`, what is compared with the queries; `None`: the values.
+        query_mask: bool `(B, T)`, passed on with the context. Keras fills in all three after an embedding.
+        value_mask, key_mask: bool `(B, S)`, `True` = attend; both must hold.
         attention_mask: bool `(T, S)` for all sentences, or `(B, T, S)`; in layers with heads also
             `(B, H, T, S)`. `True` = this query may see this value.
-        training: whether dropout is on.
-        use_causal_mask: a query sees the values up to its own position.
-        positions: int `(T,)`, those of the queries, or `(1,)` if all share one; `None`: 0 to T - 1.
-        key_positions: int `(S,)`, those of the keys; `None`: 0 to S - 1.
+        training, use_causal_mask: whether dropout is on; whether a query sees no values after its position.
+        positions, key_positions: int, of the queries `(T,)`, or `(1,)` if all share one, and of the keys
+            `(S,)`; `None`: counted from 0.
         prepared: what `prepare` returned for a memory, instead of `value` and `key`.
         kept: `(B, T, S)`, factors on the weights instead of dropout, drawn before a loop over positions.
 
     Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, U)`, `(B, D)` and
-        `(B, S)`. With heads the weights are `(B, H, T, S)` and `(B, H, S)`. If a query sees nothing, its
-        weights and the sum are zero.
+        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`, with heads `(B, H, T, S)`; without T for
+        a query `(B, U)`. If a query sees nothing, its weights and the sum are zero.
 
     Raises:
         ValueError: if inputs or masks do not fit each other, or a mask holds other numbers than 0 and 1.
@@ -81,7 +76,7 @@ class Attention(keras.layers.Layer):
         raise TypeError(f"{type(self).__name__} is abstract: a subclass supplies scores(query, keys).")
 
     def weigh(self, query, keys, mask, places):
-        """Returns attention weights `(B, T, S)`; `places` are the positions of queries and keys, int32."""
+        """Returns the weights `(B, T, S)`; `mask` broadcasts to them, `places` are the positions of both."""
         return masked_softmax(self.scores(query, keys), mask)
 
     def read(self, weights, values, query, places):
@@ -111,9 +106,9 @@ class Attention(keras.layers.Layer):
         one_step = len(query.shape) == 2
         query = query[:, None] if one_step else query
         places = in_order(positions, query), in_order(key_positions, values)
-        if use_causal_mask:
-            attention_mask = both_masks(attention_mask, places[0][:, None] >= places[1])  # (T or 1, S)
-        mask = combine_masks(both_masks(value_mask, key_mask), attention_mask, self.scores_rank)
+        seen = places[0][:, None] >= places[1] if use_causal_mask else None  # (T or 1, S)
+        of_values = [mask if mask is None else mask[:, None] for mask in (value_mask, key_mask)]
+        mask = all_masks(attention_mask, seen, *of_values, heads=self.scores_rank == 4)
         weights = self.weigh(query, keys, mask, places)
         dropped = self.weight_dropout(weights, training=training) if kept is None else weights * kept
         context = self.read(dropped, values, query, places)

@@ -65,7 +65,7 @@ class BagOfSubwords(KernelOptions):
         self.vocabulary_size, self.units, self.buckets = int(vocabulary_size), int(units), int(buckets)
         self.rank = int(min(rank, units))
         self.lengths = range(int(shortest), int(longest) + 1)
-        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        options = {"dtype": self.policy_of("E"), "trainable": self.trainable}
         self.E = keras.layers.Embedding(self.buckets, self.rank, **options, name="E")
         self.W = self.dense(self.units, "W", use_bias=True)
 

@@ -66,7 +66,7 @@ class CharacterEncoder(KernelOptions):
         self.output_dim = self.units if kind == "cnn" else 2 * self.units
         bound = (3 / embedding_dim) ** 0.5  # of unit variance over the embedding
         initializer = keras.initializers.RandomUniform(-bound, bound)
-        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        options = {"dtype": self.policy_of("E"), "trainable": self.trainable}
         sizes = int(vocabulary_size), int(embedding_dim)
         self.E = keras.layers.Embedding(*sizes, initializer, **options, name="E")
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
@@ -75,7 +75,7 @@ class CharacterEncoder(KernelOptions):
             self.W = self.dense(self.units, "W", use_bias=True)
         else:
             self.directions = [
-                RecurrentStack(self.units, "lstm", backward=backward, **options, name=name)
+                RecurrentStack(self.units, "lstm", backward=backward, dtype=self.dtype_policy, name=name)
                 for name, backward in (("forward", False), ("backward", True))
             ]
             for direction in self.directions:

@@ -15,19 +15,11 @@ class ScaledDotProductAttention(Attention):
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V        (eq. 1)
 
-    Queries and keys must have the same width d_k.
-
     Args:
         scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
-        dropout, seed: as for `Attention`.
+        dropout, seed, kwargs: as for `Attention`.
 
-    Call arguments: as for `Attention`.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
-
-    Raises:
-        ValueError: if queries and keys differ in width, or for inputs as in `Attention`.
+    Call arguments, outputs and errors: as for `Attention`; queries and keys have one width, d_k.
 
     Example:
 
@@ -39,8 +31,8 @@ class ScaledDotProductAttention(Attention):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, scale=None, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, scale=None, **kwargs):
+        super().__init__(**kwargs)
         self.scale = scale
 
     def make_weights(self, query_shape, value_shape, key_shape):

@@ -17,16 +17,13 @@ class FeedForward(KernelOptions):
         activation: the nonlinearity; ReLU in the paper.
         dropout: share of the hidden units dropped in training. The paper has none here; tensor2tensor does.
         seed: seed of the dropout.
-        kernel_initializer and so on: as for `KernelOptions`.
+        kwargs: as for `KernelOptions`.
 
     Call arguments:
-        inputs: `(B, T, D)`.
+        inputs: `(..., D)`.
 
     Returns:
-        `(B, T, D)`.
-
-    Raises:
-        ValueError: if `intermediate_dim` is not a positive integer.
+        `(..., D)`.
 
     Example:
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_units, require_shapes, shapes_fit
+from keraszoo.layers.arguments import check_sizes, require_shapes, shapes_fit
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import masked_softmax
 
@@ -14,21 +14,17 @@ class FeedForwardAttention(KernelOptions):
 
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
 
-    with h_j the values (U -> `U`, v -> `v`). The score is that of `BahdanauAttention` for a query of zero.
-    The layer has no query, so it is not an `Attention`: it takes one input. A tagger that needs a vector per
-    word multiplies the states by the weights: alpha_j h_j. For words in sentences in documents, reshape
-    `(B, N, S, D)` to `(B N, S, D)`: `keras.layers.TimeDistributed` takes layers with one output only.
+    with h_j the values (U -> `U`, v -> `v`). The layer has no query, so it is not an `Attention`. A tagger
+    that needs a vector per word multiplies the states by the weights: alpha_j h_j. For words in sentences in
+    documents, reshape `(B, N, S, D)` to `(B N, S, D)`.
 
     Departures: the paper's experiments have one unit and a bias, e_j = tanh(w h_j + b), which bounds the
-    scores by 1 and so the ratio of two weights by e^2. Here v is added, and the bias is optional.
-
-    Shapes: B batch, S values, D width of a value, U `units`.
+    ratio of two weights by e^2. Here v is added, and the bias is optional.
 
     Args:
-        units: U, the width of the hidden layer of the score.
+        units: width of the hidden layer of the score.
         use_bias: add a bias inside the tanh.
-        dropout, seed: as for `Attention`.
-        kernel_initializer and so on: as for `KernelOptions`.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`.
 
     Call arguments:
         value: `(B, S, D)`.
@@ -48,7 +44,6 @@ class FeedForwardAttention(KernelOptions):
     >>> context, attention_weights = FeedForwardAttention(units=8)(states)
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((2, 4), (2, 5))
-    >>> weighted = attention_weights[:, :, None] * states  # alpha_j h_j, (B, S, D)
 
     Reference: Raffel, Ellis: Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems,
     2015, https://arxiv.org/abs/1512.08756.
@@ -57,7 +52,8 @@ class FeedForwardAttention(KernelOptions):
     def __init__(self, units=None, use_bias=False, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.units = check_units(units)
+        check_sizes(units=units)
+        self.units = int(units)
         self.use_bias = use_bias
         self.dropout = dropout
         self.seed = seed

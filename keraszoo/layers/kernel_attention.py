@@ -18,31 +18,20 @@ class KernelAttention(Attention):
         f(x) = sum_i K(x - x_i) y_i / sum_j K(x - x_j),  K(u) = exp(-|u|^2 / 2 h^2)
 
     with x the query, x_i the keys, y_i the values and h the `bandwidth`. This is attention with the scores
-    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A softmax depends only on differences of
-    scores, so a query far from all keys gets the value of the nearest key that is not masked, where the plain
-    formula gives 0 / 0. Scores and softmax are computed in float32 or, under its policy, in float64.
+    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A query far from all keys gets the value of
+    the nearest key that is not masked, where the plain formula gives 0 / 0. Scores and softmax have at least
+    the precision of float32. The differences take a tensor `(B, T, S, width of the keys)`.
 
     A learned bandwidth is trained as its logarithm, so it stays positive. To fit it, predict each example
     from the others (an `attention_mask` with a diagonal of `False`): if an example may look at itself, the
     error is least at h = 0 and nothing is learned.
 
-    The differences take a `(B, T, S, width of the keys)` tensor.
-
-    Shapes: B batch, T queries, S examples, D width of a value.
-
     Args:
         bandwidth: h, or where learning starts, above 0.
         learn_bandwidth: whether h is a weight.
-        dropout, seed: as for `Attention`.
+        dropout, seed, kwargs: as for `Attention`.
 
-    Call arguments: as for `Attention`; queries and keys have one width.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)`, the estimates, and `(B, T, S)`.
-
-    Raises:
-        ValueError: if `bandwidth` is not above 0, queries and keys differ in width, or for inputs as in
-            `Attention`.
+    Call arguments, outputs and errors: as for `Attention`; queries and keys have one width.
 
     Example:
 
@@ -53,12 +42,12 @@ class KernelAttention(Attention):
     >>> np.round(ops.convert_to_numpy(estimate)[0, :, 0], 3).tolist()
     [6.0, 6.5]
 
-    Reference: Nadaraya: On Estimating Regression, 1964, https://doi.org/10.1137/1109020; Watson: Smooth
+    References: Nadaraya: On Estimating Regression, 1964, https://doi.org/10.1137/1109020; Watson: Smooth
     Regression Analysis, 1964, https://www.jstor.org/stable/25049340.
     """
 
-    def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, bandwidth=1.0, learn_bandwidth=False, **kwargs):
+        super().__init__(**kwargs)
         fits = isinstance(bandwidth, numbers.Real) and 0 < bandwidth < math.inf
         require(fits, "bandwidth must be a number above 0", bandwidth=bandwidth)
         self.bandwidth = float(bandwidth)
@@ -84,10 +73,10 @@ class KernelAttention(Attention):
         scores = self.scores(query, keys)
         kept = scores if mask is None else ops.where(mask, scores, LOWEST)
         nearest = ops.max(kept, axis=-1, keepdims=True, initial=LOWEST)
-        log_bandwidth = math.log(self.bandwidth)
+        factor = self.bandwidth**-2.0
         if self.learn_bandwidth:
-            log_bandwidth = ops.cast(self.log_bandwidth, scores.dtype)
-        scores = (kept - ops.stop_gradient(nearest)) * ops.exp(-2.0 * log_bandwidth)
+            factor = ops.exp(-2.0 * ops.cast(self.log_bandwidth, scores.dtype))
+        scores = (kept - ops.stop_gradient(nearest)) * factor
         return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
 
     def get_config(self):

@@ -56,8 +56,16 @@ class KernelOptions(keras.layers.Layer):
 
     def dense(self, units, name, use_bias=False, **defaults):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
-        options = {**defaults, **self.options(), "dtype": self.dtype_policy, "trainable": self.trainable}
+        options = {**defaults, **self.options(), "dtype": self.policy_of(name), "trainable": self.trainable}
         return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
+
+    def policy_of(self, name):
+        """The dtype policy of a sublayer. A map of policies, of a quantized layer that is read, is looked up."""
+        policy = self.dtype_policy
+        if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
+            paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
+            policy = policy[paths[0]] if paths else policy.default_policy
+        return policy
 
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}

@@ -1,8 +1,8 @@
-"""Maps over the last axis that the layers share: linear, and maxout (Goodfellow et al., 2013)."""
+"""The linear map over the last axis."""
 
 from keras import ops
 
-from keraszoo.layers.arguments import require_shapes
+from keraszoo.layers.maxout import maxout  # noqa: F401
 
 
 def linear(x, kernel, bias=None):
@@ -25,22 +25,3 @@ def linear(x, kernel, bias=None):
     if bias is not None:
         rows = ops.add(rows, ops.cast(bias, x.dtype))
     return ops.reshape(rows, (*ops.shape(x)[:-1], kernel.shape[-1]))
-
-
-def maxout(x):
-    """The greater of each pair of neighbours: `(..., 2 K)` to `(..., K)`.
-
-        t_k = max(x_{2k-1}, x_{2k})
-
-    Raises:
-        ValueError: if the width is odd.
-
-    Example:
-
-    >>> ops.convert_to_numpy(maxout(ops.array([[1, 3, 2, 0]]))).tolist()
-    [[3, 2]]
-
-    Reference: Goodfellow et al.: Maxout Networks, 2013, https://arxiv.org/abs/1302.4389.
-    """
-    require_shapes(x.shape[-1] % 2 == 0, "maxout takes pairs: the width must be even", x=tuple(x.shape))
-    return ops.maximum(x[..., ::2], x[..., 1::2])

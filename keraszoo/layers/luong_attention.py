@@ -8,7 +8,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_choices, check_optional_sizes, require, require_shapes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.kernel_options import KernelOptions
-from keraszoo.layers.masking import at_least_float32, both_masks, masked_softmax
+from keraszoo.layers.masking import all_masks, at_least_float32, masked_softmax
 
 SCORES = ("dot", "general", "concat")
 WINDOWS = (None, "monotonic", "predictive")
@@ -25,41 +25,30 @@ class LuongAttention(KernelOptions, Attention):
         a_t(s) = softmax over s of score(h_t, h_s)                        (eq. 7)
 
     Without a window the softmax is over the whole source ("global"). With a window it is over the words at
-    most D positions away from p_t ("local", section 3.2):
+    most D = `half_width` positions away from p_t ("local", section 3.2):
 
         local-m, "monotonic":   p_t = t
         local-p, "predictive":  p_t = S sigmoid(v_p^T tanh(W_p h_t))                            (eq. 9)
                                 a_t(s) times exp(-(s - p_t)^2 / (2 sigma^2)), sigma = D / 2       (eq. 10)
 
     with S the number of words that the query may see (all real ones, unless an attention mask hides some), t
-    and s counted from 0. As in the paper, the weights of local-p sum to less than 1 and are not normalised
-    again; p_t gets its gradient only through the Gaussian.
-    Padding stands at the end. In local-m, a target position more than D beyond the end of the source sees
-    nothing: weights and context are zero.
+    and s counted from 0, and padding at the end. As in the paper, the weights of local-p sum to less than 1
+    and are not normalised again; p_t gets its gradient only through the Gaussian. In local-m, a target
+    position more than D beyond the end of the source sees nothing.
 
-    `W_a h_s` or `W_k h_s` is computed once per sentence, by `prepare`. The window is a mask: all scores are
+    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: all scores are
     computed, so the cost is that of global attention.
-
-    Shapes: B batch, T queries, S values, D width of a value; D in the equations is `half_width`.
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.
-        window: `None`, `"monotonic"` or `"predictive"`, or the paper's names for the same: `"global"`,
-            `"local-m"` or `"local-p"`.
-        half_width: D of the equations, in words; 10 in the paper.
+        window: `None`, `"monotonic"` or `"predictive"`, or the paper's `"global"`, `"local-m"`, `"local-p"`.
+        half_width: D, in words; 10 in the paper.
         units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
-        scale: multiply the scores by a learned number g, which starts at 1. The paper has none.
-        dropout, seed: as for `Attention`.
-        kernel_initializer and so on: as for `KernelOptions`.
+        scale: multiply the scores by a learned number, which starts at 1. The paper has none.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`.
 
-    Call arguments: as for `Attention`; windows read `positions` and `key_positions`.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
-
-    Raises:
-        ValueError: if score or window is unknown, `half_width` is not a number above 0, `units` is not a
-            positive integer, or queries and keys of `dot` differ in width; or for inputs as in `Attention`.
+    Call arguments, outputs and errors: as for `Attention`. Windows read the positions; `dot` needs queries
+    and keys of one width.
 
     Example:
 
@@ -73,18 +62,8 @@ class LuongAttention(KernelOptions, Attention):
     https://arxiv.org/abs/1508.04025.
     """
 
-    def __init__(
-        self,
-        score="general",
-        window=None,
-        half_width=10,
-        units=None,
-        scale=False,
-        dropout=0.0,
-        seed=None,
-        **kwargs,
-    ):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
+    def __init__(self, score="general", window=None, half_width=10, units=None, scale=False, **kwargs):
+        super().__init__(**kwargs)
         check_choices(SCORES, score=score)
         check_choices((*WINDOWS, *NAMES), window=window)
         fits = isinstance(half_width, numbers.Real) and half_width > 0
@@ -125,10 +104,10 @@ class LuongAttention(KernelOptions, Attention):
             scores = self.v(ops.tanh(self.W_q(query)[:, :, None] + keys[:, None]))[..., 0]
         else:
             scores = ops.matmul(query, ops.swapaxes(keys, -1, -2))
-        return scores * self.g if self.scale else scores  # (B, T, S)
+        return scores * ops.cast(self.g, scores.dtype) if self.scale else scores  # (B, T, S)
 
     def centers(self, query, mask, places):
-        """p_t of each query, `(B or 1, T or 1)`; the arguments are those of `weigh`."""
+        """p_t of each query, `(B, T)` or broadcast to it; the arguments are those of `weigh`."""
         dtype = at_least_float32(self.compute_dtype)
         if self.window == "monotonic":
             return ops.cast(places[0], dtype)[None]
@@ -140,8 +119,8 @@ class LuongAttention(KernelOptions, Attention):
         if self.window is None:
             return super().weigh(query, keys, mask, places)
         centers = self.centers(query, mask, places)[..., None]
-        distance = ops.cast(places[1], centers.dtype) - centers  # (B or 1, T or 1, S)
-        mask = both_masks(mask, ops.abs(distance) <= self.half_width)
+        distance = ops.cast(places[1], centers.dtype) - centers  # (B, T, S), or broadcast to it
+        mask = all_masks(mask, ops.abs(distance) <= self.half_width)
         weights = masked_softmax(self.scores(query, keys), mask)
         if self.window == "monotonic":
             return weights

@@ -29,6 +29,7 @@ class Masked(keras.layers.Layer):
     def __init__(self, **kwargs):
         super().__init__(**{"autocast": False, **kwargs})
         self.supports_masking = True
+        self.built = True  # it has no weights; `Model.quantize` looks at it
 
     def call(self, inputs, mask=None):
         return inputs

@@ -1,5 +1,7 @@
 """The masked softmax and the masks it takes."""
 
+import functools
+
 import keras
 import numpy as np
 from keras import ops
@@ -91,30 +93,12 @@ def causal_mask(length, memory_length=None):
     return (positions[:, None] >= seen[None, :])[None]
 
 
-def both_masks(first, second):
-    """The conjunction of two masks that broadcast to each other; `None` masks nothing."""
-    if first is None or second is None:
-        return first if second is None else second
-    return ops.logical_and(as_bool(first), as_bool(second))
-
-
-def combine_masks(value_mask=None, attention_mask=None, rank=3):
-    """Both masks of an attention as one that broadcasts to its scores.
-
-    Args:
-        value_mask: bool `(B, S)`.
-        attention_mask: bool `(T, S)`, `(B, T, S)` or, for scores of rank 4, `(B, H, T, S)`.
-        rank: of the scores: 3 for `(B, T, S)`, 4 for `(B, H, T, S)`.
+def all_masks(*masks, heads=False):
+    """The conjunction of masks `(T, S)`, `(B, T, S)` or `(B, H, T, S)`; `None` masks nothing.
 
     Returns:
-        bool of that rank, with 1 for each axis that it broadcasts over, or `None` if both are `None`.
+        bool that broadcasts to scores `(B, T, S)`, or with `heads` `(B, H, T, S)`; `None` if all are `None`.
     """
-    if value_mask is not None:
-        value_mask = as_bool(value_mask)[(slice(None), *[None] * (rank - 2))]  # (B, 1, S) or (B, 1, 1, S)
-    if attention_mask is not None:
-        attention_mask = as_bool(attention_mask)
-        if len(attention_mask.shape) == 2:
-            attention_mask = attention_mask[None]  # (1, T, S)
-        if len(attention_mask.shape) < rank:
-            attention_mask = attention_mask[:, None]  # (B or 1, 1, T, S)
-    return both_masks(value_mask, attention_mask)
+    masks = [as_bool(mask) for mask in masks if mask is not None]
+    masks = [mask[:, None] if heads and len(mask.shape) == 3 else mask for mask in masks]
+    return functools.reduce(ops.logical_and, masks) if masks else None

@@ -17,28 +17,22 @@ class MemoryHop(KernelOptions, Attention):
         o = sum_i p_i c_i                                                                        (2)
         u' = u + o, or u' = H u + o                               `next_query`, H if `use_map`   (4)
 
-    with u the query, m_i the keys and c_i the values. Hops are stacked by calling one layer, or several, on
-    the query that the last one returned. The first output is u', not the context o.
+    with u the query, m_i the keys and c_i the values, all of one width. Hops are stacked by calling one
+    layer, or several, on the query that the last one returned.
 
     While the weight `linear` is 1, the softmax is left out, p_i = u^T m_i: this is the linear start of
-    section 4.1, and `hop.linear.assign(0)` ends it. The weight starts at 0 and is not trained. A masked
-    memory has weight 0 in both cases.
-
-    Shapes: B batch, T queries, S memories, D width of queries, keys and values.
+    section 4.1, and `hop.linear.assign(0)` ends it. The weight starts at 0 and is not trained.
 
     Args:
-        use_map: whether u is mapped by H (D x D) first; the paper does so if all hops share their weights.
-        dropout, seed: as for `Attention`. The paper has no dropout.
-        kernel_initializer and so on: of H, as for `KernelOptions`; H starts as N(0, 0.1^2) by default.
+        use_map: whether u is mapped by H first; the paper does so if all hops share their weights. H starts
+            as N(0, 0.1^2) unless `kernel_initializer` is given.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`. The paper has no dropout.
 
-    Call arguments: as for `Attention`.
+    Call arguments and errors: as for `Attention`.
 
     Returns:
-        `(next_query, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, D)`, `(B, D)` and
-        `(B, S)`. If everything is masked, o is zero and the query is unchanged (or only mapped by H).
-
-    Raises:
-        ValueError: if queries, keys and values differ in width, or for inputs as in `Attention`.
+        `(next_query, attention_weights)`: u', `(B, T, D)`, in place of the context, and `(B, T, S)`. If
+        everything is masked, the weights and o are zero.
 
     Example:
 
@@ -54,8 +48,8 @@ class MemoryHop(KernelOptions, Attention):
     https://arxiv.org/abs/1503.08895.
     """
 
-    def __init__(self, use_map=False, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout=dropout, seed=seed, **kwargs)
+    def __init__(self, use_map=False, **kwargs):
+        super().__init__(**kwargs)
         self.use_map = use_map
 
     def make_weights(self, query_shape, value_shape, key_shape):

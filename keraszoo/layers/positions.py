@@ -52,15 +52,12 @@ class PositionalEncoding(_AddedPositions):
         max_wavelength: 10,000 in the paper; wavelengths run from 2 pi to 2 pi times this.
 
     Call arguments:
-        inputs: `(..., T, d_model)`, usually embeddings times sqrt(d_model). Any axes may come before T.
+        inputs: `(..., T, d_model)`, usually embeddings times sqrt(d_model); d_model is even.
         positions: int `(T,)`, or `(1,)` if all are at one position, as in a step of a decoder; `None`: 0 to
             T - 1.
 
     Returns:
         `(..., T, d_model)`: inputs + PE.
-
-    Raises:
-        ValueError: if d_model is odd, or the inputs have one axis.
 
     Example:
 
@@ -100,13 +97,7 @@ class LearnedPositions(_AddedPositions):
     Args:
         max_positions: rows of the table.
 
-    Call arguments: as for `PositionalEncoding`.
-
-    Returns:
-        `(..., T, d_model)`: inputs + P.
-
-    Raises:
-        ValueError: if `max_positions` is not a positive integer, or the inputs have one axis.
+    Call arguments and returns: as for `PositionalEncoding`.
 
     Example:
 
@@ -165,12 +156,10 @@ def rotate(x, positions):
 
     Args:
         x: `(..., T, d)`, queries or keys of a head, d even.
-        positions: int `(T,)`, or `(1,)` if all are at one position.
+        positions: int `(T,)`, or `(1,)` if all are at one position; `None`: 0 to T - 1.
 
     Returns:
         A tensor like `x`.
-
-    Example:
 
     >>> import math
     >>> turned = rotate(ops.array([[1.0, 0.0], [1.0, 0.0]]), ops.array([0, 1]))
@@ -195,13 +184,10 @@ def relative_vectors(vectors, positions, key_positions):
 
     Args:
         vectors: w, `(2 k + 1, d)`, those of the distances -k to k.
-        positions: i, int `(T,)`, or `(1,)` if all queries are at one position.
-        key_positions: j, int `(S,)`.
+        positions, key_positions: i, int `(T,)` or `(1,)`, and j, int `(S,)`.
 
     Returns:
         a, `(T or 1, S, d)`, the same for all sentences and heads.
-
-    Example:
 
     >>> vectors = ops.convert_to_tensor([[-1.0], [0.0], [1.0]])  # k = 1
     >>> ops.convert_to_numpy(relative_vectors(vectors, ops.arange(2), ops.arange(4)))[..., 0].tolist()
@@ -215,31 +201,9 @@ def relative_vectors(vectors, positions, key_positions):
     return ops.take(vectors, ops.clip(distances, -largest, largest) + largest, axis=0)
 
 
-def relative_scores(queries, vectors):
-    """The part of the scores that depends on the distances, q_i a_ij^T (eq. 4).
-
-    Args:
-        queries: `(B, H, T, d)`.
-        vectors: a, `(T or 1, S, d)`.
-
-    Returns:
-        `(B, H, T, S)`.
-    """
+def times_vectors(x, vectors):
+    """x_i a_i, `(B, H, T, p)` times `(T or 1, p, q)`: `(B, H, T, q)`; one product if there is one a."""
+    vectors = ops.cast(vectors, x.dtype)
     if vectors.shape[0] == 1:
-        return ops.matmul(queries, ops.transpose(vectors[0]))
-    return ops.einsum("bhtd,tsd->bhts", queries, vectors)
-
-
-def relative_values(weights, vectors):
-    """The part of the context that depends on the distances, sum_j alpha_ij a_ij (eq. 3).
-
-    Args:
-        weights: alpha, `(B, H, T, S)`.
-        vectors: a, `(T or 1, S, d)`.
-
-    Returns:
-        `(B, H, T, d)`.
-    """
-    if vectors.shape[0] == 1:
-        return ops.matmul(weights, vectors[0])
-    return ops.einsum("bhts,tsd->bhtd", weights, vectors)
+        return ops.matmul(x, vectors[0])
+    return ops.einsum("bhtp,tpq->bhtq", x, vectors)

@@ -14,6 +14,7 @@ from keras import ops
 import keraszoo.layers
 from keraszoo.layers import (
     CRF,
+    Attention,
     AttentionDecoder,
     BagOfSubwords,
     BahdanauAttention,
@@ -98,6 +99,15 @@ LAYERS = {
         QUERY,
     ),
 }
+for name in keraszoo.layers.__all__:  # a new score needs no entry
+    kind = getattr(keraszoo.layers, name)
+    if (
+        name not in LAYERS
+        and isinstance(kind, type)
+        and issubclass(kind, Attention)
+        and kind is not Attention
+    ):
+        LAYERS[name] = (lambda kind=kind: kind(units=7, dropout=0.1), VALUE)
 ORTHOGONAL = {
     "AttentionDecoder",
     "BidirectionalEncoder",

@@ -255,6 +255,7 @@ def test_arguments_that_are_left_to_keras_are_errors():
 
 WEIGHTED = {
     "bahdanau": (lambda **o: BahdanauAttention(3, **o), ["kernel"], 2),
+    "luong_general": (LuongAttention, ["kernel"], 2),
     "luong": (lambda **o: LuongAttention("concat", "predictive", **o), ["kernel"], 2),
     "feed_forward_attention": (
         lambda **o: FeedForwardAttention(3, use_bias=True, **o),

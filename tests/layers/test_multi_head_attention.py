@@ -139,3 +139,14 @@ def test_shifting_queries_and_keys_alike_changes_nothing(kind):
 def test_sizes_must_be_positive_integers(sizes):
     with pytest.raises(ValueError, match="must be a positive integer. Received: (num_heads=0|key_dim=1.5)"):
         MultiHeadAttention(**sizes)
+
+
+@pytest.mark.parametrize(("query", "key", "value", "key_dim"), [(64, 64, 64, 32), (48, 96, 128, 16)])
+def test_projections_of_heads_start_with_half_of_glorots_variance(query, key, value, key_dim):
+    layer = MultiHeadAttention(8, key_dim)
+    layer.build((None, None, query), (None, None, value), (None, None, key))
+    for sublayer, share in ((layer.W_q, 0.5), (layer.W_k, 0.5), (layer.W_v, 0.5), (layer.W_o, 1)):
+        kernel = to_numpy(sublayer.kernel)
+        glorot = 2 / sum(kernel.shape)  # the variance
+        assert kernel.var() == pytest.approx(share * glorot, rel=0.1)
+        assert np.abs(kernel).max() <= math.sqrt(3 * share * glorot)  # uniform
