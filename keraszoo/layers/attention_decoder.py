@@ -13,26 +13,23 @@ from keraszoo.layers.time_loop import over_time
 class AttendingDecoder(KernelOptions):
     """Base of the recurrent decoders that attend to a memory.
 
-    `step` is one position of every row, and `call` runs the same step over all positions. Several rows
-    (hypotheses) may belong to one sentence: they follow each other and share its memory. A subclass writes
-    `initial_state`, `project`, which reads the inputs, and `advance`, the rest of a step.
+    `call` runs `advance` over all positions, and `step` runs it once. A subclass writes `initial_state`,
+    `project`, which reads the inputs, and `advance`, the rest of a step.
 
     Args:
-        attention: an `Attention` layer whose weights have the shape `(B, T, S)`. `call` draws its dropout for
-            all positions before the loop; `step` has none.
+        attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
+        kernel_initializer and others: as for `KernelOptions`, of all kernels but those of the attention.
 
     Call arguments:
         inputs: `(B, T, E)`, the embedded words before each position.
         memory: `(B, S, D)`.
-        initial_state: as for `initial_state`; `None`: zeros.
-        inputs_mask: bool `(B, T)`, `True` = a word: at padding the outputs are zero and the state is kept.
-        memory_mask: bool `(B, S)`, the same for the memory. Keras fills in both masks.
-
-    Returns:
-        `(outputs, attention_weights)`: `(B, T, ...)` and `(B, T, S)`.
+        initial_state: the state that a recurrent layer returns, or of one layer s, `(B, U)`; `None`: zeros.
+        inputs_mask, memory_mask: bool `(B, T)` and `(B, S)`, `True` = a word; filled in by Keras. Padding of
+            the inputs keeps the state.
 
     Raises:
-        ValueError: if the attention, the state, a shape or a mask does not fit.
+        ValueError: if `cell` is unknown, a size is not a positive integer, or the attention or an input does
+            not fit.
     """
 
     def __init__(self, attention, **kwargs):
@@ -43,33 +40,36 @@ class AttendingDecoder(KernelOptions):
         self.attention = attention
         self.masked = Masked(name="masked")
 
+    def check_inputs(self, inputs, memory):
+        fits = shapes_fit(inputs.shape, (memory.shape[0], None, None)) and len(memory.shape) == 3
+        shapes = {"inputs": tuple(inputs.shape), "memory": tuple(memory.shape)}
+        require_shapes(fits, "inputs and memory must be (batch, length, width), of one batch size", **shapes)
+
     def prepare(self, memory):
-        """What the attention computes from the memory alone, once per sentence: nested tensors."""
+        """What the attention computes from the memory alone, once per sentence: nested tensors `(B, ...)`."""
         return self.attention.prepare(memory)
 
-    def attend(self, queries, prepared, memory_mask, position, kept=None):
-        """Context `(N, D)` and attention weights `(N, S)` of one query for each row, `(N, U)`.
-
-        `kept` `(N, S)` holds factors on the weights, of dropout.
-        """
-        sentences = ops.shape(prepared[1])[0]
+    def attend(self, queries, read, prepared, memory_mask):
+        """Context `(N, D)` and attention weights `(N, S)` of a query `(N, U)` for each row."""
+        kept = read.get("kept")
         context, weights = self.attention(
-            ops.reshape(queries, (sentences, -1, queries.shape[-1])),
+            ops.reshape(queries, (ops.shape(prepared[1])[0], -1, queries.shape[-1])),
             prepared=prepared,
             value_mask=memory_mask,
-            positions=ops.reshape(position, (1,)),
+            positions=ops.reshape(read["position"], (1,)),
             kept=None if kept is None else kept[:, None],
         )
-        return tuple(ops.reshape(x, (-1, *ops.shape(x)[2:])) for x in (context, weights))
+        rows = (ops.reshape(x, (-1, *ops.shape(x)[2:])) for x in (context, weights))
+        return tuple(ops.cast(x, self.compute_dtype) for x in rows)
 
     def step(self, inputs, state, prepared, position, memory_mask=None):
         """One position of every row.
 
         Args:
-            inputs: `(N, E)`, N = B * rows of a sentence.
-            state: what `initial_state` returned.
-            prepared: what `prepare` returned, of B sentences.
-            position: scalar int, how many positions came before; some kinds of attention use it.
+            inputs: `(N, E)`. The N / B rows of a sentence follow each other and share its memory.
+            state: what `initial_state` or the last step returned.
+            prepared: what `prepare` returned.
+            position: scalar int, how many positions came before.
             memory_mask: bool `(B, S)`.
 
         Returns:
@@ -86,7 +86,7 @@ class AttendingDecoder(KernelOptions):
         return {"kept": self.attention.weight_dropout(weights, training=True)}
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
-        self.check_inputs(inputs, memory, inputs_mask, memory_mask)
+        self.check_inputs(inputs, memory)
         prepared = self.prepare(memory)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")[None, :, None]
         read = {"projected": self.project(inputs), "position": positions}
@@ -99,22 +99,6 @@ class AttendingDecoder(KernelOptions):
         state = self.initial_state(initial_state, ops.shape(inputs)[0])
         (outputs, weights), _ = over_time(step, read, state, inputs_mask)
         return self.masked(outputs, mask=inputs_mask), weights
-
-    def check_inputs(self, inputs, memory, inputs_mask=None, memory_mask=None):
-        """Raises a `ValueError` if the arguments of `call` do not fit each other."""
-        tensors = {"inputs": (inputs, inputs_mask), "memory": (memory, memory_mask)}
-        for name, (x, mask) in tensors.items():
-            shape = tuple(x.shape)
-            require_shapes(len(shape) == 3, f"{name} must be (batch, length, width)", **{name: shape})
-            if mask is not None:
-                fits, shapes = (
-                    shapes_fit(mask.shape, shape[:2]),
-                    {f"{name}_mask": tuple(mask.shape), name: shape},
-                )
-                require_shapes(fits, f"{name}_mask must be (batch, {name} length)", **shapes)
-        fits = shapes_fit(inputs.shape[:1], memory.shape[:1])
-        shapes = {"inputs": tuple(inputs.shape), "memory": tuple(memory.shape)}
-        require_shapes(fits, "inputs and memory must have one batch size", **shapes)
 
     def get_config(self):
         return {**super().get_config(), "attention": keras.saving.serialize_keras_object(self.attention)}
@@ -140,16 +124,12 @@ class AttentionDecoder(AttendingDecoder):
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
         units: U, the width of s.
         cell: a kind of `RecurrentCell`.
-        kernel_initializer, bias_initializer and other options: as for `KernelOptions`, of `C` and the cell.
+        kernel_initializer and others: as for `KernelOptions`, of `C` and the cell.
 
-    Call arguments: as for `AttendingDecoder`; `initial_state` is s_0 `(B, U)`, or the list of states that a
-        Keras RNN layer returns: `[s_0]`, or `[s_0, c_0]` for an LSTM.
+    Call arguments, Raises: as for `AttendingDecoder`.
 
     Returns:
-        `(outputs, attention_weights)`, as `LuongDecoder` does: [s_i ; c_i], `(B, T, U + D)`, and `(B, T, S)`.
-
-    Raises:
-        ValueError: if `cell` is unknown, or the attention, the state, a shape or a mask does not fit.
+        `(outputs, attention_weights)`: [s_i ; c_i], `(B, T, U + D)`, and `(B, T, S)`.
 
     Example:
 
@@ -184,9 +164,7 @@ class AttentionDecoder(AttendingDecoder):
         return self.cell.project(inputs)
 
     def advance(self, read, state, prepared, memory_mask):
-        context, weights = self.attend(
-            state[0], prepared, memory_mask, read["position"], read.get("kept")
-        )  # (N, D), (N, S)
+        context, weights = self.attend(state[0], read, prepared, memory_mask)  # (N, D), (N, S)
         after = self.cell.advance(read["projected"] + self.C(context), state)
         return ops.concatenate([after[0], context], axis=-1), weights, after
 

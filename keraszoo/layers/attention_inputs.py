@@ -5,7 +5,7 @@ from keraszoo.layers.arguments import require, require_shapes, shapes_fit
 
 def check_shapes(query, value, key=None, heads=None, **masks):
     """Raises a `ValueError` if static shapes of inputs and masks do not fit; `None` fits every size."""
-    single = all(size is None or isinstance(size, int) for size in query)
+    single = not any(isinstance(size, tuple) for size in query)
     wanted = "Inputs are separate arguments: call layer(query, value), not layer([query, value])"
     require_shapes(single, wanted, query=query)
     wanted = "value is missing: call layer(query, value), or, if it is built, layer(query, prepared=...)"

@@ -20,8 +20,7 @@ class LuongDecoder(AttendingDecoder):
     Without it the recurrence does not depend on the attention: the stack runs over the whole sentence, and
     then all its states attend at once.
 
-    Shapes: B batch, T target, S source, D width of the memory, E width of the inputs, U `units`, R
-    `readout_dim`.
+    Shapes: B batch, T target, S source, D width of the memory, E of the inputs, U `units`, R `readout_dim`.
 
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
@@ -31,18 +30,12 @@ class LuongDecoder(AttendingDecoder):
         readout_dim: R; `None`: U.
         input_feeding: feed the readout to the next step.
         dropout: share of the inputs of each layer after the first that is dropped in training.
-        kernel_initializer, bias_initializer and other options: as for `KernelOptions`, of all kernels but
-            those of the attention.
+        kernel_initializer and others: as for `KernelOptions`, of all kernels but those of the attention.
 
-    Call arguments: as for `AttendingDecoder`; `initial_state` is the state of the layers, as for
-        `RecurrentStack`.
+    Call arguments, Raises: as for `AttendingDecoder`.
 
     Returns:
-        `(outputs, attention_weights)`, as `AttentionDecoder` does: the readouts h~_t, `(B, T, R)`,
-        in (-1, 1), and `(B, T, S)`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or an input does not fit.
+        `(outputs, attention_weights)`: the readouts h~_t, `(B, T, R)`, in (-1, 1), and `(B, T, S)`.
 
     Example:
 
@@ -89,8 +82,6 @@ class LuongDecoder(AttendingDecoder):
     def initial_state(self, given=None, rows=None):
         """The state before the first step, from the state of the layers; h~_0 = 0."""
         layers = self.stack.as_state(given, rows)
-        if not self.input_feeding:
-            return {"layers": layers}
         fed = ops.zeros((ops.shape(layers[0])[0], self.readout_width), dtype=self.compute_dtype)
         return {"layers": layers, "fed": fed}
 
@@ -109,10 +100,9 @@ class LuongDecoder(AttendingDecoder):
         if self.input_feeding:
             projected = projected + self.C(state["fed"])
         hidden, layers = self.stack.step(projected, state["layers"], read.get("dropped"))  # (N, U)
-        context, weights = self.attend(hidden, prepared, memory_mask, read["position"], read.get("kept"))
+        context, weights = self.attend(hidden, read, prepared, memory_mask)
         readout = self._read(context, hidden)  # (N, R)
-        after = {"layers": layers, "fed": readout} if self.input_feeding else {"layers": layers}
-        return readout, weights, after
+        return readout, weights, {"layers": layers, "fed": readout}
 
     def _read(self, context, hidden):
         return self.W_c(ops.concatenate([context, hidden], axis=-1))
@@ -120,9 +110,10 @@ class LuongDecoder(AttendingDecoder):
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
         if self.input_feeding:
             return super().call(inputs, memory, initial_state, inputs_mask, memory_mask, training)
-        self.check_inputs(inputs, memory, inputs_mask, memory_mask)
+        self.check_inputs(inputs, memory)
         hidden, *_ = self.stack(inputs, initial_state, mask=inputs_mask, training=training)  # (B, T, U)
         context, weights = self.attention(hidden, memory, value_mask=memory_mask, training=training)
+        weights = ops.cast(weights, self.compute_dtype)
         return self.masked(self._read(context, hidden), mask=inputs_mask), weights
 
     def get_config(self):

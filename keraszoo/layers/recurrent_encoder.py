@@ -23,7 +23,7 @@ class BidirectionalEncoder(KernelOptions):
         cell: a kind of `RecurrentCell`.
         num_layers: number of bidirectional layers in the stack.
         dropout: share of the inputs of each layer after the first that is dropped in training.
-        kernel_initializer, bias_initializer and other options: as for `KernelOptions`, of all layers.
+        kernel_initializer and others: as for `KernelOptions`, of all layers.
 
     Call arguments:
         inputs: `(B, S, D)`.
@@ -34,7 +34,7 @@ class BidirectionalEncoder(KernelOptions):
         of the first word that is not padding.
 
     Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or the mask does not fit.
+        ValueError: if `cell` is unknown, a size is not a positive integer, or an input does not fit.
 
     Example:
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_sizes, require, require_shapes, shapes_fit
+from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masked import Masked
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -20,9 +20,6 @@ class RecurrentStack(KernelOptions):
     once; `step` is one position through all layers. Padding is skipped at any place: with `backward` a
     sentence is read from its last word. The outputs keep the order of the words.
 
-    For both directions take `BidirectionalEncoder`: `keras.layers.Bidirectional` needs a layer that returns
-    its outputs reversed.
-
     Shapes: B batch, T positions, E width of the inputs, U `units`.
 
     Args:
@@ -31,23 +28,21 @@ class RecurrentStack(KernelOptions):
         num_layers: how many layers.
         dropout: share of the inputs of each layer after the first that is dropped in training.
         backward: from the last word to the first.
-        kernel_initializer, bias_initializer and other options: as for `KernelOptions`, of all layers.
+        kernel_initializer and others: as for `KernelOptions`, of all layers.
 
     Call arguments:
         inputs: `(B, T, E)`.
-        initial_state: a list of tensors like the state that is returned, or for one layer its s `(B, U)`;
-            `None`: zeros.
+        initial_state: a list like `state`, or for one layer its s, `(B, U)`; `None`: zeros.
         mask: bool `(B, T)`, `True` = a word.
         inputs_mask: the same. Keras fills in `mask`, or `inputs_mask` if there is an `initial_state`.
 
     Returns:
         `(outputs, *state)`, as `keras.layers.RNN` does with `return_state`: the last layer's s, `(B, T, U)`,
-        zero at padding; and the layers' states after the last word that was read, one after the other, each
-        `(B, U)`. An LSTM has two for each layer, s and c.
+        zero at padding; and the layers' states after the last word that was read, one after the other,
+        `(B, U)`: s, and for an LSTM s and c.
 
     Raises:
-        ValueError: if `cell` is unknown, `units` or `num_layers` is not a positive integer, or the mask or
-            the state does not fit.
+        ValueError: if `cell` is unknown, a size is not a positive integer, or an input does not fit.
 
     Example:
 
@@ -62,8 +57,8 @@ class RecurrentStack(KernelOptions):
     """
 
     def __init__(self, units, cell="lstm", num_layers=1, dropout=0.0, backward=False, **kwargs):
-        fits, instead = "go_backwards" not in kwargs, "or take BidirectionalEncoder for both directions"
-        require(fits, f"RecurrentStack has no go_backwards: use backward, {instead}", **kwargs)
+        wanted = "RecurrentStack has no go_backwards: use backward, or BidirectionalEncoder"
+        require("go_backwards" not in kwargs, wanted, **kwargs)
         super().__init__(**kwargs)
         check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
@@ -87,63 +82,33 @@ class RecurrentStack(KernelOptions):
             inputs_shape = (*inputs_shape[:-1], self.units)
 
     def as_state(self, given, rows=None):
-        """The list of the layers' states, one after the other; of one layer also its s; `None`: zeros.
-
-        Raises:
-            ValueError: a list of another length, or a state that does not fit its layer.
-        """
-        if given is None:
-            return [part for cell in self.cells for part in cell.zero_state(rows)]
-        if self.num_layers == 1:
-            return self.cells[0].as_state(given, rows)
-        parts, wanted = given if isinstance(given, (list, tuple)) else [given], sum(self._sizes())
-        fits = len(parts) == wanted
-        require(
-            fits, f"initial_state must have {self.num_layers} layers: {wanted} tensors", tensors=len(parts)
-        )
-        states = zip(self.cells, self._by_layer(parts), strict=True)
-        return [part for cell, state in states for part in cell.as_state(state, rows)]
-
-    def _sizes(self):
-        return [cell.num_states for cell in self.cells]
+        return self.cells[0].as_state(given, rows, self.num_layers)
 
     def _by_layer(self, state):
-        """The state as a list of the layers' states."""
         count = self.cells[0].num_states
-        return [list(state[i : i + count]) for i in range(0, len(state), count)]
+        return [(cell, state[i * count : (i + 1) * count]) for i, cell in enumerate(self.cells)]
 
     def call(self, inputs, initial_state=None, mask=None, inputs_mask=None, training=None):
         mask = inputs_mask if mask is None else mask
-        if mask is not None:
-            shapes = {"mask": tuple(mask.shape), "inputs": tuple(inputs.shape)}
-            fits = shapes_fit(shapes["mask"], shapes["inputs"][:2])
-            require_shapes(fits, "mask must be (batch, length)", **shapes)
-        x, after = inputs, []
-        before = self._by_layer(self.as_state(initial_state, ops.shape(inputs)[0]))
-        for i, (cell, first) in enumerate(zip(self.cells, before, strict=True)):
+        before, after, x = self.as_state(initial_state, ops.shape(inputs)[0]), [], inputs
+        for cell, own in self._by_layer(before):
 
             def step(projected, state, cell=cell):
                 state = cell.advance(projected, state)
                 return state[0], state
 
-            x = self.between(x, training=training) if i else x
-            x, last = over_time(step, cell.project(x), first, mask, self.backward)  # (B, T, U)
-            after += last
+            x = self.between(x, training=training) if after else x
+            x, own = over_time(step, cell.project(x), own, mask, self.backward)  # (B, T, U)
+            after += own
         return self.masked(x, mask=mask), *after
 
     def step(self, projected, state, dropped=None):
-        """One position through all layers.
+        """One position through all layers: `(outputs, state)`, from what the first cell's `project` returned.
 
-        Args:
-            projected: `(N, G U)`, what the first layer's `project` made of the inputs.
-            state: list of the layers' states, one after the other.
-            dropped: list with a factor `(N, U)` on the inputs of each layer after the first, or `None`.
-
-        Returns:
-            `(outputs, state)`: `(N, U)` and the layers' next states.
+        `dropped` holds the factors `(N, U)` on the inputs of the layers after the first.
         """
         x, after = projected, []
-        for i, (cell, own) in enumerate(zip(self.cells, self._by_layer(state), strict=True)):
+        for i, (cell, own) in enumerate(self._by_layer(state)):
             if i:
                 x = cell.project(x if dropped is None else x * dropped[i - 1])
             own = cell.advance(x, own)

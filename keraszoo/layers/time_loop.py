@@ -5,6 +5,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require_shapes, shapes_fit
+
 
 class _Cell:
     """A step as the cell of `keras.layers.RNN`, which loops over it; all states are given."""
@@ -47,6 +49,9 @@ def over_time(step, inputs, state, mask=None, backward=False):
     Returns:
         `(outputs, state)`: nested tensors `(B, T, ...)`, and the state after the last position.
 
+    Raises:
+        ValueError: if the mask has another shape.
+
     Example:
 
     >>> import numpy as np
@@ -60,6 +65,9 @@ def over_time(step, inputs, state, mask=None, backward=False):
     inputs, state = (tree.map_structure(ops.convert_to_tensor, nested) for nested in (inputs, state))
     sequences = tree.flatten(inputs)
     if mask is not None:
+        fits = all(shapes_fit(x.shape[:2], mask.shape, broadcast=True) for x in sequences)
+        shapes = {"mask": tuple(mask.shape), "inputs": tuple(sequences[-1].shape)}
+        require_shapes(fits, "mask must be (batch, length)", **shapes)
         mask = ops.cast(mask, "bool")
         sequences = [mask[..., None], *sequences]
 
@@ -72,10 +80,12 @@ def over_time(step, inputs, state, mask=None, backward=False):
             after = [_choose(is_word, new, old) for new, old in zip(after, before, strict=True)]
         return outputs, after
 
-    loop = keras.layers.RNN(_Cell(one_position), return_sequences=True, go_backwards=backward)
-    _, outputs, last = loop.inner_loop(_Sequences(sequences), tree.flatten(state), mask=None)
-    if backward:
-        outputs = tree.map_structure(lambda x: ops.flip(x, axis=1), outputs)
+    def turned(nested):
+        return tree.map_structure(lambda x: ops.flip(x, axis=1), nested) if backward else nested
+
+    loop = keras.layers.RNN(_Cell(one_position), return_sequences=True)
+    _, outputs, last = loop.inner_loop(_Sequences(turned(sequences)), tree.flatten(state), mask=None)
+    outputs = turned(outputs)
     if mask is not None:
         outputs = tree.map_structure(lambda x: _choose(mask, x, ops.zeros_like(x)), outputs)
     return outputs, tree.pack_sequence_as(state, list(last))

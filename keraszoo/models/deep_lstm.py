@@ -16,32 +16,18 @@ class DeepLSTM(RecurrentModel):
         p(y_t) ~ exp(W_o s^L_t)                         `output_layer`, or the target embedding if tied
 
     The model reverses the source itself (section 3.3), so that its first words are next to those of the
-    target: it takes sentences in their order, with padding at the end.
+    target. There is no attention: the decoder sees the source only through the L states it starts from.
 
-    There is no attention: the decoder sees the source only through the L states it starts from.
-
-    Departures: dropout, scaled embeddings (`scale_embeddings`; the configuration `paper` has neither) and
-    output biases. The source is read from its `</s>`, and the target starts with `<s>`.
-
-    Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings); `small` and `tiny` for small data.
-
-    Shapes: B batch, S source, T target, L `num_layers`, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`), and output biases. The
+    source is read from its `</s>`, and the target starts with `<s>`.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of each layer.
         num_layers: L, layers of the encoder and of the decoder.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another width.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -56,7 +42,7 @@ class DeepLSTM(RecurrentModel):
 
     attends = False
     configurations = {
-        "paper": {"embedding_dim": 1000, "units": 1000, "num_layers": 4, "scale_embeddings": False},
+        "paper": {"num_layers": 4, "scale_embeddings": False},
         "small": {**SMALL, "num_layers": 2},
         "tiny": {**TINY, "num_layers": 2},
     }

@@ -25,19 +25,9 @@ class LuongNMT(AttendingModel):
     decoder starts next to the first one. Its outputs keep the order of the words, and so do attention weights
     and the positions of local attention.
 
-    Departures: an output bias, and scaled embeddings (`scale_embeddings`), which are off in the configuration
-    `paper`.
-
-    Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, reversed source, input
-    feeding, local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with
-    global attention.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: an output bias, and scaled embeddings (not in the configuration `paper`).
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of each layer.
         num_layers: layers of the encoder and of the decoder.
         readout_dim: width of h~; `None`: U, or `embedding_dim` with `tie_output`.
@@ -49,13 +39,8 @@ class LuongNMT(AttendingModel):
             then attends from all positions at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell`, `score` or `window` is unknown, a size is not a positive integer, shared
-            embeddings meet two vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -69,15 +54,7 @@ class LuongNMT(AttendingModel):
     """
 
     configurations = {
-        "paper": {
-            "embedding_dim": 1000,
-            "units": 1000,
-            "num_layers": 4,
-            "window": "predictive",
-            "half_width": 10,
-            "dropout": 0.2,
-            "scale_embeddings": False,
-        },
+        "paper": {"window": "predictive", "dropout": 0.2, "scale_embeddings": False},  # the best of table 1
         "small": {**SMALL, "num_layers": 2},
         "tiny": {**TINY, "num_layers": 1},
     }
@@ -100,7 +77,7 @@ class LuongNMT(AttendingModel):
         **kwargs,
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
-        check_optional_sizes(readout_dim=readout_dim)
+        check_optional_sizes(readout_dim=readout_dim, attention_units=attention_units)
         readout_dim = readout_dim or (embedding_dim if self.tie_output else units)
         dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = RecurrentStack(

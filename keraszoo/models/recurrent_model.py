@@ -31,9 +31,11 @@ class RecurrentModel(TranslationModel):
         tie_output: use the target embedding as W_o, which needs a readout of width `embedding_dim`.
         source_pad_id, target_pad_id: as for `TranslationModel`.
 
+    Call arguments and Returns: as for `TranslationModel`.
+
     Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings get two
-            vocabulary sizes, or a tied output another width.
+        ValueError: if `cell` or another choice is unknown, a size is not a positive integer, shared
+            embeddings get two vocabulary sizes, or a tied output another width.
     """
 
     def __init__(
@@ -55,24 +57,16 @@ class RecurrentModel(TranslationModel):
         self.tie_output = tie_output
         dtype = self.dtype_policy
 
-        def embedding(size, name):
-            initializer = "uniform"
-            if scale_embeddings:  # a new one for each: an initializer draws the same numbers every time
-                initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
-            return keras.layers.ReversibleEmbedding(
-                size,
-                embedding_dim,
-                embeddings_initializer=initializer,
-                reverse_dtype=self.compute_dtype,
-                dtype=dtype,
-                name=name,
-            )
+        def embedding(size, name):  # a new initializer for each: one draws the same numbers every time
+            normal = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
+            options = {"embeddings_initializer": normal if scale_embeddings else "uniform", "name": name}
+            options |= {"reverse_dtype": self.compute_dtype, "dtype": dtype}
+            return keras.layers.ReversibleEmbedding(size, embedding_dim, **options)
 
-        self.target_embedding = embedding(self.target_vocabulary_size, "target_embedding")
+        target = embedding(self.target_vocabulary_size, "target_embedding")
+        self.target_embedding = target
         self.source_embedding = (
-            self.target_embedding
-            if share_embeddings
-            else embedding(source_vocabulary_size, "source_embedding")
+            target if share_embeddings else embedding(source_vocabulary_size, "source_embedding")
         )
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
         self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
@@ -80,16 +74,13 @@ class RecurrentModel(TranslationModel):
     def make_output(self, readout_dim):
         """Makes what turns a readout of this width into logits."""
         check_sizes(readout_dim=readout_dim)
-        width, vocabulary_size = self.target_embedding.output_dim, self.target_vocabulary_size
+        width, size = self.target_embedding.output_dim, self.target_vocabulary_size
         if self.tie_output:
-            fits = readout_dim == width
             wanted = "tie_output needs a readout as wide as the embeddings"
-            require(fits, wanted, readout_dim=readout_dim, embedding_dim=width)
-            self.output_bias = self.add_weight(
-                name="output_bias", shape=(vocabulary_size,), initializer="zeros"
-            )
+            require(readout_dim == width, wanted, readout_dim=readout_dim, embedding_dim=width)
+            self.output_bias = self.add_weight(name="output_bias", shape=(size,), initializer="zeros")
         else:
-            self.output_layer = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="output")
+            self.output_layer = keras.layers.Dense(size, dtype=self.dtype_policy, name="output")
 
     def embed(self, embedding, words, training=None):
         """Embeddings of words: int `(...)` to `(..., D)`, some dropped in training."""

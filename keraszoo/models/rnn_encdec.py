@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes
-from keraszoo.layers.linear import maxout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.time_loop import over_time
@@ -31,28 +31,15 @@ class RNNEncDec(RecurrentModel):
 
     There is no attention: the decoder sees the source only through c, however long the sentence is.
 
-    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
-    `paper` has neither. Other departures: biases; the output matrix G is one matrix, not a product of two;
-    y_0 is the embedding of `<s>`, not zero.
-
-    Configurations: `paper` (1000 units, 100-d embeddings, maxout of 500); `small` and `tiny` for small data.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`); biases; the output matrix G
+    is one matrix, not a product of two; y_0 is the embedding of `<s>`, not zero.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of encoder, summary and decoder.
         readout_dim: width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`.
-        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -102,7 +89,7 @@ class RNNEncDec(RecurrentModel):
 
     def _start(self, summary):
         """What every step adds to U h' and to the readout, `(B, G U)` and `(B, 2 l)`; and h'_0."""
-        start = self.decoder.first_state(self.initial(summary))
+        start = self.decoder.as_state(self.initial(summary))
         return self.C(summary), self.readout_summary(summary), start
 
     def decode(self, memory, target_in, training=None):

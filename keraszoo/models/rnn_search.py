@@ -6,7 +6,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
-from keraszoo.layers.linear import maxout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.models.recurrent_model import SMALL, TINY, AttendingModel
 
@@ -23,32 +23,18 @@ class RNNSearch(AttendingModel):
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
         p(y_i) ~ exp(y_i^T W_o t_i)                `output_layer`, or the target embedding if tied
 
-    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
-    `paper` has neither. Other departures: biases in the recurrences, the initial state, the readout and the
-    output.
-
-    Configurations: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for
-    small data.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`); biases in the recurrences,
+    the initial state, the readout and the output.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: of each direction of the encoder.
         decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
         readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
-        dropout, tie_output and other keywords: as for `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 

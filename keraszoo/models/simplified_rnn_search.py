@@ -25,25 +25,13 @@ class SimplifiedRNNSearch(AttendingModel):
     and no maxout: each matrix of the equations, biases, dropout and the scale of the embeddings are all there
     is. The output matrix is the largest part: (E + 2 U) V.
 
-    Configurations: `small` and `tiny` for small data; there is no paper.
-
-    Shapes: B batch, S source, T target, E `embedding_dim`, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: E, of both sides.
         units: U, of both nets.
         attention_units: width of the hidden layer of the score; `None`: U.
         cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
-        dropout and other keywords: as for `RecurrentModel`; the output cannot be tied, because the readout is
-            wider than the embeddings.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or shared embeddings meet two
-            vocabulary sizes.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`, but the readout is too wide for
+    `tie_output`.
 
     Example:
 

@@ -153,9 +153,9 @@ def call(layer, inputs):
     if isinstance(layer, AttentionDecoder):
         inputs = [*others, layer.initial_state(first)]
     if isinstance(layer, LuongDecoder):
-        inputs = [*others, [part for cell in layer.stack.cells for part in cell.first_state(first)]]
+        inputs = [*others, layer.stack.cells[0].as_state(first) * len(layer.stack.cells)]
     if isinstance(layer, RecurrentCell):
-        inputs = [*others, layer.first_state(first)]
+        inputs = [*others, layer.as_state(first)]
     return layer(*inputs)
 
 
@@ -301,9 +301,9 @@ for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
     if name.endswith("Decoder"):
         first = keras.ops.convert_to_tensor(inputs[2])
         cells = layer.stack.cells if name == "LuongDecoder" else [layer.cell]
-        inputs[2] = [part for cell in cells for part in cell.first_state(first)]
+        inputs[2] = cells[0].as_state(first) * len(cells)
     if name == "RecurrentCell":
-        inputs[1] = layer.first_state(keras.ops.convert_to_tensor(inputs[1]))
+        inputs[1] = layer.as_state(keras.ops.convert_to_tensor(inputs[1]))
     layer(*inputs)
     layer.set_weights(part("weight"))
     for i, x in enumerate(keras.tree.flatten(layer(*inputs))):

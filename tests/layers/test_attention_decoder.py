@@ -205,13 +205,14 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
 def test_shapes_that_do_not_fit_are_named(decoder, data, built):
     new = decoder if built else AttentionDecoder(BahdanauAttention(3), U)
     inputs, memory = data[0], data[1]
-    with pytest.raises(ValueError, match="must have one batch size"):
+    with pytest.raises(ValueError, match=r"\(batch, length, width\), of one batch size"):
         new(np.concatenate([inputs, inputs]), memory)
     with pytest.raises(ValueError, match="memory_mask must be .batch, memory length.|value_mask must be"):
         new(inputs, memory, memory_mask=np.ones((B, S + 1), bool))
     if built:
         with pytest.raises(
-            ValueError, match="inputs must be .batch, length, width.. Received: inputs.shape="
+            ValueError,
+            match="of one batch size. Received: inputs.shape=",
         ):
             new(inputs[:, 0], memory)
 

@@ -116,7 +116,7 @@ def test_the_state_of_a_keras_layer_is_that_of_one_layer(input_feeding):
     decoder, inputs = LuongDecoder(BahdanauAttention(3), 4, input_feeding=input_feeding), np.ones((4, T, E))
     listed, _ = decoder(inputs, memory, initial_state=tuple(state))
     np.testing.assert_array_equal(to_numpy(decoder(inputs, memory, state)[0]), to_numpy(listed))
-    with pytest.raises(ValueError, match="initial_state must have 2 layers: 4 tensors. Received: tensors=2"):
+    with pytest.raises(ValueError, match="the state must be a list of 4 x .4, 4.. Received: shapes="):
         LuongDecoder(BahdanauAttention(3), 4, num_layers=2, input_feeding=input_feeding)(
             inputs, memory, state
         )

@@ -121,7 +121,7 @@ def test_equals_the_layer_of_keras(kind):
 def test_is_a_cell_of_the_rnn_layer_of_keras(kind):
     cell, rng = random_cell(kind)
     x = rng.normal(size=(N, 4, E)).astype("float32")
-    state = cell.zero_state(N)
+    state = cell.as_state(None, N)
     for t in range(4):
         output, state = cell(x[:, t], state)
         assert output is state[0]

@@ -20,7 +20,7 @@ def both_directions(layer, i, x, lengths):
         for cell, order, part in zip(
             directions, (range(length), reversed(range(length))), (slice(U), slice(U, None)), strict=True
         ):
-            state = cell.first_state(np.zeros((1, U), "float32"))
+            state = cell.as_state(None, 1)
             for j in order:
                 _, state = cell(x[b, j : j + 1].astype("float32"), state)
                 annotations[b, j, part] = to_numpy(state[0])[0]

@@ -42,7 +42,7 @@ def test_equals_its_cells_word_by_word(kind, backward):
     stack, x = random_stack(kind, backward=backward)
     outputs, *state = stack(x, mask=MASK)
     for b, length in enumerate(LENGTHS):
-        states = [cell.zero_state(1) for cell in stack.cells]
+        states = [cell.as_state(None, 1) for cell in stack.cells]
         for t in reversed(range(length)) if backward else range(length):
             below = x[b, t][None]
             for i, cell in enumerate(stack.cells):
@@ -142,7 +142,7 @@ def test_a_model_that_outputs_the_state_is_exported(tmp_path):
 
 
 def test_the_wrapper_of_keras_for_both_directions_is_named_with_a_way_out():
-    with pytest.raises(TypeError, match="no go_backwards: use backward, or take BidirectionalEncoder"):
+    with pytest.raises(TypeError, match="no go_backwards: use backward, or BidirectionalEncoder"):
         keras.layers.Bidirectional(RecurrentStack(3))
 
 

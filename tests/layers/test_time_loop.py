@@ -56,7 +56,7 @@ def test_inputs_outputs_and_states_may_be_nested(backward):
         return [x["word"] * 10 + count[:, None], {"sum": after["matrices"][0]}], after
 
     rng = np.random.default_rng(0)
-    words, matrices = rng.integers(0, 9, (2, 4, 1)), rng.normal(size=(2, 4, 3, 5)).astype("float32")
+    words, matrices = rng.integers(0, 9, (2, 4, 1), "int32"), rng.normal(size=(2, 4, 3, 5)).astype("float32")
     state = {"count": ops.zeros((2,), dtype=words.dtype), "matrices": (ops.zeros((2, 3, 5)),)}
     mask = np.array([[True] * 4, [True, False, True, False]])
     inputs = {"word": words, "matrix": matrices}
