@@ -60,7 +60,7 @@ class KernelOptions(keras.layers.Layer):
         return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
 
     def policy_of(self, name):
-        """The dtype policy of a sublayer. A map of policies, of a quantized layer that is read, is looked up."""
+        """The dtype policy of a sublayer: of a quantized layer that is read, that of its path."""
         policy = self.dtype_policy
         if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
             paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
