@@ -28,7 +28,7 @@ def directory(tmp_path):
     tagger = EntityTagger.for_sentences(labels, configuration="tiny")
     random = np.random.default_rng(0)
     tagger.model.set_weights(
-        [random.normal(0, 0.2, w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
+        [random.normal(0, 0.5, w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
     )
     tagger.corpora = ("btc", "gmb")
     tagger.save_to_preset(tmp_path / "tagger")

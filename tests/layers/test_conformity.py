@@ -1,10 +1,11 @@
-"""Keras' own helper for tests of layers, `run_layer_test`, on the attention layers and those around them."""
+"""Keras' own helper for tests of layers, `run_layer_test`, on the layers that take floats."""
 
 import keras
 import pytest
 from keras.src.testing import TestCase
 
 from keraszoo.layers import (
+    CRF,
     BahdanauAttention,
     FeedForward,
     FeedForwardAttention,
@@ -22,6 +23,7 @@ ONE, TWO = (2, 3, 8), {"query_shape": (2, 3, 8), "value_shape": (2, 5, 8)}
 CASES = {
     "bahdanau": (BahdanauAttention, {"units": 7, "normalize": True, "dropout": 0.1}, TWO),
     "concat": (LuongAttention, {"score": "concat", "window": "predictive", "scale": True}, TWO),
+    "crf": (CRF, {"num_tags": 8}, ONE),
     "feed_forward": (FeedForward, {"intermediate_dim": 7, "dropout": 0.1}, ONE),
     "feed_forward_attention": (FeedForwardAttention, {"units": 7, "use_bias": True}, ONE),
     "kernel": (KernelAttention, {"bandwidth": 2.0, "learn_bandwidth": True}, TWO),
@@ -43,6 +45,7 @@ def test_a_layer_is_as_keras_wants_its_layers(case, policy):
     kind, arguments, shapes = CASES[case]
     dtype = keras.dtype_policies.get(policy).compute_dtype
     given = "float32" if dtype == "bfloat16" else dtype  # the helper draws no bfloat16
+    dtype = keras.backend.result_type(dtype, "float32") if kind is CRF else dtype  # no half precision
     TestCase().run_layer_test(
         kind,
         init_kwargs={**arguments, "dtype": policy},
