@@ -22,15 +22,10 @@ class CRFLoss(keras.losses.Loss):
     Call arguments:
         y_true: tags, int `(B, T)`; at padding they may be anything.
         y_pred: what `CRF` returned.
-        sample_weight: `(B,)` or `(B, T)`; `None`: all sentences count the same.
+        sample_weight: `(B,)` or `(B, T)`.
 
     Returns:
         A scalar in nats, or `(B,)` without a reduction; NaN if a tag of a word is outside [0, K).
-
-    Raises:
-        ValueError: if the tags are not `(B, T)`.
-
-    Example: see `CRF`.
     """
 
     def __init__(self, reduction="sum_over_batch_size", name="crf_loss", dtype=None):

@@ -5,9 +5,8 @@ A path y_1..y_T through K tags has the score
     s(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
 
 One more tag, the last, stands for "outside of the sentence", so that start, end and padding need no special
-cases. It is the tag before and after the sentence and at padding, and nowhere else; start and end are the
-moves from it and to it. A sentence without words has one path, with score 0. Padding at any place is skipped:
-the word before it and the word after it are neighbours.
+cases. It is the tag before and after the sentence and at padding; start and end are the moves from it and to
+it. A sentence without words has one path, with score 0. Padding at any place is skipped.
 """
 
 import numpy as np

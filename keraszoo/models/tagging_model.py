@@ -117,12 +117,7 @@ class TaggingModel(ConfiguredModel):
         return self.head.decode(scores, mask), self.head.probabilities(scores, mask), attention_weights
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss of a batch, a scalar; see the class. The losses that layers add, and those of
-        regularizers, are added.
-
-        Raises:
-            ValueError: if a loss was given to a model with a CRF, which has its own.
-        """
+        """The loss of a batch, a scalar; see the class. The losses that layers add are added."""
         mask, weight = ops.cast(self.mask(x), y_pred.dtype), _of_words(sample_weight)  # (B, T)
         if self.loss is not None:
             if self.head.crf:
