@@ -7,7 +7,6 @@ arguments must have the types of the constructor. The shapes of all weights are 
 weight file before any weight is created, so a size of 10^12 costs no memory.
 """
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -15,7 +14,7 @@ import keras
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, argument_entries, checked
-from keraszoo.saving.weights import WEIGHTS, stored_shapes
+from keraszoo.saving.weights import WEIGHTS, check_shapes, names_of, stored_shapes
 
 
 class _Members(Entries):
@@ -38,8 +37,8 @@ def make_model(directory, kinds, extra=None):
             class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
     where, kinds = f"{directory.path}: config.json", {kind.__name__: kind for kind in kinds}
-    shapes = stored_shapes(directory.file(WEIGHTS))
-    make = _maker(directory.config.get("model"), kinds, len(shapes), where, extra or {})
+    weights = directory.weights
+    make = _maker(directory.config.get("model"), kinds, len(stored_shapes(weights)), where, extra or {})
     # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
     # separate thread is dropped when the thread ends.
     with ThreadPoolExecutor(1) as thread:
@@ -48,8 +47,10 @@ def make_model(directory, kinds, extra=None):
         except Exception as error:  # any error of Keras or a backend about invalid arguments
             reason = " ".join(str(error).split())
             raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
-    if sorted(wanted) != sorted(shapes):
-        raise PresetError(f"{where} makes a model of {_total(wanted)}, {WEIGHTS} holds {_total(shapes)}")
+    try:
+        check_shapes(weights, wanted)
+    except PresetError as error:
+        raise PresetError(f"{where} makes another model than that of the weights: {error}") from error
     return make()
 
 
@@ -122,8 +123,4 @@ def _shapes(make):
         model = make()
         if not model.built:
             _Build(model).compute_output_spec()
-        return [tuple(variable.shape) for variable in model.weights]
-
-
-def _total(shapes):
-    return f"{len(shapes)} weights, {sum(map(math.prod, shapes)):,} numbers"
+        return {name: tuple(variable.shape) for name, variable in names_of(model).items()}

@@ -1,6 +1,6 @@
 """The directory of a tagger: the entries of `config.json`, and how a tagger is made of them.
 
-    config.json  words.txt  model.weights.h5  metrics.json  README.md  manifest.json
+    config.json  words.txt  model.safetensors  metrics.json  README.md  manifest.json
 
 The word vectors are part of the weights. The transitions that the tag scheme permits follow from the tags and
 are not stored.
@@ -76,7 +76,9 @@ def read(cls, directory):
             raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")
     size, extra = len(vocabulary.tags), {"allowed": None}
     if config.model.constrained:
-        if (size, size) not in stored_shapes(directory.file(WEIGHTS)):  # before an array of this size is made
+        if (size, size) not in stored_shapes(
+            directory.weights
+        ).values():  # before an array of this size is made
             raise PresetError(f"{directory.path}: config.json: {size:,} tags, but {WEIGHTS} has no such CRF")
         extra = {"allowed": vocabulary.transitions()}
     model = make_model(directory, model_classes("tagging").values(), extra)
