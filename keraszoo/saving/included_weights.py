@@ -21,19 +21,55 @@ DIGESTS = {
     "597923d938639fc02d595ec059f46c93bc5b9fbbff57ad12ba7d2a0256bccab3",  # tatoeba_en_fr_transformer
     "f779857131abeacf700da2b6062de5b82240e6088cdd37822f9519da80287d61",  # tatoeba_fr_en_transformer
 }
+CELL = r"recurrent_cell(?:_(\d+))?"
 HEADS = "W_q/kernel W_q/bias W_k/kernel W_k/bias W_v/kernel W_v/bias W_o/kernel W_o/bias"
+LSTM = "W/kernel U/kernel W/bias"
+GRU = "W/kernel U/kernel U_s/kernel W/bias"
 NORM = "gamma beta"
-# The place of a layer in an old file, that of the layer now, and the names of its weights in order.
+TRANSFORMER = r"(\w+)_layers/transformer_\w+_layer(?:_(\d+))?"
+ENCODER = r"encoder_layers/transformer_encoder_layer(?:_(\d+))?"
+DECODER = r"decoder_layers/transformer_decoder_layer(?:_(\d+))?"
+BOTH = rf"(left_to_right|right_to_left)/recurrent_stack/cells/{CELL}"
+WAYS = {"left_to_right": "forward_0", "right_to_left": "backward_0"}
+# The place of a layer in an old file, its place now, and the names of its weights in the old order. A row
+# holds where the layer has as many weights.
 TABLE = [
-    (r"layers/tied_embedding", "target_embedding", "embeddings"),
-    (r"(\w+)_layers/transformer_\w+_layer(?:_(\d+))?/(\w+_attention)", r"\1_\2/\3", HEADS),
-    (
-        r"(\w+)_layers/transformer_\w+_layer(?:_(\d+))?/feed_forward",
-        r"\1_\2/feed_forward",
-        "W_1/kernel W_1/bias W_2/kernel W_2/bias",
-    ),
-    (r"(\w+)_layers/transformer_\w+_layer(?:_(\d+))?/norms/layer_norm", r"\1_\2/self_attention_norm", NORM),
-    (r"(\w+coder_norm)", r"\1", NORM),
+    (r"", "", "output_bias"),
+    (r"layers/(?:tied_)?embedding", "target_embedding", "embeddings"),
+    (rf"{TRANSFORMER}/(\w+_attention)", "{}_{}/{}", HEADS),
+    (rf"{TRANSFORMER}/feed_forward", "{}_{}/feed_forward", "W_1/kernel W_1/bias W_2/kernel W_2/bias"),
+    (rf"{TRANSFORMER}/norms/layer_norm", "{}_{}/self_attention_norm", NORM),
+    (rf"{ENCODER}/norms/layer_norm_1", "encoder_{}/feed_forward_norm", NORM),
+    (rf"{DECODER}/norms/layer_norm_1", "decoder_{}/cross_attention_norm", NORM),
+    (rf"{TRANSFORMER}/norms/layer_norm_2", "{}_{}/feed_forward_norm", NORM),
+    (r"(\w+coder_norm)", "{}", NORM),
+    # RNNsearch
+    (rf"encoder/{BOTH}", "encoder/{}/layer_{}", GRU),
+    (r"decoder/cell", "decoder/cell", GRU),
+    (r"decoder/attention", "decoder/attention", "W_q/kernel W_k/kernel v/kernel"),
+    (r"decoder", "decoder", "C/kernel"),
+    (r"initial", "initial", "kernel bias"),
+    (r"layers/dense_1", "readout", "kernel bias"),
+    # Luong's model
+    (rf"encoder/cells/{CELL}", "encoder/layer_{}", LSTM),
+    (rf"decoder/stack/cells/{CELL}", "decoder/stack/layer_{}", LSTM),
+    (r"decoder/attention", "decoder/attention", "W_a/kernel"),
+    (r"decoder", "decoder", "W_c/kernel C/kernel"),
+    # taggers
+    (r"layers/embedding", "words/vectors", "embeddings embeddings_scale"),
+    (r"character_encoder", "words/characters", "E/embeddings W/kernel W/bias"),
+    (r"casing", "words/casing", "embeddings"),
+    (r"layers/bag_of_subwords", "words/subwords", "E/embeddings W/kernel W/bias"),
+    (rf"layers/bidirectional_encoder/{BOTH}", "recurrent/{}/layer_{}", LSTM),
+    (r"layers/layer_norm", "norm", NORM),
+    (r"attention", "attention", HEADS),
+    (r"layers/dense", "head/scores", "kernel bias"),
+    (r"chain", "crf", "transitions start end"),
+]
+MEMORY_NETWORK = [
+    (r"encoders/sentence_encoder(?:_(\d+))?", "encoder_{}/E", "embeddings"),
+    (r"layers/embedding(?:_(\d+))?", "times_{}", "embeddings"),
+    (r"hop", "hop", "linear"),
 ]
 
 
@@ -41,24 +77,24 @@ def read(path):
     """Returns the weights of a file: dict of name -> NumPy array."""
     import h5py
 
-    arrays = {}
+    layers = {}
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
-            arrays[_name(name)] = item[()]
+            place, _, number = name.rpartition("vars/")
+            layers.setdefault(place.rstrip("/"), {})[int(number)] = item[()]
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
-    return arrays
+    table = MEMORY_NETWORK if "hop" in layers else TABLE
+    return {name: array for place, arrays in layers.items() for name, array in _named(table, place, arrays)}
 
 
-def _name(old):
-    place, _, number = old.rpartition("/vars/")
-    for pattern, replacement, names in TABLE:
-        match = re.fullmatch(pattern, place)
-        if match:
-            groups = ["0" if group is None else group for group in match.groups()]
-            for i, group in enumerate(groups, start=1):
-                replacement = replacement.replace(f"\\{i}", group)
-            return f"{replacement}/{names.split()[int(number)]}".lstrip("/")
-    raise KeyError(f"no name for {old}")
+def _named(table, place, arrays):
+    """Pairs of name and array of one layer, by the first row that fits."""
+    for pattern, now, names in table:
+        match, names = re.fullmatch(pattern, place), names.split()
+        if match and len(names) == len(arrays):
+            now = now.format(*(WAYS.get(group, group or "0") for group in match.groups()))
+            return [(f"{now}/{name}".lstrip("/"), arrays[i]) for i, name in enumerate(names)]
+    raise KeyError(f"no row for the {len(arrays)} weights of {place!r}")

@@ -121,7 +121,7 @@ def stored_shapes(path):
 
 
 def check_shapes(path, wanted):
-    """Raises PresetError that names the first weight that a file lacks, has in another shape or has in excess.
+    """Raises PresetError that names the first weight that differs between a file and a model.
 
     Args:
         path: the file.
