@@ -13,6 +13,7 @@ from keras import ops
 from keraszoo.errors import PresetError
 from keraszoo.messages import say
 from keraszoo.training.addressed_batches import step_in_words
+from keraszoo.training.checkpoint_files import usable
 from keraszoo.training.distribution import any_worker, shared_by_workers
 from keraszoo.training.divergence import check_health, diverged
 
@@ -62,15 +63,18 @@ class SaveCheckpoints(keras.callbacks.Callback):
         newest = self.checkpoints and self.checkpoints.newest
         if not newest:
             return
-        set_model_state(model, newest.parts["model"])
-        for name, part in self.parts.items():
+        for name in ("model", "run", *self.parts):
             if name not in newest.parts:
                 raise PresetError(f"{self.checkpoints.folder}: the run in it has no {name}")
-            part.set_state(newest.parts[name])
-        self._metrics = newest.parts["model"].get("metrics", [])
-        self.step = self.saved_step = newest.step
-        kept = newest.parts["run"]
-        self.over, self.seconds, self.earlier = kept["over"], kept["seconds"], kept["elapsed"]
+        with usable(self.checkpoints.folder, "run"):
+            set_model_state(model, newest.parts["model"])
+            for name, part in self.parts.items():
+                part.set_state(newest.parts[name])
+            self._metrics = newest.parts["model"].get("metrics", [])
+            self.step = self.saved_step = newest.step
+            kept = newest.parts["run"]
+            self.over = bool(kept["over"])
+            self.seconds, self.earlier = float(kept["seconds"]), float(kept["elapsed"])
 
     def on_epoch_begin(self, epoch, logs=None):
         if self._metrics and self.periods.skip:  # `fit` has reset the running metrics

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import pytest
 
+from keraszoo.errors import PresetError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
@@ -129,6 +130,32 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 1/3", "Epoch 2/3"]
     run(batches, folder=tmp_path / "run", verbose=2)
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
+
+
+STRANGE = [
+    ({"history": {"epoch": [0], "history": 5}}, "not a valid run: AttributeError"),
+    ({"history": {"epoch": [0], "history": {"loss": ["x"]}}}, "not a valid run: ValueError"),
+    ({"history": {}}, "not a valid run: KeyError: 'epoch'"),
+    ({"run": {"over": False, "seconds": "a", "elapsed": 0.0}}, "not a valid run: ValueError"),
+    ({"bestweights": {"best_epoch": 0, "logs": 5, "weights": []}}, "not a valid run: AttributeError"),
+    ({"model": {"variables": 5}}, "not a valid run: TypeError"),
+    ({"model": None}, "the run in it has no model"),
+    ({}, "after step 1,000 of only 7"),
+]
+
+
+def test_a_checkpoint_of_wrong_content_is_one_line(batches, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, folder=tmp_path / "run", at=At(4, interrupt(signal.SIGINT)))
+    with Checkpoints(tmp_path / "run", {"seed": 1}).open() as good:
+        parts = good.newest.parts
+    for i, (wrong, said) in enumerate(STRANGE):
+        changed = {name: part for name, part in {**parts, **wrong}.items() if part is not None}
+        with Checkpoints(tmp_path / str(i), {"seed": 1}).open() as checkpoints:
+            checkpoints.save(5 if wrong else 1000, changed)
+        with pytest.raises(PresetError, match=said) as error:
+            run(batches, folder=tmp_path / str(i))
+        assert "\n" not in str(error.value)
 
 
 def test_callbacks_of_one_class_have_states_of_their_own(batches, tmp_path):
