@@ -19,7 +19,8 @@ from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam
 from keraszoo.training.addressed_batches import step_in_words
-from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.callbacks import BestWeights, LastWeights, WholeHistory
+from keraszoo.training.checkpoint_callback import SaveCheckpoints, model_state
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
@@ -132,6 +133,13 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
 
 
+def test_a_checkpoint_beyond_the_end_of_the_run_is_refused(batches, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, folder=tmp_path / "run", at=At(2, interrupt(signal.SIGINT)))
+    with pytest.raises(PresetError, match="after step 2 of only 1"):
+        run(batches, folder=tmp_path / "run", steps=1)
+
+
 STRANGE = [
     ({"history": {"epoch": [0], "history": 5}}, "not a valid run: AttributeError"),
     ({"history": {"epoch": [0], "history": {"loss": ["x"]}}}, "not a valid run: ValueError"),
@@ -140,22 +148,24 @@ STRANGE = [
     ({"bestweights": {"best_epoch": 0, "logs": 5, "weights": []}}, "not a valid run: AttributeError"),
     ({"model": {"variables": 5}}, "not a valid run: TypeError"),
     ({"model": None}, "the run in it has no model"),
-    ({}, "after step 1,000 of only 7"),
 ]
 
 
-def test_a_checkpoint_of_wrong_content_is_one_line(batches, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        run(batches, folder=tmp_path / "run", at=At(4, interrupt(signal.SIGINT)))
-    with Checkpoints(tmp_path / "run", {"seed": 1}).open() as good:
-        parts = good.newest.parts
-    for i, (wrong, said) in enumerate(STRANGE):
+def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    kept = {"history": WholeHistory(), "bestweights": BestWeights("val_loss")}
+    parts = {name: part.get_state() for name, part in kept.items()}
+    parts |= {"model": model_state(model), "run": {"over": False, "seconds": 0.0, "elapsed": 0.0}}
+    for i, (wrong, said) in enumerate([({}, None), *STRANGE]):
         changed = {name: part for name, part in {**parts, **wrong}.items() if part is not None}
-        with Checkpoints(tmp_path / str(i), {"seed": 1}).open() as checkpoints:
-            checkpoints.save(5 if wrong else 1000, changed)
-        with pytest.raises(PresetError, match=said) as error:
-            run(batches, folder=tmp_path / str(i))
-        assert "\n" not in str(error.value)
+        with Checkpoints(tmp_path / str(i), {}).open() as checkpoints:
+            checkpoints.save(6, changed)
+        with Checkpoints(tmp_path / str(i), {}).open() as checkpoints:
+            saving = SaveCheckpoints(Run(FitSection(), checkpoints=checkpoints), kept)
+            with contextlib.nullcontext() if said is None else pytest.raises(PresetError, match=said):
+                saving.restore(model)
+                assert saving.step == 6
 
 
 def test_callbacks_of_one_class_have_states_of_their_own(batches, tmp_path):
