@@ -104,6 +104,12 @@ class Checkpoints:
                 "another output, or delete the folder to start again"
             )
 
+    def check_room(self, size):
+        """Raises DataError unless the folder has room for checkpoints whose largest file has `size` bytes."""
+        if self.writes:
+            new = KEPT + 1 - len(self._steps())
+            atomic.check_room(self.folder / "step-00000000", size, new * size)
+
     def save(self, step, parts):
         """Writes a checkpoint, then deletes all but the last two.
 

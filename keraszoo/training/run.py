@@ -148,6 +148,7 @@ def train(model, batches, run):
         signals = stack.enter_context(Signals()) if run.checkpoints else None
         saving = SaveCheckpoints(run, kept, signals)
         saving.restore(trained)
+        saving.check_room(trained)
         run.earlier = saving.earlier
         if saving.step > last:
             raise PresetError(f"{run.checkpoints.folder}: after step {saving.step:,} of only {last:,}")

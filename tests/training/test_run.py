@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import pytest
 
-from keraszoo.errors import PresetError
+from keraszoo.errors import DataError, PresetError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
@@ -260,6 +260,22 @@ def test_a_full_disk_ends_nothing(batches, tmp_path, monkeypatch, capsys):
     assert said in capsys.readouterr().err
     monkeypatch.setattr(np, "savez", savez)
     same(run(batches, folder=tmp_path / "other"), whole)
+
+
+def test_a_run_that_could_never_save_a_checkpoint_ends_at_once(batches, tmp_path, monkeypatch, full_disk):
+    steps = At(99, None)
+    with pytest.raises(DataError, match="step-00000000: cannot be written: File too large"):
+        run(batches, folder=tmp_path / "run", at=steps)
+    assert steps.left == 99
+
+    def full(path, **arrays):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)  # the disk is full when the first one is saved
+    monkeypatch.setattr(Checkpoints, "check_room", lambda self, size: None)
+    with pytest.raises(PresetError, match="step-00000002: cannot be written: No space left on device"):
+        run(batches, folder=tmp_path / "run", at=steps, checkpoint_steps=2)
+    assert steps.left == 97 and os.listdir(tmp_path) == []
 
 
 def test_without_checkpoints_signals_are_left_alone(batches):
