@@ -11,6 +11,7 @@ from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.saving.model_config import make_model
+from keraszoo.tasks.forks import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import check_output
 from keraszoo.text.babi import Question, split_words
@@ -106,6 +107,7 @@ class QuestionAnswerer(Task):
         Returns:
             List of `Answer`.
         """
+        check_process()
         answers = []
         for first in range(0, len(questions), BATCH):
             some = questions[first : first + BATCH]
@@ -171,6 +173,7 @@ class QuestionAnswerer(Task):
         Returns:
             List of dicts, one for each start: `seed`, `loss`, `validation_loss`, `error`, `validation_error`.
         """
+        check_process()
         if validation is not None or run.checkpoints is not None:
             raise RecipeError(
                 "fit: a question answerer takes neither validation data, which is a share of the questions "

@@ -5,12 +5,11 @@ spaCy imports this module by its entry point; nothing else of keraszoo imports s
 
 import bisect
 import itertools
-import os
 
 from spacy.language import Language
 from spacy.util import minibatch
 
-from keraszoo.errors import KerasZooError, check_at_least
+from keraszoo.errors import check_at_least
 from keraszoo.tagging.results import check_threshold
 
 BATCH = 256  # documents
@@ -32,7 +31,7 @@ class SpacyEntities:
     def __init__(self, tagger, threshold=0.0, context=0):
         check_threshold(threshold)
         check_at_least(context=(context, 0))
-        self.tagger, self.process = tagger, os.getpid()
+        self.tagger = tagger
         self.options = {"threshold": threshold, "context": context}
 
     def __call__(self, doc):
@@ -44,8 +43,6 @@ class SpacyEntities:
         Raises:
             KerasZooError: in a forked process (`n_process=2` of spaCy), where TensorFlow would wait forever.
         """
-        if os.getpid() != self.process:
-            raise KerasZooError("the component keraszoo needs n_process=1; it uses all cores")
         for docs in minibatch(stream, batch_size):
             texts = [doc.text for doc in docs]
             for doc, entities in zip(docs, self.tagger.tag(texts, **self.options), strict=True):

@@ -8,8 +8,15 @@ from keraszoo.messages import COMMANDS, shown
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
-from keraszoo.tasks.export import exporter, format_of
+from keraszoo.tasks.export import MARK, exporter, format_of
+from keraszoo.tasks.forks import check_process
 from keraszoo.tasks.training import Trainable, arguments_of, check_readable
+
+READ_BY = {  # formats of exports
+    "ctranslate2": "use the option --engine ctranslate2, in Python from_preset(..., engine='ctranslate2')",
+    "onnx": "run the program in it, or name the model that it was made of",
+    "savedmodel": "use tf.saved_model.load, or name the model that it was made of",
+}
 
 
 class Task(Trainable):
@@ -30,6 +37,7 @@ class Task(Trainable):
     export_formats = {}
 
     def __init__(self, model):
+        check_process()
         self.model = model
         self.metrics = {}
         self.recipe = None
@@ -54,8 +62,14 @@ class Task(Trainable):
 
         Raises:
             PresetError: no such directory, a damaged one, or one of another task.
+            KerasZooError: this process was forked from one that has a model.
         """
-        directory = model_directory.read_directory(shipped.find(name))
+        check_process()
+        place = shipped.find(name)
+        if (place / MARK).is_file():
+            kind = format_of(place)
+            raise PresetError(f"{place}: expected a model directory, got an export; {READ_BY[kind]}")
+        directory = model_directory.read_directory(place)
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
             hint = f"; its command is `keraszoo {COMMANDS[came][0]}`" if str(came) in COMMANDS else ""

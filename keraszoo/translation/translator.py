@@ -7,6 +7,7 @@ from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
+from keraszoo.tasks.forks import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords
@@ -249,6 +250,7 @@ class Translator(TextTranslator, Task):
 
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""
+        check_process()
         check_texts(sources, "sources")
         rows, end_id = rows_of(targets, self.target_subwords, "targets"), self.target_subwords.end_id
         if len(sources) != len(targets):

@@ -68,13 +68,10 @@ def test_a_split_token_keeps_its_place_in_the_parse():
     assert [token.head.text for token in doc][3:7] == ["met", "Merkel", "Merkel", "met"]
 
 
-def test_a_forked_process_is_refused():
-    from keraszoo.tagging.spacy_component import SpacyEntities
-
-    component = SpacyEntities(SimpleNamespace(tag=None))
-    component.process = -1
+def test_a_forked_process_is_refused(nlp, monkeypatch):
+    monkeypatch.setattr("keraszoo.tasks.forks._process", -1)
     with pytest.raises(KerasZooError, match="n_process=1"):
-        component(spacy.blank("en")("Rome"))
+        nlp("Rome")
 
 
 def test_displacy_and_a_saved_pipeline(nlp, tmp_path):
