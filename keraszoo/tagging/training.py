@@ -2,6 +2,9 @@
 
 import hashlib
 
+import keras
+import numpy as np
+
 from keraszoo.errors import DataError
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.training.held_out import HeldOutSentences, batches_of
@@ -22,6 +25,8 @@ def make_data(tagger, train, validation, run):
     if validation is not None:
         held_out = make_held_out(tagger, validation, settings)
     digest = hashlib.sha256("\0".join(tagger.vocabulary.words).encode("utf-8", "surrogatepass"))
+    for weight in tagger.model.vectors.non_trainable_weights:  # those that were given
+        digest.update(np.ascontiguousarray(keras.ops.convert_to_numpy(weight)))
     for sentences in (train, validation):
         for sentence in sentences or ():
             digest.update("\0".join((*sentence.tokens, *sentence.tags, "")).encode("utf-8", "surrogatepass"))

@@ -107,7 +107,7 @@ class Trainable:
         if settings.average_last > 1:
             run.evaluations.append(last)
         if settings.tensorboard and run.writes:
-            logs = f"{str(run.directory or 'runs').rstrip('/')}.logs"
+            logs = f"{str(run.directory).rstrip('/')}.logs"
             run.callbacks = [*run.callbacks, keras.callbacks.TensorBoard(logs, write_graph=False)]
         # A recipe with another number of devices or shapes has other batches.
         cut = {"rows_multiple": batches.replicas, "shapes": batches.shapes}
@@ -169,6 +169,8 @@ class Trainable:
                 )
         if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
             raise RecipeError("fit: tensorboard is needed: pip install 'keraszoo[tensorboard]'")
+        if settings.tensorboard and run.directory is None:
+            raise RecipeError("fit: tensorboard needs a directory, next to which it writes its logs")
         policy = self.model.dtype_policy.name
         if settings.precision != policy:
             raise RecipeError(f"fit: precision: the model has {policy}, got {settings.precision}")

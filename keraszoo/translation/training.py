@@ -1,6 +1,7 @@
 """Training data of a translator: batches, held-out pairs, and a digest of both."""
 
 import hashlib
+import json
 
 import numpy as np
 
@@ -36,10 +37,9 @@ def make_data(translator, train, validation, run):
         digest.update(np.ascontiguousarray(side.ids))
         digest.update(np.ascontiguousarray(side.offsets))
     if validation is not None:
-        validation = list(pairs_of(validation, "validation"))
+        validation = list(map(tuple, pairs_of(validation, "validation")))
         held_out = make_held_out(translator, validation, settings)
-        for pair in validation:
-            digest.update("\t".join(pair).encode())
+        digest.update(json.dumps(validation).encode())
     return batches, held_out, digest.hexdigest()
 
 

@@ -47,6 +47,15 @@ def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_s
     assert figures == pytest.approx(figures_of_whole, rel=1e-5)
 
 
+def test_the_digest_of_a_run_knows_the_numbers_of_the_vectors(new_tagger, tagged_sentences):
+    words = ["Paris", "Ada"]
+    digests = []
+    for matrix in (np.eye(2, 10), np.eye(2, 10), 2 * np.eye(2, 10)):
+        tagger = new_tagger(vectors=WordVectors(words, matrix))
+        digests.append(make_data(tagger, tagged_sentences[:9], None, Run(tagger._section()))[2])
+    assert digests[0] == digests[1] != digests[2]
+
+
 def test_invalid_tags_count_as_wrong_in_training_too(tagged_sentences):
     tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", constrain="none")
     rows = TaggedRows(tagged_sentences[:30], tagger.vocabulary, tagger.model.features)

@@ -191,6 +191,9 @@ def test_tensorboard_is_asked_for_before_the_training(new_translator, train_pair
     monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RecipeError, match=r"tensorboard is needed: pip install 'keraszoo\[tensorboard\]'"):
         new_translator().fit(train_pairs[:9], tensorboard=True)
+    monkeypatch.undo()
+    with pytest.raises(RecipeError, match="fit: tensorboard needs a directory"):
+        new_translator().fit(train_pairs[:9], tensorboard=True)
 
 
 def run_of(checkpoints, **settings):

@@ -17,6 +17,7 @@ from keraszoo.text.subwords import Subwords
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model, prepare
 
+TWO_MODELS = "subwords.source_model", "subwords.target_model"
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
@@ -47,6 +48,29 @@ def make_recipe(files):
         return Recipe.read(files / "recipe.yaml")
 
     return make
+
+
+def test_what_a_run_begins_with_decides_it(make_recipe, files, new_translator, both_subwords):
+    digests = []
+    for version in (1, 1, 2):
+        if version == 2 or not digests:
+            (files / "a.model").write_bytes(both_subwords[version - 1].model_bytes)
+            new_translator(min_length=version).save_to_preset(files / "first")
+        recipe = make_recipe(
+            subwords={"source_model": "a.model", "target_model": "a.model"},
+            model={"name": "rnnsearch", "preset": "tiny", "start_from": "first"},
+        )
+        digests.append(recipe_runs._contents(recipe))
+    assert digests[0] == digests[1] and all(digests[0][key] != digests[2][key] for key in digests[0])
+    assert set(digests[0]) == {f"content of {key}" for key in ("model.start_from", *TWO_MODELS)}
+
+
+@pytest.mark.parametrize("key", ["data.train.source", "data.validation.target"])
+def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files, key):
+    os.mkfifo(files / "pipe")
+    make_recipe()
+    with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
+        run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
 
 
 def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
