@@ -161,19 +161,22 @@ def train(model, batches, run):
             period, skip = divmod(saving.step, length)
             periods = Periods(batches, settings.steps_per_evaluation, period, skip, parts)
             saving.periods = periods
-            # After a resumed period, `fit` ends, because the next one has more steps. This callback comes
-            # last: those before it read whether another one stopped the training.
-            end = keras.callbacks.LambdaCallback(
-                on_epoch_end=lambda *_: setattr(trained, "stop_training", True)
-            )
             watching = [periods.at_period(), StopIfDiverged(periods), Throughput(periods, stop_at=last)]
             callbacks = [*watching, *evaluations, *run.callbacks, *shown, history, saving]
-            callbacks += [end] if skip else []
+
+            # `fit` ends where the next period has another number of steps: after a resumed one, and before
+            # the last one if that is shorter. This callback comes last: those before it read whether another
+            # one stopped the training.
+            def end_before_other_length(*_, resumed=skip, length=length):
+                if resumed or last - saving.step < length:
+                    trained.stop_training = True
+
+            callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=end_before_other_length))
             try:
                 with while_all_workers_live(run.strategy, ADVICE), scope_of_fit(run.strategy):
                     trained.fit(
                         periods.for_fit(),
-                        steps_per_epoch=len(periods),
+                        steps_per_epoch=min(len(periods), last - saving.step),
                         initial_epoch=period,
                         epochs=-(-last // length),
                         shuffle=False,
