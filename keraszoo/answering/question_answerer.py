@@ -11,7 +11,7 @@ from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.saving.model_config import make_model
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import check_output
 from keraszoo.text.babi import Question, split_words

@@ -13,7 +13,7 @@ from keraszoo.tagging.compiled_tagger import (
 )
 from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tasks.batch_threads import batches_at_once, in_threads
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 
 BATCH_TOKENS = 8192
 FEW_TOKENS = 1024  # not worth two batches on two threads

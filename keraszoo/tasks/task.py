@@ -9,7 +9,7 @@ from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import MARK, exporter, format_of
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.training import Trainable, arguments_of, check_readable
 
 READ_BY = {  # formats of exports
@@ -62,9 +62,14 @@ class Task(Trainable):
 
         Raises:
             PresetError: no such directory, a damaged one, or one of another task.
-            KerasZooError: this process was forked from one that has a model.
+            KerasZooError: this process was forked from one that has a model, `floatx` of Keras is changed,
+                or the call is inside `keras.StatelessScope`, which would drop the weights.
         """
         check_process()
+        try:
+            keras.Variable(0.0)
+        except ValueError as error:  # Keras has no other public way to ask
+            raise KerasZooError("from_preset: load models outside of keras.StatelessScope") from error
         place = shipped.find(name)
         if (place / MARK).is_file():
             kind = format_of(place)

@@ -13,7 +13,7 @@ from keraszoo.messages import say
 from keraszoo.saving import model_directory
 from keraszoo.saving.atomic import check_room
 from keraszoo.saving.model_config import check_arguments
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.training.adam import NO_EMA, innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
 from keraszoo.training.optimizers import make_optimizer

@@ -91,7 +91,7 @@ class Adam(keras.optimizers.Adam):
                 write(so_far, ops.where(whole, ops.zeros_like(grad), grad))
 
         squares = dict(zip(indices, map(_squared_norm, grads), strict=True))
-        squares = ops.stack([squares.get(i, ops.zeros(())) for i in range(len(self._momentums))])
+        squares = ops.stack([squares.get(i, ops.zeros((), "float32")) for i in range(len(self._momentums))])
         norm = ops.sqrt(ops.sum(squares))
         before = read(self.health)
         healthy = ops.all(ops.isfinite(before[1:] if self.scaled else before))

@@ -10,7 +10,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.export import MARK, format_of
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.text_translator import TextTranslator
 

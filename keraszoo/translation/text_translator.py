@@ -7,7 +7,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.translation.results import Hypothesis, Translation
 
 FEW = 16  # sentences; smaller batches are not split over threads

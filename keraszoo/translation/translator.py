@@ -7,7 +7,7 @@ from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
-from keraszoo.tasks.forks import check_process
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords

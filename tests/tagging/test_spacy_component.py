@@ -69,7 +69,7 @@ def test_a_split_token_keeps_its_place_in_the_parse():
 
 
 def test_a_forked_process_is_refused(nlp, monkeypatch):
-    monkeypatch.setattr("keraszoo.tasks.forks._process", -1)
+    monkeypatch.setattr("keraszoo.tasks.process._process", -1)
     with pytest.raises(KerasZooError, match="n_process=1"):
         nlp("Rome")
 

@@ -1,12 +1,13 @@
-"""A forked child of a process that has a model would never answer: it says so."""
+"""Where the state of the process would give other answers, or none, a task says so."""
 
 import os
 
+import keras
 import pytest
 
 from keraszoo import EntityTagger, QuestionAnswerer
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks import forks
+from keraszoo.tasks import process
 
 SAID = "this process was forked from one that has a model.*spawn.*--preload.*n_process=1"
 
@@ -54,9 +55,36 @@ def test_a_forked_child_says_why_it_does_not_answer(new_translator, new_tagger):
 
 
 def test_a_child_that_was_forked_before_any_model_is_free(monkeypatch):
-    monkeypatch.setattr(forks, "_process", None)
-    forks.check_process()
-    forks.check_process()
-    monkeypatch.setattr(forks, "_process", os.getpid() + 1)
+    monkeypatch.setattr(process, "_process", None)
+    process.check_process()
+    process.check_process()
+    monkeypatch.setattr(process, "_process", os.getpid() + 1)
     with pytest.raises(KerasZooError, match=SAID):
         EntityTagger.from_preset("english_entities")
+
+
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_another_floatx_is_refused(new_translator, new_tagger, floatx):
+    translator, tagger = new_translator(), new_tagger()
+    calls = {
+        "translate": lambda: translator.translate(["one two"]),
+        "score": lambda: translator.score(["one"], ["eins"]),
+        "tag": lambda: tagger.tag("Rome"),
+        "load": lambda: QuestionAnswerer.from_preset("babi_memory_network"),
+    }
+    keras.config.set_floatx(floatx)
+    try:
+        for call in calls.values():
+            with pytest.raises(KerasZooError, match=rf"floatx\(\) is {floatx}, expected float32"):
+                call()
+    finally:
+        keras.config.set_floatx("float32")
+
+
+def test_a_model_is_not_loaded_where_its_weights_would_be_dropped():
+    with keras.StatelessScope():
+        with pytest.raises(KerasZooError, match="load models outside of keras.StatelessScope"):
+            QuestionAnswerer.from_preset("babi_memory_network")
+    answerer = QuestionAnswerer.from_preset("babi_memory_network")
+    with keras.StatelessScope():
+        assert answerer.answer(["John went to the kitchen."], "Where is John?").text == "kitchen"
