@@ -14,7 +14,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import COMMANDS, say
+from keraszoo.messages import COMMANDS, harmless, say
 from keraszoo.saving.atomic import check_room
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
@@ -44,7 +44,7 @@ def results():
 
     Keras prints its progress bars to stdout, where they would mix with translations. Lines are written in
     UTF-8 in any locale, each ended by `\n`, and are flushed. A lone surrogate is written as `\ud800`, as in
-    JSON.
+    JSON; and on a terminal, which would obey them, so are the control characters of labels and texts.
 
     Raises:
         SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
@@ -62,6 +62,7 @@ def results():
 
     def write(lines):
         text = "".join(f"{line}\n" for line in lines)
+        text = harmless(text) if stdout.isatty() else text
         try:
             if binary is None:  # a notebook or a test has replaced stdout by a text stream
                 stdout.write(text)

@@ -5,6 +5,7 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from keraszoo.errors import DataError
 from keraszoo.text.lines import read_lines
@@ -104,6 +105,9 @@ def score_vectors(vectors, pairs=None, analogies=None):
     from gensim.models import KeyedVectors
     from gensim.test.utils import datapath
 
+    for path in filter(None, (pairs, analogies)):  # gensim opens them again
+        if Path(path).is_fifo():
+            raise DataError("a pipe, which is read only once; expected a file", path)
     # gensim skips lines of another form, and takes a line that is not UTF-8 for unknown words.
     if pairs and not [line for line in read_lines(pairs) if line.count("\t") == 2]:
         raise DataError("expected lines 'word TAB word TAB judgement', got none", pairs)
