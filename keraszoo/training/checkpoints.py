@@ -213,8 +213,16 @@ def differences(before, now, above=""):
         if isinstance(old, dict) and isinstance(new, dict):
             lines += differences(old, new, f"{above}{key}.")
         elif old != new:
-            lines.append(f"{above}{key} was {shown(old)}, is {shown(new)}")
+            lines.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
     return lines
+
+
+def _shown(value):
+    try:
+        text = json.dumps(value) if isinstance(value, (str, dict, list)) else str(value)
+    except RecursionError:  # of a stranger
+        text = shown(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _as_plain(value):

@@ -118,7 +118,7 @@ def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
 def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
     fill(tmp_path / "run", 1)
     other = {"recipe": {"seed": 2, "model": {"units": 8, "cell": "gru"}}}
-    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is 'gru'; use the same settings"
+    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; use the same settings"
     with pytest.raises(RecipeError, match=said), Checkpoints(tmp_path / "run", other).open():
         pass
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
@@ -139,7 +139,7 @@ def test_what_is_known_later_must_be_the_same_too(tmp_path):
         checkpoints.save(1, parts(1))
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
         checkpoints.require(data="abc")
-        with pytest.raises(RecipeError, match="data was 'abc', is 'abd'"):
+        with pytest.raises(RecipeError, match='data was "abc", is "abd"'):
             checkpoints.require(data="abd")
 
 
@@ -280,7 +280,7 @@ def test_a_note_of_wrong_content_is_one_line(tmp_path):
 
 def test_differences_of_long_values_are_cut():
     (line,) = differences({"a": "x" * 500}, {"a": [1]})
-    assert line.startswith("a was 'xxx") and line.endswith("xxx', is [1]") and len(line) < 110
+    assert line.startswith('a was "xxx') and line.endswith("..., is [1]") and len(line) < 110
 
 
 # Saves step 1, forks, and has the child killed at the n-th system call of saving steps 2 and 3.
