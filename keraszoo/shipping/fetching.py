@@ -135,13 +135,14 @@ def _expected_manifest(address, url, headers, partial, sha256):
 
 
 def _check_room(name, files, folder):
-    """Returns the bytes of all files. Raises PresetError if they are too many for a model or for the disk."""
+    """Returns the bytes that are still to come. Raises PresetError if they are too many for a model or for the disk."""
     for file, entry in files.items():
         if entry["size"] > manifests.MOST_BYTES:
             raise PresetError(f"{name}/{file}: has {entry['size']:,} bytes, more than any file of a model")
-    size, free = sum(entry["size"] for entry in files.values()), shutil.disk_usage(folder).free
+    here = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an earlier call
+    size, free = sum(entry["size"] for entry in files.values()) - here, shutil.disk_usage(folder).free
     if size > free:
-        raise PresetError(f"{folder}: {name} needs {size:,} bytes, but only {free:,} are free")
+        raise PresetError(f"{folder}: {name} needs {size:,} bytes more, but only {free:,} are free")
     return size
 
 
