@@ -135,7 +135,7 @@ def _expected_manifest(address, url, headers, partial, sha256):
 
 
 def _check_room(name, files, folder):
-    """Returns the bytes still to come. Raises PresetError if a model has no such files, or there is no room."""
+    """Returns the bytes still to come. Raises PresetError if no model has such files, or without room."""
     for file, entry in files.items():
         if entry["size"] > manifests.MOST_BYTES:
             raise PresetError(f"{name}/{file}: has {entry['size']:,} bytes, more than any file of a model")
