@@ -193,6 +193,29 @@ def convert(tags, source, target):
     return tags_of(spans(tags, source), len(tags), target)
 
 
+def relabel(tags, labels=None, mapping=None):
+    """Renames the labels of tags, then turns the tags of other labels than the wanted ones into `O`.
+
+    Args:
+        tags: a sequence of tags of any scheme.
+        labels: the labels to keep, after renaming; `None`: all.
+        mapping: dict of old labels to new ones; other labels keep their names.
+
+    Returns:
+        List of tags.
+
+    Example:
+
+    >>> relabel(["B-PERSON", "I-PERSON", "O", "B-DATE"], labels=["PER"], mapping={"PERSON": "PER"})
+    ['B-PER', 'I-PER', 'O', 'O']
+    """
+    renamed = []
+    for letter, label in map(split_tag, tags):
+        label = (mapping or {}).get(label, label)
+        renamed.append(f"{letter}-{label}" if label and (labels is None or label in labels) else "O")
+    return renamed
+
+
 def repair(tags, scheme):
     """Makes tags valid in their scheme; valid sequences stay the same.
 
