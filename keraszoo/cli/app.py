@@ -69,6 +69,9 @@ def evaluate(
     ] = None,
     corpus: tagger.Corpus = None,
     context: tagger.Context = 0,
+    labels: tagger.Labels = None,
+    map_: tagger.Map = None,
+    tokenizer: translator.Tokenizer = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
@@ -76,26 +79,24 @@ def evaluate(
     as_json: AsJson = False,
 ):
     """Score a translator (BLEU, chrF, TER) or a tagger (F1)."""
-    search = {"beam_width": beam_width, "length_penalty": length_penalty}
+    search = {"beam_width": beam_width, "length_penalty": length_penalty, "tokenizer": tokenizer}
     search |= {"max_length": max_length, "batch_size": batch_size}
-    columns = {
-        "token_column": token_column,
-        "tag_column": tag_column,
-        "separator": separator,
-        "scheme": scheme,
-    }
+    columns = {"token_column": token_column, "tag_column": tag_column}
+    columns |= {"separator": separator, "scheme": scheme}
     if data is not None:
         from keraszoo.text.json_spans import is_json_lines
 
         _refuse("--data", source=source, references=references, **search)
         if all(map(is_json_lines, filter(None, (data, known)))):
             _refuse("JSON lines", **columns)
-        tagger.evaluate(model, data, known, corpus, context, as_json, **columns)
+        choice = tagger.choice_of(labels, map_)
+        tagger.evaluate(model, data, known, corpus, context, choice, as_json, **columns)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    _refuse("--source", known=known, corpus=corpus, context=context or None, **columns)
+    tags = {"known": known, "corpus": corpus, "context": context or None, "labels": labels, "map": map_}
+    _refuse("--source", **tags, **columns)
     translator.evaluate(model, source, references, as_json, **search)
 
 

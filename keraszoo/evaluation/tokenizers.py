@@ -54,10 +54,10 @@ def choose_tokenizer(references, tokenizer=None):
         if tokenizer is not None:
             raise ScoreError(f"tokenizer: {needed}")
         chosen = "char" if chosen == "ja-mecab" else "13a"
-        warnings.warn(f"BLEU is computed with the tokenizer {chosen}, as {needed}", stacklevel=3)
+        warnings.warn(f"BLEU is computed with the tokenizer {chosen}, as {needed}", stacklevel=1)
     elif chosen == "13a" and fitting not in ("13a", "ko-mecab"):
         said = "13a splits words at blanks, which the references do not have"
-        warnings.warn(f"BLEU: {said}; expected the tokenizer {fitting}", stacklevel=3)
+        warnings.warn(f"BLEU: {said}; expected the tokenizer {fitting}", stacklevel=1)
     from sacrebleu.metrics import BLEU
 
     try:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.messages import shown, suggestion
 
 # The letters of the first token of a span, those between, the last one, and of a span of one token.
 SCHEMES = {"IO": "IIII", "IOB1": "IIII", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
@@ -214,6 +215,26 @@ def relabel(tags, labels=None, mapping=None):
         label = (mapping or {}).get(label, label)
         renamed.append(f"{letter}-{label}" if label and (labels is None or label in labels) else "O")
     return renamed
+
+
+def check_choice(known, labels=None, mapping=None):
+    """Checks the arguments of `relabel` for a text that has `known` labels, and returns them.
+
+    Raises:
+        KerasZooError: a label that there is not, or a new one that is no label.
+    """
+    labels, mapping = [labels] if isinstance(labels, str) else labels, dict(mapping or {})
+    for new in mapping.values():
+        if not isinstance(new, str) or new.split() != [new]:
+            raise KerasZooError(f"mapping: expected a label without blanks, got {shown(new)}")
+    renamed = {mapping.get(label, label) for label in known}
+    for name, given, there in (("mapping", mapping, known), ("labels", labels or (), renamed)):
+        for label in given:
+            if label not in there:
+                raise KerasZooError(
+                    f"{name}: there is no label {shown(label)}{suggestion(label, sorted(there))}"
+                )
+    return labels, mapping
 
 
 def repair(tags, scheme):

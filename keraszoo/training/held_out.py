@@ -60,14 +60,16 @@ class HeldOutPairs(HeldOut):
         sources: list of str.
         references: list of str.
         batches: `TokenBatches` of the same pairs.
+        tokenizer: sacrebleu's for BLEU.
     """
 
-    def __init__(self, translate, sources, references, batches):
+    def __init__(self, translate, sources, references, batches, tokenizer="13a"):
         super().__init__()
         self.translate = translate
         self.sources = sources
         self.references = references
         self.batches = batches
+        self.tokenizer = tokenizer
 
     def figures(self, model):
         """Returns the figures of a model, a dict."""
@@ -80,7 +82,7 @@ class HeldOutPairs(HeldOut):
             "val_token_accuracy": accuracy,
         }
         if self.translate is not None:
-            figures["val_bleu"] = cased_bleu(self.translate(self.sources), self.references)
+            figures["val_bleu"] = cased_bleu(self.translate(self.sources), self.references, self.tokenizer)
         return figures
 
     def token_figures(self, model):

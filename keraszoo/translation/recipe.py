@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, create_model, model_validator
 
+from keraszoo.evaluation.tokenizers import TOKENIZERS
 from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
@@ -114,6 +115,9 @@ class TrainingSection(FitSection):
     `monitor` is the figure that selects the weights: the BLEU of the held-out pairs, or their loss, which
     needs no search.
 
+    `bleu_tokenizer` is sacrebleu's, for validation and test; `null` is the one that fits the references: `zh`
+    for Chinese, `ja-mecab`, `ko-mecab`, `char` for other scripts without blanks, else `13a`.
+
     `r_drop` is the weight of R-Drop: every sentence goes through the model twice, and the two predictions,
     which differ by dropout, are pulled towards each other (`TokenCrossentropy`). A step takes twice the time
     and memory.
@@ -122,6 +126,7 @@ class TrainingSection(FitSection):
     label_smoothing: Fraction = 0.1
     r_drop: Annotated[float, Field(ge=0)] = 0.0
     monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
+    bleu_tokenizer: Literal[*TOKENIZERS] | None = None
 
 
 class _SearchSection(Section):

@@ -5,6 +5,7 @@ import itertools
 import keras
 
 from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
@@ -50,8 +51,11 @@ def prepare(recipe, checkpoints):
         f"{type(model).__name__}, {model.count_params():,} parameters{copied}; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
     )
-    test = tuple(map(list, zip(*test, strict=True))) if test else None
-    return translator, corpus, validation, test
+    if test:
+        sources, references = map(list, zip(*test, strict=True))
+        tokenizer = choose_tokenizer(references, recipe.training.bleu_tokenizer)  # an error comes now
+        test = sources, references, 64, tokenizer
+    return translator, corpus, validation, test or None
 
 
 def make_model(recipe, source_subwords, target_subwords):

@@ -96,7 +96,7 @@ class TextTranslator:
                 )
         return results
 
-    def evaluate(self, sources, references, batch_size=64, **search):
+    def evaluate(self, sources, references, batch_size=64, tokenizer=None, **search):
         """Translates and scores against references.
 
         Args:
@@ -104,18 +104,21 @@ class TextTranslator:
             references: list of str, one for each source; or several such lists, so that `references[r][i]`
                 belongs to `sources[i]`.
             batch_size, **search: as for `translate`.
+            tokenizer: sacrebleu's for BLEU, such as `"zh"`; `None`: the one that fits the references.
 
         Returns:
             `TranslationScores`: BLEU, chrF, TER and their signatures.
 
         Raises:
-            ScoreError: there is no sentence, or not one reference for each.
+            ScoreError: there is no sentence, not one reference for each, or no such tokenizer.
         """
+        from keraszoo.evaluation.tokenizers import choose_tokenizer
         from keraszoo.evaluation.translation import as_streams, score_translations
 
         check_texts(sources, "sources")
-        as_streams(sources, references)  # raises before the translation, which takes longer
-        return score_translations(self.translate(sources, batch_size, **search), references)
+        # Errors come before the translation, which takes longer.
+        tokenizer = choose_tokenizer(as_streams(sources, references)[1][0], tokenizer)
+        return score_translations(self.translate(sources, batch_size, **search), references, tokenizer)
 
     # --- in between
 

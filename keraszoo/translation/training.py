@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 
 from keraszoo.errors import DataError
+from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
 from keraszoo.text.corpus import ParallelCorpus, SpecialIds
 from keraszoo.text.lines import located
@@ -55,8 +56,10 @@ def make_held_out(translator, validation, settings):
         say(f"validation: {corpus.dropped['too_long']:,} pairs of {longest} count for BLEU, not for val_loss")
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
     batches = TokenBatches(corpus, **batches_of(settings, longest))
-    translate = translator.translate if settings.monitor == "val_bleu" else None
-    return HeldOutPairs(translate, sources, references, batches)
+    if settings.monitor != "val_bleu":
+        return HeldOutPairs(None, sources, references, batches)
+    tokenizer = choose_tokenizer(references, settings.bleu_tokenizer)
+    return HeldOutPairs(translator.translate, sources, references, batches, tokenizer)
 
 
 def make_corpus(translator, pairs, max_length=None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.errors import DataError, KerasZooError, RecipeError, ScoreError
 from keraszoo.saving import model_directory
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.held_out import HeldOutPairs
@@ -225,3 +225,20 @@ def test_warm_up(new_translator, monkeypatch):
     translator.warm_up(beam_width=2)
     assert [options.beam_width for options in told] == [2]
     assert said == [(batch, {"beam_width": 2}) for batch in warm_up_batches(translator)]
+
+
+def test_chinese_is_evaluated_by_its_own_tokens(new_translator, train_pairs):
+    """A right translation has BLEU 100 at each evaluation, not 0, and a missing package is named at once."""
+    translator = new_translator()
+    references = ["我们昨天在公园里看到了一只很大的狗。", "他不喜欢喝咖啡，但是喜欢喝茶。"]
+    translator.translate = lambda texts: references
+    pairs = list(zip(["eins", "zwei"], references, strict=True))
+    held_out = make_held_out(translator, pairs, TrainingSection())
+    assert held_out.figures(translator.model)["val_bleu"] == pytest.approx(100)
+    with pytest.warns(UserWarning, match="13a splits words at blanks"):
+        held_out = make_held_out(translator, pairs, TrainingSection(bleu_tokenizer="13a"))
+    assert held_out.tokenizer == "13a"
+    scores = translator.evaluate(["eins", "zwei"], references, tokenizer="char")
+    assert scores.bleu.score == pytest.approx(100) and "tok:char" in scores.bleu.signature
+    with pytest.raises(ScoreError, match="tokenizer: expected one of"):
+        translator.evaluate(["eins", "zwei"], references, tokenizer="moses")
