@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 
 from keraszoo.errors import DataError, ScoreError
 from keraszoo.messages import one_line
-from keraszoo.text.tag_schemes import Span, convert, relabel, repair, spans
+from keraszoo.text.tag_choice import relabel
+from keraszoo.text.tag_schemes import Span, convert, repair, spans
 
 NONE = ""  # no counterpart of an entity; never a label
 

@@ -15,7 +15,8 @@ from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
 from keraszoo.tagging.training import make_data, sentences_of
 from keraszoo.tasks.task import Task
-from keraszoo.text.tag_schemes import check_choice, convert, relabel
+from keraszoo.text.tag_choice import check_choice, relabel
+from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tagged_corpus import TaggedCorpus
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows

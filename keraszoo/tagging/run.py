@@ -42,11 +42,8 @@ def prepare(recipe, checkpoints):
         f"{len(train):,} sentences, {train.count_tokens():,} tokens"
     )
     for name, corpus in {"train": train, "validation": validation, "test": test}.items():
-        if corpus is not None and (corpus.repaired or corpus.moved or corpus.dropped):
-            say(
-                f"data.{name}: {corpus.repaired:,} invalid tags repaired, {corpus.moved:,} entities widened "
-                f"to whole tokens, {corpus.dropped:,} without a token left out"
-            )
+        if corpus is not None and corpus.changes():
+            say(f"data.{name}: {', '.join(corpus.changes())}")
     return tagger, train, validation, None if test is None else (test, train)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from keraszoo.errors import ScoreError
 from keraszoo.evaluation.tagging import known_entities, score_tags, strict_score
-from keraszoo.text.tag_schemes import convert, relabel, spans
+from keraszoo.text.tag_choice import relabel
+from keraszoo.text.tag_schemes import convert, spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 
 

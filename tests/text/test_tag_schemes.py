@@ -10,10 +10,8 @@ from keraszoo.text.tag_schemes import (
     SCHEMES,
     Span,
     allowed_transitions,
-    check_choice,
     convert,
     detect_scheme,
-    relabel,
     repair,
     spans,
     split_tag,
@@ -181,13 +179,3 @@ def test_what_cannot_be():
             tags_of([span], 3, "IOB2")
     with pytest.raises(DataError, match="do not overlap"):
         tags_of([Span("a", 0, 2), Span("b", 1, 3)], 3, "IOB2")
-
-
-def test_labels_are_renamed_and_chosen_without_touching_other_tags():
-    tags = ["B-PER", "I-PER", "O", "S-DATE", "U-LOC", "B--"]
-    assert relabel(tags) == tags
-    assert relabel(tags, ["LOC", "-"]) == ["O", "O", "O", "O", "U-LOC", "B--"]
-    assert relabel(tags, ["X"], {"DATE": "X", "PER": "Y"}) == ["O", "O", "O", "S-X", "O", "O"]
-    assert check_choice(["PER"], "PER") == (["PER"], {})
-    with pytest.raises(KerasZooError, match="labels: there is no label 'PER', expected one of LOC, X"):
-        check_choice(["PER", "LOC"], ["PER"], {"PER": "X"})
