@@ -28,10 +28,11 @@ def init(
         str | None, Option(metavar="SOURCE-TARGET", help="Endings of the files' names, such as en-de.")
     ] = None,
 ):
-    """Write a recipe for the corpora in a folder. Report their sizes, columns, tags and duplicates.
+    """Write a recipe for the corpora in a folder. Report their sizes, columns, tags, duplicates and faults.
 
-    Files are found by name: `train.en` and `train.de`, `val.*`, `test.*`, or `train.tsv`; for taggers
-    `train.conll`, `dev.conll` and so on.
+    Files are found by name: `train.en` and `train.de`, `english.txt` and `german.txt`, `val.*`, `test.*`, or
+    `train.tsv`; for taggers `train.conll`, `dev.conll` and so on. The recipe begins with an included model if
+    one is near, and its comments say why.
     """
     from keraszoo.tasks.new_recipe import write_recipe
 
@@ -44,6 +45,7 @@ def init(
     if output is not None:
         console.check_output(output, folders=False)
     with console.results() as write:
+        console.import_keras()
         for line in write_recipe(task, folder, path, pair):
             show(one_line(line))
         write([path])

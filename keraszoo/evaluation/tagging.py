@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from keraszoo.errors import DataError, ScoreError
-from keraszoo.messages import one_line
-from keraszoo.text.tag_choice import relabel
+from keraszoo.text.tag_choice import readable, relabel
 from keraszoo.text.tag_schemes import Span, convert, repair, spans
 
 NONE = ""  # no counterpart of an entity; never a label
@@ -83,7 +82,7 @@ class TaggingScores:
 
     def __str__(self):
         scores = [self.f1, self.f1_default, *self.labels, self.f1_seen, self.f1_unseen]
-        rows = [(one_line(score.name), score) for score in scores if score is not None]
+        rows = [(readable(score.name), score) for score in scores if score is not None]
         width = max(len(name) for name, _ in rows)
         lines = [f"{'':<{width}}  precision  recall      F1     gold    found"]
         lines += [f"{name:<{width}}  {score}" for name, score in rows]
@@ -95,11 +94,11 @@ class TaggingScores:
         labels = sorted({*self.confusion, *itertools.chain(*self.confusion.values())} - {NONE})
         if len(labels) < 2:  # one label cannot be confused
             return []
-        rows = [["gold \\ found", *map(one_line, labels), "(none)"]]
+        rows = [["gold \\ found", *map(readable, labels), "(none)"]]
         for label in (*labels, NONE):
             row = self.confusion.get(label, {})
             cells = (f"{row.get(other, 0):,}" for other in (*labels, NONE))
-            rows.append([one_line(label) or "(none)", *cells])
+            rows.append([readable(label) or "(none)", *cells])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 

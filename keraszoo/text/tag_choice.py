@@ -1,7 +1,7 @@
 """A choice of labels, and other names for them."""
 
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import shown, suggestion
+from keraszoo.messages import one_line, shown, suggestion
 from keraszoo.text.tag_schemes import split_tag
 
 
@@ -46,3 +46,8 @@ def check_choice(known, labels=None, mapping=None):
                     f"{name}: there is no label {shown(label)}{suggestion(label, sorted(there))}"
                 )
     return labels, mapping
+
+
+def readable(label):
+    """A label as it is printed: control characters, which a terminal would obey, are escaped."""
+    return one_line(label)

@@ -231,7 +231,7 @@ def test_chinese_is_evaluated_by_its_own_tokens(new_translator, train_pairs):
     """A right translation has BLEU 100 at each evaluation, not 0, and a missing package is named at once."""
     translator = new_translator()
     references = ["我们昨天在公园里看到了一只很大的狗。", "他不喜欢喝咖啡，但是喜欢喝茶。"]
-    translator.translate = lambda texts: references
+    translator.translate = lambda texts, *options: references
     pairs = list(zip(["eins", "zwei"], references, strict=True))
     held_out = make_held_out(translator, pairs, TrainingSection())
     assert held_out.figures(translator.model)["val_bleu"] == pytest.approx(100)
