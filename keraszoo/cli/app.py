@@ -224,6 +224,7 @@ COMMANDS = {
         "playground": playground,
     },
     "Train": {
+        "pairs": training.pairs,
         "init": training.init,
         "train": training.train,
         "distil": training.distil,

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
+from keraszoo.messages import say
 
 NOT_COPIED = {"vectors", "subwords", "scores", "crf"}
 
@@ -26,7 +27,7 @@ def start_from(tagger, trained):
         RecipeError: no layer fits.
     """
     layers = {layer.name: layer for layer in trained.model.layers if layer.name not in NOT_COPIED}
-    copied = 0
+    copied, left = 0, {name: layer.count_params() for name, layer in layers.items()}
     for layer in tagger.model.layers:
         before = layer.get_weights()
         after = layers[layer.name].get_weights() if layer.name in layers else []
@@ -35,9 +36,16 @@ def start_from(tagger, trained):
         if [weight.shape for weight in before] == [weight.shape for weight in after]:
             layer.set_weights(after)
             copied += sum(weight.size for weight in after)
+            left.pop(layer.name, None)
     if not copied:
         kinds = type(trained.model).__name__, type(tagger.model).__name__
         raise RecipeError("model.start_from: no layer of its {} fits this {}".format(*kinds))
+    left = {name: count for name, count in left.items() if count}
+    if left:
+        say(
+            f"model.start_from: {sum(left.values()):,} parameters are left out ({', '.join(sorted(left))}); "
+            "`overrides` with its sizes keep them"
+        )
     return copied
 
 

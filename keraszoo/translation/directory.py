@@ -5,9 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.saving import model_directory
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.search import SearchOptions
+from keraszoo.shipping import shipped
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.subwords import Subwords
 
@@ -42,6 +44,14 @@ def contents(translator):
         ],
     }
     return config, {name: side.model_bytes for name, side in zip(names, sides, strict=False)}, facts, {}
+
+
+def subwords_of(name):
+    """The `Subwords` of both sides of a translator, given its directory or its name."""
+    directory = model_directory.read_directory(shipped.find(name))
+    config = checked(_Config, directory.config, f"{directory.path}: config.json")
+    sides = [Subwords(directory.read_bytes(file)) for file in config.subwords]
+    return sides[0], sides[-1]
 
 
 def read(cls, directory):

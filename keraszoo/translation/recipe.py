@@ -50,7 +50,8 @@ class DataSection(Section):
 class SubwordsSection(Section):
     """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
-    There is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
+    There is one file for both languages (`model`) or one for each (`source_model`, `target_model`). `model`
+    may also be the directory or the name of a trained translator, whose vocabulary is used.
 
     `sampling` draws another segmentation of each training sentence in every epoch, at a `rate`: `bpe_dropout`
     for the type `bpe`, `unigram` for the type `unigram`; see `SubwordSampling`. Validation and test are not
@@ -61,7 +62,7 @@ class SubwordsSection(Section):
     vocabulary_size: Annotated[int, Field(ge=8)] = 8000
     joint: bool = True
     character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
-    model: FilePath | None = None
+    model: PathOrName | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
     sampling: Literal[*KINDS] | None = None

@@ -1,6 +1,7 @@
 """Prepares the run of a translator's recipe: corpora, vocabularies and an untrained translator."""
 
 import itertools
+import os
 
 import keras
 
@@ -12,7 +13,7 @@ from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
-from keraszoo.translation.directory import MOST_SOURCE_TOKENS
+from keraszoo.translation.directory import MOST_SOURCE_TOKENS, subwords_of
 from keraszoo.translation.training import make_corpus
 from keraszoo.translation.transfer import start_from
 from keraszoo.translation.translator import MAX_SOURCE_TOKENS, Translator
@@ -95,6 +96,8 @@ def new_subwords(recipe):
     """The vocabularies of both sides, from the files of a recipe or trained on its corpus."""
     section = recipe.subwords
     if section.model is not None:
+        if os.path.isdir(section.model) or not os.path.splitext(section.model)[1]:
+            return subwords_of(section.model)
         both = Subwords.load(section.model)
         return both, both
     if section.source_model is not None:

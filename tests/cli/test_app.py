@@ -252,6 +252,22 @@ def test_python_m_keraszoo_is_the_command(program):
     assert err == b"keraszoo: error: none.yaml: cannot be read: No such file or directory\n"
 
 
+def test_pairs_are_cleaned_and_held_out(run, tmp_path):
+    pairs = [(f"One {i}.", f"Eins {i}.") for i in range(20)]
+    lines = [*("\t".join(pair) for pair in pairs), "One 3.\tEins drei.", "One 4.\tEins 4.", "\tNichts"]
+    (tmp_path / "all.tsv").write_text("\n".join(lines) + "\n")
+    code, out, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "new", "--validation", 3)
+    assert code == 0 and "23 pairs" in err and "1 blank, 1 duplicate" in err.replace("\n", " ")
+    assert out.splitlines() == [str(tmp_path / "new" / f"{name}.tsv") for name in ("val", "train")]
+    val, train = ([line.split("\t") for line in open(file, encoding="utf-8")] for file in out.split())
+    assert len({source for source, _ in val}) == 3 and len(val) + len(train) == 21
+    assert not {source for source, _ in val} & {source for source, _ in train}
+    code, _, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "new")
+    assert code == 2 and "exists already and is not overwritten" in err
+    code, _, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "b", "--test", 99)
+    assert code == 2 and "cannot hold out 99 of 20 source sentences" in err
+
+
 def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
     (tmp_path / "train.tsv").write_text("one\teins\ntwo\tzwei\n" * 9)
     code, out, err = run("init", "translation", tmp_path)
