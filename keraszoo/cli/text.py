@@ -13,6 +13,7 @@ from typer import Argument, Option
 from keraszoo.cli import console
 from keraszoo.cli.console import AsJson
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import one_line
 
 subwords = typer.Typer(rich_markup_mode="markdown", help="Train subword vocabularies.")
 vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and evaluate word vectors.")
@@ -208,7 +209,7 @@ def neighbours(
     with console.results() as write:
         for word in words:
             near = read.neighbours(word, count, backoff)
-            write(f"{word}\t{other}\t{cosine:.4f}" for other, cosine in near)
+            write(f"{word}\t{one_line(other)}\t{cosine:.4f}" for other, cosine in near)
 
 
 class _Progress:

@@ -35,6 +35,7 @@ def role_of(name):
 def parallel_files(files, languages):
     """Parallel corpora by name: a dict of `source` and `target`, or of `tsv`, as in a recipe."""
     found, sides = {}, {}
+    languages = languages and [LANGUAGES.get(language.lower(), language) for language in languages]
     for file in files:
         is_table = TABLE.fullmatch(file.name)
         if is_table and all("\t" in line for line in first_lines(file) or [""]):

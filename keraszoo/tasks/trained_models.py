@@ -9,7 +9,8 @@ from keraszoo.saving import model_directory
 from keraszoo.shipping import shipped
 from keraszoo.tasks.model_names import DERIVED, MODELS, model_classes
 from keraszoo.text.subwords import Subwords
-from keraszoo.text.word_vectors import TASK, WordVectors
+from keraszoo.text.vector_directory import TASK
+from keraszoo.text.word_vectors import WordVectors
 
 # Frequent words of the languages that the included translators know.
 FREQUENT = {

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from keraszoo.errors import DataError
+from keraszoo.messages import one_line
 from keraszoo.text.lines import read_lines
 
 
@@ -42,7 +43,8 @@ class Coverage:
             lines.append(f"{names.get(name, name):<{first}}" + "".join(cells))
         lines.append(f"rows in use: {self.rows:,}")
         if self.most_missed:
-            lines.append("most missed: " + ", ".join(f"{word} {count:,}" for word, count in self.most_missed))
+            missed = (f"{one_line(word)} {count:,}" for word, count in self.most_missed)
+            lines.append("most missed: " + ", ".join(missed))
         return "\n".join(lines)
 
     def as_dict(self):
