@@ -85,7 +85,7 @@ def pairs(
         raise KerasZooError(f"{source}: {error}") from None
     os.makedirs(output, exist_ok=True)
     with console.results() as write:
-        say(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items()))
+        say(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count))
         for file, part in zip(files.values(), parts, strict=True):
             if part:
                 write_lines(file, map("\t".join, part))
