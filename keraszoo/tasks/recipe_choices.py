@@ -50,13 +50,12 @@ UNTRAINED = "model: {name: recurrent, preset: strong}  # or attention, transform
 
 def choose_translation(chosen):
     """Settings of the recipe; (size, source sentences, changes) of each corpus; lines of the report."""
-    parts, pairs, words = {}, [], []
+    parts, pairs = {}, []
     for role, files in chosen.items():
         sides = list(zip(*read_pairs(*files.values()), strict=True))
         counts = [sum(len(text.split()) for text in side) for side in sides]
         parts[role] = f"{len(sides[0]):,} pairs, {counts[0]:,} and {counts[1]:,} words", sides[0], []
-        if not pairs:
-            pairs, words = list(zip(*sides, strict=True)), counts
+        pairs = pairs or list(zip(*sides, strict=True))
     nearest = nearest_translator(pairs) if len(pairs) < LARGE else None
     subwords = None
     settings = {"precision": _precision()}
@@ -78,9 +77,8 @@ def choose_translation(chosen):
         size, subwords = _vocabulary(pairs)
         reason = said if nearest else "one vocabulary for both languages"
         settings["subwords"] = f"subwords: {{vocabulary_size: {size}}}  # {reason}"
-    tokens = int(1.4 * max(words))  # subwords
-    settings |= _batches(tokens, 256, 4096)
-    lengths = ([len(row) for row in subwords.encode(list(side))] for side in zip(*pairs, strict=True))
+    lengths = [[len(row) for row in subwords.encode(list(side))] for side in zip(*pairs, strict=True)]
+    settings |= _batches(max(map(sum, lengths)), 256, 4096)
     problems = count_problems(pairs)
     problems["long"] = sum(max(pair) > LONGEST for pair in zip(*lengths, strict=True))
     if (+problems).keys() - {"repeated"}:

@@ -21,7 +21,7 @@ def relabel(tags, labels=None, mapping=None):
     >>> relabel(["B-PERSON", "I-PERSON", "O", "B-DATE"], labels=["PER"], mapping={"PERSON": "PER"})
     ['B-PER', 'I-PER', 'O', 'O']
     """
-    renamed = []
+    labels, renamed = [labels] if isinstance(labels, str) else labels, []
     for letter, label in map(split_tag, tags):
         label = (mapping or {}).get(label, label)
         renamed.append(f"{letter}-{label}" if label and (labels is None or label in labels) else "O")
