@@ -81,7 +81,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
     lines = list(read_lines(path))
     has_header = isinstance(token_column, str) or isinstance(tag_column, str)
     places = [i for i, line in enumerate(lines) if line.strip() and not BOUND.match(line)]
-    if len(places) <= has_header:
+    if not places:
         raise DataError("expected rows of a token and its tag, got none", path)
     first = next((place for place in places if not COMMENT.match(lines[place])), places[0])
     if not separator:
@@ -96,14 +96,18 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
             )
 
     def is_comment(line, inside):
-        if not COMMENT.match(line) or inside or NOTE.match(line):
-            return bool(NOTE.match(line))
+        if NOTE.match(line):
+            return True
+        if inside or not COMMENT.match(line):
+            return False
         row = fields_of(line, separator, len(names))
         no_tag = tag_column is not None and scheme != PLAIN and not TAG.fullmatch(row[tag_column % len(row)])
         return len(row) != len(names) or no_tag
 
     header = first if has_header else None
     rows, documents = _find_rows(lines, header, is_comment)
+    if not rows:
+        raise DataError("expected rows of a token and its tag, got none", path)
     tokens, tags = [], []
     for places in rows:
         fields = [fields_of(lines[place], separator, len(names)) for place in places]
