@@ -43,7 +43,11 @@ def prepare(recipe, checkpoints):
     )
     for name, corpus in {"train": train, "validation": validation, "test": test}.items():
         if corpus is not None and corpus.changes():
-            say(f"data.{name}: {', '.join(corpus.changes())}")
+            say(
+                f"data.{name}: {corpus.repaired:,} invalid tags repaired, {corpus.moved:,} entities widened "
+                f"to whole tokens, {corpus.dropped:,} without a token left out"
+                f"{f', {corpus.skipped:,} texts not accepted' if corpus.skipped else ''}"
+            )
     return tagger, train, validation, None if test is None else (test, train)
 
 

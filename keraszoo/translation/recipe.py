@@ -18,7 +18,7 @@ from keraszoo.evaluation.tokenizers import TOKENIZERS
 from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
-from keraszoo.tasks.recipe_file import FilePath, PathOrName
+from keraszoo.tasks.recipe_file import FileOrName, FilePath, PathOrName
 from keraszoo.text.subword_sampling import KINDS
 
 
@@ -62,7 +62,7 @@ class SubwordsSection(Section):
     vocabulary_size: Annotated[int, Field(ge=8)] = 8000
     joint: bool = True
     character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
-    model: PathOrName | None = None
+    model: FileOrName | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
     sampling: Literal[*KINDS] | None = None
