@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
-from keraszoo.text.lines import located, read_lines
+from keraszoo.text.lines import located, read_rows
 from keraszoo.text.tag_schemes import convert, detect_scheme, repair, split_tag
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 
@@ -53,7 +53,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
 
     Raises:
         DataError: with file and line: a row with another number of columns than the first one, a missing
-            column, a row without a tag, a tag of another scheme, a file without rows; and as `read_lines`
+            column, a row without a tag, a tag of another scheme, a file without rows; and as `read_rows`
             does.
         KerasZooError: an unknown scheme.
 
@@ -68,7 +68,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
     >>> corpus.sentences[1]
     TaggedSentence(tokens=('Rome',), tags=('B-LOC',), document=1, line=6)
     """
-    lines = list(read_lines(path))
+    lines = list(read_rows(path))
     rows, documents, header = _find_rows(lines, isinstance(token_column, str) or isinstance(tag_column, str))
     if not rows:
         raise DataError("expected rows of a token and its tag, got none", path)

@@ -10,7 +10,7 @@ import regex
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
-from keraszoo.text.lines import read_lines
+from keraszoo.text.lines import read_lines, read_rows
 
 # Soft hyphens, zero-width spaces and joiners, byte order marks.
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
@@ -23,7 +23,7 @@ def read_pairs(source, target=None):
 
     Args:
         source: the file of the source sentences; or, without `target`, a file of lines `source TAB target`
-            whose further columns are ignored. Files are read as `read_lines` does.
+            whose further columns are ignored. Files are read as `read_lines` and `read_rows` do.
         target: the file of the target sentences, line by line the translations.
 
     Returns:
@@ -51,7 +51,7 @@ def read_pairs(source, target=None):
 
 
 def _columns(path):
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_rows(path), start=1):
         sides = line.split("\t", 2)[:2]
         if len(sides) == 2:
             yield tuple(sides)

@@ -20,7 +20,7 @@ import numpy as np
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.saving.atomic import replace_file
-from keraszoo.text.lines import BOM, open_bytes
+from keraszoo.text.lines import BOM, check_line_ends, open_bytes
 
 FORMATS = ("auto", "word2vec", "binary", "glove", "fasttext")
 LONGEST_ROW = 1 << 20  # bytes; ten times the longest rows in use
@@ -163,6 +163,7 @@ def _layout(path, format):
         if re.match(magic, head):
             raise DataError(f"expected word vectors, got {kind}", path)
     line, _, rest = head.partition(b"\n")
+    check_line_ends(line, path, 1)
     header = HEADER.fullmatch(line)
     if header is None and format not in ("auto", "glove"):
         raise DataError(f"expected a header '<rows> <width>', got {_shown(line)}", path, 1)
@@ -185,7 +186,8 @@ def _text_rows(file, number, path):
         number += 1
         if len(line) == LONGEST_ROW and not line.endswith(b"\n"):
             raise DataError(f"a line above {LONGEST_ROW:,} bytes: not word vectors", path, number)
-        line = line.removeprefix(BOM) if number == 1 else line
+        line = line.removeprefix(BOM)
+        check_line_ends(line, path, number)
         if line.strip(b" \t\r\n"):
             yield number, line
 

@@ -209,3 +209,15 @@ def test_the_real_corpora(name, scheme, sentences):
         assert entities == sum("\tB-" in row for row in rows)
     if "wikigold" in name:
         assert corpus.sentences[-1].document + 1 == text.count("-DOCSTART-") == 145
+
+
+def test_a_byte_order_mark_inside_joined_files_hides_nothing(write):
+    corpus = read_columns(write("Ed B-P\n\n\ufeff-DOCSTART- O\n\n\ufeffRome B-L\n"))
+    assert tokens_and_tags(corpus) == [("Ed", "B-P"), ("Rome", "B-L")]
+    assert [sentence.document for sentence in corpus] == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["Ed\tB-PER\rran\tO\r\rRome\tB-LOC\r", "Ed\tB-PER\rran\tO\n"])
+def test_line_ends_of_carriage_returns_alone_are_refused(write, text):
+    with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
+        read_columns(write(text))

@@ -223,3 +223,15 @@ def test_the_real_files_of_glove(tmp_path):
     other = keyedvectors.KeyedVectors.load_word2vec_format(str(with_header), limit=500)
     assert len(words) == 9163 and words[:500] == other.index_to_key
     np.testing.assert_array_equal(matrix[:500], other.vectors)
+
+
+@pytest.mark.parametrize("data", [b"2 2\ra 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r\nc 5 6\n"])
+@pytest.mark.parametrize("format", ["auto", "glove", "word2vec"])
+def test_line_ends_of_carriage_returns_alone_are_refused(write, data, format):
+    with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
+        read_vectors(write(data), format)
+
+
+def test_byte_order_marks_of_joined_files_are_no_part_of_a_word(write):
+    words, _ = read_vectors(write("\ufeffa 1 2\n\ufeffb 3 4\n".encode()))
+    assert words == ["a", "b"]
