@@ -10,6 +10,7 @@ import itertools
 import re
 
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.characters import plain_form
 from keraszoo.text.columns import BLANKS, DOCUMENT, fields_of, read_columns
 from keraszoo.text.json_spans import is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
@@ -162,7 +163,7 @@ def _untagged(line):
 def _text_runs(path, rules):
     run = []
     for line in read_lines(path):
-        run.extend(token.text for token in tokenize(line, rules))
+        run.extend(plain_form(token.text) for token in tokenize(line, rules))
         line = line.rstrip()
         if not line or SENTENCE_END.search(line) or len(run) > LONGEST_RUN:
             yield run

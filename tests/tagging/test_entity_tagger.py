@@ -135,6 +135,23 @@ def test_strange_texts_lose_nothing(trained_tagger):
     assert len(trained_tagger.tag_tokens([["Paris"] * 5000])[0]) == 5000
 
 
+def test_characters_that_nobody_sees_change_nothing(trained_tagger):
+    plain = trained_tagger.tag("Hedy Lamarr flew to Paris.")
+    marked = trained_tagger.tag("\u200eHe\u00addy Lamarr\u200f flew to \u202aPa\u00adris\u202c\u00ad.")
+    assert [(e.label, e.text) for e in plain] == [("PER", "Hedy Lamarr"), ("LOC", "Paris")]
+    assert [(e.label, e.text, e.start) for e in marked] == [
+        ("PER", "He\u00addy Lamarr", 1),
+        ("LOC", "Pa\u00adris", 24),
+    ]
+    assert [e.probability for e in marked] == pytest.approx([e.probability for e in plain])
+    words = [
+        ["\ufeffHedy", "flew", "to", "Pa\u200cris\u200d", "\u200e"],
+        ["Hedy", "flew", "to", "Paris", "x"],
+    ]
+    tags = trained_tagger.tag_tokens(words)
+    assert tags[0][:4] == tags[1][:4]
+
+
 def test_words_that_were_cut_before(trained_tagger):
     sentences = [["In", "New", "York", ",", ""], [], ["Ada", "Lovelace"], ("Paris",)]
     tags = trained_tagger.tag_tokens(sentences)

@@ -64,7 +64,7 @@ def test_standard_input(monkeypatch):
 @settings(max_examples=30)
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]))))
 def test_any_lines_come_back(tmp_path_factory, lines):
-    # Carriage returns before the line end are part of it, byte order marks at the start of a line say nothing.
+    # Carriage returns before the line end are part of it, byte order marks at the start are dropped.
     lines = [line.rstrip("\r").lstrip("\ufeff") for line in lines]
     path = tmp_path_factory.mktemp("any") / "text"
     path.write_bytes(b"\xef\xbb\xbf" + "".join(line + "\n" for line in lines).encode())
