@@ -44,7 +44,7 @@ def export(translator, directory, quantize="float32"):
         def _load(self):
             return specification(translator)
 
-    config, files, *_ = translator_directory.contents(translator)
+    config, files, *_ = translator_directory.contents(translator, portable=True)
     arguments = search_arguments(translator.search, translator.target_subwords)
     arguments["max_input_length"] = translator.max_source_tokens + 1  # counts `</s>`
     about = {"task": "translation", **config, "quantize": quantize, "translate_batch": arguments}

@@ -42,7 +42,7 @@ def export(translator, directory):
     specs = tf.function(encode).get_concrete_function(source).structured_outputs
     specs = {name: tf.TensorSpec(_lengths(name, spec), spec.dtype, name) for name, spec in specs.items()}
     tokens = tf.TensorSpec([None], tf.int32, "tokens")
-    config, files, *_ = translator_directory.contents(translator)
+    config, files, *_ = translator_directory.contents(translator, portable=True)
     search = config.pop("search")
     graphs = {
         "encode.onnx": graph_of(model, encode, {"source": source}),

@@ -18,6 +18,7 @@ from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, Searc
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FilePath, PathOrName
+from keraszoo.text.normalization import RULES
 from keraszoo.text.subword_sampling import KINDS
 
 
@@ -50,6 +51,8 @@ class SubwordsSection(Section):
     """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
     There is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
+    `normalization` is `nfc`, which keeps all that a reader sees, or sentencepiece's `nmt_nfkc`, which unifies
+    more characters; see `Subwords.train`.
 
     `sampling` draws another segmentation of each training sentence in every epoch, at a `rate`: `bpe_dropout`
     for the type `bpe`, `unigram` for the type `unigram`; see `SubwordSampling`. Validation and test are not
@@ -60,6 +63,7 @@ class SubwordsSection(Section):
     vocabulary_size: Annotated[int, Field(ge=8)] = 8000
     joint: bool = True
     character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
+    normalization: Literal[*RULES] = "nfc"
     model: FilePath | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
@@ -84,7 +88,8 @@ class SubwordsSection(Section):
         if self.source_model is not None and self.joint:
             raise ValueError("`source_model` and `target_model` are two vocabularies, but `joint` is true")
         if self.model is not None or self.source_model is not None:
-            self.refuse(("type", "vocabulary_size", "character_coverage"), "on an existing model")
+            trained = ("type", "vocabulary_size", "character_coverage", "normalization")
+            self.refuse(trained, "on an existing model")
         elif self.sampling is not None and not self.sampling.startswith(self.type):
             raise ValueError(f"`sampling: {self.sampling}` does not fit `type: {self.type}`")
         if self.sampling is None:

@@ -1,5 +1,6 @@
 """Prepares the run of a translator's recipe: corpora, vocabularies and an untrained translator."""
 
+import functools
 import itertools
 
 import keras
@@ -95,12 +96,18 @@ def new_subwords(recipe):
         return both, both
     if section.source_model is not None:
         return Subwords.load(section.source_model), Subwords.load(section.target_model)
-    options = section.vocabulary_size, section.type, section.character_coverage
+    train = functools.partial(
+        Subwords.train,
+        vocabulary_size=section.vocabulary_size,
+        model_type=section.type,
+        character_coverage=section.character_coverage,
+        normalization=section.normalization,
+    )
     files = files_of(recipe.data.train)
     if section.joint:
-        both = Subwords.train(itertools.chain.from_iterable(read_pairs(*files)), *options)
+        both = train(itertools.chain.from_iterable(read_pairs(*files)))
         return both, both
-    return tuple(Subwords.train((pair[side] for pair in read_pairs(*files)), *options) for side in (0, 1))
+    return tuple(train(pair[side] for pair in read_pairs(*files)) for side in (0, 1))
 
 
 def files_of(pairs):

@@ -26,6 +26,9 @@ def make_data(translator, train, validation, run):
         _check_ids(corpus, translator)
     else:
         corpus = make_corpus(translator, train)
+    for side, rows in (("source", corpus.sources), ("target", corpus.targets)):
+        name = f"{side}_subwords"
+        setattr(translator, name, getattr(translator, name).with_signs_of(rows.ids))
     cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
     batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
     batches.copies = 2 if settings.r_drop else 1
