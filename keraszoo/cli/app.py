@@ -277,7 +277,7 @@ def main(arguments=None):
     console.open_closed_streams()
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = console.show_warning
+            warnings.showwarning = console.warning_writer()
             sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
     except SystemExit as ended:
         sys.exit(141 if ended.code == 1 else ended.code)  # typer ends with 1 if nobody reads its help

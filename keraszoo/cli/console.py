@@ -13,7 +13,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import InputWarning, KerasZooError
 from keraszoo.messages import COMMANDS, say
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
@@ -32,9 +32,17 @@ BatchSize = Annotated[int | None, Option("--batch-size", min=1, help="Sentences 
 LOG_LINE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before |To enable the following instructions: ")
 
 
-def show_warning(message, category, filename, lineno, file=None, line=None):
-    """Writes a warning to stderr in one line; replaces `warnings.showwarning`."""
-    say(f"warning: {message}")
+def warning_writer():
+    """Returns a replacement of `warnings.showwarning`: one line on stderr, of an input one for each kind."""
+    shown = set()
+
+    def show_warning(message, category, filename, lineno, file=None, line=None):
+        if category not in shown:
+            say(f"warning: {message}")
+        if issubclass(category, InputWarning):
+            shown.add(category)
+
+    return show_warning
 
 
 @contextlib.contextmanager

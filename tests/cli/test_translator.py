@@ -124,6 +124,19 @@ def test_ten_thousand_words_are_cut_with_a_warning(run, trained_directory, loade
     )
 
 
+@pytest.mark.filterwarnings("always")
+def test_a_warning_about_texts_comes_once(run, trained_directory, loaded):
+    lines = "one [ two\nŁódź one\none two. Three four. Five\n" * 180  # more than a chunk
+    code, out, err = run("translate", trained_directory, "--json", stdin=lines.encode())
+    warnings = [line for line in err.splitlines() if line.startswith("keraszoo: warning: ")]
+    assert code == 0 and len(warnings) == 2, err
+    assert "texts look like several sentences" in warnings[0]
+    assert "have characters that the vocabulary does not have" in warnings[1] and "'['" in warnings[1]
+    answers = list(map(json.loads, out.splitlines()))
+    assert [answer.get("unknown") for answer in answers[:2]] == [["["], ["Łódź"]]
+
+
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
 def test_control_characters_are_not_in_the_output(run, trained_directory, loaded):
     line = b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n"
     code, out, _ = run("translate", trained_directory, stdin=2 * line)

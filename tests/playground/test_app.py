@@ -66,7 +66,7 @@ def test_translate(ask_for, directories, eagerly):
     (wanted,) = translator.translate_details(["vier eins"], num_hypotheses=2, **search)
     assert result["text"] == wanted.text and result["probability"] == pytest.approx(np.exp(wanted.log_prob))
     assert [h["text"] for h in result["hypotheses"]] == [h.text for h in wanted.hypotheses]
-    assert result["source"] == ["vier", "eins", "</s>"]
+    assert result["source"] == ["vier", "eins", "</s>"] and result["unknown"] == []
     weights = np.array(result["attention"])
     assert weights.shape == (2, 2, len(result["target"]), 3)
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-3)

@@ -26,6 +26,7 @@ function view(model, result) {
     el("p", { class: "answer translation", lang: language }, result.text),
     el("p", { class: "faint" }, `probability ${percent(result.probability)}`),
     result.truncated ? el("p", { class: "faint" }, "The sentence was too long for the model; its end was cut.") : null,
+    result.unknown.length ? el("p", { class: "faint" }, `Not in the vocabulary, so not translated: ${result.unknown.join(" ")}`) : null,
     attentionView(result, (word) => (word === "</s>" ? "end" : word)),
     hypotheses.length > 1 ? el("h3", {}, "Best hypotheses") : null,
     hypotheses.length > 1 ? el("div", { class: "scroll" }, table("Ranked by score, the log-probability over the length penalty", ["", "translation", "probability", "score"], hypotheses)) : null);
