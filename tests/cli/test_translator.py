@@ -136,7 +136,6 @@ def test_a_warning_about_texts_comes_once(run, trained_directory, loaded):
     assert [answer.get("unknown") for answer in answers[:2]] == [["["], ["Łódź"]]
 
 
-@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
 def test_control_characters_are_not_in_the_output(run, trained_directory, loaded):
     line = b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n"
     code, out, _ = run("translate", trained_directory, stdin=2 * line)

@@ -14,7 +14,6 @@ from keraszoo.errors import KerasZooError
 
 pytest.importorskip("ctranslate2")
 
-pytestmark = pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
 TEXTS = ["one two three", "six", "five four one two three six one", "zwölf two"]
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 SHIPPED = Path(__file__).parents[2] / "pretrained" / "tatoeba_en_de_transformer"

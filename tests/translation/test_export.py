@@ -18,8 +18,6 @@ from keraszoo.models import Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.translation import export as saved_translator
 
-pytestmark = pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
-
 # Loads the text operation itself, as a server written in C++ would: `import tensorflow_text` imports Keras.
 PROGRAM = """
 import importlib.util, json, sys

@@ -16,7 +16,6 @@ from keraszoo.search import SearchOptions
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
 
-pytestmark = pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
 TEXTS = ["one two three", "", "six", "five four one two three six one", " ", "zwölf two", "one " * 50]
 
 

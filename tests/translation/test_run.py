@@ -246,14 +246,16 @@ def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, monkeypat
             "type": "unigram",
             "vocabulary_size": 30,
             "character_coverage": 0.99,
+            "normalization": "nmt_nfkc",
             "sampling": "unigram",
             "rate": 0.3,
         },
     )
     given, train = [], Subwords.train
-    monkeypatch.setattr(Subwords, "train", lambda *a: given.append(a[1:]) or train(*a))
+    monkeypatch.setattr(Subwords, "train", lambda text, **a: given.append(a) or train(text, **a))
     _, corpus, *_ = prepare(recipe, SimpleNamespace(newest=None))
-    assert given == [(30, "unigram", 0.99)]
+    trained = {"vocabulary_size": 30, "model_type": "unigram", "character_coverage": 0.99}
+    assert given == [{**trained, "normalization": "nmt_nfkc"}]
     assert corpus.dropped["too_long"] > 0
     assert max(corpus.sources.lengths.max(), corpus.targets.lengths.max()) <= 9
     assert (corpus.sampling.kind, corpus.sampling.rate) == ("unigram", 0.3)

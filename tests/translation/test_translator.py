@@ -52,7 +52,7 @@ def test_unknown_characters_are_named(trained, sources):
         trained.score(sources[:1], ["eins 🙂"])
 
 
-@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
+@pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
 def test_several_sentences_are_not_taken_for_one(trained):
     for text in ("one two. Three four.", "One two! (Three four?) Five six seven."):
         with pytest.warns(SeveralSentences, match="1 of 2 texts look like several sentences"):
