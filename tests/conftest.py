@@ -169,7 +169,7 @@ def trained_directory(both_subwords, train_pairs, test_pairs, make_once):
             epochs=9,
             batch_tokens=512,
             label_smoothing=0.0,
-            optimizer={"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0},
+            optimizer={"schedule": "constant", "learning_rate": 0.01, "global_clipnorm": 1.0},
         )
 
     return make_once("translator", train)

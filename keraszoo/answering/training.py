@@ -19,7 +19,7 @@ class AnsweringSection(Section):
 
     `linear_epochs` come first, without the softmax of the hops (0: no linear start), then `epochs` with it.
     With a linear start, the learning rate is half of `learning_rate` from the beginning. It is halved every
-    `halve_every` epochs that follow the linear start. `batch_size` counts questions. `clipnorm` bounds the
+    `halve_every` epochs that follow the linear start. `batch_size` counts questions. `global_clipnorm` bounds the
     norm of the gradient of all weights. `validation_share` of the questions, drawn at random, is not trained
     on. Of `restarts` random starts, with the seeds `seed`, `seed + 1` and so on, the best is kept.
     `jit_compile` compiles an update by XLA: some seconds at the start, then less than half the time; never
@@ -31,7 +31,7 @@ class AnsweringSection(Section):
     halve_every: Count = 25
     learning_rate: Positive = 0.01
     batch_size: Count = 32
-    clipnorm: Positive = 40.0
+    global_clipnorm: Positive = 40.0
     validation_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
     restarts: Count = 10
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -79,7 +79,7 @@ def train_answerer(answerer, questions, run):
 
     model = answerer.model
     together = _epochs_together(settings, len(train))
-    optimizer = keras.optimizers.SGD(_schedule(settings, steps), global_clipnorm=settings.clipnorm)
+    optimizer = keras.optimizers.SGD(_schedule(settings, steps), global_clipnorm=settings.global_clipnorm)
     backend = keras.backend.backend()
     model.compile(
         optimizer,

@@ -113,7 +113,7 @@ class TaggerOptimizerSection(OptimizerSection):
     schedule: Schedule = "constant"
     beta_2: Fraction = 0.999
     epsilon: Positive = 1e-7
-    clipnorm: Positive | None = 5.0
+    global_clipnorm: Positive | None = 5.0
 
 
 class TaggerTrainingSection(FitSection):

@@ -5,10 +5,10 @@ import numpy as np
 from keras import ops
 
 from keraszoo.errors import KerasZooError
-from keraszoo.training.adam import innermost, largest_gradients
+from keraszoo.training.adam import innermost
 from keraszoo.training.addressed_batches import step_in_words
 
-ADVICE = "take a lower learning rate or a clipnorm"
+ADVICE = "take a lower learning rate or a global_clipnorm"
 
 
 class Diverged(KerasZooError):
@@ -17,24 +17,19 @@ class Diverged(KerasZooError):
     Attributes:
         step: the update at fault, counted from 1; None if unknown.
         address: (epoch, number) of its batch; None if unknown.
-        gradient_norms: list of (path of a weight, norm of its gradient), the largest first.
-        batches: the batches, for `replay(model, error.batches, *error.address)`.
     """
 
-    def __init__(self, message, step=None, address=None, gradient_norms=(), batches=None):
+    def __init__(self, message, step=None, address=None):
         super().__init__(message)
         self.step = step
         self.address = address
-        self.gradient_norms = list(gradient_norms)
-        self.batches = batches
 
 
 class StopIfDiverged(keras.callbacks.Callback):
     """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
 
     `Adam` measures every gradient and all weights: a finite loss proves nothing, since TensorFlow's fused
-    kernels on a CPU turn NaN into 0. It applies no such gradient, so the weights stay those before the step,
-    and the batch can be examined with `replay`.
+    kernels on a CPU turn NaN into 0. It applies no such gradient, so the weights stay those before the step.
 
     TensorFlow is checked at every step, other backends at every sixteenth; the error names the exact step in
     either case. In float16, a gradient that is not finite only halves the scale of the loss; the error occurs
@@ -85,50 +80,12 @@ def check_health(model, periods):
         what = f"the norm of its gradient is {gradient}; the weights are those before it"
     else:
         return
-    raise diverged(periods, int(call), what, largest_gradients(optimizer))
+    raise diverged(periods, int(call), what)
 
 
-def diverged(periods, step, what, largest=()):
+def diverged(periods, step, what):
     """Makes the `Diverged` for a step of `fit`, counted from 1; with parts, several steps make an update."""
     epoch, number = divmod((step - 1) // periods.parts, len(periods.batches))
-    norms = ", ".join(f"{path} {norm:.3g}" for path, norm in largest)
     where = f"{step_in_words(step, periods.parts)}, batch {number} of epoch {epoch}"
-    norms = f"largest gradients: {norms}; " if norms else ""
-    message = f"training diverged at {where}: {what}; {norms}{ADVICE}"
-    return Diverged(message, -(-step // periods.parts), (epoch, number), largest, periods.batches)
-
-
-def replay(model, batches, epoch, i):
-    """Computes the loss and the gradients of one batch with the current weights, without fused kernels.
-
-    Nothing is updated, and NaN stays NaN. Dropout draws other masks than in the step itself.
-
-    Args:
-        model: a compiled model.
-        batches: `AddressedBatches`.
-        epoch, i: the address of the batch, as in `Diverged.address`.
-
-    Returns:
-        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the norm of its gradient.
-
-    Raises:
-        KerasZooError: another backend than TensorFlow.
-    """
-    if keras.backend.backend() != "tensorflow":
-        raise KerasZooError(f"replay: needs TensorFlow, the backend is {keras.backend.backend()}")
-    import tensorflow as tf
-
-    inputs, target, weight = batches.batch(epoch, i)
-    weights = model.trainable_variables
-    before = [(variable, variable.numpy().copy()) for variable in model.non_trainable_variables]
-    with tf.GradientTape() as tape:
-        loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
-    for variable, value in before:  # the states of dropout's random numbers
-        variable.assign(value)
-    gradients = tape.gradient(loss, [variable.value for variable in weights])
-    norms = {
-        variable.path: float(tf.norm(tf.convert_to_tensor(gradient)))
-        for variable, gradient in zip(weights, gradients, strict=True)
-        if gradient is not None
-    }
-    return float(loss), norms
+    message = f"training diverged at {where}: {what}; {ADVICE}"
+    return Diverged(message, -(-step // periods.parts), (epoch, number))

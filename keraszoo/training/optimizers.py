@@ -123,6 +123,7 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         options.beta_1,
         options.beta_2,
         options.epsilon,
-        global_clipnorm=options.clipnorm,
+        clipnorm=options.clipnorm,
+        global_clipnorm=options.global_clipnorm,
         accumulate=accumulate,
     )

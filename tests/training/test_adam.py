@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keraszoo.errors import KerasZooError
-from keraszoo.training.adam import Adam, largest_gradients
+from keraszoo.training.adam import Adam
 from keraszoo.training.optimizers import InverseSquareRoot
 
 SHAPES = (3, 5), (7,)
@@ -70,9 +70,6 @@ def test_a_gradient_that_is_not_finite_changes_nothing_then_or_later(poison, cli
     apply(optimizer, weights, draw(rng))
     assert all(map(np.array_equal, before, numbers(state)))
     np.testing.assert_array_equal(health, ops.convert_to_numpy(optimizer.health))
-    (first, norm), (second, other) = largest_gradients(optimizer)
-    assert (first, second) == (weights[1].path, weights[0].path) and not np.isfinite(norm)
-    assert other == pytest.approx(np.linalg.norm(bad[0]), rel=1e-5)
 
 
 def test_health_is_measured():
@@ -91,7 +88,6 @@ def test_a_weight_without_a_gradient():
     with pytest.warns(UserWarning, match="no gradient|not exist"):
         optimizer.apply([None, ops.convert_to_tensor(draw(rng)[1])], weights)
     assert np.array_equal(before, numbers(weights)[0])
-    assert ops.convert_to_numpy(optimizer.gradient_norms)[0] == 0
 
 
 def test_its_configuration_makes_it_again():

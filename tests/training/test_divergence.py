@@ -11,7 +11,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam
 from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.divergence import Diverged, StopIfDiverged, diverged, replay
+from keraszoo.training.divergence import Diverged, StopIfDiverged, diverged
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.run import Run, train
 from keraszoo.training.token_batches import TokenBatches
@@ -68,7 +68,7 @@ def test_a_gradient_that_is_not_finite(model, batches, tmp_path, number):
     epoch, i = error.value.address
     assert error.value.step == 4 and (epoch, i) == divmod(3, len(batches))
     said = f"training diverged at step 4, batch {i} of epoch {epoch}: "
-    assert str(error.value).startswith(said) and "largest gradients: " in str(error.value)
+    assert str(error.value).startswith(said) and str(error.value).endswith("or a global_clipnorm")
     with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
         assert checkpoints.newest.step == 2
         assert all(np.isfinite(array).all() for array in checkpoints.newest.parts["model"]["variables"])
@@ -83,22 +83,12 @@ def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_the_batch_can_be_looked_at_again(model, batches):
+def test_the_step_that_diverged_left_no_trace(model, batches):
     spoil = Spoil(3, "E", np.inf)
-    with pytest.raises(Diverged) as error:
+    with pytest.raises(Diverged):
         run(model, batches, callbacks=[spoil])
     for before, after in zip(spoil.before, model.trainable_variables, strict=True):
-        np.testing.assert_array_equal(before, after.numpy())  # the step left no trace
-    loss, norms = replay(model, error.value.batches, *error.value.address)
-    assert not np.isfinite(loss) and not np.isfinite(norms[error.value.gradient_norms[0][0]])
-    for before, after in zip(spoil.before, model.trainable_variables, strict=True):
         np.testing.assert_array_equal(before, after.numpy())
-    fine = Transformer.from_config(model.get_config())
-    fine.build()
-    fine.compile(loss=TokenCrossentropy())
-    loss, norms = replay(fine, batches, *error.value.address)
-    assert np.isfinite(loss) and len(norms) == len(fine.trainable_variables)
-    assert all(np.isfinite(norm) for norm in norms.values())
 
 
 def test_a_rate_that_is_too_high_is_seen_at_once(model, batches):
@@ -114,17 +104,6 @@ def test_a_loss_that_is_not_finite(loss, model, batches):
     guard.on_epoch_end(0, {"loss": 1.0})
     with pytest.raises(KerasZooError, match="diverged: the loss of period 2"):
         guard.on_epoch_end(1, {"loss": loss})
-
-
-def test_looking_again_draws_no_number_of_dropouts(batches):
-    model = Transformer(9, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.3)
-    model.build()
-    model.compile(loss=TokenCrossentropy())
-    states = [variable.numpy().copy() for variable in model.non_trainable_variables]
-    replay(model, batches, 0, 0)
-    assert states
-    for before, after in zip(states, model.non_trainable_variables, strict=True):
-        np.testing.assert_array_equal(before, after.numpy())
 
 
 def test_a_batch_in_parts_is_named_by_its_update(batches):

@@ -18,7 +18,7 @@ from keraszoo.translation.warm_up import warm_up_batches
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-FAST = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
+FAST = {"schedule": "constant", "learning_rate": 0.01, "global_clipnorm": 1.0}
 SHORT = {"batch_tokens": 512, "label_smoothing": 0.0, "optimizer": FAST}
 
 
