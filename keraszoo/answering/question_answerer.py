@@ -10,9 +10,9 @@ from keraszoo.answering.training import AnsweringSection, train_answerer
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
-from keraszoo.saving import model_directory
 from keraszoo.saving.model_config import make_model
 from keraszoo.tasks.task import Task
+from keraszoo.tasks.training import check_output
 from keraszoo.text.babi import Question, split_words
 from keraszoo.text.vocabulary import Vocabulary
 
@@ -177,7 +177,7 @@ class QuestionAnswerer(Task):
                 "(`validation_share`), nor checkpoints"
             )
         if run.directory is not None:
-            model_directory.check_replaceable(run.directory)
+            check_output(self.model, run.directory)
         starts = train_answerer(self, train_data, run)
         if run.directory is not None:
             self.save_to_preset(run.directory)

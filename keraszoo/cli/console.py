@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import COMMANDS, say
+from keraszoo.saving.atomic import check_room
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
@@ -123,6 +124,7 @@ def check_output(path, check=None, folders=True):
         raise KerasZooError(f"{path}: cannot be written: no permission to write to the folder {folder}")
     if check is not None and os.path.exists(path):
         check(path)
+    check_room(path)
 
 
 def one_thread_per_operation():

@@ -94,7 +94,7 @@ def run_recipe(recipe):
         if run.checkpoints.finished is None:
             return _run(recipe, run)
         # The paths of a recipe are compared as written. A stopped run also compares its data.
-        run.checkpoints.compare(run.checkpoints.finished["variables"], _variables(recipe))
+        run.checkpoints.compare(run.checkpoints.finished.get("variables", {}), _variables(recipe))
     say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
     return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
 

@@ -11,6 +11,7 @@ from keraszoo import models
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
+from keraszoo.saving.atomic import check_room
 from keraszoo.saving.model_config import check_arguments
 from keraszoo.training.adam import NO_EMA, innermost
 from keraszoo.training.callbacks import BestWeights, LastWeights, choose_weights
@@ -154,7 +155,7 @@ class Trainable:
         if unused is not None:
             raise RecipeError(f"fit: {unused} has no effect without validation data")
         if run.directory is not None:
-            model_directory.check_replaceable(run.directory)
+            check_output(self.model, run.directory)
             try:
                 check_readable(self.model)
             except PresetError as error:
@@ -236,6 +237,13 @@ class Trainable:
     def _loss(self, settings):
         """The loss for `compile`; None if the model has its own."""
         return None
+
+
+def check_output(model, directory):
+    """Raises KerasZooError if a model could not be saved to a directory when its training is over."""
+    model_directory.check_replaceable(directory)
+    size = sum(keras.ops.convert_to_numpy(weight).nbytes for weight in model.weights)
+    check_room(directory, size, 2 * size)  # weights are written and then copied
 
 
 def check_readable(model):

@@ -127,7 +127,8 @@ class WholeHistory(keras.callbacks.History):
 
     def set_state(self, state):
         """Restores what `get_state` returned."""
-        self.epoch, self.history = state["epoch"], state["history"]
+        self.epoch = [int(epoch) for epoch in state["epoch"]]
+        self.history = {key: [float(value) for value in values] for key, values in state["history"].items()}
 
 
 class BestWeights(keras.callbacks.Callback):
@@ -175,7 +176,10 @@ class BestWeights(keras.callbacks.Callback):
 
     def set_state(self, state):
         """Restores what `get_state` returned."""
-        self.best_epoch, self.logs, self.weights = state["best_epoch"], state["logs"], state["weights"]
+        logs = state["logs"]
+        self.logs = None if logs is None else {key: float(value) for key, value in logs.items()}
+        self.best_epoch = None if logs is None else int(state["best_epoch"])
+        self.weights = state["weights"]
 
 
 class LastWeights(keras.callbacks.Callback):

@@ -1,5 +1,6 @@
 """Saves a run at its checkpoints, restores it, and stops it in order after a signal."""
 
+import itertools
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ from keras import ops
 from keraszoo.errors import PresetError
 from keraszoo.messages import say
 from keraszoo.training.addressed_batches import step_in_words
+from keraszoo.training.checkpoint_files import usable
 from keraszoo.training.distribution import any_worker, shared_by_workers
 from keraszoo.training.divergence import check_health, diverged
 
@@ -23,7 +25,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
     """Saves a run after every evaluation and, between them, every so many minutes or steps.
 
     It acts at the beginning of a step, when the results of the step before exist on every backend. On a full
-    disk, training goes on: the last good checkpoint stays, and a warning is given.
+    disk, training goes on: the last good checkpoint stays, and a warning is given. A run that has none ends.
 
     Args:
         run: the `Run`: its open checkpoints (None: nothing is saved), how often to save, and its strategy.
@@ -62,15 +64,24 @@ class SaveCheckpoints(keras.callbacks.Callback):
         newest = self.checkpoints and self.checkpoints.newest
         if not newest:
             return
-        set_model_state(model, newest.parts["model"])
-        for name, part in self.parts.items():
+        for name in ("model", "run", *self.parts):
             if name not in newest.parts:
                 raise PresetError(f"{self.checkpoints.folder}: the run in it has no {name}")
-            part.set_state(newest.parts[name])
-        self._metrics = newest.parts["model"].get("metrics", [])
-        self.step = self.saved_step = newest.step
-        kept = newest.parts["run"]
-        self.over, self.seconds, self.earlier = kept["over"], kept["seconds"], kept["elapsed"]
+        with usable(self.checkpoints.folder, "run"):
+            set_model_state(model, newest.parts["model"])
+            for name, part in self.parts.items():
+                part.set_state(newest.parts[name])
+            self._metrics = newest.parts["model"].get("metrics", [])
+            self.step = self.saved_step = newest.step
+            kept = newest.parts["run"]
+            self.over = bool(kept["over"])
+            self.seconds, self.earlier = float(kept["seconds"]), float(kept["elapsed"])
+
+    def check_room(self, model):
+        """Raises DataError if no checkpoint could be saved: a run must not find out at its end."""
+        if self.checkpoints is not None:
+            arrays = itertools.chain.from_iterable(model_state(model).values())
+            self.checkpoints.check_room(sum(array.nbytes + 512 for array in arrays))  # and its name
 
     def on_epoch_begin(self, epoch, logs=None):
         if self._metrics and self.periods.skip:  # `fit` has reset the running metrics
@@ -127,13 +138,11 @@ class SaveCheckpoints(keras.callbacks.Callback):
             self.checkpoints.save(self.step, {"model": state, "run": run, **parts})
             self.saved_step = self.step
         except PresetError as error:
-            if not isinstance(error.__cause__, OSError):
+            if self.saved_step is None or not isinstance(error.__cause__, OSError):
                 raise
-            made = step_in_words(self.step, self.periods.parts)
-            last = "there is none yet"
-            if self.saved_step is not None:
-                last = f"the last good one is from {step_in_words(self.saved_step, self.periods.parts)}"
-            warnings.warn(f"no checkpoint of {made}: {error}; {last}; training goes on", stacklevel=2)
+            made, last = (step_in_words(n, self.periods.parts) for n in (self.step, self.saved_step))
+            said = f"no checkpoint of {made}: {error}; the last good one is from {last}; training goes on"
+            warnings.warn(said, stacklevel=2)
         self.saved_at = time.monotonic()
         self.seconds += self.saved_at - started
 
@@ -144,8 +153,6 @@ class SaveCheckpoints(keras.callbacks.Callback):
         received, parts = self.signals.received or signal.SIGTERM, self.periods.parts
         if self.saved_step == self.step:
             where = f"it is saved in {self.checkpoints.folder}; the same command resumes it"
-        elif self.saved_step is None:
-            where = "but it could not be saved"
         else:
             where = f"but it could not be saved; it resumes from {step_in_words(self.saved_step, parts)}"
         say(f"{received.name}: stopped after {step_in_words(self.step, parts)}, {where}")

@@ -14,38 +14,19 @@ import json
 import os
 import re
 import warnings
-import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from keraszoo import __version__
 from keraszoo.errors import PresetError, RecipeError
+from keraszoo.messages import shown
 from keraszoo.saving import atomic, model_directory
+from keraszoo.saving.entries import checked
+from keraszoo.training.checkpoint_files import TASK, Finished, is_arrays, read_checkpoint, writer
 
-TASK = "checkpoint"
 KEPT = 2  # checkpoints; one more while one is written
 _STEP = re.compile(r"step-(\d{8,})")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The state of a run at one step.
-
-    Attributes:
-        step: number of steps made.
-        parts: name -> state, a dict of JSON values and lists of NumPy arrays.
-        files: name -> bytes, files of the run such as vocabularies.
-        identity: dict that decides the run.
-        versions: versions of the libraries that made it.
-    """
-
-    step: int
-    parts: dict = field(repr=False)
-    files: dict = field(repr=False)
-    identity: dict = field(repr=False)
-    versions: dict = field(repr=False)
 
 
 class Checkpoints:
@@ -123,6 +104,12 @@ class Checkpoints:
                 "another output, or delete the folder to start again"
             )
 
+    def check_room(self, size):
+        """Raises DataError unless the folder has room for checkpoints whose largest file has `size` bytes."""
+        if self.writes:
+            new = KEPT + 1 - len(self._steps())
+            atomic.check_room(self.folder / "step-00000000", size, new * size)
+
     def save(self, step, parts):
         """Writes a checkpoint, then deletes all but the last two.
 
@@ -138,13 +125,13 @@ class Checkpoints:
             return
         plain, arrays = {}, {}
         for name, state in parts.items():
-            arrays[name] = {key: value for key, value in state.items() if _is_arrays(value)}
+            arrays[name] = {key: value for key, value in state.items() if is_arrays(value)}
             plain[name] = {key: value for key, value in state.items() if key not in arrays[name]}
         config = {"task": TASK, "step": step, "brought": sorted(self.files)}
         files = {
             "config.json": {**config, "identity": self.identity, "versions": _versions()},
             "state.json": json.dumps(plain, default=_as_plain),  # may hold an infinite perplexity
-            **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
+            **{f"{name}.npz": writer(lists) for name, lists in arrays.items() if lists},
             **self.files,
         }
         model_directory.write_directory(self.folder / f"step-{step:08}", files)
@@ -173,9 +160,9 @@ class Checkpoints:
         """Sets `newest` to the newest intact checkpoint, or `finished`."""
         over = self.folder / "finished"
         if over.exists():
-            config = model_directory.read_directory(over).config
-            self.finished = config.get("finished", {})
-            self.compare(config.get("identity", {}), self.identity)
+            config = checked(Finished, model_directory.read_directory(over).config, f"{over}: config.json")
+            self.finished = config.finished
+            self.compare(config.identity, self.identity)
             return
         steps, damage = self._steps(), {}
         for path in steps:
@@ -212,28 +199,6 @@ class Checkpoints:
             atomic.remove(rubbish)
 
 
-def read_checkpoint(path):
-    """Reads one checkpoint after verifying every file.
-
-    Raises:
-        PresetError: it is damaged, incomplete, or not a checkpoint.
-    """
-    directory = model_directory.read_directory(path)
-    config = directory.config
-    try:
-        if config["task"] != TASK:
-            raise PresetError(f"{path}: expected a checkpoint, got a directory for {config['task']!r}")
-        parts = json.loads(directory.read_bytes("state.json"))
-        for name in set(parts) & {name.removesuffix(".npz") for name in directory.names}:
-            parts[name] |= _read_arrays(directory.file(f"{name}.npz"))
-        files = {name: directory.read_bytes(name) for name in config["brought"]}
-        return Checkpoint(int(config["step"]), parts, files, config["identity"], config["versions"])
-    except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, PresetError):
-            raise
-        raise PresetError(f"{path}: not a valid checkpoint: {error}") from error
-
-
 def differences(before, now, above=""):
     """Lists the differences between two nested dicts, one line each.
 
@@ -248,31 +213,8 @@ def differences(before, now, above=""):
         if isinstance(old, dict) and isinstance(new, dict):
             lines += differences(old, new, f"{above}{key}.")
         elif old != new:
-            lines.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
+            lines.append(f"{above}{key} was {shown(old)}, is {shown(new)}")
     return lines
-
-
-def _shown(value):
-    text = json.dumps(value) if isinstance(value, (str, dict, list)) else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _is_arrays(value):
-    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, np.ndarray) for item in value)
-
-
-def _writer(lists):
-    """Makes a function that writes lists of arrays to a `.npz`, each array as `<list>/<number>`."""
-    arrays = {f"{key}/{i}": array for key, value in lists.items() for i, array in enumerate(value)}
-    return lambda path: np.savez(path, **arrays)
-
-
-def _read_arrays(path):
-    lists = {}
-    with np.load(path, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            lists.setdefault(name.rpartition("/")[0], []).append(arrays[name])
-    return lists
 
 
 def _as_plain(value):

@@ -6,6 +6,7 @@ import sys
 
 import keras
 
+from keraszoo.errors import PresetError
 from keraszoo.messages import say
 from keraszoo.training.adam import LossScale
 from keraszoo.training.addressed_batches import Periods
@@ -130,6 +131,7 @@ def train(model, batches, run):
     Raises:
         Diverged: a loss, a gradient or a weight is not finite.
         KeyboardInterrupt, SystemExit: after SIGINT, or with code 143 after SIGTERM, once the run is saved.
+        PresetError: the checkpoint is not one of this run.
     """
     trained = _compiled(model, run)
     settings, parts = run.settings, run.settings.accumulate
@@ -146,7 +148,10 @@ def train(model, batches, run):
         signals = stack.enter_context(Signals()) if run.checkpoints else None
         saving = SaveCheckpoints(run, kept, signals)
         saving.restore(trained)
+        saving.check_room(trained)
         run.earlier = saving.earlier
+        if saving.step > last:
+            raise PresetError(f"{run.checkpoints.folder}: after step {saving.step:,} of only {last:,}")
         if saving.step:
             say(f"resuming after step {saving.step // parts:,} of {last // parts:,}")
         bar = ProgressBar(run, last // parts, saving.step // parts) if shows_bar else None

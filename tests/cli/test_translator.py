@@ -184,7 +184,6 @@ def test_bad_input_is_one_line_and_nothing_is_written(run, files, trained_direct
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default:no checkpoint of step:UserWarning")
 def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, request):
     (files / "recipe.yaml").write_text(recipe())
     request.getfixturevalue("full_disk")
@@ -194,7 +193,7 @@ def test_a_full_disk_leaves_nothing_behind(run, files, trained_directory, reques
         assert (
             (code, out) == (2, "") and last.startswith("keraszoo: error: out/") and "File too large" in last
         ), err
-        assert ("keraszoo: warning: no checkpoint of step" in err) == (arguments[0] == "train")
+        assert "Epoch" not in err  # it ends before the first step
         assert {file for *_, names in os.walk("out") for file in names} <= {".lock"}
 
 

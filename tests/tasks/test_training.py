@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, PresetError, RecipeError
+from keraszoo.errors import DataError, KerasZooError, PresetError, RecipeError
 from keraszoo.models import RNNSearch
 from keraszoo.tasks import training
 from keraszoo.text.corpus import ParallelCorpus
@@ -239,6 +239,17 @@ def test_a_full_disk_does_not_end_the_training(new_translator, monkeypatch):
     monkeypatch.setattr(Translator, "save_to_preset", fail(None))
     with pytest.raises(PresetError):
         translator._save_best("model", {})
+
+
+@pytest.mark.parametrize("name", ["x" * 243, "room"])
+def test_a_model_that_could_not_be_saved_is_not_trained(new_translator, train_pairs, tmp_path, request, name):
+    steps, translator = [], new_translator()
+    if name == "room":
+        request.getfixturevalue("full_disk")
+    counter = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: steps.append(1))
+    with pytest.raises(DataError, match="cannot be written: File (name too long|too large)"):
+        translator.fit(train_pairs, directory=tmp_path / name, epochs=1, callbacks=[counter])
+    assert steps == [] and os.listdir(tmp_path) == []
 
 
 def test_what_a_run_derives_from_its_settings():

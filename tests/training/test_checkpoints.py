@@ -1,9 +1,12 @@
 """Checkpoints: what is read is what was saved, even if the writer was killed or files were damaged."""
 
 import errno
+import io
+import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.saving import model_directory
-from keraszoo.training.checkpoints import Checkpoints, differences, read_checkpoint
+from keraszoo.training.checkpoint_files import read_checkpoint
+from keraszoo.training.checkpoints import Checkpoints, differences
 
 IDENTITY = {"recipe": {"seed": 1, "model": {"units": 8}}}
 
@@ -114,7 +118,7 @@ def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
 def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
     fill(tmp_path / "run", 1)
     other = {"recipe": {"seed": 2, "model": {"units": 8, "cell": "gru"}}}
-    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; use the same settings"
+    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is 'gru'; use the same settings"
     with pytest.raises(RecipeError, match=said), Checkpoints(tmp_path / "run", other).open():
         pass
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
@@ -135,7 +139,7 @@ def test_what_is_known_later_must_be_the_same_too(tmp_path):
         checkpoints.save(1, parts(1))
     with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
         checkpoints.require(data="abc")
-        with pytest.raises(RecipeError, match='data was "abc", is "abd"'):
+        with pytest.raises(RecipeError, match="data was 'abc', is 'abd'"):
             checkpoints.require(data="abd")
 
 
@@ -197,9 +201,86 @@ def test_a_directory_that_is_no_checkpoint(tmp_path):
         read_checkpoint(tmp_path / "model")
 
 
+def altered(change, tmp_path):
+    """A checkpoint of a stranger: `change` edits its files, a dict of name -> bytes; the manifest fits."""
+    fill(tmp_path / "run", 7)
+    place = tmp_path / "run" / "step-00000007"
+    directory = model_directory.read_directory(place)
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    change(files)
+    model_directory.write_directory(place, files)
+    return tmp_path / "run"
+
+
+def put(**entries):
+    def change(files):
+        files["config.json"] = {**json.loads(files["config.json"]), **entries}
+
+    return change
+
+
+def put_array(array, compressed=False):
+    def change(files):
+        packed = io.BytesIO()
+        (np.savez_compressed if compressed else np.savez)(packed, **{"variables/0": array})
+        files["model.npz"] = packed.getvalue()
+
+    return change
+
+
+def huge(files):
+    """An array whose header claims 2^45 numbers."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (35184372088832,), }"
+        file.writestr("variables/0.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    files["model.npz"] = packed.getvalue()
+
+
+STRANGE = {
+    "identity as text": (put(identity="seed"), "config.json: identity: expected a valid dictionary"),
+    "no identity": (lambda files: files.update({"config.json": {"task": "checkpoint"}}), "identity: Field"),
+    "negative step": (put(step=-5), "config.json: step: expected greater than or equal to 0, got -5"),
+    "step as text": (put(step="7"), "config.json: step: expected a valid integer"),
+    "files as number": (put(brought=5), "config.json: brought: expected a valid list"),
+    "versions as list": (put(versions=["1"]), "config.json: versions: expected a valid dictionary"),
+    "deep state": (
+        lambda files: files.update({"state.json": b'{"a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"}),
+        "not a valid checkpoint: RecursionError",
+    ),
+    "state as list": (lambda files: files.update({"state.json": b"[1]"}), "not a valid checkpoint: Attr"),
+    "part as number": (lambda files: files.update({"state.json": b'{"model": 5}'}), "checkpoint: TypeError"),
+    "NaN": (put_array(np.array([1.0, np.nan])), "its arrays are not finite"),
+    "text": (put_array(np.array(["a"])), "model.npz holds other things than numbers"),
+    "objects": (put_array(np.array([{}], "object")), "not a valid checkpoint: ValueError"),
+    "packed": (put_array(np.zeros(10**6), compressed=True), "model.npz claims to hold more than it has"),
+    "huge": (huge, "not a valid checkpoint: (MemoryError|ValueError)"),
+    "no archive": (lambda files: files.update({"model.npz": b"PK"}), "not a valid checkpoint: BadZipFile"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path, kind):
+    change, said = STRANGE[kind]
+    folder = altered(change, tmp_path)
+    with (
+        pytest.warns(UserWarning, match="a damaged checkpoint is ignored"),
+        pytest.raises(PresetError, match=f"all checkpoints are damaged; .*{said}") as error,
+    ):
+        newest(folder)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 700
+
+
+def test_a_note_of_wrong_content_is_one_line(tmp_path):
+    config = {"task": "checkpoint", "identity": "seed", "versions": {}, "finished": {}}
+    model_directory.write_directory(tmp_path / "run" / "finished", {"config.json": config})
+    with pytest.raises(PresetError, match="finished: config.json: identity: expected a valid dictionary"):
+        newest(tmp_path / "run")
+
+
 def test_differences_of_long_values_are_cut():
     (line,) = differences({"a": "x" * 500}, {"a": [1]})
-    assert line.startswith('a was "xxx') and line.endswith("..., is [1]") and len(line) < 110
+    assert line.startswith("a was 'xxx") and line.endswith("xxx', is [1]") and len(line) < 110
 
 
 # Saves step 1, forks, and has the child killed at the n-th system call of saving steps 2 and 3.

@@ -13,12 +13,14 @@ import keras
 import numpy as np
 import pytest
 
+from keraszoo.errors import DataError, PresetError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam
 from keraszoo.training.addressed_batches import step_in_words
-from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.callbacks import BestWeights, LastWeights, WholeHistory
+from keraszoo.training.checkpoint_callback import SaveCheckpoints, model_state
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
@@ -131,6 +133,41 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
 
 
+def test_a_checkpoint_beyond_the_end_of_the_run_is_refused(batches, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, folder=tmp_path / "run", at=At(2, interrupt(signal.SIGINT)))
+    with pytest.raises(PresetError, match="after step 2 of only 1"):
+        run(batches, folder=tmp_path / "run", steps=1)
+
+
+STRANGE = [
+    ({"history": {"epoch": [0], "history": 5}}, "not a valid run: AttributeError"),
+    ({"history": {"epoch": [0], "history": {"loss": ["x"]}}}, "not a valid run: ValueError"),
+    ({"history": {}}, "not a valid run: KeyError: 'epoch'"),
+    ({"run": {"over": False, "seconds": "a", "elapsed": 0.0}}, "not a valid run: ValueError"),
+    ({"bestweights": {"best_epoch": 0, "logs": 5, "weights": []}}, "not a valid run: AttributeError"),
+    ({"model": {"variables": 5}}, "not a valid run: TypeError"),
+    ({"model": None}, "the run in it has no model"),
+]
+
+
+def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    kept = {"history": WholeHistory(), "bestweights": BestWeights("val_loss")}
+    parts = {name: part.get_state() for name, part in kept.items()}
+    parts |= {"model": model_state(model), "run": {"over": False, "seconds": 0.0, "elapsed": 0.0}}
+    for i, (wrong, said) in enumerate([({}, None), *STRANGE]):
+        changed = {name: part for name, part in {**parts, **wrong}.items() if part is not None}
+        with Checkpoints(tmp_path / str(i), {}).open() as checkpoints:
+            checkpoints.save(6, changed)
+        with Checkpoints(tmp_path / str(i), {}).open() as checkpoints:
+            saving = SaveCheckpoints(Run(FitSection(), checkpoints=checkpoints), kept)
+            with contextlib.nullcontext() if said is None else pytest.raises(PresetError, match=said):
+                saving.restore(model)
+                assert saving.step == 6
+
+
 def test_callbacks_of_one_class_have_states_of_their_own(batches, tmp_path):
     class Counting(keras.callbacks.Callback):
         def __init__(self, count):
@@ -223,6 +260,22 @@ def test_a_full_disk_ends_nothing(batches, tmp_path, monkeypatch, capsys):
     assert said in capsys.readouterr().err
     monkeypatch.setattr(np, "savez", savez)
     same(run(batches, folder=tmp_path / "other"), whole)
+
+
+def test_a_run_that_could_never_save_a_checkpoint_ends_at_once(batches, tmp_path, monkeypatch, full_disk):
+    steps = At(99, None)
+    with pytest.raises(DataError, match="step-00000000: cannot be written: File too large"):
+        run(batches, folder=tmp_path / "run", at=steps)
+    assert steps.left == 99
+
+    def full(path, **arrays):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)  # the disk is full when the first one is saved
+    monkeypatch.setattr(Checkpoints, "check_room", lambda self, size: None)
+    with pytest.raises(PresetError, match="step-00000002: cannot be written: No space left on device"):
+        run(batches, folder=tmp_path / "run", at=steps, checkpoint_steps=2)
+    assert steps.left == 97 and os.listdir(tmp_path) == []
 
 
 def test_without_checkpoints_signals_are_left_alone(batches):
