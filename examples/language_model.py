@@ -147,7 +147,8 @@ def main():
     steps = options.passes * len(batches)
     compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=1.0)
     save = SaveEncoder(tagger, encoder, steps, options.output)
-    model.fit(batches, epochs=options.passes, shuffle=False, verbose=0, callbacks=[save])
+    data, count = batches.for_fit(), len(batches)
+    model.fit(data, steps_per_epoch=count, epochs=options.passes, shuffle=False, verbose=0, callbacks=[save])
 
 
 if __name__ == "__main__":

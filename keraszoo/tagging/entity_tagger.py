@@ -11,8 +11,10 @@ from keraszoo.tagging.more_words import with_words
 from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
-from keraszoo.tagging.training import make_data, sentences_of
+from keraszoo.tagging.training import digests, make_held_out, sentences_of
+from keraszoo.tasks.fit_plan import plan_fit
 from keraszoo.tasks.task import Task
+from keraszoo.tasks.training import fit_task
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
@@ -277,7 +279,7 @@ class EntityTagger(Task):
         model = with_tags(self.model, own, vocabulary.transitions())
         rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
         batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
-        temperature = best_temperature(model, map(batches.__getitem__, range(len(batches))))
+        temperature = best_temperature(model, (batches.batch(0, i) for i in range(len(batches))))
         scale_scores(self.model, 1 / temperature, own)
         return temperature
 
@@ -314,12 +316,29 @@ class EntityTagger(Task):
         """
         return make_tagger(cls, sentences_of(sentences), vectors, (model, configuration), options)
 
+    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
+        """Trains the model, as `Translator.fit` does.
+
+        Args:
+            train: a `TaggedCorpus` or a list of `TaggedSentence`.
+            validation: held-out sentences; their score selects the weights that are kept.
+            directory, checkpoints: as for `Translator.fit`.
+            **settings: as for `Translator.fit`; the fields are those of a tagger's recipe.
+
+        Returns, raises: as `Translator.fit`.
+        """
+        plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
+        train, held_out = sentences_of(train, "train"), sentences_of(validation, "validation")
+        rows = TaggedRows(train, self.vocabulary, self.model.features)
+        batches = TagBatches(rows, plan.settings.batch_tokens, **plan.batch_options)
+        data = digests(self, train, held_out)
+        held_out = None if held_out is None else make_held_out(self, held_out, plan.settings)
+        return fit_task(self, plan, batches, held_out, data=data)
+
     # --- what the base class asks for
 
-    _section = TaggerTrainingSection
     _read = classmethod(tagger_directory.read)
     _contents = tagger_directory.contents
-    _data = make_data
 
     # --- in between
 

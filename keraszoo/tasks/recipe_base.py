@@ -95,8 +95,9 @@ class OptimizerSection(Section):
     - `cosine`: linearly up to `learning_rate` (0.0007) in `warmup_steps`, then as a cosine to 0 at the end;
     - `constant`: `learning_rate` (0.001) throughout.
 
-    `warmup_steps: null` is a tenth of the run's updates, at most 4000. As in Keras, `clipnorm` bounds the norm
-    of the gradient of each weight, and `global_clipnorm` that of all weights together; at most one is given.
+    `warmup_steps: null` is a tenth of the run's updates, at most 4000. As in Keras, `clipnorm` bounds the
+    norm of the gradient of each weight, and `global_clipnorm` that of all weights together; at most one is
+    given.
     """
 
     schedule: Schedule = "inverse_sqrt"
@@ -184,8 +185,13 @@ class FitSection(Section):
         return self
 
     def deciding(self):
-        """All values that affect what is learned, as JSON."""
-        return self.model_dump(mode="json", exclude={"checkpoint_minutes", "checkpoint_steps", "tensorboard"})
+        """All values that affect what is learned, as JSON, except for the length of the run.
+
+        A longer run begins like a shorter one, unless the learning rate depends on the length; then the
+        optimizers differ.
+        """
+        others = {"checkpoint_minutes", "checkpoint_steps", "tensorboard", "epochs", "steps"}
+        return self.model_dump(mode="json", exclude=others)
 
 
 class BaseRecipe(Section):

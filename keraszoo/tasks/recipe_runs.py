@@ -65,8 +65,8 @@ def run_recipe(recipe):
 
     The run can be stopped at any time, even by `kill -9`: its checkpoints are in the folder
     `<output>.checkpoints`, and the next call resumes from the newest one. When the run is over, a note in
-    that folder says so, and the next call only loads the model. If matplotlib is installed, the curves of the
-    run are in `<output>.history.png`.
+    that folder says so, and the next call only loads the model; a recipe with more epochs or steps goes on
+    from its last checkpoint. If matplotlib is installed, the curves of the run are in `<output>.history.png`.
 
     Args:
         recipe: a recipe of any task.
@@ -80,23 +80,32 @@ def run_recipe(recipe):
         KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, once the run is saved.
     """
     from keraszoo.training.checkpoints import Checkpoints
-    from keraszoo.training.run import Run
+    from keraszoo.training.distribution import make_strategy, writes
 
     # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
-    run = Run(recipe.training, recipe.output)
-    deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
-    del deciding["output"], deciding["about"]  # a run may be moved or described in other words
-    identity = {"recipe": deciding}
-    run.checkpoints = Checkpoints(f"{recipe.output}.checkpoints", identity, writes=run.writes)
-    with run.checkpoints.open():
-        if run.checkpoints.finished is not None and not Path(recipe.output).exists():
-            run.checkpoints.forget()
-        if run.checkpoints.finished is None:
-            return _run(recipe, run)
+    strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
+    checkpoints = Checkpoints(f"{recipe.output}.checkpoints", writes(strategy))
+    with checkpoints.open():
+        checkpoints.require(recipe=_deciding(recipe))
+        finished = checkpoints.finished
+        if finished is None or finished.get("length") != _length(recipe) or not Path(recipe.output).exists():
+            return _run(recipe, checkpoints)
         # The paths of a recipe are compared as written. A stopped run also compares its data.
-        run.checkpoints.compare(run.checkpoints.finished.get("variables", {}), _variables(recipe))
-    say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
+        checkpoints.compare(finished.get("variables", {}), _variables(recipe))
+    say(f"this run is finished; delete {checkpoints.folder} to repeat it")
     return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
+
+
+def _deciding(recipe):
+    """What decides a run, of its recipe. It may be moved, described in other words, or get longer."""
+    deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
+    del deciding["output"], deciding["about"]
+    overrides = sorted(deciding["model"]["overrides"].items())  # as a list: each of them counts
+    return {**deciding, "model": {**deciding["model"], "overrides": overrides}}
+
+
+def _length(recipe):
+    return {"epochs": recipe.training.epochs, "steps": recipe.training.steps}
 
 
 def product_speed(precision, size=1024):
@@ -120,21 +129,22 @@ def _warn_if_slow(precision):
         warnings.warn(f"{said}; float32 learns as well and is faster here", stacklevel=2)
 
 
-def _run(recipe, run):
+def _run(recipe, checkpoints):
     started = time.perf_counter()
     _warn_if_slow(recipe.training.precision)
-    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, run.checkpoints)
-    run.recipe, task.about = recipe.as_dict(), dict(recipe.about)
-    task.fit_run(train, validation, run)
-    task.metrics["training"]["seconds"] = round(run.earlier + time.perf_counter() - started, 1)
+    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, checkpoints)
+    task.about = dict(recipe.about)
+    settings = {**recipe.training.model_dump(), "recipe": recipe.as_dict()}
+    history = task.fit(train, validation, recipe.output, checkpoints, **settings)
+    task.metrics["training"]["seconds"] = round(history.elapsed + time.perf_counter() - started, 1)
     if test is not None:
         scores = task.evaluate(*test)
         task.metrics["test"] = scores.as_dict()
         show(scores)
-    if run.writes:
+    if checkpoints.writes:
         task.save_to_preset(recipe.output)
-    run.checkpoints.finish(steps=task.metrics["training"]["steps"], variables=_variables(recipe))
-    if run.writes and find_spec("matplotlib"):
+    checkpoints.finish(steps=history.steps, length=_length(recipe), variables=_variables(recipe))
+    if checkpoints.writes and find_spec("matplotlib"):
         _draw(task.metrics["training"], recipe.output)
     return task
 

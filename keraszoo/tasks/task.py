@@ -1,4 +1,4 @@
-"""The base class of the tasks: directories and export; `training` has the rest."""
+"""The base class of the tasks: directories and export."""
 
 import keras
 
@@ -9,10 +9,10 @@ from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import exporter, format_of
-from keraszoo.tasks.training import Trainable, arguments_of, check_readable
+from keraszoo.tasks.fit_plan import arguments_of, check_readable
 
 
-class Task(Trainable):
+class Task:
     """Base class of `Translator`, `EntityTagger` and `QuestionAnswerer`: a model with its text processing.
 
     A subclass sets `kind`, the task in `config.json`, and supplies the methods below that begin with an
@@ -28,6 +28,7 @@ class Task(Trainable):
 
     kind = None
     export_formats = {}
+    counted = "tokens"
 
     def __init__(self, model):
         self.model = model

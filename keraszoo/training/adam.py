@@ -20,8 +20,9 @@ class Adam(keras.optimizers.Adam):
     here t and the schedule count updates.
 
     A gradient that is not finite changes neither weights nor moments. `health` records that it occurred, and
-    all later updates are skipped, too, so that the weights stay those before the failure. If a `LossScale` has set `scaled`, it is no failure: the whole batch, with all its parts, is
-    skipped and t does not count it.
+    all later updates are skipped, too, so that the weights stay those before the failure. If a `LossScale`
+    has set `scaled`, it is no failure: the whole batch, with all its parts, is skipped and t does not count
+    it.
 
     On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 

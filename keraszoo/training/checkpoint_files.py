@@ -1,7 +1,6 @@
-"""Reads and writes the arrays of a checkpoint, and checks what a stranger may have written into one."""
+"""Reads and writes the files of a checkpoint, and checks what a stranger may have written into one."""
 
 import contextlib
-import itertools
 import json
 import os
 import zipfile
@@ -17,22 +16,23 @@ from keraszoo.saving import model_directory
 from keraszoo.saving.entries import Entries, checked
 
 TASK = "checkpoint"
+NUMBERS = "biufV"  # kinds of NumPy's dtypes; V: bfloat16
+FILES = "files/"  # begins the names of arrays that are the bytes of files
 
 
 class Note(Entries, extra="ignore"):
     """What `config.json` of every directory in a folder of checkpoints has."""
 
-    identity: dict
+    decides: dict
     versions: dict[str, str]
 
 
 class _Step(Note):
     step: Annotated[int, Field(ge=0)]
-    brought: list[str]
 
 
 class Finished(Note):
-    """The `config.json` that replaces the checkpoints of a finished run."""
+    """The `config.json` of the note that a run is finished."""
 
     finished: dict
 
@@ -43,17 +43,37 @@ class Checkpoint:
 
     Attributes:
         step: number of steps made.
-        parts: name -> state, a dict of JSON values and lists of NumPy arrays.
+        arrays: name -> NumPy array.
+        plain: dict of JSON values.
         files: name -> bytes, files of the run such as vocabularies.
-        identity: dict that decides the run.
+        decides: dict of what decides the run.
         versions: versions of the libraries that made it.
     """
 
     step: int
-    parts: dict = field(repr=False)
+    arrays: dict = field(repr=False)
+    plain: dict = field(repr=False)
     files: dict = field(repr=False)
-    identity: dict = field(repr=False)
+    decides: dict = field(repr=False)
     versions: dict = field(repr=False)
+
+
+def write_checkpoint(path, checkpoint):
+    """Writes a `Checkpoint` as a directory, completely or not at all.
+
+    Raises:
+        PresetError: it cannot be written.
+    """
+    config = {"task": TASK, "step": checkpoint.step, "decides": checkpoint.decides}
+    arrays = dict(checkpoint.arrays)
+    for name, content in checkpoint.files.items():
+        arrays[FILES + name] = np.frombuffer(content, "uint8")
+    files = {
+        "config.json": {**config, "versions": checkpoint.versions},
+        "state.json": json.dumps(checkpoint.plain),  # may hold an infinite perplexity
+        "arrays.npz": lambda file: np.savez(file, **arrays),
+    }
+    model_directory.write_directory(path, files)
 
 
 def read_checkpoint(path):
@@ -68,14 +88,11 @@ def read_checkpoint(path):
         raise PresetError(f"{path}: expected a checkpoint, got a directory for {shown(task)}")
     config = checked(_Step, directory.config, f"{path}: config.json")
     with usable(path, "checkpoint"):
-        parts = {name: dict(part) for name, part in json.loads(directory.read_bytes("state.json")).items()}
-        for name in set(parts) & {name.removesuffix(".npz") for name in directory.names}:
-            parts[name] |= _read_arrays(directory.file(f"{name}.npz"))
-        for array in itertools.chain.from_iterable(filter(is_arrays, parts.get("model", {}).values())):
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise ValueError("its arrays are not finite")
-        files = {name: directory.read_bytes(name) for name in config.brought}
-    return Checkpoint(config.step, parts, files, config.identity, config.versions)
+        plain = dict(json.loads(directory.read_bytes("state.json")).items())
+        arrays = _read_arrays(directory.file("arrays.npz"))
+        files = {name for name in arrays if name.startswith(FILES)}
+        files = {name.removeprefix(FILES): arrays.pop(name).tobytes() for name in files}
+    return Checkpoint(config.step, arrays, plain, files, config.decides, config.versions)
 
 
 @contextlib.contextmanager
@@ -93,25 +110,12 @@ def usable(path, what):
         raise PresetError(f"{said:.300}") from error
 
 
-def is_arrays(value):
-    """Whether a value is a list of arrays, which is stored as such and not as JSON."""
-    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, np.ndarray) for item in value)
-
-
-def writer(lists):
-    """Makes a function that writes lists of arrays to a `.npz`, each array as `<list>/<number>`."""
-    arrays = {f"{key}/{i}": array for key, value in lists.items() for i, array in enumerate(value)}
-    return lambda path: np.savez(path, **arrays)
-
-
 def _read_arrays(path):
-    lists = {}
     with zipfile.ZipFile(path) as file:
         if sum(entry.file_size for entry in file.infolist()) > os.path.getsize(path):
-            raise ValueError(f"{path.name} claims to hold more than it has")  # `_writer` does not compress
-    with np.load(path, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            if arrays[name].dtype.kind not in "biufV":  # V: bfloat16
-                raise ValueError(f"{path.name} holds other things than numbers")
-            lists.setdefault(name.rpartition("/")[0], []).append(arrays[name])
-    return lists
+            raise ValueError(f"{path.name} claims to hold more than it has")  # no writer compresses it
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    if any(array.dtype.kind not in NUMBERS for array in arrays.values()):
+        raise ValueError(f"{path.name} holds other things than numbers")
+    return arrays

@@ -1,6 +1,5 @@
-"""Stops a training at the step whose gradient, weights or loss are not finite."""
+"""Finds the step of a training whose gradient, weights or loss are not finite."""
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -20,49 +19,23 @@ class Diverged(KerasZooError):
     """
 
     def __init__(self, message, step=None, address=None):
-        super().__init__(message)
+        super().__init__(f"training diverged{message}; {ADVICE}")
         self.step = step
         self.address = address
 
 
-class StopIfDiverged(keras.callbacks.Callback):
-    """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
+def check_health(model, count, parts=1):
+    """Checks what a model's `Adam` last measured: the gradient and all weights.
 
-    `Adam` measures every gradient and all weights: a finite loss proves nothing, since TensorFlow's fused
-    kernels on a CPU turn NaN into 0. It applies no such gradient, so the weights stay those before the step.
-
-    TensorFlow is checked at every step, other backends at every sixteenth; the error names the exact step in
-    either case. In float16, a gradient that is not finite only halves the scale of the loss; the error occurs
-    when the scale falls below 1.
-
-    Args:
-        periods: the `Periods` that `fit` reads.
-    """
-
-    async_safe = True
-
-    def __init__(self, periods):
-        super().__init__()
-        self.periods = periods
-        # Steps between checks: JAX computes ahead, and a check makes it wait.
-        self.every = 1 if keras.backend.backend() == "tensorflow" else 16
-
-    def on_train_batch_begin(self, batch, logs=None):
-        if batch and batch % self.every == 0:
-            check_health(self.model, self.periods)
-
-    def on_epoch_end(self, epoch, logs=None):
-        check_health(self.model, self.periods)
-        if not np.isfinite(logs["loss"]):
-            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {logs['loss']}; {ADVICE}")
-
-
-def check_health(model, periods):
-    """Checks what a model's `Adam` last measured.
+    A finite loss proves nothing, since TensorFlow's fused kernels on a CPU turn NaN into 0. `Adam` applies no
+    gradient that is not finite, so the weights stay those before the step, and it keeps the number of that
+    step. In float16, such a gradient only halves the scale of the loss; the error occurs when the scale falls
+    below 1.
 
     Args:
         model: compiled.
-        periods: the `Periods` of its training.
+        count: the number of batches in an epoch.
+        parts: the parts of a batch.
 
     Raises:
         Diverged: a gradient or a weight is not finite, or the scale of the loss is below 1.
@@ -80,12 +53,11 @@ def check_health(model, periods):
         what = f"the norm of its gradient is {gradient}; the weights are those before it"
     else:
         return
-    raise diverged(periods, int(call), what)
+    raise diverged_at(int(call), what, count, parts)
 
 
-def diverged(periods, step, what):
+def diverged_at(step, what, count, parts=1):
     """Makes the `Diverged` for a step of `fit`, counted from 1; with parts, several steps make an update."""
-    epoch, number = divmod((step - 1) // periods.parts, len(periods.batches))
-    where = f"{step_in_words(step, periods.parts)}, batch {number} of epoch {epoch}"
-    message = f"training diverged at {where}: {what}; {ADVICE}"
-    return Diverged(message, -(-step // periods.parts), (epoch, number))
+    epoch, number = divmod((step - 1) // parts, count)
+    where = f" at {step_in_words(step, parts)}, batch {number} of epoch {epoch}"
+    return Diverged(f"{where}: {what}", -(-step // parts), (epoch, number))

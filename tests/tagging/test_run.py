@@ -17,6 +17,7 @@ from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
+from keraszoo.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -148,7 +149,7 @@ def test_a_file_without_b_does_not_decide_the_scheme(tmp_path):
 
 def test_a_recipe_decides_scheme_constraints_and_words(files):
     said = ["tags.scheme=BIOES", "tags.constraints=none", "vectors.keep=all", "vectors.backoff=[exact]"]
-    tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), None)
+    tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), Checkpoints(files / "none"))
     vocabulary = tagger.vocabulary
     assert (vocabulary.scheme, vocabulary.backoff) == ("BIOES", ("exact",)) and "unused" in vocabulary.words
     assert tagger.model.chain is None  # nothing is enforced
@@ -172,7 +173,7 @@ def test_the_rules_that_split_text(files):
     ):
         changes = [*changes, f"data.test={files / 'test.jsonl'}"]
         recipe = TaggerRecipe.read(files / "recipe.yaml", changes)
-        tagger, *_, (test, _) = prepare(recipe, None)
+        tagger, *_, (test, _) = prepare(recipe, Checkpoints(files / "none"))
         assert tagger.vocabulary.token_rules == rules
         assert test.sentences[0].tokens == tuple(tokens)
         stored = TaggerRecipe.from_dict(recipe.as_dict())

@@ -8,12 +8,11 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
-from keraszoo.tagging.training import make_data
+from keraszoo.tagging.training import digests
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.held_out import HeldOutSentences
-from keraszoo.training.run import Run
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -126,15 +125,26 @@ def test_taggers_that_cannot_be_made(tagged_sentences, options, said):
         EntityTagger.for_sentences(tagged_sentences, **options)
 
 
-def test_other_words_are_other_data(tagged_sentences):
-    digests = set()
-    for word in ("zebra", "yak"):
-        vectors = WordVectors(["ada", word], np.ones((2, 4)))
+def test_other_words_vectors_or_tags_are_other_data(tagged_sentences):
+    def digests_of(word="zebra", number=1.0, sentences=tagged_sentences[:5], held_out=None):
+        vectors = WordVectors(["ada", word], np.full((2, 4), number))
         options = {"model": "recurrent", "configuration": "tiny", "units": 3, "keep": "all"}
         tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **options)
-        run = Run(tagger._section(batch_tokens=512))
-        digests.add(make_data(tagger, tagged_sentences[:5], None, run)[2])
-    assert len(digests) == 2
+        return digests(tagger, sentences, held_out)
+
+    first = digests_of()
+    assert first == digests_of()
+    one, other = (TaggedSentence(tokens, ("O", "O")) for tokens in (("a", "bc"), ("ab", "c")))
+    changes = [
+        ({"word": "yak"}, {"vocabulary"}),
+        ({"number": 2.0}, {"frozen_weights"}),
+        ({"sentences": tagged_sentences[:4]}, {"train"}),
+        ({"held_out": [one]}, {"validation"}),
+    ]
+    for change, differs in changes:
+        now = digests_of(**change)
+        assert {name for name in first if first[name] != now[name]} == differs
+    assert digests_of(held_out=[one])["validation"] != digests_of(held_out=[other])["validation"]
 
 
 def test_nothing_to_learn_from():

@@ -32,9 +32,9 @@ def apply(optimizer, weights, gradients):
     optimizer.apply(list(map(ops.convert_to_tensor, gradients)), weights)
 
 
-@pytest.mark.parametrize("clipnorm", [None, 0.5])
-def test_parts_of_a_batch_make_the_update_of_the_whole(clipnorm):
-    whole, in_parts = make(global_clipnorm=clipnorm), make(3, global_clipnorm=clipnorm)
+@pytest.mark.parametrize("clipping", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}])
+def test_parts_of_a_batch_make_the_update_of_the_whole(clipping):
+    whole, in_parts = make(**clipping), make(3, **clipping)
     for _ in range(3):
         parts = [draw(whole[2]) for _ in range(3)]
         before = numbers(in_parts[1])

@@ -99,23 +99,6 @@ def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_p
     assert kept <= min(history["val_loss"]) + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("settings", "shapes"),
-    [({}, None), ({"shapes": 2}, 2), ({"jit_compile": True}, 16), ({"jit_compile": True, "shapes": 3}, 3)],
-)
-def test_how_many_shapes_batches_have(new_translator, train_pairs, monkeypatch, settings, shapes):
-    class Stop(Exception):
-        pass
-
-    def batches(corpus, tokens, seed, replicas, shapes):
-        raise Stop(shapes)
-
-    monkeypatch.setattr(translator_training, "TokenBatches", batches)
-    with pytest.raises(Stop) as stopped:
-        new_translator().fit(train_pairs[:9], **settings)
-    assert stopped.value.args == (shapes,)
-
-
 def test_steps_end_training_in_the_middle_of_an_epoch(new_translator, train_pairs):
     translator = new_translator()
     corpus = ParallelCorpus.from_pairs(
@@ -199,12 +182,15 @@ def test_held_out_pairs_that_are_too_long_count_for_bleu_alone(new_translator, t
     assert said in capsys.readouterr().err
 
 
-def test_smoothing_and_r_drop_reach_the_loss_and_the_batches(new_translator, train_pairs):
-    translator = new_translator()
-    run = translator._run({"label_smoothing": 0.2, "r_drop": 0.7}, None, None)
-    loss = translator._loss(run.settings)
+def test_settings_reach_the_loss_and_the_batches(new_translator, train_pairs, monkeypatch):
+    given = {}
+    note = lambda task, plan, batches, held_out, **options: given.update(options, batches=batches)  # noqa: E731
+    monkeypatch.setattr("keraszoo.translation.translator.fit_task", note)
+    settings = {"label_smoothing": 0.2, "r_drop": 0.7, "shapes": 2, "seed": 5, "accumulate": 2}
+    new_translator().fit(train_pairs[:9], **settings)
+    batches, loss = given["batches"], given["loss"]
     assert (loss.label_smoothing, loss.r_drop) == (0.2, 0.7)
-    batches, *_ = translator_training.make_data(translator, train_pairs[:9], None, run)
+    assert (batches.shapes, batches.seed, batches.replicas, batches.copies) == (2, 5, 2, 2)
     twice = keras.tree.flatten(batches.batch(0, 0))
     batches.copies = 1
     for two, one in zip(twice, keras.tree.flatten(batches.batch(0, 0)), strict=True):

@@ -92,7 +92,7 @@ def given_batches(corpus, batches):
 
     class GivenBatches(TokenBatches):
         def _new_plan(self, generator):
-            return plan.rearranged(generator)
+            return plan.shuffled(generator)
 
     return GivenBatches(corpus, tokens=1 << 20, seed=1, shapes=None)
 
