@@ -280,7 +280,8 @@ def main(arguments=None):
             warnings.showwarning = console.show_warning
             sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
     except SystemExit as ended:
-        sys.exit(141 if ended.code == 1 else ended.code)  # typer ends with 1 if nobody reads its help
+        unread = ended.code == 1 and isinstance(ended.__context__, BrokenPipeError)  # typer's help
+        sys.exit(141 if unread else ended.code)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except KerasZooError as error:

@@ -32,7 +32,7 @@ def best_temperature(model, batches):
         for weight, value in chain:
             weight.assign(factor * value)
         losses = (
-            model.compute_loss(features, tags, factor * scores, ops.ones(tags.shape))
+            model.compute_loss(features, tags, factor * scores, ops.ones(tags.shape, "float32"))
             for features, tags, scores in read
         )
         return sum(map(float, losses))

@@ -6,9 +6,7 @@ from keraszoo.errors import RecipeError
 from keraszoo.messages import say, show
 from keraszoo.tagging.entity_tagger import EntityTagger
 from keraszoo.tagging.transfer import start_from
-from keraszoo.tasks.fit_plan import digest_of_directory
 from keraszoo.tasks.model_names import model_classes
-from keraszoo.tasks.training import digest
 from keraszoo.text.tagged_files import read_corpora, rules_of
 from keraszoo.text.word_vectors import WordVectors
 
@@ -33,15 +31,12 @@ def prepare(recipe, checkpoints):
         **{"dtype": recipe.training.precision, **recipe.model.overrides},
     )
     if vectors is not None:
-        checkpoints.require(vectors=digest([*vectors.words, vectors.matrix]))
         kept = len(tagger.vocabulary.words)
         say(f"{recipe.vectors.file}: {kept:,} vectors of {vectors.width} numbers are kept")
     copied = ""
-    if recipe.model.start_from is not None:
-        checkpoints.require(start_from=digest_of_directory(recipe.model.start_from))
-        if checkpoints.newest() is None:
-            count = start_from(tagger, EntityTagger.from_preset(recipe.model.start_from))
-            copied = f", {count:,} of them copied from {recipe.model.start_from}"
+    if recipe.model.start_from is not None and checkpoints.newest() is None:
+        count = start_from(tagger, EntityTagger.from_preset(recipe.model.start_from))
+        copied = f", {count:,} of them copied from {recipe.model.start_from}"
     say(
         f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters{copied}; "
         f"{len(train):,} sentences, {train.count_tokens():,} tokens"

@@ -10,9 +10,8 @@ from keraszoo import models
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.saving import model_directory
 from keraszoo.saving.atomic import check_room
-from keraszoo.saving.manifest import read_manifest
 from keraszoo.saving.model_config import check_arguments
-from keraszoo.shipping import shipped
+from keraszoo.tasks.process import check_process
 from keraszoo.training.adam import NO_EMA, innermost
 from keraszoo.training.distribution import make_strategy, replicas_of, writes
 from keraszoo.training.loop import uses_xla
@@ -79,6 +78,7 @@ def plan_fit(task, section, validation, directory, checkpoints, settings):
     Raises:
         RecipeError: an unusable argument.
     """
+    check_process()
     optimizer = settings.get("optimizer")
     given = isinstance(optimizer, keras.optimizers.Optimizer)
     apart = {"callbacks", "verbose", "recipe", *(["optimizer"] if given else [])}
@@ -178,8 +178,3 @@ def arguments_of(model):
             {"class": type(member).__name__, "config": arguments_of(member)} for member in model.members()
         ]
     return arguments
-
-
-def digest_of_directory(name):
-    """The SHA-256 of a model directory, from its manifest; `name` is its path or the name of a model."""
-    return read_manifest(shipped.find(name))["sha256"]

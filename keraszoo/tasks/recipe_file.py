@@ -10,7 +10,7 @@ from pydantic import BaseModel, PlainSerializer, ValidationInfo, WrapValidator
 from keraszoo.errors import RecipeError
 from keraszoo.messages import one_line, shown, suggestion
 from keraszoo.saving import yaml_text
-from keraszoo.shipping import hub
+from keraszoo.shipping import hub, shipped
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
@@ -82,7 +82,11 @@ def _resolve_or_name(value, check, info: ValidationInfo):
     if hub.is_address(text := check(value)):
         return ResolvedPath(hub.PREFIX + hub.repository(text), text)
     path = _resolve(value, check, info)
-    is_name = re.fullmatch(r"[\w-]+", path.expanded) and not os.path.exists(path)
+    if not re.fullmatch(r"[\w-]+", path.expanded):
+        return path
+    if (place := shipped.places().get(path.expanded)) is not None:  # whatever lies next to the recipe
+        return ResolvedPath(place, path.written)
+    is_name = path.expanded in shipped.index() or not os.path.exists(path)
     return ResolvedPath(path.expanded, path.written) if is_name else path
 
 

@@ -1,5 +1,6 @@
 """Reads a recipe of any task, and runs it: a run can be stopped at any time and resumed by the same call."""
 
+import contextlib
 import json
 import os
 import time
@@ -8,9 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 
-from keraszoo.errors import KerasZooError, RecipeError
+from pydantic import BaseModel
+
+from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.messages import say, show, suggestion
-from keraszoo.tasks.recipe_file import VARIABLE, read_values
+from keraszoo.saving import manifest
+from keraszoo.shipping import shipped
+from keraszoo.tasks.recipe_file import VARIABLE, ResolvedPath, read_values
 
 # For each task: the class of the recipe, the class of the task, and the function that prepares a run.
 TASKS = {
@@ -25,6 +30,10 @@ TASKS = {
         "keraszoo.tagging.run:prepare",
     ),
 }
+BEGINS_WITH = (
+    *("vectors.file", "model.start_from"),
+    *("subwords.model", "subwords.source_model", "subwords.target_model"),
+)
 
 
 def read_recipe(path, overrides=()):
@@ -82,11 +91,12 @@ def run_recipe(recipe):
     from keraszoo.training.checkpoints import Checkpoints
     from keraszoo.training.distribution import make_strategy, writes
 
+    _check_files(recipe, recipe)
     # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
     strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
     checkpoints = Checkpoints(f"{recipe.output}.checkpoints", writes(strategy))
     with checkpoints.open():
-        checkpoints.require(recipe=_deciding(recipe))
+        checkpoints.require(recipe=_deciding(recipe), **_contents(recipe))
         finished = checkpoints.finished
         if finished is None or finished.get("length") != _length(recipe) or not Path(recipe.output).exists():
             return _run(recipe, checkpoints)
@@ -147,6 +157,33 @@ def _run(recipe, checkpoints):
     if checkpoints.writes and find_spec("matplotlib"):
         _draw(task.metrics["training"], recipe.output)
     return task
+
+
+def _check_files(section, recipe, above=()):
+    """Raises RecipeError for a pipe or a device among the files of a recipe: they are read more than once."""
+    for name in type(section).model_fields:
+        keys, value = (*above, name), getattr(section, name)
+        if isinstance(value, BaseModel):
+            _check_files(value, recipe, keys)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, ResolvedPath) and os.path.exists(path):
+                if not (os.path.isfile(path) or os.path.isdir(path)):
+                    place = recipe._lines.get(keys, recipe._where)
+                    raise RecipeError(f"{place}: {'.'.join(keys)}: expected a file, got a pipe or a device")
+
+
+def _contents(recipe):
+    """What a recipe begins with besides its corpora: the SHA-256 of vectors, subwords and a trained model."""
+    digests = {}
+    for key in BEGINS_WITH:
+        section, _, name = key.partition(".")
+        given = getattr(getattr(recipe, section, None), name, None)
+        with contextlib.suppress(PresetError):  # the run reports what it cannot read, if it needs it
+            if given is not None and (place := shipped.find(given)).is_dir():
+                digests[f"content of {key}"] = manifest.read_manifest(place)["sha256"]
+            elif given is not None:
+                digests[f"content of {key}"] = manifest.file_digest(place)
+    return digests
 
 
 def _variables(recipe):

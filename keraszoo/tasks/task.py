@@ -8,8 +8,15 @@ from keraszoo.messages import COMMANDS, shown
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
-from keraszoo.tasks.export import exporter, format_of
+from keraszoo.tasks.export import MARK, exporter, format_of
 from keraszoo.tasks.fit_plan import arguments_of, check_readable
+from keraszoo.tasks.process import check_process
+
+READ_BY = {  # formats of exports
+    "ctranslate2": "use the option --engine ctranslate2, in Python from_preset(..., engine='ctranslate2')",
+    "onnx": "run the program in it, or name the model that it was made of",
+    "savedmodel": "use tf.saved_model.load, or name the model that it was made of",
+}
 
 
 class Task:
@@ -17,7 +24,8 @@ class Task:
 
     A subclass sets `kind`, the task in `config.json`, and supplies the methods below that begin with an
     underscore. `export_formats` maps the name of a format to that of a module with the functions
-    `export(task, directory, **options)` and `verify(task, directory, texts)`.
+    `export(task, directory, **options)` and `verify(task, directory, texts)`; `counted` is the name of the
+    number of trained tokens among its figures.
 
     Attributes:
         model: the Keras model.
@@ -31,6 +39,7 @@ class Task:
     counted = "tokens"
 
     def __init__(self, model):
+        check_process()
         self.model = model
         self.metrics = {}
         self.recipe = None
@@ -55,8 +64,19 @@ class Task:
 
         Raises:
             PresetError: no such directory, a damaged one, or one of another task.
+            KerasZooError: this process was forked from one that has a model, `floatx` of Keras is changed,
+                or the call is inside `keras.StatelessScope`, which would drop the weights.
         """
-        directory = model_directory.read_directory(shipped.find(name))
+        check_process()
+        try:
+            keras.Variable(0.0)
+        except ValueError as error:  # Keras has no other public way to ask
+            raise KerasZooError("from_preset: load models outside of keras.StatelessScope") from error
+        place = shipped.find(name)
+        if (place / MARK).is_file():
+            kind = format_of(place)
+            raise PresetError(f"{place}: expected a model directory, got an export; {READ_BY[kind]}")
+        directory = model_directory.read_directory(place)
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
             hint = f"; its command is `keraszoo {COMMANDS[came][0]}`" if str(came) in COMMANDS else ""

@@ -2,6 +2,8 @@
 
 import contextlib
 import gzip
+import os
+import stat
 import sys
 import zlib
 
@@ -10,6 +12,8 @@ from keraszoo.saving.atomic import replace_file
 
 LONGEST_LINE = 1 << 20  # bytes
 BOM = b"\xef\xbb\xbf"
+
+_pipes = set()  # those that this process has opened
 
 
 def read_lines(path):
@@ -68,12 +72,19 @@ def open_bytes(path, line=lambda: None):
         line: called when gzip turns out to be damaged; returns the current line, for the message.
 
     Raises:
-        DataError: the file cannot be opened or read.
+        DataError: the file cannot be opened or read, or it is a pipe that was read before: opening it again
+            would wait forever.
     """
     try:
         if str(path) == "-":
             yield sys.stdin.buffer
             return
+        status = os.stat(path)
+        if stat.S_ISFIFO(status.st_mode):
+            pipe = status.st_dev, status.st_ino
+            if pipe in _pipes:
+                raise DataError("a pipe, which is read only once; expected a file", path)
+            _pipes.add(pipe)
         with open(path, "rb", buffering=1 << 20) as file:
             if str(path).endswith(".gz") or file.peek(2)[:2] == b"\x1f\x8b":
                 with gzip.open(file) as unpacked:

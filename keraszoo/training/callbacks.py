@@ -21,18 +21,19 @@ class BetweenSteps(keras.callbacks.Callback):
         state: function of the model that returns the state to save.
         metrics: values of the running metrics of a resumed period; empty for a new one.
         callbacks: the `keras.callbacks.CallbackList` whose hooks of batches are called.
+        async_safe: whether Keras may call its hook after a step in a thread, as it does on JAX.
 
     Attributes:
         step: number of steps made, including that of the last batch.
         rate: real tokens a second in this period.
     """
 
-    def __init__(self, batches, parts, first, saver, state, metrics, callbacks):
+    def __init__(self, batches, parts, first, saver, state, metrics, callbacks, async_safe=False):
         super().__init__()
         self.batches, self.parts, self.first = batches, parts, first
         self.saver, self.state, self.metrics = saver, state, metrics
         self.callbacks = callbacks
-        self.async_safe = callbacks._async_train  # whether all callbacks are, on JAX
+        self.async_safe = async_safe
         # Steps between checks: JAX computes ahead, and a check makes it wait.
         self.every = 1 if keras.backend.backend() == "tensorflow" else 16
         self.step = first

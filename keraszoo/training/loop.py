@@ -99,6 +99,7 @@ def train(
         told = keras.callbacks.CallbackList([*shown, history], add_progbar=verbose != 0, model=trained)
         told.set_params({"verbose": verbose, "epochs": -(-last // length), "steps": length})
         told.on_train_begin()
+        at_once, told._async_train = told._async_train, False  # on JAX, `fit` calls them in threads
         history.epoch, history.history = progress.periods, progress.figures
 
         def share():
@@ -123,7 +124,7 @@ def train(
             told.set_params({**told.params, "steps": steps})
             told.on_epoch_begin(period)
             running = metrics if progress.step % length else []
-            between = BetweenSteps(batches, parts, progress.step, saver, state, running, told)
+            between = BetweenSteps(batches, parts, progress.step, saver, state, running, told, at_once)
             data = batches.for_fit(progress.step, parts)
             try:
                 with scope_of_fit(strategy):

@@ -116,7 +116,7 @@ def specification(translator):
     rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)
     for name, stack in (("encoder", encoder), ("decoder", decoder)):
         if hasattr(model.positions, "encoding"):  # they are added to the words
-            table = model.positions.encoding(ops.arange(rows), model.d_model)
+            table = model.positions.encoding(ops.arange(rows, dtype="int32"), model.d_model)
             stack.position_encodings.encodings = array(table)
         if layer.pre_norm:
             set_norm(stack, getattr(model, f"{name}_norm"))

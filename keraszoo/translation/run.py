@@ -7,7 +7,6 @@ import keras
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.fit_plan import digest_of_directory
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subword_sampling import SubwordSampling
@@ -37,11 +36,9 @@ def prepare(recipe, checkpoints):
     longest = min(max(MAX_SOURCE_TOKENS, recipe.data.max_length), MOST_SOURCE_TOKENS)
     translator = Translator(model, *sides, search, longest)
     copied = ""
-    if recipe.model.start_from is not None:
-        checkpoints.require(start_from=digest_of_directory(recipe.model.start_from))
-        if checkpoints.newest() is None:
-            count = start_from(translator, Translator.from_preset(recipe.model.start_from))
-            copied = f", {count:,} of them copied from {recipe.model.start_from}"
+    if recipe.model.start_from is not None and checkpoints.newest() is None:
+        count = start_from(translator, Translator.from_preset(recipe.model.start_from))
+        copied = f", {count:,} of them copied from {recipe.model.start_from}"
     corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
     if recipe.subwords.sampling is not None:
         options = recipe.subwords.sampling, recipe.subwords.rate, recipe.training.seed

@@ -7,6 +7,7 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
+from keraszoo.tasks.process import check_process
 from keraszoo.translation.results import Hypothesis, Translation
 
 FEW = 16  # sentences; smaller batches are not split over threads
@@ -161,6 +162,7 @@ class TextTranslator:
 
     def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+        check_process()
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         check_at_least(batch_size=(batch_size, 1))

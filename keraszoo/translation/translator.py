@@ -8,6 +8,7 @@ from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.fit_plan import plan_fit
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import fit_task
 from keraszoo.text.corpus import SpecialIds
@@ -226,36 +227,30 @@ class Translator(TextTranslator, Task):
     def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
         """Trains the model.
 
-        At the end the model has the weights of the best evaluation, or the average of the last `average_last`
-        if that scores better. Without held-out data, it has the average or the last weights.
+        At the end it has the weights of the best period, or the average of the last `average_last` if that
+        scores better; without held-out data, the average or the last weights.
 
         Args:
             train: iterable of (source, target) strings, or a `ParallelCorpus`.
             validation: held-out pairs; their score selects the weights that are kept.
-            directory: where the model is saved whenever it is the best so far, and at the end; `None`:
-                nowhere.
-            checkpoints: a folder for checkpoints. The same call resumes a stopped run; the folder is deleted
-                when the run is over. `None`: no checkpoints.
-            **settings: fields of a recipe's `training` section, such as `epochs=10`, `batch_tokens=4096` or
-                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`; `seed` seeds Python, NumPy and
-                the backend, as `keras.utils.set_random_seed` does; and
+            directory: where the model is saved whenever it is the best so far, and at the end, or None.
+            checkpoints: a folder for checkpoints, or None. The same call resumes a stopped run; the folder is
+                deleted when the run is over.
+            **settings: fields of a recipe's `training` section, such as `epochs=10` or
+                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`, and
 
                 - `optimizer`: also a Keras optimizer, of which a copy is trained;
-                - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`, with the
-                  figures of the held-out data in the logs. A checkpoint includes the state of those with
-                  `get_state` and `set_state`; others start again when a run resumes;
-                - `verbose`: as for `keras.Model.fit`;
-                - `recipe`: a dict that is saved with the model.
+                - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`. A
+                  checkpoint includes the state of those with `get_state` and `set_state`;
+                - `verbose`: as for `keras.Model.fit`; and `recipe`: a dict that is saved with the model.
 
         Returns:
             A `keras.callbacks.History`.
 
         Raises:
-            RecipeError: an unknown setting, or one out of range; or `checkpoints` of a run with other
-                settings or data.
+            RecipeError: an unusable setting, or `checkpoints` of a run with other settings or data.
             DataError: unusable data.
-            KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the current step
-                is done and saved.
+            KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the run is saved.
         """
         plan = plan_fit(self, TrainingSection, validation, directory, checkpoints, settings)
         corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
@@ -290,6 +285,7 @@ class Translator(TextTranslator, Task):
 
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""
+        check_process()
         check_texts(sources, "sources")
         rows, end_id = rows_of(targets, self.target_subwords, "targets"), self.target_subwords.end_id
         if len(sources) != len(targets):

@@ -124,6 +124,15 @@ def test_a_help_that_nobody_reads_ends_as_any_output(program):
     assert (process.returncode, err) == (141, b"")
 
 
+@pytest.mark.parametrize("code", [0, 1, 3, 143])
+def test_the_status_of_a_command_is_kept(run, monkeypatch, code):
+    def end(*arguments, **options):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(app, "app", end)
+    assert run("list") == (code, "", "")
+
+
 def test_no_arguments_show_the_help(run):
     code, out, _ = run()
     assert code == 0 and out.strip().startswith("Usage: keraszoo ")

@@ -67,6 +67,15 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
 
 
+def test_other_numbers_in_the_vectors_file_are_another_run(files):
+    recipe = read_recipe(files / "recipe.yaml")
+    run_recipe(recipe)
+    vectors = WordVectors.read(files / "vectors.txt")
+    WordVectors(vectors.words, 2 * vectors.matrix).write(files / "vectors.txt")
+    with pytest.raises(RecipeError, match=r"the run in it differs: content of vectors.file was '.*', is '"):
+        run_recipe(recipe)
+
+
 def test_n_grams_are_learned_from_all_vectors(files):
     run_seeds(read_recipe(files / "recipe.yaml", ["model.overrides.subword_buckets=101"]), 1)
     tagger = EntityTagger.from_preset(files / "out/model_seed1")

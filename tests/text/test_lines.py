@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -86,6 +88,16 @@ def test_line_without_end(write, monkeypatch):
     monkeypatch.setattr("keraszoo.text.lines.LONGEST_LINE", 8)
     assert list(read_lines(write("a", b"1234567\n12345678"[:15]))) == ["1234567", "1234567"]
     assert error_of(read_lines(write("a", b"1234567\n123456789"))).line == 2
+
+
+def test_a_pipe_is_read_once_and_the_second_time_is_an_error(tmp_path):
+    """Opening it again would wait for a writer forever."""
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        pool.submit((tmp_path / "pipe").write_bytes, b"one\ntwo\n")
+        assert list(read_lines(tmp_path / "pipe")) == ["one", "two"]
+    with pytest.raises(DataError, match="pipe: a pipe, which is read only once; expected a file"):
+        next(read_lines(tmp_path / "pipe"))
 
 
 def test_lines_are_written_whole_or_not_at_all(tmp_path):

@@ -133,6 +133,13 @@ def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(bat
     assert re.findall(r"Epoch \S+", capsys.readouterr().out) == ["Epoch 2/3", "Epoch 3/3"]
 
 
+def test_each_period_shows_the_steps_it_makes(batches, capsys):
+    run(batches, verbose=2)
+    assert re.findall(r"^(\d+/\d+) - ", capsys.readouterr().out, re.M) == ["3/3", "3/3", "1/1"]
+    run(batches, steps=2, verbose=2)
+    assert re.findall(r"^(\d+/\d+) - ", capsys.readouterr().out, re.M) == ["2/2"]
+
+
 def test_a_checkpoint_beyond_the_end_of_the_run_is_refused(batches, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(batches, folder=tmp_path / "run", at=At(2, interrupt(signal.SIGINT)))
@@ -339,11 +346,6 @@ def test_a_checkpoint_in_the_middle_of_a_period_keeps_its_running_loss(batches, 
         )
     resumed = run(batches, folder=tmp_path / "run", steps=6, steps_per_evaluation=6)
     assert resumed[0][-2].tolist() == whole[0][-2].tolist() and len(whole[0][-2]) == 1
-
-
-def test_a_run_that_ends_in_a_period_shows_its_own_steps(batches, capsys):
-    run(batches, steps=4, steps_per_evaluation=9, verbose=2)
-    assert "4/4 - " in capsys.readouterr().out
 
 
 def test_callbacks_see_one_training_with_the_figures_of_every_period(batches):

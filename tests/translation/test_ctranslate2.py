@@ -35,6 +35,21 @@ MORE = [
 
 
 @pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("model.bin", "--engine ctranslate2"),
+        ("a.onnx", "run the program in it"),
+        ("saved_model.pb", "tf.saved_model.load"),
+    ],
+)
+def test_an_export_is_no_model_and_the_way_to_read_it_is_named(tmp_path, file, said):
+    for name in ("keraszoo.json", file):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(KerasZooError, match=f"expected a model directory, got an export; .*{said}"):
+        Translator.from_preset(tmp_path)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [*VARIANTS, *(pytest.param(arguments, marks=pytest.mark.slow) for arguments in MORE)],
     ids=lambda arguments: "-".join(map(str, arguments.values())) or "paper",

@@ -19,6 +19,7 @@ from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model, prepare
 
+TWO_MODELS = "subwords.source_model", "subwords.target_model"
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
@@ -49,6 +50,29 @@ def make_recipe(files):
         return Recipe.read(files / "recipe.yaml")
 
     return make
+
+
+def test_what_a_run_begins_with_decides_it(make_recipe, files, new_translator, both_subwords):
+    digests = []
+    for version in (1, 1, 2):
+        if version == 2 or not digests:
+            (files / "a.model").write_bytes(both_subwords[version - 1].model_bytes)
+            new_translator(min_length=version).save_to_preset(files / "first")
+        recipe = make_recipe(
+            subwords={"source_model": "a.model", "target_model": "a.model"},
+            model={"name": "rnnsearch", "preset": "tiny", "start_from": "first"},
+        )
+        digests.append(recipe_runs._contents(recipe))
+    assert digests[0] == digests[1] and all(digests[0][key] != digests[2][key] for key in digests[0])
+    assert set(digests[0]) == {f"content of {key}" for key in ("model.start_from", *TWO_MODELS)}
+
+
+@pytest.mark.parametrize("key", ["data.train.source", "data.validation.target"])
+def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files, key):
+    os.mkfifo(files / "pipe")
+    make_recipe()
+    with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
+        run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
 
 
 def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
@@ -248,19 +272,6 @@ def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files,
     (files / file).write_text(text.replace("one", "six"))
     with pytest.raises(RecipeError, match=said):
         run_recipe(recipe)
-
-
-def test_another_model_to_start_from_is_another_run(make_recipe, files, monkeypatch):
-    start = run_recipe(make_recipe(training={"steps": 1, "epochs": 1}))
-    model = {"name": "rnnsearch", "preset": "tiny", "start_from": str(files / "start")}
-    model["overrides"] = {"units": 16, "embedding_dim": 16}
-    start.save_to_preset(files / "start")
-    settings = {"model": model, "output": "out/other"}
-    run_recipe(make_recipe(**settings, training={"steps": 1, "epochs": 2, "steps_per_evaluation": 1}))
-    start.model.set_weights([weight + 1 for weight in start.model.get_weights()])
-    start.save_to_preset(files / "start")
-    with pytest.raises(RecipeError, match="start_from was "):
-        run_recipe(make_recipe(**settings, training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1}))
 
 
 def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe, files):

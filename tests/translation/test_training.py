@@ -13,7 +13,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.held_out import HeldOutPairs
 from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
-from keraszoo.translation.training import make_held_out
+from keraszoo.translation.training import digests, make_held_out, training_corpus
 from keraszoo.translation.warm_up import warm_up_batches
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -41,6 +41,19 @@ def scripted(monkeypatch):
 
 def same(weights, others):
     return all(map(np.array_equal, weights, others))
+
+
+@pytest.mark.parametrize(
+    "other", [[("a", "bc"), ("", "d")], [("a\tb", "c"), ("d", "")], [("ab", "c"), ("d", "")]]
+)
+def test_the_digest_of_a_run_separates_the_fields_of_held_out_pairs(new_translator, train_pairs, other):
+    translator = new_translator()
+    corpus = training_corpus(translator, train_pairs[:9])
+    one, same, another = (
+        digests(translator, corpus, pairs)["validation"]
+        for pairs in ([("a", "b"), ("c", "d")], [["a", "b"], ["c", "d"]], other)
+    )
+    assert one == same != another
 
 
 def test_bleu_goes_up_and_is_what_the_directory_says(trained_directory, trained, test_pairs):

@@ -1,12 +1,13 @@
 // The tab Translate: one model, or two next to each other.
 
 import { attentionView } from "./attention.js";
-import { el, offer, onSubmit, percent, runner, table } from "./common.js";
+import { el, offer, onSubmit, percent, runner, showExamples, table } from "./common.js";
 
 export function setUp(panel, models) {
   const form = panel.querySelector("form"), results = panel.querySelector(".results"), run = runner(panel);
   const known = offer(panel, models, "translation");
   offer(panel, models, "translation", form.elements.other);
+  showExamples(form, known);
   onSubmit(form, async () => {
     const { text, model, other, beam_width, length_penalty } = form.elements;
     const body = { text: text.value, beam_width: Number(beam_width.value), length_penalty: Number(length_penalty.value) };
