@@ -54,6 +54,8 @@ class Checkpoints:
     ...     checkpoints.save(600, {"weights": np.arange(3.0)}, {"best": 31.5})
     >>> with Checkpoints(folder).open() as checkpoints:
     ...     checkpoints.newest().step, checkpoints.newest().arrays, checkpoints.newest().plain
+    (600, {'weights': array([0., 1., 2.])}, {'best': 31.5})
+    >>> with Checkpoints(folder).open() as checkpoints:
     ...     checkpoints.require(seed=2)
     Traceback (most recent call last):
     keraszoo.errors.RecipeError: ...run.checkpoints: the run in it differs: seed was 1, is 2; ...
