@@ -354,8 +354,8 @@ def test_other_held_out_pairs_are_another_run(new_translator, train_pairs, tmp_p
     settings = {**SHORT, "checkpoints": tmp_path / "run"}
     for _ in range(2):
         with pytest.raises(Stop):
-            new_translator().fit(train_pairs[:9], [("one", "two")], **settings)
-    for other in (None, [("onetwo", "")], [("one", "two"), ("six", "one")]):
+            new_translator().fit(train_pairs[:9], [("six", "six"), ("one", "two")], **settings)
+    for other in (None, [("six", "six"), ("onetwo", "")], [("six", "six"), ("one", "six")]):
         with pytest.raises(RecipeError, match="data.validation was"):
             new_translator().fit(train_pairs[:9], other, **settings)
 
