@@ -20,9 +20,8 @@ import keras
 
 from keraszoo.models import Transformer
 from keraszoo.training.adam import Adam
-from keraszoo.training.callbacks import BestWeights, LastWeights
-from keraszoo.training.checkpoint_callback import model_state
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.state import Progress, model_state, pack
 
 
 def main():
@@ -35,23 +34,21 @@ def main():
     model.build()
     model.compile(Adam(7e-4, 0.9, 0.98, 1e-9))
     model.optimizer.build(model.trainable_variables)
-    best, last = BestWeights("val_loss"), LastWeights(arguments.last)
-    for callback in (best, last):
-        callback.set_model(model)
-        for epoch in range(arguments.last):
-            callback.on_epoch_end(epoch, {"val_loss": 1.0})
+    best = {"period": 0, "figures": {"val_loss": 1.0}, "weights": model.get_weights()}
+    progress = Progress(best=best, last=[model.get_weights()] * arguments.last)
     seconds = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "checkpoints")
-        with Checkpoints(place, {}).open() as checkpoints:
+        with Checkpoints(place).open() as checkpoints:
             for step in (1, 2, 3):
                 started = time.perf_counter()
-                parts = {"model": model_state(model), "best": best.get_state(), "last": last.get_state()}
-                checkpoints.save(step, parts)
+                state = {"model": model_state(model), "run": vars(progress)}
+                checkpoints.save(step, *pack(state))
                 seconds.append(time.perf_counter() - started)
         size = sum(file.stat().st_size for file in (place / "step-00000003").iterdir())
         started = time.perf_counter()
-        with Checkpoints(place, {}).open():
+        with Checkpoints(place).open() as checkpoints:
+            checkpoints.newest()
             read = time.perf_counter() - started
     figures = {
         "parameters": model.count_params(),

@@ -134,26 +134,21 @@ def fit(kind, sizes, batches, steps, stages):
 
     from keraszoo.tasks.recipe_base import FitSection
     from keraszoo.training.adam import Adam
+    from keraszoo.training.loop import train
     from keraszoo.training.losses import TokenCrossentropy
     from keraszoo.training.optimizers import InverseSquareRoot
-    from keraszoo.training.run import Run, train
 
     keras.utils.set_random_seed(1)
     model = kind(VOCABULARY, dropout=0.1, **sizes)
     model.build()
-
-    def compile_model(model):
-        optimizer = Adam(InverseSquareRoot(7e-4, 4000), 0.9, 0.98, 1e-9)
-        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
-
-    class Clock(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            stages.end("more_steps" if epoch else "first_steps")
-
+    clock = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda period, logs: stages.end("more_steps" if period else "first_steps")
+    )
     stages.begin()
     settings = FitSection(epochs=1000, steps=2 * steps, steps_per_evaluation=steps)
-    run = Run(settings, compile_model=compile_model, evaluations=[Clock()], verbose=0)
-    train(model, batches, run)
+    optimizer = Adam(InverseSquareRoot(7e-4, 4000), 0.9, 0.98, 1e-9)
+    given = {"loss": TokenCrossentropy(0.1), "optimizer": optimizer, "callbacks": [clock], "verbose": 0}
+    train(model, batches, settings, evaluate=None, **given)
     tokens = sum(batches.real_tokens(*divmod(i, len(batches))) for i in range(steps, 2 * steps))
     stages.figures["step_us_a_token"] = round(1e6 * stages.figures["more_steps_s"] / tokens, 3)
 

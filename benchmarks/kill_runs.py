@@ -30,25 +30,23 @@ import keras
 import numpy as np
 
 from keraszoo.models import Transformer
-from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam
-from keraszoo.training.callbacks import BestWeights, LastWeights
+from keraszoo.training.checkpoint_files import read_checkpoint
 from keraszoo.training.checkpoints import Checkpoints
+from keraszoo.training.loop import train
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
-from keraszoo.training.run import Run, train
 from keraszoo.training.token_batches import TokenBatches
+from keraszoo.translation.recipe import TrainingSection
 
 V = 12
 PEAKS = []  # KiB of memory that each segment needed
 
 
-class Judge(keras.callbacks.Callback):
-    """Logs a figure per period in place of an evaluation."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs["val_loss"] = abs(2.0 - epoch)
+def judge(model):
+    """A figure for each period of five updates, in place of an evaluation."""
+    return {"val_loss": abs(2.0 - (int(model.optimizer.iterations) - 1) // 5)}
 
 
 def train_to_the_end(folder, steps):
@@ -60,19 +58,22 @@ def train_to_the_end(folder, steps):
     keras.utils.set_random_seed(1)
     model = Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8, dropout=0.3)
     model.build()
-    best, last = BestWeights("val_loss"), LastWeights(2)
-
-    def compile_model(model):
-        optimizer = Adam(InverseSquareRoot(0.01, 5), 0.9, 0.98, 1e-9, global_clipnorm=1.0)
-        model.compile(optimizer, TokenCrossentropy(0.1), jit_compile=False)
-
-    settings = FitSection(epochs=1000, steps=steps, steps_per_evaluation=5, checkpoint_steps=1)
-    run = Run(settings, compile_model=compile_model, evaluations=[Judge(), best, last], verbose=0)
-    with Checkpoints(folder, {"seed": 1}).open() as run.checkpoints:
-        history = train(model, batches, run)
+    settings = TrainingSection(
+        epochs=1000,
+        steps=steps,
+        steps_per_evaluation=5,
+        checkpoint_steps=1,
+        monitor="val_loss",
+        average_last=2,
+    )
+    optimizer = Adam(InverseSquareRoot(0.01, 5), 0.9, 0.98, 1e-9, global_clipnorm=1.0)
+    given = {"loss": TokenCrossentropy(0.1), "evaluate": judge, "optimizer": optimizer, "verbose": 0}
+    with Checkpoints(folder).open() as checkpoints:
+        history = train(model, batches, settings, checkpoints=checkpoints, **given)
+    last = read_checkpoint(max(Path(folder).glob("step-*")))
     digest = hashlib.sha256(json.dumps([history.history["loss"], history.history["val_loss"]]).encode())
-    variables = [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]
-    for array in [*variables, *best.weights, *last.mean()]:
+    arrays = {name: array for name, array in last.arrays.items() if not name.startswith("model/metrics")}
+    for _, array in [*sorted(arrays.items()), *enumerate(model.get_weights())]:
         digest.update(np.ascontiguousarray(array))
     return digest.hexdigest()
 

@@ -15,7 +15,6 @@ from keraszoo.training.tag_batches import TagBatches, TaggedRows
 from keraszoo.training.token_batches import TokenBatches
 
 VOCABULARY, SENTENCES = 500, 1201
-JIT = keras.backend.backend() == "jax"  # Keras distributes data on JAX in compiled steps only
 TRANSLATORS = {
     "transformer": (Transformer, {"d_model": 128, "num_layers": 2, "num_heads": 4, "intermediate_dim": 256}),
     "rnnsearch": (RNNSearch, {"embedding_dim": 64, "units": 64}),
@@ -51,13 +50,11 @@ class Translation:
         model.build()
         return model
 
-    def compile(self, model, accumulate):
-        """Compiles a model with its loss and optimizer."""
-        optimizer = Adam(
-            InverseSquareRoot(7e-4, 20), 0.9, 0.98, 1e-9, global_clipnorm=0.5, accumulate=accumulate
-        )
-        dtype = keras.backend.result_type(model.compute_dtype, "float32")
-        model.compile(optimizer, TokenCrossentropy(0.1, dtype=dtype), jit_compile=JIT)
+    def learning(self, model, accumulate):
+        """The loss and the optimizer of a model."""
+        rate, dtype = InverseSquareRoot(7e-4, 20), keras.backend.result_type(model.compute_dtype, "float32")
+        optimizer = Adam(rate, 0.9, 0.98, 1e-9, global_clipnorm=0.5, accumulate=accumulate)
+        return {"loss": TokenCrossentropy(0.1, dtype=dtype), "optimizer": optimizer}
 
 
 class Tagging:
@@ -94,10 +91,10 @@ class Tagging:
         """Makes a new model."""
         return self.tagger(dtype=dtype, dropout=dropout).model
 
-    def compile(self, model, accumulate):
-        """Compiles a model with its optimizer; it has its own loss."""
-        rate = InverseSquareRoot(3e-3, 20)
-        model.compile(Adam(rate, global_clipnorm=0.5, accumulate=accumulate), jit_compile=JIT)
+    def learning(self, model, accumulate):
+        """The optimizer of a model, which has its own loss."""
+        optimizer = Adam(InverseSquareRoot(3e-3, 20), global_clipnorm=0.5, accumulate=accumulate)
+        return {"loss": None, "optimizer": optimizer}
 
 
 def make_task(name, shares, batch_tokens, shapes=None):

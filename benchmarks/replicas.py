@@ -28,7 +28,6 @@ difference of the means in units of its standard error.
 
 import argparse
 import copy
-import functools
 import json
 import os
 import time
@@ -41,7 +40,7 @@ from replica_tasks import TASKS, make_task, weights
 
 from keraszoo.tasks.recipe_base import FitSection
 from keraszoo.training.distribution import make_strategy
-from keraszoo.training.run import Run, train
+from keraszoo.training.loop import train
 
 PERIOD = 10  # steps between two losses
 
@@ -85,10 +84,9 @@ def main():
         keras.utils.set_random_seed(seed)
         model, clock = task.model(arguments.precision, arguments.dropout), Clock()
         shared = {} if strategy is None else {"strategy": arguments.strategy, "replicas": replicas}
-        settings = FitSection(epochs=1000, steps=arguments.steps, steps_per_evaluation=PERIOD, **shared)
-        compile_model = functools.partial(task.compile, accumulate=accumulate)
-        training = Run(settings, compile_model=compile_model, evaluations=[clock], verbose=0)
-        history = train(model, batches, training)
+        shared |= {"steps": arguments.steps, "steps_per_evaluation": PERIOD, "accumulate": accumulate}
+        given = {**task.learning(model, accumulate), "callbacks": [clock], "verbose": 0}
+        history = train(model, batches, FitSection(epochs=1000, **shared), evaluate=None, **given)
         # Use the median: on one device the first batch of each shape waits for the compiler.
         step = np.median(np.diff(clock.times)) / PERIOD
         return weights(model), history.history["loss"], step

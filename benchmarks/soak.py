@@ -56,7 +56,7 @@ def tiny_translator(folder):
     sides = [Subwords.train([pair[side] for pair in pairs], 40 + 4 * side) for side in range(2)]
     model = RNNSearch(*(side.vocabulary_size for side in sides), embedding_dim=32, units=48)
     translator = Translator(model, *sides, SearchOptions(beam_width=2, max_length=20), max_source_tokens=64)
-    optimizer = {"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0}
+    optimizer = {"schedule": "constant", "learning_rate": 0.01, "global_clipnorm": 1.0}
     translator.fit(pairs, epochs=8, batch_tokens=512, label_smoothing=0.0, optimizer=optimizer, verbose=0)
     translator.save_to_preset(folder)
     return folder

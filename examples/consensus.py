@@ -108,10 +108,9 @@ class SharedEncoder:
         return found
 
     def _marginals(self, model, features):
-        features = model.check_features(features)
         scores, mask = model.read(features, training=False)[0], model.mask(features)
         return [
-            alone.model.chain.marginals(ops.take(scores, own, axis=-1), mask)
+            alone.model.head.chain.marginals(ops.take(scores, own, axis=-1), mask)
             for alone, own in zip(self.alone, self._own, strict=True)
         ]
 

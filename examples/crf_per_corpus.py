@@ -43,6 +43,7 @@ from keraszoo.models.trained_scores import with_tags
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
+from keraszoo.training.addressed_batches import AddressedBatches
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 BATCH_TOKENS, WARMUP_STEPS = 512, 500
@@ -94,8 +95,8 @@ class CorpusTagger(RecurrentTagger):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         own = ops.take(self.own, x["corpus"][0], axis=0)
-        between = ops.take(ops.take(self.chain.transitions, own, axis=0), own, axis=1)
-        ends = [ops.take(weight, own) for weight in (self.chain.start, self.chain.end)]
+        between = ops.take(ops.take(self.head.chain.transitions, own, axis=0), own, axis=1)
+        ends = [ops.take(weight, own) for weight in (self.head.chain.start, self.head.chain.end)]
         mask = self.mask(x)
         scores, moves = with_outside(ops.take(y_pred, own, axis=-1), mask, between, *ends)
         y = ops.where(mask, ops.cast(y, "int32"), len(self.own[0]))
@@ -103,31 +104,21 @@ class CorpusTagger(RecurrentTagger):
         return -ops.sum(sample_weight[:, 0] * likelihood)
 
 
-class CorpusBatches(keras.utils.PyDataset):
-    """Batches of one corpus each, in random order after the first two, which show Keras what shapes vary."""
+class CorpusBatches(AddressedBatches):
+    """Batches of one corpus each, in random order."""
 
     def __init__(self, corpora, seed):
-        super().__init__()
-        self.corpora, self.epoch, self.random = corpora, 0, np.random.default_rng(seed)
+        self.corpora, self.seed = corpora, seed
         self.places = [(number, i) for number, batches in enumerate(corpora) for i in range(len(batches))]
-        self._shuffle()
 
     def __len__(self):
         return len(self.places)
 
-    def __getitem__(self, index):
-        number, i = self.places[index]
-        features, tags, weights = self.corpora[number].batch(self.epoch, i)
+    def batch(self, epoch, i):
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self))
+        number, place = self.places[order[i]]
+        features, tags, weights = self.corpora[number].batch(epoch, place)
         return {**features, "corpus": np.full(len(tags), number, "int32")}, tags, weights
-
-    def on_epoch_end(self):
-        self.epoch += 1
-        self._shuffle()
-
-    def _shuffle(self):
-        rest = self.places[2:]
-        self.random.shuffle(rest)
-        self.places[2:] = rest
 
 
 def selected(group, without, fold):
@@ -302,7 +293,8 @@ def train(tagger, corpora, options):
     steps = options.epochs * len(batches)
     compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=5.0)
     start = time.perf_counter()
-    model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)
+    data, count = batches.for_fit(), len(batches)
+    model.fit(data, steps_per_epoch=count, epochs=options.epochs, shuffle=False, verbose=2)
     tagger.model.set_weights(model.get_weights())
     tokens = options.epochs * sum(int(some.lengths.sum()) for some in rows)
     seconds = round(time.perf_counter() - start)

@@ -53,12 +53,11 @@ class ShiftedTags:
         self.gold = [sentence.tags for sentence in sentences]
         counts = Counter(split_tag(tag)[1] for tags in self.gold for tag in tags if tag[0] == "B")
         self.labels = sorted(self.vocabulary.labels, key=lambda label: -counts[label])
-        self.best_tags = compiled(model.best_tags, model)
+        self.best_tags = compiled(model.head.decode, model)
         self.scored = []
         for indices in length_batches([len(tags) for tags in self.gold], BATCH_TOKENS):
             features = self.vocabulary.encode([sentences[i].tokens for i in indices])
-            features = model.check_features(features)
-            self.scored.append((indices, features, model(features)))
+            self.scored.append((indices, model.mask(features), model(features)))
         self._found = {}
 
     def f1(self, shifts, chosen):
@@ -71,8 +70,8 @@ class ShiftedTags:
 
     def _tags(self, added):
         found = {}
-        for indices, features, scores in self.scored:
-            rows = keras.ops.convert_to_numpy(self.best_tags(features, scores + added))
+        for indices, mask, scores in self.scored:
+            rows = keras.ops.convert_to_numpy(self.best_tags(scores + added, mask))
             tags = self.vocabulary.decode_tags(rows, [len(self.gold[i]) for i in indices])
             found |= zip(indices, tags, strict=True)
         in_order = (found.get(i, ()) for i in range(len(self.gold)))
@@ -108,9 +107,9 @@ def main(name, file, corpus, output):
         print(f"{len(chosen):,}, {len(tried):,},", ", ".join(scores), *found, flush=True)
     if output:
         vocabulary, tags = whole.vocabulary.for_corpus(corpus) if corpus else (whole.vocabulary, slice(None))
-        bias = keras.ops.convert_to_numpy(whole.model.scores.bias).copy()
+        bias = keras.ops.convert_to_numpy(whole.model.head.scores.bias).copy()
         bias[tags] += by_tag(vocabulary.tags, found[1])
-        whole.model.scores.bias.assign(bias)
+        whole.model.head.scores.bias.assign(bias)
         whole.save_to_preset(output, dtype="float16")
 
 

@@ -49,7 +49,7 @@ class LanguageModel(RecurrentTagger):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        width = self.vectors.output_dim
+        width = self.words.vectors.output_dim
         self.to_next = keras.layers.Dense(width, name="to_next")
         self.to_previous = keras.layers.Dense(width, name="to_previous")
         self.e = self.add_weight(name="e", shape=(self.vocabulary_size, width), initializer="zeros")
@@ -58,9 +58,8 @@ class LanguageModel(RecurrentTagger):
 
     def call(self, features, training=None):
         """W h for words 1 to T - 1 from the left and 0 to T - 2 from the right: `(2, B, T - 1, E)`."""
-        features = self.check_features(features)
-        x = self.input_dropout(self.represent(features, training), training=training)
-        h, _ = self.recurrent(x, inputs_mask=self.mask(features), training=training)
+        x = self.input_dropout(self.words(features, training=training), training=training)
+        h = self.recurrent(x, mask=self.mask(features), training=training)[0]
         forward, backward = ops.split(self.output_dropout(h, training=training), 2, axis=-1)
         return ops.stack([self.to_next(forward)[:, :-1], self.to_previous(backward)[:, 1:]])
 
@@ -87,12 +86,11 @@ def language_model(tagger):
     """A language model with the weights of a tagger's encoder, and the tagger's layers of the same names."""
     model = LanguageModel.from_config({**tagger.model.get_config(), **DROPOUT})
     model.build()
-    model.chain.trainable = False
-    names = "vectors", "subwords", "characters", "casing", "recurrent"
-    encoder = [layer for layer in tagger.model.layers if layer.name in names]
+    model.head.chain.trainable = False
+    encoder = [tagger.model.words, tagger.model.recurrent]
     for layer in encoder:
         model.get_layer(layer.name).set_weights(layer.get_weights())
-    table = keras.ops.convert_to_numpy(tagger.model.vectors(np.arange(tagger.model.vocabulary_size)))
+    table = keras.ops.convert_to_numpy(tagger.model.words.vectors(np.arange(tagger.model.vocabulary_size)))
     model.e.assign(table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-6))
     return model, encoder
 
@@ -147,7 +145,8 @@ def main():
     steps = options.passes * len(batches)
     compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=1.0)
     save = SaveEncoder(tagger, encoder, steps, options.output)
-    model.fit(batches, epochs=options.passes, shuffle=False, verbose=0, callbacks=[save])
+    data, count = batches.for_fit(), len(batches)
+    model.fit(data, steps_per_epoch=count, epochs=options.passes, shuffle=False, verbose=0, callbacks=[save])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 import keras
 
 from keraszoo import EntityTagger
-from keraszoo.plots import attention_strip, html_page, save_html
+from keraszoo.plots import html_page, save_html
 from keraszoo.text.columns import read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.vector_training import train_vectors
@@ -63,11 +63,8 @@ def main(output, corpora, vectors, settings):
         print(f"{entity.start:4}-{entity.end:<4} {entity.label:10} {entity.probability:.3f}  {entity.text}")
     save_html(html_page(results, attention=tagger.model.attends), f"{output}/entities.html")
     if tagger.model.attends:
-        tokens, weights = [token.text for token in results[0].tokens], results[0].attention_weights
-        first, last = results[0].sentences[0]
-        attention_strip(
-            tokens[first:last], weights[first:last], results[0].tags[first:last], f"{output}/attention.png"
-        )
+        sentence = results[0].text[: results[0].tokens[results[0].sentences[0][1] - 1].end]
+        tagger.tag_details([sentence])[0].plot(f"{output}/attention.png")
         print(f"{output}/attention.png shows the attention weights of the first sentence")
     print(f"{output}/entities.html highlights the entities")
 

@@ -129,7 +129,7 @@ def main():
         "schedule": "inverse_sqrt",
         "learning_rate": 4e-3,
         "warmup_steps": work["warmup_steps"],
-        "clipnorm": 1.0,
+        "global_clipnorm": 1.0,
     }
     translator.fit(
         train,

@@ -47,7 +47,12 @@ def main(train_source, train_target, validation_source, validation_target, outpu
     print(f"{model.count_params():,} parameters, {len(corpus):,} training pairs, dropped: {corpus.dropped}")
 
     # Saves the translator whenever its BLEU on the validation pairs is the best so far.
-    optimizer = {"schedule": "inverse_sqrt", "learning_rate": 0.003, "warmup_steps": 500, "clipnorm": 1.0}
+    optimizer = {
+        "schedule": "inverse_sqrt",
+        "learning_rate": 0.003,
+        "warmup_steps": 500,
+        "global_clipnorm": 1.0,
+    }
     translator.fit(corpus, validation, f"{output}/model", **{**SETTINGS, "optimizer": optimizer, **given})
 
     sources, references = map(list, zip(*validation, strict=True))

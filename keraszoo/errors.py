@@ -40,6 +40,18 @@ class ScoreError(KerasZooError):
     """Hypotheses and references cannot be scored against each other."""
 
 
+class InputWarning(UserWarning):
+    """An input that a model cannot read as a whole. The command line prints the first of each kind."""
+
+
+class UnknownCharacters(InputWarning):
+    """A text has characters that the vocabulary does not have."""
+
+
+class SeveralSentences(InputWarning):
+    """A text looks like several sentences, and the model translates one."""
+
+
 def check_texts(texts, name="texts", error=KerasZooError):
     """Raises an error of this class, naming the argument or the item, unless `texts` is a list of str."""
     several = hasattr(texts, "__len__") and len(getattr(texts, "shape", (0,))) == 1  # no scalar array

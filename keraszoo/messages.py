@@ -1,9 +1,11 @@
 """Messages: lines of progress on stderr, apart from results, and suggestions for misspelled names."""
 
 import difflib
+import re
 import reprlib
 import sys
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _bounded = reprlib.Repr()  # at most a few lines for any value
 
 
@@ -18,14 +20,26 @@ def one_line(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
 
 
+def harmless(text):
+    r"""Escapes control characters, which a terminal would obey, but not tabs and line ends.
+
+    Example:
+
+    >>> print(harmless("PER\x1b[2J\nLOC\x9b31m"))
+    PER\x1b[2J
+    LOC\x9b31m
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def say(text):
     """Prints a message as one line."""
     print(f"keraszoo: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 def show(text):
-    """Prints a text of several lines, such as a table, unchanged."""
-    print(text, file=sys.stderr, flush=True)
+    """Prints a text of several lines, such as a table."""
+    print(harmless(str(text)), file=sys.stderr, flush=True)
 
 
 # The command that uses a model of a task, and what it takes after the model.

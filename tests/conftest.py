@@ -35,6 +35,22 @@ def make_once(tmp_path_factory):
     return once
 
 
+@pytest.fixture(scope="session")
+def characters_of_every_kind():
+    """Lists of characters: all of the frozen table, but of the ideographs and syllables every fiftieth."""
+    from keraszoo.text.characters import inside, members
+
+    table = {c: kind for kind in "L M N P S Z Cc".split() for c in members(inside(kind))}
+    codes = [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
+    kinds = [table.get(chr(code)) for code in codes]
+    some = [
+        chr(code)
+        for code, kind, before, after in zip(codes[1:], kinds[1:], kinds, [*kinds[2:], None], strict=False)
+        if kind != before or kind != after or kind not in ("L", None) or code % 50 == 0 or code < 0x3000
+    ]
+    return [some[i : i + 500] for i in range(0, len(some), 500)]
+
+
 @pytest.fixture
 def run(capfd, monkeypatch):
     """Runs the command line in this process: (exit code, stdout, stderr)."""
@@ -169,7 +185,7 @@ def trained_directory(both_subwords, train_pairs, test_pairs, make_once):
             epochs=9,
             batch_tokens=512,
             label_smoothing=0.0,
-            optimizer={"schedule": "constant", "learning_rate": 0.01, "clipnorm": 1.0},
+            optimizer={"schedule": "constant", "learning_rate": 0.01, "global_clipnorm": 1.0},
         )
 
     return make_once("translator", train)

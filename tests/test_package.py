@@ -23,13 +23,13 @@ PACKAGES = {
     "text": "errors messages saving shipping",
     "layers": "errors",
     "models": "errors layers",
-    "search": "errors messages",
+    "search": "errors messages layers",
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "compiling errors messages saving text evaluation",
     "tasks": "errors messages saving shipping text plots models evaluation training",
-    "translation": "compiling errors messages saving shipping text plots models search evaluation training "
-    "tasks",
+    "translation": "compiling errors messages saving shipping text plots layers models search evaluation "
+    "training tasks",
     "tagging": "compiling errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors messages saving text models training tasks",
     "playground": "errors messages saving shipping text layers translation tagging answering",

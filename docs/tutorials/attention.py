@@ -88,8 +88,8 @@ from keraszoo.layers import BahdanauAttention
 
 attention = BahdanauAttention(units=8)
 attention.build(query_shape=(1, 3), value_shape=(1, 5, 4))
-for variable, matrix in ((attention.W_q, W_a), (attention.W_k, U_a), (attention.v, v_a[:, None])):
-    variable.assign(matrix)
+for layer, matrix in ((attention.W_q, W_a), (attention.W_k, U_a), (attention.v, v_a[:, None])):
+    layer.kernel.assign(matrix)
 
 layer_context, layer_weights = attention(s[None].astype("float32"), h[None].astype("float32"))
 print("largest difference", np.abs(np.array(layer_weights)[0] - weights).max())

@@ -76,19 +76,19 @@ alone = baseline.predict(test_words, verbose=0).argmax(axis=-1)
 # $A$, $a$ and $b$ are the weights `transitions`, `start` and `end` of the layer `CRF`, and `CRFLoss` is $-\log p(y \mid x)$. Two lines change:
 
 # %%
-from keraszoo.layers import CRF, CRFLoss
+from keraszoo.layers import CRF, CRFAccuracy, CRFLoss
 
 inputs = keras.Input((None,), dtype="int32")
 crf = CRF(num_tags=3)
 chain = crf(encode(inputs))
 model = keras.Model(inputs, chain)
-model.compile(keras.optimizers.Adam(0.01), loss=CRFLoss())
+model.compile(keras.optimizers.Adam(0.01), loss=CRFLoss(), metrics=[CRFAccuracy()])
 model.fit(words, tags, epochs=8, verbose=0)
 
-best_tags, score = keras.Model(inputs, crf.decode(chain)).predict(test_words, verbose=0)
+best_tags, score = keras.Model(inputs, crf.decode_chain(chain)).predict(test_words, verbose=0)
 
 # %% [markdown]
-# `decode` finds the best sequence by the Viterbi algorithm. It gives the tags and the score $s(x, y)$.
+# `decode_chain` finds the best sequence by the Viterbi algorithm. It gives the tags and the score $s(x, y)$.
 
 
 # %%
@@ -145,10 +145,10 @@ print(np.array(allowed_transitions(names, "IOB2")[0]))  # rows: from O, B-X, I-X
 # %% [markdown]
 # ## How sure is the model?
 #
-# `marginals` gives the probability of each tag at each word, summed over all sequences that contain it.
+# `chain_marginals` gives the probability of each tag at each word, summed over all sequences that contain it.
 
 # %%
-marginals = keras.Model(inputs, crf.marginals(chain)).predict(test_words[1:2], verbose=0)[0]
+marginals = keras.Model(inputs, crf.chain_marginals(chain)).predict(test_words[1:2], verbose=0)[0]
 for word, tag, probabilities in zip(test_words[1], best_tags[1], marginals, strict=True):
     print(f"{word:3} {TAGS[tag]}", *(f"{name} {p:.2f}" for name, p in zip(TAGS, probabilities, strict=True)))
 

@@ -45,7 +45,7 @@ output: undisturbed
 
 def digest(folder):
     """Returns the beginning of the SHA-256 of the weights."""
-    return hashlib.sha256(Path(folder, "model.weights.h5").read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(Path(folder, "model.safetensors").read_bytes()).hexdigest()[:16]
 
 
 # %% [markdown]

@@ -70,7 +70,7 @@ history = translator.fit(
     batch_tokens=1024,
     label_smoothing=0.0,
     monitor="val_loss",
-    optimizer={"learning_rate": 4e-3, "warmup_steps": 50, "clipnorm": 1.0},
+    optimizer={"learning_rate": 4e-3, "warmup_steps": 50, "global_clipnorm": 1.0},
     verbose=0,
 )
 

@@ -59,7 +59,8 @@ _ = Path("client.py").write_text(client)
 # ## A web server
 #
 # The standard library suffices for a server with one worker. It takes lines of text and returns lines of text. Many short requests are served best
-# in batches: the request below sends all sentences at once.
+# in batches: the request below sends all sentences at once. With several workers, each loads the model itself, after the fork: a forked copy lacks
+# the threads of TensorFlow and would wait for them forever (gunicorn without `--preload`, `multiprocessing` with `spawn`).
 
 # %%
 server = """

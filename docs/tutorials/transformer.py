@@ -44,7 +44,7 @@ training:
   batch_tokens: 1024
   label_smoothing: 0.0
   monitor: val_loss
-  optimizer: {learning_rate: 0.004, warmup_steps: 50, clipnorm: 1.0}
+  optimizer: {learning_rate: 0.004, warmup_steps: 50, global_clipnorm: 1.0}
 search: {beam_width: 1}
 output: OUTPUT
 """

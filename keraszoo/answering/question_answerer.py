@@ -7,11 +7,12 @@ import numpy as np
 from keras import ops
 
 from keraszoo.answering.training import AnsweringSection, train_answerer
-from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
-from keraszoo.saving import model_directory
 from keraszoo.saving.model_config import make_model
+from keraszoo.tasks.fit_plan import check_output, checked_settings
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.text.babi import Question, split_words
 from keraszoo.text.vocabulary import Vocabulary
@@ -63,7 +64,6 @@ class QuestionAnswerer(Task):
     """
 
     kind = "question answering"
-    _section = AnsweringSection
 
     def __init__(self, model, vocabulary):
         super().__init__(model)
@@ -106,6 +106,7 @@ class QuestionAnswerer(Task):
         Returns:
             List of `Answer`.
         """
+        check_process()
         answers = []
         for first in range(0, len(questions), BATCH):
             some = questions[first : first + BATCH]
@@ -161,26 +162,29 @@ class QuestionAnswerer(Task):
         sizes = {"memory_size": min(MEMORY, max(longest, 1)), **sizes}
         return cls(MemoryNetwork(len(vocabulary), **sizes), vocabulary)
 
-    def fit_run(self, train_data, validation, run):
-        """Trains as the paper does, from several random starts, and keeps the best; `fit` calls it.
+    def fit(self, questions, directory=None, *, callbacks=None, verbose=0, **settings):
+        """Trains as the paper does, from several random starts, and keeps the best.
 
-        The settings of `fit` are the fields of `keraszoo.answering.training.AnsweringSection`, such as
-        `restarts=3`. The validation data is a share of the questions. With a `directory`, `fit` saves the
-        result there. There are no checkpoints.
+        Args:
+            questions: list of `Question`; a share of them is the validation.
+            directory: where the result is saved; `None`: nowhere.
+            callbacks, verbose: as for `keras.Model.fit`, which trains several epochs in one call.
+            **settings: fields of `keraszoo.answering.training.AnsweringSection`, such as `restarts=3`.
 
         Returns:
             List of dicts, one for each start: `seed`, `loss`, `validation_loss`, `error`, `validation_error`.
+
+        Raises:
+            RecipeError: an unknown setting, or one out of range.
+            DataError: unusable questions.
         """
-        if validation is not None or run.checkpoints is not None:
-            raise RecipeError(
-                "fit: a question answerer takes neither validation data, which is a share of the questions "
-                "(`validation_share`), nor checkpoints"
-            )
-        if run.directory is not None:
-            model_directory.check_replaceable(run.directory)
-        starts = train_answerer(self, train_data, run)
-        if run.directory is not None:
-            self.save_to_preset(run.directory)
+        check_process()
+        settings = checked_settings(AnsweringSection, settings)
+        if directory is not None:
+            check_output(self.model, directory)
+        starts = train_answerer(self, questions, settings, callbacks, verbose)
+        if directory is not None:
+            self.save_to_preset(directory)
         return starts
 
     # --- what the base class asks for

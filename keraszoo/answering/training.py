@@ -19,9 +19,9 @@ class AnsweringSection(Section):
 
     `linear_epochs` come first, without the softmax of the hops (0: no linear start), then `epochs` with it.
     With a linear start, the learning rate is half of `learning_rate` from the beginning. It is halved every
-    `halve_every` epochs that follow the linear start. `batch_size` counts questions. `clipnorm` bounds the
-    norm of the gradient of all weights. `validation_share` of the questions, drawn at random, is not trained
-    on. Of `restarts` random starts, with the seeds `seed`, `seed + 1` and so on, the best is kept.
+    `halve_every` epochs that follow the linear start. `batch_size` counts questions. `global_clipnorm` bounds
+    the norm of the gradient of all weights. `validation_share` of the questions, drawn at random, is not
+    trained on. Of `restarts` random starts, with the seeds `seed`, `seed + 1` and so on, the best is kept.
     `jit_compile` compiles an update by XLA: some seconds at the start, then less than half the time; never
     under PyTorch.
     """
@@ -31,15 +31,15 @@ class AnsweringSection(Section):
     halve_every: Count = 25
     learning_rate: Positive = 0.01
     batch_size: Count = 32
-    clipnorm: Positive = 40.0
+    global_clipnorm: Positive = 40.0
     validation_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
     restarts: Count = 10
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     jit_compile: bool = True
 
 
-def train_answerer(answerer, questions, run):
-    """Trains an answerer in place; see `QuestionAnswerer.fit_run`.
+def train_answerer(answerer, questions, settings, callbacks=None, verbose=0):
+    """Trains an answerer in place; see `QuestionAnswerer.fit`.
 
     Plain SGD minimises the sum of the losses of a batch, with the gradient clipped. Each random start has its
     linear start and its epochs. The weights with the lowest mean loss on all questions, including those of
@@ -55,7 +55,8 @@ def train_answerer(answerer, questions, run):
     Args:
         answerer: a `QuestionAnswerer`.
         questions: list of `Question`.
-        run: a `Run` with an `AnsweringSection`. Its callbacks are passed to each call of Keras' `fit`.
+        settings: an `AnsweringSection`.
+        callbacks, verbose: passed to each call of Keras' `fit`.
 
     Returns:
         List of dicts, one for each start: `seed`; `loss` and `validation_loss`, in nats a question; `error`
@@ -65,7 +66,6 @@ def train_answerer(answerer, questions, run):
         KerasZooError: training diverged from every start.
         DataError: the questions do not fill one batch and a validation.
     """
-    settings = run.settings
     arrays = _arrays(answerer, questions)
     order = np.random.default_rng(settings.seed).permutation(len(questions))
     held_out = order[: max(1, round(settings.validation_share * len(questions)))]
@@ -79,7 +79,7 @@ def train_answerer(answerer, questions, run):
 
     model = answerer.model
     together = _epochs_together(settings, len(train))
-    optimizer = keras.optimizers.SGD(_schedule(settings, steps), global_clipnorm=settings.clipnorm)
+    optimizer = keras.optimizers.SGD(_schedule(settings, steps), global_clipnorm=settings.global_clipnorm)
     backend = keras.backend.backend()
     model.compile(
         optimizer,
@@ -102,8 +102,8 @@ def train_answerer(answerer, questions, run):
                 answers,
                 batch_size=settings.batch_size,
                 shuffle=False,
-                callbacks=run.callbacks,
-                verbose=run.verbose or 0,
+                callbacks=callbacks,
+                verbose=verbose,
             )
         start = {"seed": start_seed, **_figures(model, arrays, train)}
         start |= {f"validation_{name}": value for name, value in _figures(model, arrays, held_out).items()}

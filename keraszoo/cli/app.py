@@ -69,6 +69,9 @@ def evaluate(
     ] = None,
     corpus: tagger.Corpus = None,
     context: tagger.Context = 0,
+    labels: tagger.Labels = None,
+    map_: tagger.Map = None,
+    tokenizer: translator.Tokenizer = None,
     beam_width: Beam = None,
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
@@ -76,26 +79,24 @@ def evaluate(
     as_json: AsJson = False,
 ):
     """Score a translator (BLEU, chrF, TER) or a tagger (F1)."""
-    search = {"beam_width": beam_width, "length_penalty": length_penalty}
+    search = {"beam_width": beam_width, "length_penalty": length_penalty, "tokenizer": tokenizer}
     search |= {"max_length": max_length, "batch_size": batch_size}
-    columns = {
-        "token_column": token_column,
-        "tag_column": tag_column,
-        "separator": separator,
-        "scheme": scheme,
-    }
+    columns = {"token_column": token_column, "tag_column": tag_column}
+    columns |= {"separator": separator, "scheme": scheme}
     if data is not None:
         from keraszoo.text.json_spans import is_json_lines
 
         _refuse("--data", source=source, references=references, **search)
         if all(map(is_json_lines, filter(None, (data, known)))):
             _refuse("JSON lines", **columns)
-        tagger.evaluate(model, data, known, corpus, context, as_json, **columns)
+        choice = tagger.choice_of(labels, map_)
+        tagger.evaluate(model, data, known, corpus, context, choice, as_json, **columns)
         return
     for option, given in (("--source", source), ("--references", references)):
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
-    _refuse("--source", known=known, corpus=corpus, context=context or None, **columns)
+    tags = {"known": known, "corpus": corpus, "context": context or None, "labels": labels, "map": map_}
+    _refuse("--source", **tags, **columns)
     translator.evaluate(model, source, references, as_json, **search)
 
 
@@ -223,6 +224,7 @@ COMMANDS = {
         "playground": playground,
     },
     "Train": {
+        "pairs": training.pairs,
         "init": training.init,
         "train": training.train,
         "distil": training.distil,
@@ -277,10 +279,11 @@ def main(arguments=None):
     console.open_closed_streams()
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = console.show_warning
+            warnings.showwarning = console.warning_writer()
             sys.exit(app(args=arguments, prog_name="keraszoo", standalone_mode=False))
     except SystemExit as ended:
-        sys.exit(141 if ended.code == 1 else ended.code)  # typer ends with 1 if nobody reads its help
+        unread = ended.code == 1 and isinstance(ended.__context__, BrokenPipeError)  # typer's help
+        sys.exit(141 if unread else ended.code)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except KerasZooError as error:

@@ -13,8 +13,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from keraszoo.errors import KerasZooError
-from keraszoo.messages import COMMANDS, say
+from keraszoo.errors import InputWarning, KerasZooError
+from keraszoo.messages import COMMANDS, harmless, say
+from keraszoo.saving.atomic import check_room
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
@@ -32,9 +33,17 @@ BatchSize = Annotated[int | None, Option("--batch-size", min=1, help="Sentences 
 LOG_LINE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before |To enable the following instructions: ")
 
 
-def show_warning(message, category, filename, lineno, file=None, line=None):
-    """Writes a warning to stderr in one line; replaces `warnings.showwarning`."""
-    say(f"warning: {message}")
+def warning_writer():
+    """Returns a replacement of `warnings.showwarning`: one line on stderr, of an input one for each kind."""
+    shown = set()
+
+    def show_warning(message, category, filename, lineno, file=None, line=None):
+        if category not in shown:
+            say(f"warning: {message}")
+        if issubclass(category, InputWarning):
+            shown.add(category)
+
+    return show_warning
 
 
 @contextlib.contextmanager
@@ -43,7 +52,7 @@ def results():
 
     Keras prints its progress bars to stdout, where they would mix with translations. Lines are written in
     UTF-8 in any locale, each ended by `\n`, and are flushed. A lone surrogate is written as `\ud800`, as in
-    JSON.
+    JSON; and on a terminal, which would obey them, so are the control characters of labels and texts.
 
     Raises:
         SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
@@ -61,6 +70,7 @@ def results():
 
     def write(lines):
         text = "".join(f"{line}\n" for line in lines)
+        text = harmless(text) if stdout.isatty() else text
         try:
             if binary is None:  # a notebook or a test has replaced stdout by a text stream
                 stdout.write(text)
@@ -123,6 +133,7 @@ def check_output(path, check=None, folders=True):
         raise KerasZooError(f"{path}: cannot be written: no permission to write to the folder {folder}")
     if check is not None and os.path.exists(path):
         check(path)
+    check_room(path)
 
 
 def one_thread_per_operation():

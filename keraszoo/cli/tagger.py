@@ -25,6 +25,14 @@ Context = Annotated[
         help="Taggers: average probabilities over a word's repeats, this many sentences around.",
     ),
 ]
+Labels = Annotated[
+    list[str] | None,
+    Option("--labels", metavar="NAMES", help="Taggers: only these labels, such as PER,LOC, after --map."),
+]
+Map = Annotated[
+    list[str] | None,
+    Option("--map", metavar="OLD=NEW", help="Taggers: rename a label, such as PERSON=PER; repeatable."),
+]
 
 
 def tag(
@@ -49,6 +57,8 @@ def tag(
     ] = 0.0,
     context: Context = 0,
     corpus: Corpus = None,
+    labels: Labels = None,
+    map_: Map = None,
 ):
     """Find named entities in text, columns or JSON lines."""
     from keraszoo.tagging import lines as tagged_lines
@@ -65,6 +75,7 @@ def tag(
         if given is not None and from_ != "columns":
             raise KerasZooError(f"{option}: expected --from columns, got {from_}")
     columns = {"token_column": column(token_column, 0), "separator": separator}
+    choice = choice_of(labels, map_)
     console.one_thread_per_operation()
     with console.results() as write:
         tagger = load(model, corpus)
@@ -82,7 +93,7 @@ def tag(
             writer = lambda text, record: everything(text.above(threshold), record)  # noqa: E731
         files = files or ["-"]
         if from_ == "columns":
-            answers = tagged_lines.tag_columns(tagger, files, writer, context, **columns)
+            answers = tagged_lines.tag_columns(tagger, files, writer, context, choice, **columns)
         else:
             answers = itertools.chain.from_iterable(
                 tagged_lines.tag_lines(
@@ -93,6 +104,7 @@ def tag(
                     from_ == "json",
                     file,
                     context,
+                    **choice,
                 )
                 for file in files
             )
@@ -101,10 +113,11 @@ def tag(
         if to == "html":
             from keraszoo.plots import html_page
 
-            write([html_page(tagged, list(tagger.vocabulary.labels), attention).removesuffix("\n")])
+            names = [choice.get("mapping", {}).get(label, label) for label in tagger.vocabulary.labels]
+            write([html_page(tagged, names, attention).removesuffix("\n")])
 
 
-def evaluate(model, data, known, corpus, context, as_json, token_column, tag_column, **columns):
+def evaluate(model, data, known, corpus, context, choice, as_json, token_column, tag_column, **columns):
     """Prints the scores of a tagger on a tagged file."""
     console.one_thread_per_operation()
     console.import_keras()
@@ -117,9 +130,11 @@ def evaluate(model, data, known, corpus, context, as_json, token_column, tag_col
         gold = read_tagged(data, rules, **columns)
         known = None if known is None else read_tagged(known, rules, **columns)
         ours, theirs = tagger.vocabulary.labels, gold.labels
-        if theirs and not set(ours) & set(theirs):
-            say(f"the tagger finds {', '.join(ours)}, the data has only {', '.join(theirs)}")
-        scores = tagger.evaluate(gold, known, context=context)
+        renamed = {*ours, *choice.get("mapping", ())}
+        if theirs and not renamed & set(theirs):
+            said = f"the tagger finds {', '.join(ours)}, the data has only {', '.join(theirs)}"
+            say(f"{said}; --map OLD=NEW renames labels")
+        scores = tagger.evaluate(gold, known, context=context, **choice)
         write([json.dumps(scores.as_dict()) if as_json else scores])
 
 
@@ -145,6 +160,15 @@ def load(model, corpus=None):
     from keraszoo.tagging.entity_tagger import EntityTagger
 
     return EntityTagger.from_preset(model, corpus)
+
+
+def choice_of(labels, renamed):
+    """The arguments `labels` and `mapping` of a tagger for the options `--labels` and `--map`."""
+    wrong = next((text for text in renamed or () if not all(text.partition("="))), None)
+    if wrong is not None:
+        raise KerasZooError(f"--map: expected OLD=NEW, such as PERSON=PER, got {wrong}")
+    choice = {} if labels is None else {"labels": [name for text in labels for name in text.split(",")]}
+    return choice | ({"mapping": dict(text.partition("=")[::2] for text in renamed)} if renamed else {})
 
 
 def column(text, default):

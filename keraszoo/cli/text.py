@@ -13,6 +13,7 @@ from typer import Argument, Option
 from keraszoo.cli import console
 from keraszoo.cli.console import AsJson
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import one_line
 
 subwords = typer.Typer(rich_markup_mode="markdown", help="Train subword vocabularies.")
 vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and evaluate word vectors.")
@@ -52,6 +53,9 @@ def train_subwords(
     vocabulary_size: Annotated[int, Option(min=8, help="Total number of ids.")] = 8000,
     model_type: Annotated[str, Option("--type", metavar="bpe|unigram", help="The algorithm.")] = "bpe",
     character_coverage: Annotated[float, Option(help="Share of the characters that get an id.")] = 1.0,
+    normalization: Annotated[
+        str, Option(metavar="nfc|nmt_nfkc", help="nfc keeps all characters that a reader sees.")
+    ] = "nfc",
 ):
     """Train a sentencepiece vocabulary on text files."""
     from keraszoo.text.lines import read_lines
@@ -59,7 +63,8 @@ def train_subwords(
 
     console.check_output(output, folders=False)
     lines = itertools.chain.from_iterable(map(read_lines, files))
-    Subwords.train(lines, vocabulary_size, model_type, character_coverage).save(output)
+    options = vocabulary_size, model_type, character_coverage
+    Subwords.train(lines, *options, normalization=normalization).save(output)
     with console.results() as write:
         write([output])
     console.hint("keraszoo", "train", "RECIPE", "--set", f"subwords.model={output}")
@@ -208,7 +213,7 @@ def neighbours(
     with console.results() as write:
         for word in words:
             near = read.neighbours(word, count, backoff)
-            write(f"{word}\t{other}\t{cosine:.4f}" for other, cosine in near)
+            write(f"{word}\t{one_line(other)}\t{cosine:.4f}" for other, cosine in near)
 
 
 class _Progress:

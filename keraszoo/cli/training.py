@@ -9,7 +9,7 @@ from typer import Argument, Option
 from keraszoo.cli import console, translator
 from keraszoo.cli.console import Beam, Model
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import one_line, show
+from keraszoo.messages import one_line, say, show
 
 Set = Annotated[
     list[str] | None,
@@ -28,10 +28,11 @@ def init(
         str | None, Option(metavar="SOURCE-TARGET", help="Endings of the files' names, such as en-de.")
     ] = None,
 ):
-    """Write a recipe for the corpora in a folder. Report their sizes, columns, tags and duplicates.
+    """Write a recipe for the corpora in a folder. Report their sizes, columns, tags, duplicates and faults.
 
-    Files are found by name: `train.en` and `train.de`, `val.*`, `test.*`, or `train.tsv`; for taggers
-    `train.conll`, `dev.conll` and so on.
+    Files are found by name: `train.en` and `train.de`, `english.txt` and `german.txt`, `val.*`, `test.*`, or
+    `train.tsv`; for taggers `train.conll`, `dev.conll` and so on. The recipe begins with an included model if
+    one is near, and its comments say why.
     """
     from keraszoo.tasks.new_recipe import write_recipe
 
@@ -44,10 +45,52 @@ def init(
     if output is not None:
         console.check_output(output, folders=False)
     with console.results() as write:
+        console.import_keras()
         for line in write_recipe(task, folder, path, pair):
             show(one_line(line))
         write([path])
     console.hint("keraszoo", "train", path)
+
+
+def pairs(
+    source: Annotated[
+        str, Argument(metavar="SOURCE", help="Source sentences, or lines of source TAB target.")
+    ],
+    output: Annotated[
+        str, Option(metavar="FOLDER", help="Where train.tsv, val.tsv and test.tsv are written.")
+    ],
+    target: Annotated[
+        str | None, Argument(metavar="[TARGET]", help="Their translations, one per line.")
+    ] = None,
+    validation: Annotated[int, Option(min=0, help="Source sentences held out for validation.")] = 0,
+    test: Annotated[int, Option(min=0, help="Source sentences held out for the test.")] = 0,
+):
+    """Clean pairs of sentences, and hold some out.
+
+    Unifies spelling (Unicode, spaces, apostrophes) and drops blank and repeated pairs. All translations of a
+    source sentence are in the same file.
+    """
+    from keraszoo.text.lines import write_lines
+    from keraszoo.text.parallel import clean_pairs, read_pairs, split_pairs
+
+    files = {name: os.path.join(output, f"{name}.tsv") for name in ("test", "val", "train")}
+    for file in files.values():
+        console.check_output(file)
+        if os.path.exists(file):
+            raise KerasZooError(f"{file}: exists already and is not overwritten")
+    kept, counts = clean_pairs(read_pairs(source, target))
+    try:
+        parts = split_pairs(kept, test, validation)
+    except ValueError as error:
+        raise KerasZooError(f"{source}: {error}") from None
+    os.makedirs(output, exist_ok=True)
+    with console.results() as write:
+        say(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count))
+        for file, part in zip(files.values(), parts, strict=True):
+            if part:
+                write_lines(file, map("\t".join, part))
+                write([file])
+    console.hint("keraszoo", "init", "translation", output)
 
 
 def train(

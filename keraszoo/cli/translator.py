@@ -15,6 +15,10 @@ Engine = Annotated[
     Literal["keras", "ctranslate2"],
     Option(help="ctranslate2 is fast, and also reads what `export --format ctranslate2` wrote."),
 ]
+Tokenizer = Annotated[
+    str | None,
+    Option(metavar="13a|zh|ja-mecab|ko-mecab|char|flores200", help="Translators: sacrebleu's tokenizer."),
+]
 
 
 def translate(

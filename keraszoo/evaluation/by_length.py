@@ -4,21 +4,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from keraszoo.errors import ScoreError, check_at_least, check_texts
-from keraszoo.evaluation.translation import Score, as_streams, bleu_details
+from keraszoo.evaluation.tokenizers import choose_tokenizer, fitting_tokenizer
+from keraszoo.evaluation.translation import Score, as_streams, scored
 
 RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class LengthBucket:
-    """The BLEU of the sentences in a range of lengths.
+    """The cased BLEU of the `sentences` with `shortest` to `longest` source words.
 
-    Attributes:
-        shortest: smallest number of source words in the range.
-        longest: largest number.
-        sentences: number of sentences.
-        bleu: cased BLEU of these sentences, tokenised by sacrebleu (13a), with its signature and details.
-        margin: half of its 95 % interval, from 1,000 resamples of the sentences; 0 for a single sentence.
+    `margin` is half of its 95 % interval, from 1,000 resamples of the sentences; 0 for a single sentence.
     """
 
     shortest: int
@@ -37,25 +33,10 @@ class LengthBucket:
 
 
 def length_buckets(sources, width=10, fewest=30):
-    """Groups sentences by their length in words, into ranges of `width` lengths.
+    """Groups sentences by their length in words: a list of `(shortest, longest, indices)`.
 
     A range with fewer than `fewest` sentences is merged with the next longer one, and the last one with the
-    one before it, because BLEU of a few sentences means little. Every sentence is in one range, and the
-    ranges depend only on the sources.
-
-    Args:
-        sources: list of str; words are separated by blanks, and a blank text counts as one word.
-        width: number of lengths in a range: 10 makes 1 to 10, 11 to 20 and so on.
-        fewest: smallest number of sentences in a range, unless there are fewer in total.
-
-    Returns:
-        List of `(shortest, longest, indices)`, the shortest first.
-
-    Raises:
-        ScoreError: no sentences, an item that is not a str, or a `width` or `fewest` that is not a positive
-            integer.
-
-    Example:
+    one before it. In scripts without blanks, such as Chinese, characters count.
 
     >>> length_buckets(["a", "a b", "a b c", "a b c d e"], width=2, fewest=2)
     [(1, 2, [0, 1]), (3, 6, [2, 3])]
@@ -64,9 +45,10 @@ def length_buckets(sources, width=10, fewest=30):
     check_texts(sources, "sources", ScoreError)
     if len(sources) == 0:
         raise ScoreError("sources: expected at least one sentence, got none")
+    words = str.split if fitting_tokenizer(sources) in ("13a", "ko-mecab") else str.strip
     ranges = defaultdict(list)
     for i, source in enumerate(sources):
-        ranges[max(0, len(source.split()) - 1) // width].append(i)
+        ranges[max(0, len(words(source)) - 1) // width].append(i)
     buckets, waiting, shortest = [], [], 1
     for number in sorted(ranges):
         waiting += ranges[number]
@@ -80,7 +62,7 @@ def length_buckets(sources, width=10, fewest=30):
     return buckets
 
 
-def bleu_by_length(sources, hypotheses, references, width=10, fewest=30):
+def bleu_by_length(sources, hypotheses, references, width=10, fewest=30, tokenizer=None):
     """Scores translations by the length of the source.
 
     This is the figure of the papers on attention: without attention, BLEU falls as sentences grow (Cho et al.
@@ -89,15 +71,16 @@ def bleu_by_length(sources, hypotheses, references, width=10, fewest=30):
     Args:
         sources: list of str.
         hypotheses: list of str, one translation per source.
-        references: list of str, or several such lists.
-        width, fewest: as for `length_buckets`.
+        references, tokenizer: as for `score_translations`.
+        width: number of lengths in a range: 10 makes 1 to 10, 11 to 20 and so on.
+        fewest: smallest number of sentences in a range, unless there are fewer in total; smaller ranges are
+            merged, because BLEU of a few sentences means little.
 
     Returns:
         List of `LengthBucket`, the shortest first.
 
     Raises:
-        ScoreError: different numbers of sources, hypotheses and references, nothing to score, an item that is
-            not a str, or as `length_buckets`.
+        ScoreError: as `score_translations`, or a `width` or `fewest` that is not a positive integer.
 
     Example:
 
@@ -112,14 +95,14 @@ def bleu_by_length(sources, hypotheses, references, width=10, fewest=30):
     hypotheses, streams = as_streams(hypotheses, references)
     if len(sources) != len(hypotheses):
         raise ScoreError(f"sources: {len(sources)} sentences for {len(hypotheses)} hypotheses")
+    tokenizer = choose_tokenizer(streams[0], tokenizer)
     from sacrebleu.metrics import BLEU
 
     buckets = []
     for shortest, longest, indices in length_buckets(sources, width, fewest):
-        metric, count = BLEU(tokenize="13a"), len(indices)
+        metric, count = BLEU(tokenize=tokenizer), len(indices)
         texts, *others = ([side[i] for i in indices] for side in (hypotheses, *streams))
         result = metric.corpus_score(texts, others, n_bootstrap=RESAMPLES if count > 1 else 1)
         margin = float(result._ci) if count > 1 else 0.0  # sacrebleu has no public name for it
-        bleu = Score("BLEU", float(result.score), str(metric.get_signature()), bleu_details(result))
-        buckets.append(LengthBucket(shortest, longest, count, bleu, margin))
+        buckets.append(LengthBucket(shortest, longest, count, scored("BLEU", metric, result), margin))
     return buckets

@@ -1,5 +1,6 @@
 """Whether probabilities can be believed: reliability by bins, and the expected calibration error."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,9 @@ from keraszoo.errors import ScoreError, check_at_least
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """The predictions whose probabilities lie in one bin.
+    """The `count` predictions with probabilities above `low` and up to `high`; the first bin contains 0.
 
-    Attributes:
-        low, high: the bounds of the bin, in [0, 1]; it contains `high`, and the first one also 0.
-        count: number of predictions.
-        probability: their mean probability; `None` without predictions.
-        accuracy: share of them that are right; `None` without predictions.
+    `probability` is their mean, and `accuracy` the share that is right; `None` without predictions.
     """
 
     low: float
@@ -31,10 +28,7 @@ def reliability(probabilities, correct, bins=10):
     Args:
         probabilities: (N,) floats in [0, 1].
         correct: (N,) booleans, whether each prediction is right.
-        bins: number of bins of equal width.
-
-    Returns:
-        List of `ReliabilityBin`, from 0 to 1.
+        bins: number of bins of equal width, a list of which is returned.
 
     Raises:
         ScoreError: no predictions, different lengths, a probability outside [0, 1], or `bins` that is not
@@ -54,15 +48,15 @@ def reliability(probabilities, correct, bins=10):
         )
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ScoreError("expected probabilities in [0, 1]")
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, bins + 1).tolist()
     places = np.maximum(np.searchsorted(edges, probabilities), 1) - 1  # (N,)
     result = []
-    for place in range(bins):
+    for place, bounds in enumerate(itertools.pairwise(edges)):
         inside = places == place
-        means = (
+        means = [
             float(values[inside].mean()) if inside.any() else None for values in (probabilities, correct)
-        )
-        result.append(ReliabilityBin(float(edges[place]), float(edges[place + 1]), int(inside.sum()), *means))
+        ]
+        result.append(ReliabilityBin(*bounds, int(inside.sum()), *means))
     return result
 
 
@@ -71,8 +65,7 @@ def expected_calibration_error(bins):
 
         ECE = sum over bins (n_bin / N) |accuracy - probability|
 
-    Args:
-        bins: the result of `reliability`.
+    `bins` is the result of `reliability`.
 
     Example:
 

@@ -1,9 +1,7 @@
 """Precision, recall and F1 of entities by seqeval, in both of its modes.
 
-seqeval counts in two ways, and toolkits report either. With `mode="strict"` and a scheme, an entity must be
-valid: in IOB2 it begins with `B-`. The default accepts anything that looks like an entity, such as `O I-PER`.
-On valid tags the two agree; on others either may be higher. This module gives both, and the number of
-sequences that are not valid.
+With `mode="strict"`, an entity must be valid: in IOB2 it begins with `B-`. The default accepts anything that
+looks like an entity, such as `O I-PER`. On valid tags the two agree; on others either may be higher.
 """
 
 import importlib.metadata
@@ -12,26 +10,24 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from keraszoo.errors import DataError, ScoreError
-from keraszoo.text.tag_schemes import convert, repair, spans
+from keraszoo.text.tag_choice import readable, relabel
+from keraszoo.text.tag_schemes import Span, convert, repair, spans
 
-NONE = "-"  # no counterpart of an entity, and the share of nothing
+NONE = ""  # no counterpart of an entity; never a label
 
 
 @dataclass(frozen=True)
 class SpanScore:
-    """Precision, recall and F1 of a group of entities.
-
-    If the group of seen or unseen entities is empty, its shares are `None`, printed `-`. For all entities and
-    for those of a label they are 0, as in seqeval.
+    """Precision, recall and F1 of a group of entities, named as in a table; `signature` says who counted.
 
     Attributes:
-        name: the group, as printed in a table.
-        score: F1, from 0 to 100 like the next two; `None` without gold entities.
-        precision: share of predicted entities that are right; `None` if none were predicted.
-        recall: share of gold entities that were predicted; `None` without gold entities.
+        score: F1, from 0 to 100 like the next two.
+        precision: share of predicted entities that are right.
+        recall: share of gold entities that were predicted.
         gold: number of gold entities.
         found: number of predicted entities, right or wrong.
-        signature: the tool and mode that counted.
+
+    Without entities, the shares are 0, as in seqeval; for seen and unseen entities `None`, printed `-`.
     """
 
     name: str
@@ -44,7 +40,7 @@ class SpanScore:
 
     def __str__(self):
         shares = (
-            f"{NONE if share is None else f'{share:.2f}':>{width}}"
+            f"{'-' if share is None else f'{share:.2f}':>{width}}"
             for share, width in ((self.precision, 9), (self.recall, 6), (self.score, 6))
         )
         return f"{'  '.join(shares)}  {self.gold:7,}  {self.found:7,}  {self.signature}".rstrip()
@@ -57,16 +53,14 @@ class TaggingScores:
     Attributes:
         f1: micro-averaged over all entities, seqeval's strict IOB2: the figure to report.
         f1_default: the same in seqeval's default mode.
-        f1_seen: of entities whose words have the same label in the training text; `None` without that text.
-        f1_unseen: of the other entities.
+        f1_seen, f1_unseen: of entities whose words have the same label in the training text, and of others.
         invalid: number of predicted sequences that are not valid in their scheme.
         labels: list of `SpanScore`, one for each label, strict.
         confusion: dict of dicts: `confusion[label][other]` gold entities of `label` were predicted as
             `other`. The prediction with the same bounds counts, else the one with the largest overlap, else
-            `"-"`. `confusion["-"][other]` predictions overlap no gold entity.
+            `""`. `confusion[""][other]` predictions overlap no gold entity.
         misplaced: number of entities predicted with the right label and other bounds.
-        sentences: number of scored sentences.
-        tokens: number of their tokens.
+        sentences, tokens: how many were scored.
     """
 
     f1: SpanScore
@@ -88,36 +82,29 @@ class TaggingScores:
 
     def __str__(self):
         scores = [self.f1, self.f1_default, *self.labels, self.f1_seen, self.f1_unseen]
-        scores = [score for score in scores if score is not None]
-        width = max(len(score.name) for score in scores)
-        head = f"{'':<{width}}  precision  recall      F1     gold    found"
-        lines = [head, *(f"{score.name:<{width}}  {score}" for score in scores)]
-        lines.append(
-            f"{self.invalid:,} of {self.sentences:,} predicted sequences are invalid, such as O, I-PER"
-        )
-        lines.append(f"{self.misplaced:,} entities have the right label but other bounds")
+        rows = [(readable(score.name), score) for score in scores if score is not None]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{'':<{width}}  precision  recall      F1     gold    found"]
+        lines += [f"{name:<{width}}  {score}" for name, score in rows]
+        lines += [f"{self.invalid:,} of {self.sentences:,} predicted sequences are invalid, such as O, I-PER"]
+        lines += [f"{self.misplaced:,} entities have the right label but other bounds"]
         return "\n".join([*lines, *self._confusion_lines()])
 
     def _confusion_lines(self):
         labels = sorted({*self.confusion, *itertools.chain(*self.confusion.values())} - {NONE})
         if len(labels) < 2:  # one label cannot be confused
             return []
-        labels.append(NONE)
-        rows = [["gold \\ found", *labels]]
-        for label in labels:
+        rows = [["gold \\ found", *map(readable, labels), "(none)"]]
+        for label in (*labels, NONE):
             row = self.confusion.get(label, {})
-            rows.append([label, *(f"{row.get(other, 0):,}" for other in labels)])
+            cells = (f"{row.get(other, 0):,}" for other in (*labels, NONE))
+            rows.append([readable(label) or "(none)", *cells])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def known_entities(sentences):
-    """The entities of a corpus: a set of (words, label), words a tuple of str.
-
-    Args:
-        sentences: iterable of `TaggedSentence`, tags in IOB2.
-
-    Example:
+    """The entities of `TaggedSentence`s with tags in IOB2: a set of (words, label), words a tuple of str.
 
     >>> from keraszoo.text.tagged_corpus import TaggedSentence
     >>> sentence = TaggedSentence(("in", "New", "York"), ("O", "B-LOC", "I-LOC"))
@@ -131,7 +118,7 @@ def known_entities(sentences):
     }
 
 
-def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
+def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2", labels=None, mapping=None):
     """Scores predicted tags of sentences against the right ones.
 
     Args:
@@ -141,6 +128,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
         known: the `known_entities` of the training text.
         scheme: of the predicted tags. For a scheme other than IOB2, invalid sequences are counted in that
             scheme and then converted to IOB2 as conlleval reads them.
+        labels, mapping: score these labels alone, after renaming on both sides, as `relabel` does.
 
     Returns:
         A `TaggingScores`.
@@ -160,11 +148,19 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
     """
     gold, predicted = [list(map(list, side)) for side in (gold, predicted)]
     check_gold(gold)
-    _check_lengths(gold, predicted, None if known is None else tokens or ())
+    for name, other in (("predicted", predicted), ("tokens", gold if known is None else tokens or ())):
+        if len(other) != len(gold):
+            raise ScoreError(f"{name}: {len(other)} sentences for {len(gold)} of gold")
+        for i, (right, given) in enumerate(zip(map(len, gold), map(len, other), strict=True)):
+            if right != given:
+                raise ScoreError(f"{name}[{i}]: {given} tokens for {right} of gold")
     invalid = sum(_repaired("predicted", i, tags, scheme)[1] > 0 for i, tags in enumerate(predicted))
     predicted = _as_iob2(predicted, scheme)
+    if labels is not None or mapping is not None:
+        gold, predicted = ([relabel(tags, labels, mapping) for tags in side] for side in (gold, predicted))
+        known = known and {(words, (mapping or {}).get(label, label)) for words, label in known}
     pairs = _pairs(gold, predicted)
-    strict, labels = _by_seqeval(gold, predicted, pairs)
+    strict, of_labels = _by_seqeval(gold, predicted, pairs)
     confusion, misplaced = _confusion(pairs)
     seen, unseen = (None, None) if known is None else _by_familiarity(pairs, tokens, known)
     return TaggingScores(
@@ -173,7 +169,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
         f1_seen=seen,
         f1_unseen=unseen,
         invalid=invalid,
-        labels=labels,
+        labels=of_labels,
         confusion=confusion,
         misplaced=misplaced,
         sentences=len(gold),
@@ -182,11 +178,7 @@ def score_tags(gold, predicted, tokens=None, known=None, scheme="IOB2"):
 
 
 def strict_score(gold, predicted, scheme="IOB2"):
-    """The `SpanScore` of `score_tags(...).f1` alone, in less time: `gold` is not checked.
-
-    Args:
-        gold, predicted, scheme: as for `score_tags`.
-    """
+    """The `SpanScore` of `score_tags(...).f1` alone, in less time: `gold` is not checked."""
     gold, predicted = list(map(list, gold)), _as_iob2(predicted, scheme)
     return _by_seqeval(gold, predicted, _pairs(gold, predicted))[0]
 
@@ -208,13 +200,11 @@ def _as_iob2(predicted, scheme):
 
 
 def _pairs(gold, predicted):
-    """The spans of each sentence: those of gold, and the strict ones that were predicted."""
-    return [(spans(g, "IOB2"), _strict_spans(p)) for g, p in zip(gold, predicted, strict=True)]
-
-
-def _strict_spans(tags):
-    """The spans of possibly invalid IOB2 tags that begin with B."""
-    return [span for span in spans(tags, "IOB2") if tags[span.start].startswith("B-")]
+    """The spans of each sentence: those of gold, and the strict ones that were predicted: B begins them."""
+    return [
+        (spans(g, "IOB2"), [span for span in spans(p, "IOB2") if p[span.start].startswith("B-")])
+        for g, p in zip(gold, predicted, strict=True)
+    ]
 
 
 def _repaired(name, i, tags, scheme):
@@ -228,37 +218,40 @@ def _by_seqeval(gold, predicted, pairs):
     """The strict score of all entities, and a list of the scores of each label."""
     from seqeval.scheme import IOB2
 
-    report = _report(gold, predicted, mode="strict", scheme=IOB2) if any(map(any, pairs)) else {}
     counts = [Counter(span.label for pair in pairs for span in pair[side]) for side in (0, 1)]
-    totals = (side.total() for side in counts)
-    everything = _score("F1, strict IOB2", report, "micro avg", *totals, f"{_seqeval()}, strict IOB2")
     labels = sorted(counts[0] | counts[1])
-    return everything, [_score(label, report, label, *(side[label] for side in counts)) for label in labels]
+    report, names = _report(gold, predicted, mode="strict", scheme=IOB2) if labels else ({}, {})
+    total = _score("F1, strict IOB2", report.get("micro avg"), *map(Counter.total, counts), "strict IOB2")
+    return total, [_score(label, report.get(names[label]), *(c[label] for c in counts)) for label in labels]
 
 
 def _by_seqeval_default(gold, predicted):
     from seqeval.metrics.sequence_labeling import get_entities
 
     totals = (len(get_entities(side)) for side in (gold, predicted))
-    return _score("F1, default", _report(gold, predicted), "micro avg", *totals, f"{_seqeval()}, default")
+    report, _ = _report(gold, predicted)
+    return _score("F1, default", report.get("micro avg"), *totals, "default")
 
 
 def _report(gold, predicted, **mode):
+    """The report of seqeval, a dict, and the name in it of each label.
+
+    Labels get numbers, as it has rows of its own (`micro avg`) and strips hyphens from labels.
+    """
     from seqeval.metrics import classification_report
 
-    if not any(tag != "O" for tags in (*gold, *predicted) for tag in tags):
-        return {}  # seqeval fails without entities
-    return classification_report(gold, predicted, output_dict=True, zero_division=0, **mode)
+    labels = sorted({tag[2:] for tags in (*gold, *predicted) for tag in tags if tag != "O"})
+    if not labels:
+        return {}, {}  # seqeval fails without entities
+    names = {label: str(number) for number, label in enumerate(labels)}
+    numbered = ([relabel(tags, mapping=names) for tags in side] for side in (gold, predicted))
+    return classification_report(*numbered, output_dict=True, zero_division=0, **mode), names
 
 
-def _score(name, report, key, gold, predicted, signature=""):
-    values = report.get(key, Counter())
-    figures = (100 * float(values[figure]) for figure in ("f1-score", "precision", "recall"))
+def _score(name, values, gold, predicted, mode=None):
+    figures = (100 * float((values or {}).get(key, 0)) for key in ("f1-score", "precision", "recall"))
+    signature = f"seqeval {importlib.metadata.version('seqeval')}, {mode}" if mode else ""
     return SpanScore(name, *figures, gold, predicted, signature)
-
-
-def _seqeval():
-    return f"seqeval {importlib.metadata.version('seqeval')}"
 
 
 def _confusion(pairs):
@@ -267,21 +260,17 @@ def _confusion(pairs):
     for gold, predicted in pairs:
         met = set()
         for span in gold:
-            near = [other for other in reversed(predicted) if _overlap(span, other) > 0]
-            met.update(near)
-            near.sort(key=lambda other: (_bounds(other) == _bounds(span), _overlap(span, other)))
-            best = near[-1] if near else None
-            counts[span.label, NONE if best is None else best.label] += 1
-            misplaced += best is not None and _bounds(best) != _bounds(span) and best.label == span.label
+            common = [(_overlap(span, other), other) for other in predicted]
+            near = [((other[1:] == span[1:], size), other) for size, other in common if size > 0]
+            met.update(other for _, other in near)
+            best = max(near, key=lambda found: found[0])[1] if near else Span(NONE, 0, 0)
+            counts[span.label, best.label] += 1
+            misplaced += best[1:] != span[1:] and best.label == span.label
         counts.update((NONE, other.label) for other in predicted if other not in met)
     confusion = {}
     for (label, other), count in sorted(counts.items()):
         confusion.setdefault(label, {})[other] = count
     return confusion, misplaced
-
-
-def _bounds(span):
-    return span.start, span.end
 
 
 def _overlap(one, other):
@@ -302,14 +291,3 @@ def _by_familiarity(pairs, tokens, known):
         return SpanScore(name, f1, precision, recall, gold, predicted, "strict IOB2")
 
     return score("F1, seen in training", True), score("F1, unseen", False)
-
-
-def _check_lengths(gold, predicted, tokens):
-    for name, other in (("predicted", predicted), ("tokens", tokens)):
-        if other is None:
-            continue
-        if len(other) != len(gold):
-            raise ScoreError(f"{name}: {len(other)} sentences for {len(gold)} of gold")
-        for i, (right, given) in enumerate(zip(gold, other, strict=True)):
-            if len(right) != len(given):
-                raise ScoreError(f"{name}[{i}]: {len(given)} tokens for {len(right)} of gold")

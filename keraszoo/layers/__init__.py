@@ -5,10 +5,9 @@ from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bag_of_subwords import BagOfSubwords
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.character_encoder import CharacterEncoder
-from keraszoo.layers.crf import CRF, CRFLoss
+from keraszoo.layers.crf import CRF
+from keraszoo.layers.crf_loss import CRFAccuracy, CRFLoss
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.embedding import TiedEmbedding
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.kernel_attention import KernelAttention
@@ -17,15 +16,17 @@ from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.masking import causal_mask, masked_softmax
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
+from keraszoo.layers.multiplicative_attention import MultiplicativeAttention
 from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.sentence_encoder import SentenceEncoder
-from keraszoo.layers.transformer import LayerNorm, TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
     "CRF",
+    "CRFAccuracy",
     "CRFLoss",
     "Attention",
     "AttentionDecoder",
@@ -33,22 +34,20 @@ __all__ = [
     "BahdanauAttention",
     "BidirectionalEncoder",
     "CharacterEncoder",
-    "Dropout",
     "FeedForward",
     "FeedForwardAttention",
     "KernelAttention",
-    "LayerNorm",
     "LearnedPositions",
     "LuongAttention",
     "LuongDecoder",
     "MemoryHop",
     "MultiHeadAttention",
+    "MultiplicativeAttention",
     "PositionalEncoding",
     "RecurrentCell",
     "RecurrentStack",
     "ScaledDotProductAttention",
     "SentenceEncoder",
-    "TiedEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "causal_mask",

@@ -1,26 +1,20 @@
-"""Arguments that many layers share: sizes, and options of weights by the names that Keras gives them."""
+"""Checks of arguments that many layers share, and the arguments of a class."""
 
 import inspect
 import numbers
-
-import keras
-
-from keraszoo.layers.configured import Configured
 
 
 def check_sizes(**sizes):
     """Raises an error that names the first size that is not a positive integer.
 
-    >>> check_sizes(units=3, num_layers=0)
+    >>> check_sizes(num_layers=3, units=None)
     Traceback (most recent call last):
-    ValueError: num_layers must be a positive integer. Received: num_layers=0
+    ValueError: units must be a positive integer, such as units=64. Received: units=None
     """
     for name, size in sizes.items():
-        require(
-            isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0,
-            f"{name} must be a positive integer",
-            **{name: size},
-        )
+        fits = isinstance(size, numbers.Integral) and not isinstance(size, bool) and size > 0
+        hint = f", such as {name}=64" if size is None else ""
+        require(fits, f"{name} must be a positive integer{hint}", **{name: size})
 
 
 def check_optional_sizes(**sizes):
@@ -87,69 +81,6 @@ def constructor_arguments(kind):
             arguments = {**named, **arguments}
             if not any(p.kind is p.VAR_KEYWORD for p in own):
                 break
-    arguments.pop("self", None)
+    for name in ("self", "name", "dtype", "trainable"):
+        arguments.pop(name, None)
     return arguments
-
-
-OPTIONS = {
-    "initializer": keras.initializers,
-    "regularizer": keras.regularizers,
-    "constraint": keras.constraints,
-}
-
-
-class WeightedLayer(Configured, keras.layers.Layer):
-    """Base of the layers whose weights take initializers, regularizers and constraints.
-
-    A subclass lists its kinds of weights with their default initializers in `weight_kinds`. For each kind the
-    constructor takes three keywords, named as in `keras.layers.Dense`: `kernel_initializer`,
-    `kernel_regularizer`, `kernel_constraint`, and so on. They are part of the config.
-
-    Example:
-
-    >>> class Scale(WeightedLayer):
-    ...     weight_kinds = {"kernel": "ones"}
-    ...     def build(self, inputs_shape):
-    ...         self.w = self.new_weight("w", inputs_shape[-1:])
-    >>> layer = Scale(kernel_regularizer="l2")
-    >>> layer.build((None, 3))
-    >>> round(float(layer.losses[0]), 3), layer.get_config()["kernel_regularizer"]["class_name"]
-    (0.03, 'L2')
-    """
-
-    weight_kinds = {"kernel": "glorot_uniform", "bias": "zeros"}
-
-    def __init__(self, **kwargs):
-        given = {name: kwargs.pop(name, None) for name in self._option_names()}
-        super().__init__(**kwargs)
-        for name, option in given.items():
-            self.arguments[name] = OPTIONS[name.rpartition("_")[2]].get(option)
-            setattr(self, name, self.arguments[name])
-
-    def _option_names(self):
-        return [f"{kind}_{option}" for kind in self.weight_kinds for option in OPTIONS]
-
-    def weight_options(self):
-        """The options of all kinds by name, such as `"kernel_initializer"`, to pass on to a sublayer."""
-        return {name: self.arguments[name] for name in self._option_names()}
-
-    def new_weight(self, name, shape, kind="kernel", default=None, **options):
-        """Adds a weight with the options of its kind.
-
-        Args:
-            name, shape: as for `add_weight`.
-            kind: one of `weight_kinds`.
-            default: the initializer if the user gave none; `None`: that of the kind.
-            options: further ones for `add_weight`.
-        """
-        initializer = getattr(self, f"{kind}_initializer") or default or self.weight_kinds[kind]
-        if isinstance(initializer, keras.initializers.Initializer):
-            initializer = initializer.clone()  # the same object would draw the same numbers again
-        return self.add_weight(
-            name=name,
-            shape=shape,
-            initializer=initializer,
-            regularizer=getattr(self, f"{kind}_regularizer"),
-            constraint=getattr(self, f"{kind}_constraint"),
-            **options,
-        )

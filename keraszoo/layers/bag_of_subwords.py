@@ -4,35 +4,36 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes, require
-from keraszoo.layers.configured import Configured
-from keraszoo.layers.linear import linear
+from keraszoo.layers.kernel_options import KernelOptions
 
 FACTOR = 8191  # of the polynomial hash
 MOST_BUCKETS = 2**17  # its products fit int32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class BagOfSubwords(Configured, keras.layers.Layer):
+class BagOfSubwords(KernelOptions):
     """Vectors of words as sums over their character n-grams, also of words that were never seen.
 
         v = b + |G|^{-1/2} sum_{g in G} E[hash(g)] W
 
-    with G the n-grams of `<`, the word and `>`. Zhao et al. regress pretrained vectors of words on their
-    n-grams, so that a word without a vector gets one; `keraszoo.tagging.subword_vectors` does that. More
-    padding changes nothing; a word without characters is `<>`.
+    with G the n-grams of `<`, the word and `>` (E -> `E`, W and b -> `W`). Zhao et al. regress pretrained
+    vectors of words on their n-grams, so that a word without a vector gets one;
+    `keraszoo.tagging.subword_vectors` does that. More padding changes nothing; a word without characters is
+    `<>`.
 
     Departures from the paper: |G|^{-1/2} in place of 1 / |G|; b; n-grams of 2 to 4 characters in place of 3
     to 6; their vectors have `rank` numbers, which W maps to `units`; and n-grams share vectors by a hash, as
     in fastText (Bojanowski et al., 2017).
 
-    Shapes: B batch, T words, C characters, V `vocabulary_size`, R `rank`, D `units`.
+    Shapes: B batch, T words, C characters, D `units`.
 
     Args:
-        vocabulary_size: V, number of character ids; 0 is padding.
+        vocabulary_size: number of character ids; 0 is padding.
         units: D.
         buckets: values of the hash, at most 131,072; a prime mixes best.
-        rank: R; values above D are reduced to D.
+        rank: width of the vectors of n-grams; values above D are reduced to D.
         shortest, longest: characters of an n-gram, `<` and `>` included.
+        kernel_initializer, bias_initializer and other options: as for `KernelOptions`, of `W`.
 
     Call arguments:
         inputs: int `(B, T, C)`, each word's characters and then padding.
@@ -56,31 +57,24 @@ class BagOfSubwords(Configured, keras.layers.Layer):
 
     def __init__(self, vocabulary_size, units, buckets=32749, rank=32, shortest=2, longest=4, **kwargs):
         super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
-        check_sizes(vocabulary_size=vocabulary_size, units=units, buckets=buckets, rank=rank)
-        check_sizes(shortest=shortest, longest=longest)
+        sizes = {"vocabulary_size": vocabulary_size, "units": units, "buckets": buckets, "rank": rank}
+        check_sizes(**sizes, shortest=shortest, longest=longest)
         require(buckets <= MOST_BUCKETS, f"buckets must be at most {MOST_BUCKETS}", buckets=buckets)
         require(shortest <= longest, "longest must not be below shortest", shortest=shortest, longest=longest)
         self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.vocabulary_size = vocabulary_size
-        self.units = units
-        self.buckets = buckets
-        self.rank = min(rank, units)
-        self.lengths = range(shortest, longest + 1)
+        self.vocabulary_size, self.units, self.buckets = int(vocabulary_size), int(units), int(buckets)
+        self.rank = int(min(rank, units))
+        self.lengths = range(int(shortest), int(longest) + 1)
+        options = {"dtype": self.policy_of("E"), "trainable": self.trainable}
+        self.E = keras.layers.Embedding(self.buckets, self.rank, **options, name="E")
+        self.W = self.dense(self.units, "W", use_bias=True)
 
     def build(self, inputs_shape=None):
-        self.E = self.add_weight(name="E", shape=(self.buckets, self.rank), initializer="uniform")
-        self.W = self.add_weight(name="W", shape=(self.rank, self.units), initializer="glorot_uniform")
-        self.b = self.add_weight(name="b", shape=(self.units,), initializer="zeros")
+        self.E.build()
+        self.W.build((None, self.rank))
 
     def n_grams(self, inputs):
-        """The buckets of the n-grams of words, for each length.
-
-        Args:
-            inputs: int `(N, C)`, each word's characters and then padding.
-
-        Returns:
-            List of `(ids, mask)`: int32 and bool `(N, C + 2)`.
-        """
+        """The buckets of the n-grams of words `(N, C)`: for each length ids and mask, `(N, C + 2)`."""
         inputs = ops.cast(inputs, "int32")
         size = ops.shape(inputs)[1] + 2
         places = ops.arange(size, dtype="int32")
@@ -103,10 +97,11 @@ class BagOfSubwords(Configured, keras.layers.Layer):
         total, count = 0.0, 0.0
         for ids, mask in self.n_grams(ops.reshape(inputs, (words[0] * words[1], length))):
             mask = ops.cast(mask, self.compute_dtype)[..., None]
-            rows = ops.cast(ops.take(self.E, ids, axis=0), self.compute_dtype)  # (N, C + 2, R)
-            total, count = total + ops.sum(rows * mask, axis=1), count + ops.sum(mask, axis=1)
-        vectors = linear(total * ops.rsqrt(ops.maximum(count, 1)), self.W, self.b)  # (N, D)
-        return ops.reshape(vectors, (*words, self.units))
+            total = total + ops.sum(self.E(ids) * mask, axis=1)  # (N, R)
+            count = count + ops.sum(mask, axis=1)
+        return ops.reshape(self.W(total * ops.rsqrt(ops.maximum(count, 1))), (*words, self.units))
 
-    def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape[:2], self.units)
+    def get_config(self):
+        own = {name: getattr(self, name) for name in ("vocabulary_size", "units", "buckets", "rank")}
+        own |= {"shortest": self.lengths[0], "longest": self.lengths[-1]}
+        return {**super().get_config(), **own}

@@ -5,52 +5,31 @@ from keras import ops
 
 from keraszoo.layers.arguments import check_sizes
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.linear import linear
-
-
-def additive_scores(queries, keys, v):
-    """Returns `v^T tanh(q_i + k_j)` of all pairs, over a `(B, T, S, U)` tensor.
-
-    Args:
-        queries: `(B, T, U)`, projected.
-        keys: `(B, S, U)`, projected.
-        v: `(U, 1)`.
-
-    Returns:
-        `(B, T, S)`.
-    """
-    return linear(ops.tanh(queries[:, :, None] + keys[:, None]), v)[..., 0]
+from keraszoo.layers.kernel_options import KernelOptions
+from keraszoo.layers.masking import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class BahdanauAttention(Attention):
+class BahdanauAttention(KernelOptions, Attention):
     """Additive attention as in the paper's appendix A.1.2: a small feed-forward net scores each pair.
 
         e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)        (W_a -> `W_q`, U_a -> `W_k`, v_a -> `v`)
 
+    or, with `normalize`, where g starts at 1 / sqrt(units) and b, the bias of `W_k`, at 0:
+
+        e_ij = g v_a^T / |v_a| tanh(W_a s_{i-1} + U_a h_j + b)
+
     `U_a h_j` does not depend on i: `prepare` computes it once per sentence. The tanh is taken over a tensor
-    of shape `(B, T, S, U)`; this is the cost of teacher forcing over all T at once. A decoder that steps has
-    T = 1.
+    `(B, T, S, units)`, the cost of teacher forcing over all T at once. A decoder that steps has T = 1.
 
     Departures: none from the paper. `keras.layers.AdditiveAttention` has neither `W_a` nor `U_a`.
 
-    Shapes: B batch, T queries, S values, D width of a value, U `units`.
-
     Args:
-        units: U, the width of the hidden layer of the score.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of `W_q`, `W_k` and `v`, as for
-            `keras.layers.Dense`.
+        units: width of the hidden layer of the score.
+        normalize: learn the norm of v_a as a number g, and add a bias.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`.
 
-    Call arguments: as for `Attention`; `query` and `key` may have different widths.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, width)`, `(B, D)` and
-        `(B, S)`.
-
-    Raises:
-        ValueError: if `units` is not a positive integer, or for inputs as in `Attention`.
+    Call arguments, outputs and errors: as for `Attention`; `query` and `key` may have different widths.
 
     Example:
 
@@ -64,36 +43,41 @@ class BahdanauAttention(Attention):
     >>> tuple(context.shape), ops.convert_to_numpy(attention_weights)[1].tolist()
     ((2, 4), [0.5, 0.5, 0.0, 0.0, 0.0])
 
-    All steps at once, in a model that stock `compile` and `fit` train. The mask of the source arrives from
-    its embedding.
-
-    >>> source, target_in = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
-    >>> embed = keras.layers.Embedding(9, 4, mask_zero=True)
-    >>> memory, *state = keras.layers.LSTM(6, return_sequences=True, return_state=True)(embed(source))
-    >>> hidden = keras.layers.LSTM(6, return_sequences=True)(embed(target_in), initial_state=state)
-    >>> context, _ = BahdanauAttention(units=8)(hidden, memory)
-    >>> logits = keras.layers.Dense(9)(keras.layers.Concatenate()([context, hidden]))
-    >>> model = keras.Model((source, target_in), logits)
-    >>> model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-
-    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473.
+    References: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
+    2015, https://arxiv.org/abs/1409.0473; Salimans, Kingma: Weight Normalization, 2016,
+    https://arxiv.org/abs/1602.07868.
     """
 
-    weight_kinds = {"kernel": "glorot_uniform"}
-
-    def __init__(self, units, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, units=None, *, normalize=False, **kwargs):
+        super().__init__(**kwargs)
         check_sizes(units=units)
-        self.units = units
+        self.units = int(units)
+        self.normalize = normalize
+        self.W_q = self.dense(self.units, "W_q")
+        self.W_k = self.dense(self.units, "W_k", use_bias=normalize)
+        self.v = self.dense(1, "v")
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        self.W_q = self.new_weight("W_q", (query_shape[-1], self.units))
-        self.W_k = self.new_weight("W_k", (key_shape[-1], self.units))
-        self.v = self.new_weight("v", (self.units, 1))
+        self.W_q.build(query_shape)
+        self.W_k.build(key_shape)
+        self.v.build((None, self.units))
+        if self.normalize:
+            initializer = keras.initializers.Constant(self.units**-0.5)
+            self.g = self.add_weight(name="g", shape=(), initializer=initializer)
 
-    def prepare(self, value, key=None):
-        return linear(value if key is None else key, self.W_k), value  # (B, S, U)
+    def prepare(self, value, key=None, positions=None):
+        return self.W_k(value if key is None else key), value  # (B, S, U)
 
     def scores(self, query, keys):
-        return additive_scores(linear(query, self.W_q), keys, self.v)  # (B, T, S)
+        hidden = ops.tanh(self.W_q(query)[:, :, None] + keys[:, None])  # (B, T, S, U)
+        scores = self.v(hidden)[..., 0]  # (B, T, S)
+        return scores * self._factor(scores.dtype) if self.normalize else scores
+
+    def _factor(self, dtype):
+        """The factor g / |v|; a call finds the v in use, adapted or quantized."""
+        full = at_least_float32(dtype)
+        norm = ops.norm(ops.cast(self.v(ops.eye(self.units, dtype=dtype)), full))
+        return ops.cast(ops.cast(self.g, full) / norm, dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units, "normalize": self.normalize}

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes, shapes_fit
-from keraszoo.layers.configured import Configured
+from keraszoo.layers.arguments import check_choices, check_sizes, require, require_shapes, shapes_fit
 from keraszoo.layers.linear_chain import (
     NEVER,
     best_path,
+    is_word,
     log_partition,
     marginals,
     path_score,
@@ -20,7 +20,7 @@ FORBIDDEN = -1e4  # finite: a gold path that breaks the scheme has a bad score, 
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class CRF(Configured, keras.layers.Layer):
+class CRF(keras.layers.Layer):
     """A distribution over all taggings of a sentence that scores pairs of neighbouring tags.
 
         s(x, y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
@@ -30,17 +30,16 @@ class CRF(Configured, keras.layers.Layer):
     weights are zero at first: the CRF is then a softmax at every position.
 
     The output of the layer, the chain, holds everything that s(x, y) needs: emissions, mask and weights.
-    `CRFLoss` reads the chain, so the transitions train through stock `compile` and `fit`. `decode` and
-    `marginals` take emissions or a chain, in eager code and in a functional model.
+    `CRFLoss` and `CRFAccuracy` read the chain, so the transitions train through stock `compile` and `fit`.
+    `decode`, `marginals` and `log_likelihood` take emissions, `decode_chain`, `chain_marginals` and
+    `chain_log_likelihood` a chain. All but the likelihoods also work in a functional model.
 
-    `allowed` says what a tag scheme permits (for example that `I-PER` never follows `O`). A forbidden move
-    scores -10,000, so that no forbidden path comes out (unless emissions differ by more than that), and a
-    gold path that breaks the scheme has a finite score. With `constrain="decode"` this holds for `decode` and
-    `marginals` only: training does not see the scheme, and a corpus may break it.
+    `allowed` says what a tag scheme permits, such as no `I-PER` after `O`. A forbidden move scores -10,000:
+    no forbidden path comes out unless emissions differ by more, and a gold path that breaks the scheme has a
+    finite score. With `constrain="decode"` training does not see the scheme: a corpus may break it.
 
-    Padding stands at the end of a sentence, has no tag and changes nothing. Everything is computed in float32
-    (in float64 if the emissions are), also under mixed precision. The gradient of the likelihood consists of
-    marginals of the forward pass, so it can be differentiated once.
+    Padding at any place has no tag and changes nothing: the words before and after it are neighbours.
+    Everything is computed in float32 at least. The likelihood can be differentiated once.
 
     Shapes: B batch, T words, K `num_tags`.
 
@@ -53,26 +52,28 @@ class CRF(Configured, keras.layers.Layer):
 
     Call arguments:
         emissions: `(B, T, K)`.
-        mask: bool `(B, T)`, `True` = a word; arrives by itself from `Embedding(mask_zero=True)`.
+        mask: bool `(B, T)`, `True` = a word. The methods for emissions take it, too.
 
     Returns:
         The chain, float32 `(B, T + K + 1, K + 1)`: a row of scores for each word, then the scores of all
         moves between tags. The last tag stands for "outside of the sentence".
 
     Raises:
-        ValueError: if `num_tags`, `constrain`, or the shapes of `allowed` or the emissions are wrong.
+        ValueError: if `num_tags`, `constrain`, or the shapes of `allowed`, emissions, mask, tags or a chain
+            are wrong.
 
     Example: train through `fit`, then tag.
 
+    >>> from keraszoo.layers import CRFAccuracy, CRFLoss
     >>> words = np.array([[1, 2, 1, 2], [1, 2, 1, 0]])  # 0 is padding
     >>> inputs = keras.Input((None,), dtype="int32")
     >>> x = keras.layers.Embedding(3, 4, mask_zero=True)(inputs)
     >>> crf = CRF(num_tags=2)
     >>> chain = crf(keras.layers.Dense(2)(x))
     >>> model = keras.Model(inputs, chain)
-    >>> model.compile("adam", loss=CRFLoss())
+    >>> model.compile("adam", loss=CRFLoss(), metrics=[CRFAccuracy()])
     >>> history = model.fit(words, np.array([[0, 1, 0, 1], [0, 1, 0, 0]]), verbose=0)
-    >>> tags, score = keras.Model(inputs, crf.decode(chain)).predict(words, verbose=0)
+    >>> tags, score = keras.Model(inputs, crf.decode_chain(chain)).predict(words, verbose=0)
     >>> tags.shape, score.shape
     ((2, 4), (2,))
 
@@ -86,16 +87,16 @@ class CRF(Configured, keras.layers.Layer):
         check_sizes(num_tags=num_tags)
         check_choices(("decode", "both", "none"), constrain=constrain)
         self.supports_masking = True
-        self.num_tags = num_tags
-        self.allowed = None if allowed is None else check_allowed(allowed, num_tags)
+        self.num_tags = size = int(num_tags)
+        self.allowed = None if allowed is None else check_allowed(allowed, size)
         self.constrain = constrain
 
         def weight(name, *shape):
             return self.add_weight(name=name, shape=shape, initializer="zeros", autocast=False)
 
-        self.transitions = weight("transitions", num_tags, num_tags)
-        self.start = weight("start", num_tags)
-        self.end = weight("end", num_tags)
+        self.transitions = weight("transitions", size, size)
+        self.start = weight("start", size)
+        self.end = weight("end", size)
         self.built = True
 
     def call(self, emissions, mask=None):
@@ -114,84 +115,74 @@ class CRF(Configured, keras.layers.Layer):
         moves = ops.broadcast_to(moves, (ops.shape(scores)[0], *moves.shape))
         return ops.concatenate([scores, moves], axis=1)
 
-    def compute_output_shape(self, emissions_shape):
-        batch, length = emissions_shape[:2]
-        return batch, None if length is None else length + self.num_tags + 1, self.num_tags + 1
+    def compute_mask(self, emissions, mask=None):
+        """No mask: the chain holds it, and Keras would apply it to the loss of whole sentences."""
+        return None
 
-    def compute_output_spec(self, *args, **kwargs):
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # `call` checks its inputs
+    def decode(self, emissions, mask=None):
+        """The best tagging of each sentence; see `best_path`.
 
-    def _read(self, emissions, mask, wanted):
-        reader = ChainReader(wanted, None if self.constrain == "none" else as_lists(self.allowed))
-        chain = self._chain(emissions, mask)
-        return reader(chain) if isinstance(chain, keras.KerasTensor) else reader.call(chain)
+        Returns:
+            `(tags, score)`: int32 `(B, T)`, 0 at padding, and s(x, y) of them, `(B,)`.
+        """
+        return self.decode_chain(self(emissions, mask=mask))
 
-    def _chain(self, emissions, mask):
-        """The chain of emissions; a chain is passed on."""
-        if emissions.shape[-1] != self.num_tags + 1:
-            return self(emissions, mask=mask)
-        if mask is not None:
-            raise ValueError("A chain holds the mask of its sentences. Received: a chain and a mask")
-        return emissions
+    def decode_chain(self, chain):
+        """As `decode`, of what the layer returned."""
+        return self._read(chain, "tags")
+
+    def marginals(self, emissions, mask=None):
+        """How probable each tag is at each word, over all taggings.
+
+        Returns:
+            `(B, T, K)`, in [0, 1], with sum 1 at a word and all zero at padding.
+        """
+        return self.chain_marginals(self(emissions, mask=mask))
+
+    def chain_marginals(self, chain):
+        """As `marginals`, of what the layer returned."""
+        return self._read(chain, "marginals")
 
     def log_likelihood(self, emissions, tags, mask=None):
         """How probable given taggings are: log p(y | x).
 
         Args:
-            emissions: `(B, T, K)`, or a chain.
+            emissions, mask: as for a call.
             tags: int `(B, T)`; at padding they may be anything.
-            mask: bool `(B, T)`, `True` = a word; `None`: the mask of the emissions or, without one, all
-                words.
 
         Returns:
             `(B,)`, in nats, at most 0; 0 for a sentence without words, and NaN for one with a tag of a word
             outside [0, K).
         """
-        return log_likelihood(self._chain(emissions, mask), tags)
+        return self.chain_log_likelihood(self(emissions, mask=mask), tags)
 
-    def decode(self, emissions, mask=None):
-        """The best tagging of each sentence; see `best_path`.
+    def chain_log_likelihood(self, chain, tags):
+        """As `log_likelihood`, of what the layer returned."""
+        return log_likelihood(self._checked(chain), tags)
 
-        Args:
-            emissions, mask: as for `log_likelihood`; symbolic ones too.
+    def _read(self, chain, wanted):
+        reader = ChainReader(wanted, None if self.constrain == "none" else as_lists(self.allowed))
+        chain = self._checked(chain)
+        return reader(chain) if isinstance(chain, keras.KerasTensor) else reader.call(chain)
 
-        Returns:
-            `(tags, score)`: int32 `(B, T)`, 0 at padding, and s(x, y) of them, `(B,)`.
-        """
-        return self._read(emissions, mask, "tags")
-
-    def marginals(self, emissions, mask=None):
-        """How probable each tag is at each word, over all taggings.
-
-        Args:
-            emissions, mask: as for `log_likelihood`; symbolic ones too.
-
-        Returns:
-            `(B, T, K)`, in [0, 1], with sum 1 at a word and all zero at padding.
-        """
-        return self._read(emissions, mask, "marginals")
-
-    def compute_mask(self, emissions, mask=None):
-        """No mask: the chain holds it, and Keras would apply it to the loss of whole sentences."""
-        return None
+    def _checked(self, chain):
+        size, shape = self.num_tags + 1, tuple(chain.shape)
+        fits = len(shape) == 3 and shape[2] == size and (shape[1] is None or shape[1] >= size)
+        require_shapes(fits, f"a chain must be (B, T + {size}, {size})", chain=shape)
+        return chain
 
     def get_config(self):
-        return {**super().get_config(), "allowed": as_lists(self.allowed)}
+        own = {"num_tags": self.num_tags, "allowed": as_lists(self.allowed), "constrain": self.constrain}
+        return {**super().get_config(), **own}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class ChainReader(Configured, keras.layers.Layer):
-    """Reads the output of a `CRF` inside a functional model; `CRF.decode` and `CRF.marginals` add it.
+class ChainReader(keras.layers.Layer):
+    """Reads the output of a `CRF` inside a functional model; the methods of `CRF` that take a chain add it.
 
     Args:
         wanted: `"tags"` or `"marginals"`.
-        allowed: as for `CRF`.
-
-    Call arguments:
-        chain: what `CRF` returned.
-
-    Returns:
-        As `CRF.decode` or `CRF.marginals`.
+        allowed: as for `CRF`, as lists.
     """
 
     def __init__(self, wanted, allowed=None, **kwargs):
@@ -216,62 +207,11 @@ class ChainReader(Configured, keras.layers.Layer):
         return keras.KerasTensor((rows, length), "int32"), keras.KerasTensor((rows,), chain.dtype)
 
 
-@keras.saving.register_keras_serializable(package="keraszoo")
-class CRFLoss(keras.losses.Loss):
-    """The negative log-likelihood of the gold tags, -log p(y | x), of a model whose output is a `CRF`.
-
-    The loss of a batch is the mean over its sentences. A weight may be given for each sentence, `(B,)`, or
-    for each word, `(B, T)`: the weight of a sentence is then the mean weight of its words. Padding does not
-    count.
-
-    Args:
-        reduction: as for every Keras loss.
-        name: name of the loss.
-        dtype: of the loss; `None`: float32, or Keras' `floatx` if that is float64.
-
-    Call arguments:
-        y_true: tags, int `(B, T)`; at padding they may be anything.
-        y_pred: what `CRF` returned.
-        sample_weight: `(B,)` or `(B, T)`; `None`: all sentences count the same.
-
-    Returns:
-        A scalar in nats, or `(B,)` without a reduction; NaN if a tag of a word is outside [0, K).
-
-    Raises:
-        ValueError: if the tags are not `(B, T)`.
-
-    Example: see `CRF`.
-    """
-
-    def __init__(self, reduction="sum_over_batch_size", name="crf_loss", dtype=None):
-        dtype = dtype or at_least_float32(keras.config.floatx())
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
-
-    def __call__(self, y_true, y_pred, sample_weight=None):
-        if sample_weight is not None and len(ops.shape(sample_weight)) == 2:
-            words = is_word(split_chain(y_pred)[0])
-            words = ops.cast(words, y_pred.dtype)  # (B, T)
-            weights = ops.cast(sample_weight, words.dtype) * words
-            sample_weight = ops.sum(weights, axis=1) / ops.maximum(ops.sum(words, axis=1), 1)
-        return super().__call__(y_true, y_pred, sample_weight)
-
-    def call(self, y_true, y_pred):
-        return -log_likelihood(y_pred, y_true)
-
-    def get_config(self):
-        return {**super().get_config(), "dtype": self.dtype}
-
-
 def split_chain(chain):
     """The scores and moves of a chain. All sentences have the same moves: those of the first are taken."""
     size = chain.shape[-1]
     moves = ops.sum(chain[:1, -size:], axis=0)
     return chain[:, :-size], ops.reshape(moves, (size, size))  # TensorFlow forgets the size
-
-
-def is_word(scores):
-    """Bool `(B, T)`: at a word, the tag for outside of the sentence is impossible."""
-    return scores[..., -1] < 0
 
 
 def log_likelihood(chain, tags):
@@ -303,11 +243,8 @@ def as_lists(allowed):
 
 
 def check_allowed(allowed, num_tags):
-    """`(transitions, start, end)` as bool arrays, or an error that says which has the wrong shape."""
-    names, shapes = ("transitions", "start", "end"), ((num_tags, num_tags), (num_tags,), (num_tags,))
-    if len(allowed) != 3:
-        raise ValueError(f"allowed must be (transitions, start, end). Received: {len(allowed)} parts")
+    """`(transitions, start, end)` as bool arrays, or an error that shows their shapes."""
     parts = tuple(np.asarray(part, "bool") for part in allowed)
-    for name, shape, part in zip(names, shapes, parts, strict=True):
-        require_shapes(part.shape == shape, f"allowed {name} must be {shape}", **{name: part.shape})
+    shapes, wanted = [part.shape for part in parts], [(num_tags, num_tags), (num_tags,), (num_tags,)]
+    require(shapes == wanted, f"allowed must be (transitions, start, end) of shapes {wanted}", shapes=shapes)
     return parts

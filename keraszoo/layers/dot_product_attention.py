@@ -15,20 +15,11 @@ class ScaledDotProductAttention(Attention):
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V        (eq. 1)
 
-    Queries and keys must have the same width d_k.
-
     Args:
         scale: the factor on the scores; `None`: 1 / sqrt(d_k). `1.0` gives Luong's `dot`.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
+        dropout, seed, kwargs: as for `Attention`.
 
-    Call arguments: as for `Attention`.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
-
-    Raises:
-        ValueError: if queries and keys differ in width, or for inputs as in `Attention`.
+    Call arguments, outputs and errors: as for `Attention`; queries and keys have one width, d_k.
 
     Example:
 
@@ -40,16 +31,18 @@ class ScaledDotProductAttention(Attention):
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
     """
 
-    def __init__(self, scale=None, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, scale=None, **kwargs):
+        super().__init__(**kwargs)
         self.scale = scale
 
     def make_weights(self, query_shape, value_shape, key_shape):
         fits = query_shape[-1] == key_shape[-1]
-        require_shapes(
-            fits, "Dot products need queries and keys of one width", query=query_shape, key=key_shape
-        )
+        wanted = "Dot products need queries and keys of one width"
+        require_shapes(fits, wanted, query=query_shape, key=key_shape)
 
     def scores(self, query, keys):
         query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}

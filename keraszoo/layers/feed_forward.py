@@ -2,13 +2,12 @@
 
 import keras
 
-from keraszoo.layers.arguments import WeightedLayer, check_sizes
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.linear import linear
+from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.kernel_options import KernelOptions
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class FeedForward(WeightedLayer):
+class FeedForward(KernelOptions):
     """The position-wise feed-forward network: the same two linear maps and nonlinearity at every position.
 
         FFN(x) = max(0, x W_1 + b_1) W_2 + b_2        (eq. 2)
@@ -18,18 +17,13 @@ class FeedForward(WeightedLayer):
         activation: the nonlinearity; ReLU in the paper.
         dropout: share of the hidden units dropped in training. The paper has none here; tensor2tensor does.
         seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of `W_1` and `W_2`, as for
-            `keras.layers.Dense`.
-        bias_initializer, bias_regularizer, bias_constraint: of `b_1` and `b_2`.
+        kwargs: as for `KernelOptions`.
 
     Call arguments:
-        inputs: `(B, T, D)`.
+        inputs: `(..., D)`.
 
     Returns:
-        `(B, T, D)`.
-
-    Raises:
-        ValueError: if `intermediate_dim` is not a positive integer.
+        `(..., D)`.
 
     Example:
 
@@ -44,24 +38,24 @@ class FeedForward(WeightedLayer):
         super().__init__(**kwargs)
         check_sizes(intermediate_dim=intermediate_dim)
         self.supports_masking = True
-        self.intermediate_dim = intermediate_dim
+        self.intermediate_dim = int(intermediate_dim)
         self.activation = keras.activations.get(activation)
-        self.hidden_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout = dropout
+        self.seed = seed
+        self.W_1 = self.dense(self.intermediate_dim, "W_1", use_bias=True)
+        self.hidden_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, inputs_shape):
-        width, hidden = inputs_shape[-1], self.intermediate_dim
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: width})
-        self.W_1 = self.new_weight("W_1", (width, hidden))
-        self.b_1 = self.new_weight("b_1", (hidden,), "bias")
-        self.W_2 = self.new_weight("W_2", (hidden, width))
-        self.b_2 = self.new_weight("b_2", (width,), "bias")
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: inputs_shape[-1]})
+        self.W_2 = self.dense(inputs_shape[-1], "W_2", use_bias=True)
+        self.W_1.build(inputs_shape)
+        self.W_2.build((*inputs_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs, training=None):
-        hidden = self.activation(linear(inputs, self.W_1, self.b_1))  # (B, T, d_ff)
-        return linear(self.hidden_dropout(hidden, training=training), self.W_2, self.b_2)
+        hidden = self.activation(self.W_1(inputs))  # (B, T, d_ff)
+        return self.W_2(self.hidden_dropout(hidden, training=training))
 
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
-
-    def get_config(self):  # an activation may be a layer
-        return {**super().get_config(), "activation": keras.activations.serialize(self.activation)}
+    def get_config(self):
+        own = {name: getattr(self, name) for name in ("intermediate_dim", "dropout", "seed")}
+        activation = keras.activations.serialize(self.activation)  # which may be a layer
+        return {**super().get_config(), **own, "activation": activation}

@@ -3,41 +3,33 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, check_sizes, require_shapes, shapes_fit
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.linear import linear
+from keraszoo.layers.arguments import check_sizes, require_shapes, shapes_fit
+from keraszoo.layers.attention_inputs import static_shape
+from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class FeedForwardAttention(WeightedLayer):
+class FeedForwardAttention(KernelOptions):
     """Represents a sentence by the mean of its states, weighted by a small feed-forward net.
 
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
 
-    with h_j the values (U -> `U`, v -> `v`). The score is that of `BahdanauAttention` for a query of zero.
-    The layer has no query, so it is not an `Attention`: it takes one input. A tagger that needs a vector per
-    word multiplies the states by the weights: alpha_j h_j. For words in sentences in documents, reshape
-    `(B, N, S, D)` to `(B N, S, D)`: `keras.layers.TimeDistributed` takes layers with one output only.
+    with h_j the values (U -> `U`, v -> `v`). The layer has no query, so it is not an `Attention`. A tagger
+    that needs a vector per word multiplies the states by the weights: alpha_j h_j. For words in sentences in
+    documents, reshape `(B, N, S, D)` to `(B N, S, D)`.
 
     Departures: the paper's experiments have one unit and a bias, e_j = tanh(w h_j + b), which bounds the
-    scores by 1 and so the ratio of two weights by e^2. Here v is added, and the bias is optional.
-
-    Shapes: B batch, S values, D width of a value, U `units`.
+    ratio of two weights by e^2. Here v is added, and the bias is optional.
 
     Args:
-        units: U, the width of the hidden layer of the score.
+        units: width of the hidden layer of the score.
         use_bias: add a bias inside the tanh.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of `U` and `v`, as for
-            `keras.layers.Dense`.
-        bias_initializer, bias_regularizer, bias_constraint: of the bias.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`.
 
     Call arguments:
         value: `(B, S, D)`.
-        value_mask: bool `(B, S)`, `True` = attend.
-        mask: the same; Keras fills it in under this name behind `Embedding(mask_zero=True)`.
+        mask: bool `(B, S)`, `True` = attend; filled in by Keras behind `Embedding(mask_zero=True)`.
         training: whether dropout is on.
 
     Returns:
@@ -53,42 +45,44 @@ class FeedForwardAttention(WeightedLayer):
     >>> context, attention_weights = FeedForwardAttention(units=8)(states)
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((2, 4), (2, 5))
-    >>> weighted = attention_weights[:, :, None] * states  # alpha_j h_j, (B, S, D)
 
     Reference: Raffel, Ellis: Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems,
     2015, https://arxiv.org/abs/1512.08756.
     """
 
-    def __init__(self, units, use_bias=False, dropout=0.0, seed=None, **kwargs):
+    def __init__(self, units=None, use_bias=False, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
-        check_sizes(units=units)
         self.supports_masking = True
-        self.units = units
+        check_sizes(units=units)
+        self.units = int(units)
         self.use_bias = use_bias
-        self.weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout = dropout
+        self.seed = seed
+        self.U = self.dense(self.units, "U", use_bias=use_bias)
+        self.v = self.dense(1, "v")
+        self.weight_dropout = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, value_shape):
         self._check(value_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: value_shape[-1]})
-        self.U = self.new_weight("U", (value_shape[-1], self.units))
-        self.v = self.new_weight("v", (self.units, 1))
-        self.b = self.new_weight("b", (self.units,), "bias") if self.use_bias else None
+        self.U.build(value_shape)
+        self.v.build((None, self.units))
 
-    def call(self, value, value_mask=None, mask=None, training=None):
-        value_mask = mask if value_mask is None else value_mask
-        self._check(tuple(value.shape), None if value_mask is None else tuple(value_mask.shape))
-        scores = linear(ops.tanh(linear(value, self.U, self.b)), self.v)[..., 0]  # (B, S)
-        weights = masked_softmax(scores, value_mask)
+    def call(self, value, mask=None, training=None):
+        self._check(static_shape(value), static_shape(mask))
+        scores = self.v(ops.tanh(self.U(value)))[..., 0]  # (B, S)
+        weights = masked_softmax(scores, mask)
         dropped = self.weight_dropout(weights, training=training)
         return ops.matmul(dropped[:, None], value)[:, 0], weights  # (B, D)
 
-    def _check(self, value, value_mask=None):
+    def _check(self, value, mask=None):
         require_shapes(len(value) == 3, "value must be (batch, length, width)", value=value)
-        fits = value_mask is None or shapes_fit(value_mask, value[:2])
-        require_shapes(fits, "value_mask must be (batch, value length)", value_mask=value_mask, value=value)
+        fits = mask is None or shapes_fit(mask, value[:2])
+        require_shapes(fits, "mask must be (batch, value length)", mask=mask, value=value)
 
-    def compute_mask(self, value, value_mask=None):
-        return None, None
+    def compute_mask(self, value, previous_mask=None):
+        return None  # one vector a sentence has no padding
 
-    def compute_output_shape(self, value_shape):
-        return (value_shape[0], value_shape[-1]), value_shape[:2]
+    def get_config(self):
+        names = "units", "use_bias", "dropout", "seed"
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -8,7 +8,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import require, require_shapes
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.masking import LOWEST, masked_softmax
+from keraszoo.layers.masking import LOWEST, at_least_float32, masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -18,32 +18,20 @@ class KernelAttention(Attention):
         f(x) = sum_i K(x - x_i) y_i / sum_j K(x - x_j),  K(u) = exp(-|u|^2 / 2 h^2)
 
     with x the query, x_i the keys, y_i the values and h the `bandwidth`. This is attention with the scores
-    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A softmax depends only on differences of
-    scores, so a query far from all keys gets the value of the nearest key that is not masked, where the plain
-    formula gives 0 / 0. Scores and softmax are computed in float32 under every dtype policy.
+    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A query far from all keys gets the value of
+    the nearest key that is not masked, where the plain formula gives 0 / 0. Scores and softmax have at least
+    the precision of float32. The differences take a tensor `(B, T, S, width of the keys)`.
 
     A learned bandwidth is trained as its logarithm, so it stays positive. To fit it, predict each example
     from the others (an `attention_mask` with a diagonal of `False`): if an example may look at itself, the
     error is least at h = 0 and nothing is learned.
 
-    The differences take a `(B, T, S, width of the keys)` tensor.
-
-    Shapes: B batch, T queries, S examples, D width of a value.
-
     Args:
         bandwidth: h, or where learning starts, above 0.
         learn_bandwidth: whether h is a weight.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
+        dropout, seed, kwargs: as for `Attention`.
 
-    Call arguments: as for `Attention`; queries and keys have one width.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)`, the estimates, and `(B, T, S)`.
-
-    Raises:
-        ValueError: if `bandwidth` is not above 0, queries and keys differ in width, or for inputs as in
-            `Attention`.
+    Call arguments, outputs and errors: as for `Attention`; queries and keys have one width.
 
     Example:
 
@@ -54,23 +42,21 @@ class KernelAttention(Attention):
     >>> np.round(ops.convert_to_numpy(estimate)[0, :, 0], 3).tolist()
     [6.0, 6.5]
 
-    Reference: Nadaraya: On Estimating Regression, 1964, https://doi.org/10.1137/1109020; Watson: Smooth
+    References: Nadaraya: On Estimating Regression, 1964, https://doi.org/10.1137/1109020; Watson: Smooth
     Regression Analysis, 1964, https://www.jstor.org/stable/25049340.
     """
 
-    def __init__(self, bandwidth=1.0, learn_bandwidth=False, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, bandwidth=1.0, learn_bandwidth=False, **kwargs):
+        super().__init__(**kwargs)
         fits = isinstance(bandwidth, numbers.Real) and 0 < bandwidth < math.inf
         require(fits, "bandwidth must be a number above 0", bandwidth=bandwidth)
-        self.bandwidth = bandwidth
+        self.bandwidth = float(bandwidth)
         self.learn_bandwidth = learn_bandwidth
 
     def make_weights(self, query_shape, value_shape, key_shape):
         fits = query_shape[-1] == key_shape[-1]
-        require_shapes(
-            fits, "A distance needs queries and keys of one width", query=query_shape, key=key_shape
-        )
-        self.log_bandwidth = None
+        wanted = "A distance needs queries and keys of one width"
+        require_shapes(fits, wanted, query=query_shape, key=key_shape)
         if self.learn_bandwidth:
             initializer = keras.initializers.Constant(math.log(self.bandwidth))
             self.log_bandwidth = self.add_weight(
@@ -78,16 +64,21 @@ class KernelAttention(Attention):
             )
 
     def scores(self, query, keys):
-        """-|x - x_i|^2 / 2, the scores of h = 1, in float32; `normalize` divides them by h^2."""
-        differences = ops.cast(query, "float32")[:, :, None] - ops.cast(keys, "float32")[:, None]
-        return -0.5 * ops.sum(ops.square(differences), axis=-1)  # (B, T, S)
+        """-|x - x_i|^2 / 2, the scores of h = 1, at least in float32; `weigh` divides them by h^2."""
+        query, keys = (ops.cast(x, at_least_float32(self.compute_dtype)) for x in (query, keys))
+        return -0.5 * ops.sum(ops.square(query[:, :, None] - keys[:, None]), axis=-1)  # (B, T, S)
 
-    def normalize(self, scores, mask):
+    def weigh(self, query, keys, mask, places):
         """Divides differences to the nearest key, which are small: adding to a row changes no softmax."""
-        log_bandwidth = math.log(self.bandwidth)
-        if self.log_bandwidth is not None:
-            log_bandwidth = ops.cast(self.log_bandwidth, "float32")
+        scores = self.scores(query, keys)
         kept = scores if mask is None else ops.where(mask, scores, LOWEST)
         nearest = ops.max(kept, axis=-1, keepdims=True, initial=LOWEST)
-        scores = (kept - ops.stop_gradient(nearest)) * ops.exp(-2.0 * log_bandwidth)
+        factor = self.bandwidth**-2.0
+        if self.learn_bandwidth:
+            factor = ops.exp(-2.0 * ops.cast(self.log_bandwidth, scores.dtype))
+        scores = (kept - ops.stop_gradient(nearest)) * factor
         return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
+
+    def get_config(self):
+        own = {"bandwidth": self.bandwidth, "learn_bandwidth": self.learn_bandwidth}
+        return {**super().get_config(), **own}

@@ -56,12 +56,31 @@ class KernelOptions(keras.layers.Layer):
 
     def dense(self, units, name, use_bias=False, **defaults):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
-        options = {**defaults, **self.options()}
-        return keras.layers.Dense(units, use_bias=use_bias, **options, dtype=self.dtype_policy, name=name)
+        options = {**defaults, **self.options(), "dtype": self.policy_of(name), "trainable": self.trainable}
+        return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
+
+    def policy_of(self, name):
+        """The dtype policy of a sublayer: of a quantized layer that is read, that of its path."""
+        policy = self.dtype_policy
+        if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
+            paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
+            policy = policy[paths[0]] if paths else policy.default_policy
+        return policy
 
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
-        return {**super().get_config(), **serialized}
+        return {**super().get_config(), **serialized, **self._quantized()}
+
+    def _quantized(self):
+        """The dtype in the config if sublayers were quantized: a map from their paths to their policies."""
+        policies = keras.dtype_policies
+        sublayers = [layer for layer in self._flatten_layers() if layer.quantization_mode]
+        if not sublayers or isinstance(self.dtype_policy, policies.DTypePolicyMap):
+            return {}
+        by_path = policies.DTypePolicyMap(self.dtype_policy.name)
+        for layer in sublayers:
+            by_path[layer.path] = layer.dtype_policy
+        return {"dtype": policies.serialize(by_path)}
 
 
 def _fresh(option):

@@ -5,8 +5,8 @@ A path y_1..y_T through K tags has the score
     s(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} A[y_{t-1}, y_t] + end[y_T]
 
 One more tag, the last, stands for "outside of the sentence", so that start, end and padding need no special
-cases. It is the tag before and after the sentence and at padding, and nowhere else; start and end are the
-moves from it and to it. A sentence without words has one path, with score 0.
+cases. It is the tag before and after the sentence and at padding; start and end are the moves from it and to
+it. A sentence without words has one path, with score 0. Padding at any place is skipped.
 """
 
 import numpy as np
@@ -19,16 +19,10 @@ NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at pa
 
 
 def with_outside(emissions, mask, transitions, start, end):
-    """Adds the tag for "outside" to the scores of words and moves.
-
-    Args:
-        emissions: `(B, T, K)`, e.
-        mask: bool `(B, T)`, `True` = a word; padding is at the end.
-        transitions: `(K, K)`, A: from, to.
-        start, end: `(K,)`.
+    """Adds the tag for "outside" to emissions `(B, T, K)`, by the mask of words `(B, T)`, and to the moves.
 
     Returns:
-        `(scores, moves)`: `(B, T, K + 1)` and `(K + 1, K + 1)`.
+        `(scores, moves)`: `(B, T, K + 1)`, and from row to column `(K + 1, K + 1)`.
     """
     mask = mask[..., None]
     words = ops.where(mask, emissions, NEVER)
@@ -41,6 +35,26 @@ def with_outside(emissions, mask, transitions, start, end):
     return scores, ops.concatenate(rows, axis=0)
 
 
+def is_word(scores):
+    """Bool `(B, T)`: at a word, the tag for outside of the sentence is impossible."""
+    return scores[..., -1] < 0
+
+
+def _words_first(scores):
+    """Two orders of the positions: words before padding, and back from there. Twice int `(B, T)`."""
+    places = ops.arange(ops.shape(scores)[1], dtype="int32")
+    order = ops.argsort(ops.where(is_word(scores), places, places + ops.shape(scores)[1]), axis=1)
+    order = ops.cast(order, "int32")
+    return order, ops.cast(ops.argsort(order, axis=1), "int32")
+
+
+def _in_order(x, order):
+    """The positions of `(B, T, K)` in another order, `(B, T)`."""
+    rows, length = ops.shape(order)
+    first = length * ops.arange(rows, dtype="int32")[:, None]
+    return ops.take(ops.reshape(x, (-1, x.shape[-1])), order + first, axis=0)
+
+
 def _outside(like):
     """The state of paths that are outside, in log space, with the shape of `like`; tags on the last axis."""
     row = np.append(np.full(like.shape[-1] - 1, NEVER), 0)
@@ -48,7 +62,7 @@ def _outside(like):
 
 
 def _logsumexp(x, axis):
-    largest = ops.max(x, axis=axis, keepdims=True, initial=LOWEST)  # `initial`: for no sentence
+    largest = ops.max(x, axis=axis, keepdims=True, initial=LOWEST)  # `initial`: saves TensorFlow a check
     return ops.squeeze(ops.log(ops.sum(ops.exp(x - largest), axis=axis, keepdims=True)) + largest, axis)
 
 
@@ -59,7 +73,8 @@ def _forward_backward(scores, moves):
         gamma_t[i] = e_t[i] + log sum_j exp(A[i, j] + gamma_{t+1}[j])
         log Z = log sum_i exp(alpha_T[i] + A[i, outside])
 
-    One loop runs in both directions at once, with the batch on the last axis, where a CPU sums fastest.
+    Padding is at the end. One loop runs in both directions at once, with the batch on the last axis, where a
+    CPU sums fastest.
 
     Returns:
         `(alpha, gamma, log_z)`: twice `(B, T, K + 1)`, and `(B,)`.
@@ -89,19 +104,24 @@ def log_partition(scores, moves):
     does the same, but TensorFlow keeps every graph that contains one until the process ends.
     """
     fixed = ops.stop_gradient(scores), ops.stop_gradient(moves)
-    alpha, gamma, log_z = map(ops.stop_gradient, _forward_backward(*fixed))
+    order, back = _words_first(fixed[0])
+    words = _in_order(fixed[0], order)
+    alpha, gamma, log_z = map(ops.stop_gradient, _forward_backward(words, fixed[1]))
     outside = _outside(alpha[:, :1])
     left = ops.concatenate([outside, alpha], axis=1) - log_z[:, None, None]
     right = ops.concatenate([gamma, outside], axis=1)
     pairs = ops.sum(ops.exp(left[..., None] + (fixed[1] + right[..., None, :])), axis=1)  # (B, K + 1, K + 1)
-    tags = ops.sum(_posterior(fixed[0], alpha, gamma) * (scores - fixed[0]), axis=(1, 2))
+    posterior = _in_order(_posterior(words, alpha, gamma), back)
+    tags = ops.sum(posterior * (scores - fixed[0]), axis=(1, 2))
     return log_z + tags + ops.sum(pairs * (moves - fixed[1]), axis=(1, 2))
 
 
 def marginals(scores, moves):
     """P(y_t = i) under P(y) = exp(s(y)) / Z: `(B, T, K + 1)`."""
-    alpha, gamma, _ = _forward_backward(scores, moves)
-    return _posterior(scores, alpha, gamma)
+    order, back = _words_first(scores)
+    words = _in_order(scores, order)
+    alpha, gamma, _ = _forward_backward(words, moves)
+    return _in_order(_posterior(words, alpha, gamma), back)
 
 
 def _posterior(scores, alpha, gamma):
@@ -114,8 +134,9 @@ def path_score(scores, moves, tags):
     size = moves.shape[0]
     path = ops.one_hot(tags, size, dtype=scores.dtype)  # (B, T, K + 1)
     outside = ops.one_hot(ops.full_like(tags[:, :1], size - 1), size, dtype=scores.dtype)
-    left = ops.concatenate([outside, path], axis=1)
-    right = ops.concatenate([path, outside], axis=1)
+    words = _in_order(path, _words_first(scores)[0])
+    left = ops.concatenate([outside, words], axis=1)
+    right = ops.concatenate([words, outside], axis=1)
     # How often each path makes each move, (B, K + 1, K + 1): exact, also where a GPU multiplies as TF32.
     counts = ops.matmul(ops.transpose(left, (0, 2, 1)), right)
     return ops.sum(counts * moves, axis=(1, 2)) + ops.sum(path * scores, axis=(1, 2))
@@ -143,8 +164,11 @@ def best_path(scores, moves):
         tag = ops.cast(ops.top_k(reached, 1)[1], "int32")  # `ops.argmax` would add the sign of zeros
         return tag, [tag]
 
-    last = ops.transpose(_outside(scores[:, 0]))  # (K + 1, B)
-    ahead, (first,) = over_time(value, ops.transpose(scores, (2, 1, 0)), [last], backward=True)
-    outside = ops.full_like(scores[:, 0, :1], moves.shape[0] - 1, dtype="int32")
+    order, back = _words_first(scores)
+    words = _in_order(scores, order)
+    last = ops.transpose(_outside(words[:, 0]))  # (K + 1, B)
+    ahead, (first,) = over_time(value, ops.transpose(words, (2, 1, 0)), [last], backward=True)
+    outside = ops.full_like(words[:, 0, :1], moves.shape[0] - 1, dtype="int32")
     tags, _ = over_time(choose, ops.transpose(ahead, (2, 1, 0)), [outside])
-    return ops.cast(tags[:, :, 0], "int32"), ops.max(moves[-1][:, None] + first, axis=0, initial=LOWEST)
+    tags = _in_order(ops.cast(tags, "int32"), back)[..., 0]
+    return tags, ops.max(moves[-1][:, None] + first, axis=0, initial=LOWEST)

@@ -7,8 +7,8 @@ from keras import ops
 
 from keraszoo.layers.arguments import check_choices, check_optional_sizes, require, require_shapes
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.bahdanau_attention import additive_scores
-from keraszoo.layers.linear import linear
+from keraszoo.layers.kernel_options import KernelOptions
+from keraszoo.layers.masking import all_masks, at_least_float32, masked_softmax
 
 SCORES = ("dot", "general", "concat")
 WINDOWS = (None, "monotonic", "predictive")
@@ -16,7 +16,7 @@ NAMES = {"global": None, "local-m": "monotonic", "local-p": "predictive"}  # in 
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class LuongAttention(Attention):
+class LuongAttention(KernelOptions, Attention):
     """Global and local attention with the scores of the paper.
 
         score(h_t, h_s) = h_t^T h_s                         `dot`         (section 3.1)
@@ -25,42 +25,30 @@ class LuongAttention(Attention):
         a_t(s) = softmax over s of score(h_t, h_s)                        (eq. 7)
 
     Without a window the softmax is over the whole source ("global"). With a window it is over the words at
-    most D positions away from p_t ("local", section 3.2):
+    most D = `half_width` positions away from p_t ("local", section 3.2):
 
         local-m, "monotonic":   p_t = t
         local-p, "predictive":  p_t = S sigmoid(v_p^T tanh(W_p h_t))                            (eq. 9)
                                 a_t(s) times exp(-(s - p_t)^2 / (2 sigma^2)), sigma = D / 2       (eq. 10)
 
     with S the number of words that the query may see (all real ones, unless an attention mask hides some), t
-    and s counted from 0. As in the paper, the weights of local-p sum to less than 1 and are not normalised
-    again; p_t gets its gradient only through the Gaussian.
-    Padding stands at the end. In local-m, a target position more than D beyond the end of the source sees
-    nothing: weights and context are zero.
+    and s counted from 0, and padding at the end. As in the paper, the weights of local-p sum to less than 1
+    and are not normalised again; p_t gets its gradient only through the Gaussian. In local-m, a target
+    position more than D beyond the end of the source sees nothing.
 
-    `W_a h_s` or `W_k h_s` is computed once per sentence, by `prepare`. The window is a mask: all scores are
+    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: all scores are
     computed, so the cost is that of global attention.
-
-    Shapes: B batch, T queries, S values, D width of a value; D in the equations is `half_width`.
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.
-        window: `None`, `"monotonic"` or `"predictive"`, or the paper's names for the same: `"global"`,
-            `"local-m"` or `"local-p"`.
-        half_width: D of the equations, in words; 10 in the paper.
+        window: `None`, `"monotonic"` or `"predictive"`, or the paper's `"global"`, `"local-m"`, `"local-p"`.
+        half_width: D, in words; 10 in the paper.
         units: width of the hidden layers of `concat` and of local-p; `None`: that of the query.
-        dropout: share of the attention weights dropped in training.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of all matrices and vectors, as for
-            `keras.layers.Dense`.
+        scale: multiply the scores by a learned number, which starts at 1. The paper has none.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`.
 
-    Call arguments: as for `Attention`; local-m reads `positions`.
-
-    Returns:
-        `(context, attention_weights)`: `(B, T, D)` and `(B, T, S)`.
-
-    Raises:
-        ValueError: if score or window is unknown, `half_width` is not a number above 0, `units` is not a
-            positive integer, or queries and keys of `dot` differ in width; or for inputs as in `Attention`.
+    Call arguments, outputs and errors: as for `Attention`. Windows read the positions; `dot` needs queries
+    and keys of one width.
 
     Example:
 
@@ -74,12 +62,8 @@ class LuongAttention(Attention):
     https://arxiv.org/abs/1508.04025.
     """
 
-    weight_kinds = {"kernel": "glorot_uniform"}
-
-    def __init__(
-        self, score="general", window=None, half_width=10, units=None, dropout=0.0, seed=None, **kwargs
-    ):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, score="general", window=None, half_width=10, units=None, *, scale=False, **kwargs):
+        super().__init__(**kwargs)
         check_choices(SCORES, score=score)
         check_choices((*WINDOWS, *NAMES), window=window)
         fits = isinstance(half_width, numbers.Real) and half_width > 0
@@ -89,50 +73,60 @@ class LuongAttention(Attention):
         self.window = NAMES.get(window, window)
         self.half_width = half_width
         self.units = units
+        self.scale = scale
 
     def make_weights(self, query_shape, value_shape, key_shape):
-        query, key = query_shape[-1], key_shape[-1]
-        units = self.units or query
-        fits = self.score != "dot" or query == key
         wanted = 'The score "dot" needs queries and keys of one width'
+        fits = self.score != "dot" or query_shape[-1] == key_shape[-1]
         require_shapes(fits, wanted, query=query_shape, key=key_shape)
+        units = self.units or query_shape[-1]
+        shapes = {}
         if self.score == "general":
-            self.W_a = self.new_weight("W_a", (key, query))
+            shapes["W_a"] = key_shape, query_shape[-1]
         if self.score == "concat":
-            self.W_q = self.new_weight("W_q", (query, units))
-            self.W_k = self.new_weight("W_k", (key, units))
-            self.v = self.new_weight("v", (units, 1))
+            shapes |= {"W_q": (query_shape, units), "W_k": (key_shape, units), "v": ((None, units), 1)}
         if self.window == "predictive":
-            self.W_p = self.new_weight("W_p", (query, units))
-            self.v_p = self.new_weight("v_p", (units, 1))
+            shapes |= {"W_p": (query_shape, units), "v_p": ((None, units), 1)}
+        for name, (inputs, outputs) in shapes.items():
+            setattr(self, name, self.dense(outputs, name))
+            getattr(self, name).build(inputs)
+        if self.scale:
+            self.g = self.add_weight(name="g", shape=(), initializer="ones")
 
-    def prepare(self, value, key=None):
+    def prepare(self, value, key=None, positions=None):
         key = value if key is None else key
-        kernel = {"dot": None, "general": "W_a", "concat": "W_k"}[self.score]
-        return (key if kernel is None else linear(key, getattr(self, kernel))), value
+        if self.score == "dot":
+            return key, value
+        return (self.W_a(key) if self.score == "general" else self.W_k(key)), value
 
     def scores(self, query, keys):
         if self.score == "concat":
-            return additive_scores(linear(query, self.W_q), keys, self.v)
-        return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+            scores = self.v(ops.tanh(self.W_q(query)[:, :, None] + keys[:, None]))[..., 0]
+        else:
+            scores = ops.matmul(query, ops.swapaxes(keys, -1, -2))
+        return scores * ops.cast(self.g, scores.dtype) if self.scale else scores  # (B, T, S)
 
-    def centers(self, query, mask, positions, length):
-        """p_t of each query, float32 `(B or 1, T or 1)`; the arguments are those of `focus`."""
+    def centers(self, query, mask, places):
+        """p_t of each query, `(B, T)` or broadcast to it; the arguments are those of `weigh`."""
+        dtype = at_least_float32(self.compute_dtype)
         if self.window == "monotonic":
-            positions = ops.arange(ops.shape(query)[1]) if positions is None else positions
-            return ops.cast(positions, "float32")[None]
-        words = length if mask is None else ops.sum(ops.cast(mask, "float32"), axis=-1)  # S, (B, T or 1)
-        share = linear(ops.tanh(linear(query, self.W_p)), self.v_p)[..., 0]
-        return ops.sigmoid(ops.cast(share, "float32")) * ops.cast(words, "float32")
+            return ops.cast(places[0], dtype)[None]
+        words = ops.size(places[1]) if mask is None else ops.sum(ops.cast(mask, dtype), axis=-1)  # S
+        share = self.v_p(ops.tanh(self.W_p(query)))[..., 0]
+        return ops.sigmoid(ops.cast(share, dtype)) * ops.cast(words, dtype)
 
-    def focus(self, query, mask, positions, length):
+    def weigh(self, query, keys, mask, places):
         if self.window is None:
-            return mask, None
-        centers = self.centers(query, mask, positions, length)[..., None]
-        distance = ops.cast(ops.arange(length), "float32") - centers  # (B or 1, T or 1, S)
-        near = ops.abs(distance) <= self.half_width
-        mask = near if mask is None else ops.logical_and(mask, near)
+            return super().weigh(query, keys, mask, places)
+        centers = self.centers(query, mask, places)[..., None]
+        distance = ops.cast(places[1], centers.dtype) - centers  # (B, T, S), or broadcast to it
+        mask = all_masks(mask, ops.abs(distance) <= self.half_width)
+        weights = masked_softmax(self.scores(query, keys), mask)
         if self.window == "monotonic":
-            return mask, None
+            return weights
         sigma = self.half_width / 2
-        return mask, ops.exp(-ops.square(distance) / (2 * sigma**2))
+        return weights * ops.cast(ops.exp(-ops.square(distance) / (2 * sigma**2)), weights.dtype)
+
+    def get_config(self):
+        names = "score", "window", "half_width", "units", "scale"
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -5,7 +5,6 @@ from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttendingDecoder
-from keraszoo.layers.linear import linear
 from keraszoo.layers.recurrent_stack import RecurrentStack
 
 
@@ -21,10 +20,7 @@ class LuongDecoder(AttendingDecoder):
     Without it the recurrence does not depend on the attention: the stack runs over the whole sentence, and
     then all its states attend at once.
 
-    In training with dropout and input feeding the units dropped between layers are the same at all positions.
-
-    Shapes: B batch, T target, S source, D width of the memory, E width of the inputs, U `units`, R
-    `readout_dim`.
+    Shapes: B batch, T target, S source, D width of the memory, E of the inputs, U `units`, R `readout_dim`.
 
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
@@ -34,21 +30,12 @@ class LuongDecoder(AttendingDecoder):
         readout_dim: R; `None`: U.
         input_feeding: feed the readout to the next step.
         dropout: share of the inputs of each layer after the first that is dropped in training.
+        kernel_initializer and others: as for `KernelOptions`, of all kernels but those of the attention.
 
-    Call arguments:
-        inputs: `(B, T, E)`, embeddings of y_{t-1}.
-        memory: `(B, S, D)`.
-        initial_state: list of the layers' states, as a `RecurrentStack` returns it; for a single layer also
-            its state alone, as a Keras RNN layer returns it; `None`: zeros.
-        inputs_mask: not used; Keras fills it in.
-        memory_mask: bool `(B, S)`, `True` = a word.
+    Call arguments, Raises: as for `AttendingDecoder`.
 
     Returns:
-        `(outputs, attention_weights)`, as `AttentionDecoder` does: the readouts h~_t, `(B, T, R)`,
-        in (-1, 1), and `(B, T, S)`.
-
-    Raises:
-        ValueError: if `cell` is unknown, or a size is not a positive integer.
+        `(outputs, attention_weights)`: the readouts h~_t, `(B, T, R)`, in (-1, 1), and `(B, T, S)`.
 
     Example:
 
@@ -76,65 +63,61 @@ class LuongDecoder(AttendingDecoder):
     ):
         super().__init__(attention, **kwargs)
         check_optional_sizes(readout_dim=readout_dim)
-        self.units = units
-        self.readout_width = readout_dim or units
         self.input_feeding = input_feeding
-        self.stack = RecurrentStack(units, cell, num_layers, dropout, dtype=self.dtype_policy, name="stack")
+        options = {**self.options(), "dtype": self.dtype_policy}
+        self.stack = RecurrentStack(units, cell, num_layers, dropout, **options, name="stack")
+        self.units = self.stack.units
+        self.readout_width = int(readout_dim or units)
+        self.W_c = self.dense(self.readout_width, "W_c", activation="tanh")
+        self.C = self.dense(self.stack.cells[0].width, "C") if input_feeding else None
 
     def build(self, inputs_shape, memory_shape, initial_state_shape=None):
         if not self.attention.built:  # a saved one comes with its weights
-            self.attention.build((inputs_shape[0], None, self.units), memory_shape)
+            self.attention.build((None, None, self.units), memory_shape)
         self.stack.build(inputs_shape)
+        self.W_c.build((inputs_shape[0], memory_shape[-1] + self.units))
+        if self.input_feeding:
+            self.C.build((inputs_shape[0], self.readout_width))
 
-        def matrix(name, inputs, outputs):
-            return self.add_weight(name=name, shape=(inputs, outputs), initializer="glorot_uniform")
-
-        self.W_c = matrix("W_c", memory_shape[-1] + self.units, self.readout_width)
-        self.C = matrix("C", self.readout_width, self.stack.cells[0].width) if self.input_feeding else None
-
-    def initial_state(self, layers):
-        """The state before the first step, from a list of the layers' states; h~_0 = 0."""
-        if not self.input_feeding:
-            return {"layers": layers}
-        rows = ops.shape(layers[0][0])[0]
-        fed = ops.zeros((rows, self.readout_width), dtype=layers[0][0].dtype)
+    def initial_state(self, given=None, rows=None):
+        """The state before the first step, from the state of the layers; h~_0 = 0."""
+        layers = self.stack.as_state(given, rows)
+        fed = ops.zeros((ops.shape(layers[0])[0], self.readout_width), dtype=self.compute_dtype)
         return {"layers": layers, "fed": fed}
-
-    def output_width(self, memory_width):
-        return self.readout_width
 
     def project(self, inputs):
         return self.stack.cells[0].project(inputs)
 
-    def advance(self, projected, state, memory, memory_mask, position, kept=None, dropped=None):
+    def draw(self, inputs, memory):
+        drawn, stack = super().draw(inputs, memory), self.stack
+        if stack.dropout:
+            states = ops.ones((*ops.shape(inputs)[:2], self.units), dtype=self.compute_dtype)
+            drawn["dropped"] = [stack.between(states, training=True) for _ in stack.cells[1:]]
+        return drawn
+
+    def advance(self, read, state, prepared, memory_mask):
+        projected = read["projected"]
         if self.input_feeding:
-            projected = projected + linear(state["fed"], self.C)
-        hidden, layers = self.stack.step(projected, state["layers"], dropped)  # (N, U)
-        context, weights = self.attend(hidden, memory, memory_mask, position, kept)
+            projected = projected + self.C(state["fed"])
+        hidden, layers = self.stack.step(projected, state["layers"], read.get("dropped"))  # (N, U)
+        context, weights = self.attend(hidden, read, prepared, memory_mask)
         readout = self._read(context, hidden)  # (N, R)
-        after = {"layers": layers, "fed": readout} if self.input_feeding else {"layers": layers}
-        return readout, weights, after
+        return readout, weights, {"layers": layers, "fed": readout}
 
     def _read(self, context, hidden):
-        return ops.tanh(linear(ops.concatenate([context, hidden], axis=-1), self.W_c))
+        return self.W_c(ops.concatenate([context, hidden], axis=-1))
 
     def call(self, inputs, memory, initial_state=None, inputs_mask=None, memory_mask=None, training=None):
-        self.check_inputs(inputs, memory, memory_mask)
-        prepared = self.prepare(memory)
-        if not self.input_feeding:
-            # `call`: Keras would pass the mask of the inputs, and a step has none
-            hidden, _ = self.stack.call(inputs, initial_state, training=training)  # (B, T, U)
-            context, weights = self.attention.attend(
-                hidden, *prepared, value_mask=memory_mask, training=training
-            )
-            return self._read(context, hidden), weights
+        if self.input_feeding:
+            return super().call(inputs, memory, initial_state, inputs_mask, memory_mask, training)
+        self.check_inputs(inputs, memory)
+        hidden, *_ = self.stack(inputs, initial_state, mask=inputs_mask, training=training)  # (B, T, U)
+        context, weights = self.attention(hidden, memory, value_mask=memory_mask, training=training)
+        weights = ops.cast(weights, self.compute_dtype)
+        return self.masked(self._read(context, hidden), mask=inputs_mask), weights
 
-        initial_state = self.stack.as_state(initial_state, ops.shape(inputs)[0])
-        dropped = None
-        if training and self.stack.dropout:  # drawn before the loop, in which JAX would draw the same again
-            whole = ops.ones_like(initial_state[0][0])
-            dropped = [self.stack.between(whole, training=True) for _ in self.stack.cells[1:]]
-
-        state = self.initial_state(initial_state)
-        width = self.readout_width
-        return self.steps(inputs, state, width, prepared, memory_mask, training, dropped=dropped)
+    def get_config(self):
+        stack = self.stack.get_config()
+        own = {name: stack[name] for name in ("units", "cell", "num_layers", "dropout")}
+        feeding = {"readout_dim": self.readout_width, "input_feeding": self.input_feeding}
+        return {**super().get_config(), **own, **feeding}

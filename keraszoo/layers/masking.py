@@ -1,7 +1,12 @@
 """The masked softmax and the masks it takes."""
 
+import functools
+
 import keras
+import numpy as np
 from keras import ops
+
+from keraszoo.layers.arguments import require
 
 LOWEST = -3e38  # a score; fits float32
 
@@ -9,8 +14,8 @@ LOWEST = -3e38  # a score; fits float32
 def at_least_float32(dtype):
     """The dtype of computations that half precision would spoil: softmaxes, sums, losses.
 
-    >>> at_least_float32("bfloat16"), at_least_float32("float16"), at_least_float32("float32")
-    ('float32', 'float32', 'float32')
+    >>> at_least_float32("bfloat16"), at_least_float32("float16"), at_least_float32("float64")
+    ('float32', 'float32', 'float64')
     """
     return keras.backend.result_type(dtype, "float32")
 
@@ -41,7 +46,7 @@ def masked_softmax(scores, mask=None):
     scores = ops.cast(scores, at_least_float32(dtype))
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
-    mask = ops.cast(mask, "bool")
+    mask = as_bool(mask)
     weights = _softmax(ops.where(mask, scores, LOWEST))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
 
@@ -49,6 +54,28 @@ def masked_softmax(scores, mask=None):
 def _softmax(scores):
     """Keras' softmax warns about an axis of length 1, which a source of one word has."""
     return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+
+
+def as_bool(mask):
+    """A mask as a bool tensor.
+
+    Raises:
+        ValueError: if it holds numbers other than 0 and 1, unless they are not known yet, as in a graph.
+
+    >>> as_bool(ops.array([0.0, -1e9]))
+    Traceback (most recent call last):
+    ValueError: A mask must be bool, True = keep, not numbers that are added to scores. Received: ...
+    """
+    mask = ops.convert_to_tensor(mask)
+    if keras.backend.standardize_dtype(mask.dtype) == "bool":
+        return mask
+    try:
+        numbers = ops.convert_to_numpy(mask)
+    except (RuntimeError, TypeError):  # a symbol of TensorFlow or PyTorch, or of JAX
+        numbers = np.zeros(())
+    fits = np.isin(numbers, (0, 1)).all()
+    require(fits, "A mask must be bool, True = keep, not numbers that are added to scores", mask=numbers)
+    return ops.cast(mask, "bool")
 
 
 def causal_mask(length, memory_length=None):
@@ -61,36 +88,13 @@ def causal_mask(length, memory_length=None):
     Returns:
         bool `(1, T, S)`, `True` = keep.
     """
-    positions = ops.arange(length)
-    seen = positions if memory_length is None else ops.arange(memory_length)
+    positions = ops.arange(length, dtype="int32")
+    seen = positions if memory_length is None else ops.arange(memory_length, dtype="int32")
     return (positions[:, None] >= seen[None, :])[None]
 
 
-def both_masks(first, second):
-    """The conjunction of two masks that broadcast to each other; `None` masks nothing."""
-    if first is None or second is None:
-        return first if second is None else second
-    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
-
-
-def combine_masks(value_mask=None, attention_mask=None, rank=3):
-    """Both masks of an attention as one that broadcasts to its scores.
-
-    Args:
-        value_mask: bool `(B, S)`.
-        attention_mask: bool `(T, S)`, `(B, T, S)` or, for scores of rank 4, `(B, H, T, S)`.
-        rank: of the scores: 3 for `(B, T, S)`, 4 for `(B, H, T, S)`.
-
-    Returns:
-        bool of that rank, with 1 for each axis that it broadcasts over, or `None` if both are `None`.
-    """
-    if value_mask is not None:
-        value_mask = ops.cast(value_mask, "bool")
-        value_mask = value_mask[(slice(None), *[None] * (rank - 2))]  # (B, 1, S) or (B, 1, 1, S)
-    if attention_mask is not None:
-        attention_mask = ops.cast(attention_mask, "bool")
-        if len(attention_mask.shape) == 2:
-            attention_mask = attention_mask[None]  # (1, T, S)
-        if len(attention_mask.shape) < rank:
-            attention_mask = attention_mask[:, None]  # (B or 1, 1, T, S)
-    return both_masks(value_mask, attention_mask)
+def all_masks(*masks, heads=False):
+    """The conjunction of masks `(T, S)`, `(B, T, S)` or, with heads, `(B, H, T, S)`; `None` masks nothing."""
+    masks = [as_bool(mask) for mask in masks if mask is not None]
+    masks = [mask[:, None] if heads and len(mask.shape) == 3 else mask for mask in masks]
+    return functools.reduce(ops.logical_and, masks) if masks else None

@@ -5,41 +5,34 @@ from keras import ops
 
 from keraszoo.layers.arguments import require_shapes
 from keraszoo.layers.attention import Attention
-from keraszoo.layers.linear import linear
+from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class MemoryHop(Attention):
+class MemoryHop(KernelOptions, Attention):
     """Attention over a memory; the context is added to the query, which becomes the query of the next hop.
 
         p_i = Softmax(u^T m_i)                                    `attention_weights`            (1)
         o = sum_i p_i c_i                                                                        (2)
         u' = u + o, or u' = H u + o                               `next_query`, H if `use_map`   (4)
 
-    with u the query, m_i the keys and c_i the values. Hops are stacked by calling one layer, or several, on
-    the query that the last one returned. The first output is u', not the context o.
+    with u the query, m_i the keys and c_i the values, all of one width. Hops are stacked by calling one
+    layer, or several, on the query that the last one returned.
 
     While the weight `linear` is 1, the softmax is left out, p_i = u^T m_i: this is the linear start of
-    section 4.1, and `hop.linear.assign(0)` ends it. The weight starts at 0 and is not trained. A masked
-    memory has weight 0 in both cases.
-
-    Shapes: B batch, T queries, S memories, D width of queries, keys and values.
+    section 4.1, and `hop.linear.assign(0)` ends it. The weight starts at 0 and is not trained.
 
     Args:
-        use_map: whether u is mapped by H (D x D) first; the paper does so if all hops share their weights.
-        dropout: share of the attention weights dropped in training. The paper has none.
-        seed: seed of the dropout.
-        kernel_initializer, kernel_regularizer, kernel_constraint: of H, N(0, 0.1^2) by default.
+        use_map: whether u is mapped by H first; the paper does so if all hops share their weights. H starts
+            as N(0, 0.1^2) unless `kernel_initializer` is given.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`. The paper has no dropout.
 
-    Call arguments: as for `Attention`.
+    Call arguments and errors: as for `Attention`.
 
     Returns:
-        `(next_query, attention_weights)`: `(B, T, D)` and `(B, T, S)`; for a query `(B, D)`, `(B, D)` and
-        `(B, S)`. If everything is masked, o is zero and the query is unchanged (or only mapped by H).
-
-    Raises:
-        ValueError: if queries, keys and values differ in width, or for inputs as in `Attention`.
+        `(next_query, attention_weights)`: u', `(B, T, D)`, in place of the context, and `(B, T, S)`. If
+        everything is masked, the weights and o are zero.
 
     Example:
 
@@ -55,27 +48,31 @@ class MemoryHop(Attention):
     https://arxiv.org/abs/1503.08895.
     """
 
-    weight_kinds = {"kernel": keras.initializers.RandomNormal(stddev=0.1)}
-
-    def __init__(self, use_map=False, dropout=0.0, seed=None, **kwargs):
-        super().__init__(dropout, seed, **kwargs)
+    def __init__(self, use_map=False, **kwargs):
+        super().__init__(**kwargs)
         self.use_map = use_map
 
     def make_weights(self, query_shape, value_shape, key_shape):
         width, shapes = query_shape[-1], {"query": query_shape, "value": value_shape, "key": key_shape}
         fits = all(shape[-1] == width for shape in shapes.values())
         require_shapes(fits, "A hop needs queries, keys and values of one width", **shapes)
-        self.H = self.new_weight("H", (width, width)) if self.use_map else None
+        if self.use_map:
+            initializer = keras.initializers.RandomNormal(stddev=0.1)
+            self.H = self.dense(width, "H", kernel_initializer=initializer)
+            self.H.build(query_shape)
         self.linear = self.add_weight(name="linear", shape=(), initializer="zeros", trainable=False)
 
     def scores(self, query, keys):
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
-    def normalize(self, scores, mask):
-        weights = masked_softmax(scores, mask)
+    def weigh(self, query, keys, mask, places):
+        scores = self.scores(query, keys)
         bare = scores if mask is None else ops.where(mask, scores, ops.zeros_like(scores))
-        return ops.where(self.linear > 0, bare, weights)
+        return ops.where(self.linear > 0, bare, masked_softmax(scores, mask))
 
-    def look(self, query, keys, values, mask, training=None, positions=None, kept=None):
-        context, weights = super().look(query, keys, values, mask, training, positions, kept)
-        return (query if self.H is None else linear(query, self.H)) + context, weights  # (B, T, D)
+    def read(self, weights, values, query, places):
+        context = super().read(weights, values, query, places)
+        return (self.H(query) if self.use_map else query) + context  # (B, T, D)
+
+    def get_config(self):
+        return {**super().get_config(), "use_map": self.use_map}

@@ -3,21 +3,43 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import WeightedLayer, check_choices, check_sizes, require_shapes
-from keraszoo.layers.configured import Configured
+from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes
+from keraszoo.layers.masking import at_least_float32
 
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative")  # the last two are read by attention
 
 
-def angles_of(positions, width, max_wavelength=10_000):
-    """`pos / max_wavelength^(2i / width)`, float32: int `(T,)` to `(T, width / 2)`."""
-    exponents = ops.arange(0, width, 2, dtype="float32") / width
-    rates = ops.power(float(max_wavelength), -exponents)  # (width / 2,)
-    return ops.cast(positions, "float32")[:, None] * rates
+def in_order(positions, x):
+    """Positions as int32; `None`: those of the rows of x `(..., T, width)`, 0 to T - 1."""
+    if positions is None:
+        return ops.arange(ops.shape(x)[-2], dtype="int32")
+    return ops.cast(ops.convert_to_tensor(positions), "int32")
+
+
+def angles_of(positions, width, max_wavelength=10_000, dtype="float32"):
+    """`pos / max_wavelength^(2i / width)`: int `(T,)` to `(T, width / 2)`."""
+    exponents = ops.arange(0, width, 2, dtype=dtype) / width
+    rates = ops.power(ops.cast(max_wavelength, dtype), -exponents)  # (width / 2,)
+    return ops.cast(positions, dtype)[:, None] * rates
+
+
+class _AddedPositions(keras.layers.Layer):
+    """Base of the layers that add a vector, `encoding(positions, d_model)`, to each position on axis -2."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        require_shapes(len(inputs_shape) > 1, "inputs must be (..., length, width)", inputs=inputs_shape)
+
+    def call(self, inputs, positions=None):
+        encoding = self.encoding(in_order(positions, inputs), inputs.shape[-1])
+        return inputs + ops.cast(encoding, inputs.dtype)
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class PositionalEncoding(Configured, keras.layers.Layer):
+class PositionalEncoding(_AddedPositions):
     """Adds to each position sines and cosines of geometrically growing wavelengths.
 
         PE(pos, 2i) = sin(pos / max_wavelength^(2i / d_model))
@@ -30,15 +52,12 @@ class PositionalEncoding(Configured, keras.layers.Layer):
         max_wavelength: 10,000 in the paper; wavelengths run from 2 pi to 2 pi times this.
 
     Call arguments:
-        inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
-        start: position of the first row of `inputs`: an integer or a scalar tensor. A decoder that steps
-            can pass its position.
+        inputs: `(..., T, d_model)`, usually embeddings times sqrt(d_model); d_model is even.
+        positions: int `(T,)`, or `(1,)` if all are at one position, as in a step of a decoder; `None`: 0 to
+            T - 1.
 
     Returns:
-        `(B, T, d_model)`: inputs + PE.
-
-    Raises:
-        ValueError: if d_model is odd.
+        `(..., T, d_model)`: inputs + PE.
 
     Example:
 
@@ -52,50 +71,33 @@ class PositionalEncoding(Configured, keras.layers.Layer):
 
     def __init__(self, max_wavelength=10_000, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking = True
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape):
-        require_shapes(inputs_shape[-1] % 2 == 0, "d_model must be even", inputs=tuple(inputs_shape))
+        super().build(inputs_shape)
+        require_shapes(inputs_shape[-1] % 2 == 0, "d_model must be even", inputs=inputs_shape)
 
     def encoding(self, positions, d_model):
-        """PE of the given positions, float32: `(T,)` to `(T, d_model)`."""
-        angles = angles_of(positions, d_model, self.max_wavelength)
+        """PE of the positions, int `(T,)`, at least in float32: `(T, d_model)`."""
+        dtype = at_least_float32(self.compute_dtype)
+        angles = angles_of(positions, d_model, self.max_wavelength, dtype)
         pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (T, d_model / 2, 2)
         return ops.reshape(pairs, (-1, d_model))  # (T, d_model)
 
-    def call(self, inputs, start=0):
-        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start, "int32")
-        return inputs + ops.cast(self.encoding(positions, inputs.shape[-1]), inputs.dtype)
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
-
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class LearnedPositions(WeightedLayer):
+class LearnedPositions(_AddedPositions):
     """Adds a learned vector to each position (Gehring et al., 2017).
 
-        y_t = x_t + P[t]        P -> `P`
+        y_t = x_t + P[t]        P -> `P`, which starts as N(0, 0.02^2)
 
     The vector of a position that training never reached is untrained. Positions beyond the table get its last
     vector.
 
     Args:
         max_positions: rows of the table.
-        embeddings_initializer, embeddings_regularizer, embeddings_constraint: of P, as for
-            `keras.layers.Embedding`. P starts as N(0, 0.02^2) by default.
 
-    Call arguments:
-        inputs: `(B, T, d_model)`, usually embeddings times sqrt(d_model).
-        start: position of the first row of `inputs`: an integer or a scalar tensor. A decoder that steps
-            can pass its position.
-
-    Returns:
-        `(B, T, d_model)`: inputs + P.
-
-    Raises:
-        ValueError: if `max_positions` is not a positive integer.
+    Call arguments and returns: as for `PositionalEncoding`.
 
     Example:
 
@@ -107,36 +109,27 @@ class LearnedPositions(WeightedLayer):
     https://arxiv.org/abs/1705.03122.
     """
 
-    weight_kinds = {"embeddings": keras.initializers.RandomNormal(stddev=0.02, seed=None)}
-
     def __init__(self, max_positions, **kwargs):
         super().__init__(**kwargs)
         check_sizes(max_positions=max_positions)
-        self.supports_masking = True
-        self.max_positions = max_positions
+        self.max_positions = int(max_positions)
 
     def build(self, inputs_shape):
-        self.P = self.new_weight("P", (self.max_positions, inputs_shape[-1]), "embeddings")
+        super().build(inputs_shape)
+        shape = self.max_positions, inputs_shape[-1]
+        normal = keras.initializers.RandomNormal(stddev=0.02)
+        self.P = self.add_weight(name="P", shape=shape, initializer=normal)
 
-    def encoding(self, positions, d_model=None):
-        """P of the given positions: `(T,)` to `(T, d_model)`."""
+    def encoding(self, positions, d_model):
+        """P of the positions, `(T, d_model)`."""
         return ops.take(self.P, ops.minimum(positions, self.max_positions - 1), axis=0)
 
-    def call(self, inputs, start=0):
-        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start, "int32")
-        return inputs + ops.cast(self.encoding(positions), inputs.dtype)
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
+    def get_config(self):
+        return {**super().get_config(), "max_positions": self.max_positions}
 
 
 def added_positions(positions, max_positions, **options):
-    """Returns the layer that adds positions to the words, made with `options`; an identity if attention reads
-    them.
-
-    Raises:
-        ValueError: if `positions` is none of `POSITIONS`.
-    """
+    """Returns the layer that adds positions, one of `POSITIONS`; an identity if attention reads them."""
     check_choices(POSITIONS, positions=positions)
     if positions == "sinusoidal":
         return PositionalEncoding(**options)
@@ -153,16 +146,8 @@ def rotate(x, positions):
 
     The product of a query turned by m and a key turned by n depends only on n - m: attention sees how far
     words are from each other, not where they are. The paper pairs the neighbours `x_{2i}` and `x_{2i+1}`;
-    here the halves are paired, which is the same up to the order of the columns of the projections.
-
-    Args:
-        x: `(..., T, d)`, queries or keys of a head, d even.
-        positions: int `(T,)`, or `(1,)` if all are at one position.
-
-    Returns:
-        A tensor like `x`.
-
-    Example:
+    here the halves are paired, which is the same up to the order of the columns of the projections. `x` is
+    `(..., T, d)`, d even; `positions` are int `(T,)`, or `(1,)` if all are at one position.
 
     >>> import math
     >>> turned = rotate(ops.array([[1.0, 0.0], [1.0, 0.0]]), ops.array([0, 1]))
@@ -172,8 +157,9 @@ def rotate(x, positions):
     Reference: Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
     https://arxiv.org/abs/2104.09864.
     """
-    angles = angles_of(positions, x.shape[-1])  # (T or 1, d / 2)
-    cosines, sines = (ops.cast(f(angles), x.dtype) for f in (ops.cos, ops.sin))
+    dtype = at_least_float32(x.dtype)
+    angles = angles_of(in_order(positions, x), x.shape[-1], dtype=dtype)  # (T, d / 2)
+    cosines, sines = ops.cast(ops.cos(angles), x.dtype), ops.cast(ops.sin(angles), x.dtype)
     first, second = ops.split(x, 2, axis=-1)
     return ops.concatenate([first * cosines - second * sines, first * sines + second * cosines], axis=-1)
 
@@ -184,15 +170,8 @@ def relative_vectors(vectors, positions, key_positions):
         a_ij = w_clip(j - i, k)
         clip(x, k) = max(-k, min(k, x))                        (Shaw et al., 2018, section 3.2)
 
-    Args:
-        vectors: w, `(2 k + 1, d)`, those of the distances -k to k.
-        positions: i, int `(T,)`, or `(1,)` if all queries are at one position.
-        key_positions: j, int `(S,)`.
-
-    Returns:
-        a, `(T or 1, S, d)`, the same for all sentences and heads.
-
-    Example:
+    `vectors` are w, `(2 k + 1, d)`, `positions` i, int `(T,)` or `(1,)`, and `key_positions` j, int `(S,)`.
+    The result is a, `(T or 1, S, d)`, the same for all sentences and heads.
 
     >>> vectors = ops.convert_to_tensor([[-1.0], [0.0], [1.0]])  # k = 1
     >>> ops.convert_to_numpy(relative_vectors(vectors, ops.arange(2), ops.arange(4)))[..., 0].tolist()
@@ -206,33 +185,9 @@ def relative_vectors(vectors, positions, key_positions):
     return ops.take(vectors, ops.clip(distances, -largest, largest) + largest, axis=0)
 
 
-def relative_scores(queries, vectors):
-    """The part of the scores that depends on the distances, q_i a_ij^T (eq. 4).
-
-    Args:
-        queries: `(B, H, T, d)`.
-        vectors: a, `(T or 1, S, d)`.
-
-    Returns:
-        `(B, H, T, S)`.
-    """
-    vectors = ops.cast(vectors, queries.dtype)
+def times_vectors(x, vectors):
+    """x_i a_i, `(B, H, T, p)` times `(T or 1, p, q)`: `(B, H, T, q)`; one product if there is one a."""
+    vectors = ops.cast(vectors, x.dtype)
     if vectors.shape[0] == 1:
-        return ops.matmul(queries, ops.transpose(vectors[0]))
-    return ops.einsum("bhtd,tsd->bhts", queries, vectors)
-
-
-def relative_values(weights, vectors):
-    """The part of the context that depends on the distances, sum_j alpha_ij a_ij (eq. 3).
-
-    Args:
-        weights: alpha, `(B, H, T, S)`.
-        vectors: a, `(T or 1, S, d)`.
-
-    Returns:
-        `(B, H, T, d)`.
-    """
-    vectors = ops.cast(vectors, weights.dtype)
-    if vectors.shape[0] == 1:
-        return ops.matmul(weights, vectors[0])
-    return ops.einsum("bhts,tsd->bhtd", weights, vectors)
+        return ops.matmul(x, vectors[0])
+    return ops.einsum("bhtp,tpq->bhtq", x, vectors)

@@ -4,18 +4,17 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes
-from keraszoo.layers.configured import Configured
-from keraszoo.layers.dropout import Dropout
+from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.recurrent_stack import RecurrentStack
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class BidirectionalEncoder(Configured, keras.layers.Layer):
+class BidirectionalEncoder(KernelOptions):
     """Annotations of a sentence: the states of a recurrent net in each direction, concatenated.
 
         h_j = [h->_j ; h<-_j]        h->_j = f(x_j, h->_{j-1})        h<-_j = f(x_j, h<-_{j+1})
 
-    Padding is at the end, and both directions skip it.
+    Both directions skip padding, which may be at any place.
 
     Shapes: B batch, S source, D width of the inputs, U `units`.
 
@@ -24,17 +23,18 @@ class BidirectionalEncoder(Configured, keras.layers.Layer):
         cell: a kind of `RecurrentCell`.
         num_layers: number of bidirectional layers in the stack.
         dropout: share of the inputs of each layer after the first that is dropped in training.
+        kernel_initializer and others: as for `KernelOptions`, of all layers.
 
     Call arguments:
         inputs: `(B, S, D)`.
-        inputs_mask, mask: bool `(B, S)`, `True` = a word; Keras fills in one of them from an embedding that
-            masks.
+        mask: bool `(B, S)`, `True` = a word; filled in by Keras.
 
     Returns:
-        `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1.
+        `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1,
+        of the first word that is not padding.
 
     Raises:
-        ValueError: if `cell` is unknown.
+        ValueError: if `cell` is unknown, a size is not a positive integer, or an input does not fit.
 
     Example:
 
@@ -51,36 +51,37 @@ class BidirectionalEncoder(Configured, keras.layers.Layer):
         super().__init__(**kwargs)
         check_sizes(units=units, num_layers=num_layers)
         self.supports_masking = True
-        self.units = units
         self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.between = Dropout(dropout, dtype=self.dtype_policy)
+        self.units = int(units)
+        self.cell = cell
+        self.num_layers = int(num_layers)
+        self.dropout = dropout
+        self.between = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="between")
 
-        def direction(backward):
-            name = "backward" if backward else "forward"
-            return [
-                RecurrentStack(units, cell, backward=backward, dtype=self.dtype_policy, name=f"{name}_{i}")
-                for i in range(num_layers)
-            ]
+        def direction(name, backward):
+            options = {**self.options(), "backward": backward, "dtype": self.dtype_policy}
+            return [RecurrentStack(units, cell, **options, name=f"{name}_{i}") for i in range(num_layers)]
 
-        self.left_to_right, self.right_to_left = direction(False), direction(True)
+        self.left_to_right, self.right_to_left = direction("forward", False), direction("backward", True)
 
     def build(self, inputs_shape):
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
-        for forward, backward in zip(self.left_to_right, self.right_to_left, strict=True):
-            forward.build(inputs_shape)
-            backward.build(inputs_shape)
+        for layers in zip(self.left_to_right, self.right_to_left, strict=True):
+            for layer in layers:
+                layer.build(inputs_shape)
             inputs_shape = (*inputs_shape[:-1], 2 * self.units)
 
-    def call(self, inputs, inputs_mask=None, mask=None, training=None):
-        x, inputs_mask = inputs, mask if inputs_mask is None else inputs_mask
+    def call(self, inputs, mask=None, training=None):
+        x = inputs
         for i, layers in enumerate(zip(self.left_to_right, self.right_to_left, strict=True)):
             x = self.between(x, training=training) if i else x
-            directions = [layer(x, inputs_mask=inputs_mask)[0] for layer in layers]
-            x = ops.concatenate(directions, axis=-1)  # (B, S, 2 U)
-        return x, x[:, 0, self.units :]
+            (forward, *_), (backward, first_backward, *_) = (layer(x, mask=mask) for layer in layers)
+            x = ops.concatenate([forward, backward], axis=-1)  # (B, S, 2 U)
+        return x, first_backward
 
-    def compute_mask(self, inputs, inputs_mask=None):
-        return inputs_mask, None
+    def compute_mask(self, inputs, previous_mask):
+        return previous_mask, None
 
-    def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape[:-1], 2 * self.units), (inputs_shape[0], self.units)
+    def get_config(self):
+        own = {"units": self.units, "cell": self.cell, "num_layers": self.num_layers, "dropout": self.dropout}
+        return {**super().get_config(), **own}

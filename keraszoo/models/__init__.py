@@ -9,10 +9,12 @@ from keraszoo.models.recurrent_tagger import RecurrentTagger
 from keraszoo.models.rnn_encdec import RNNEncDec
 from keraszoo.models.rnn_search import RNNSearch
 from keraszoo.models.simplified_rnn_search import SimplifiedRNNSearch
+from keraszoo.models.tag_head import TagHead
 from keraszoo.models.tagging_model import TaggingModel
 from keraszoo.models.transformer import Transformer
 from keraszoo.models.transformer_tagger import TransformerTagger
 from keraszoo.models.translation_model import TranslationModel
+from keraszoo.models.word_features import WordFeatures
 
 __all__ = [
     "AttentionTagger",
@@ -24,8 +26,10 @@ __all__ = [
     "RNNSearch",
     "RecurrentTagger",
     "SimplifiedRNNSearch",
+    "TagHead",
     "TaggingModel",
     "Transformer",
     "TransformerTagger",
     "TranslationModel",
+    "WordFeatures",
 ]

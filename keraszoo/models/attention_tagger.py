@@ -7,20 +7,20 @@ from keraszoo.layers.arguments import check_choices, check_optional_sizes
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.models.tagging_model import TaggingModel
+from keraszoo.models.word_tagger import WordTagger
 
 CONTEXTS = ("weighted", "concat", "scaled")
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class AttentionTagger(TaggingModel):
+class AttentionTagger(WordTagger):
     """A recurrent net over frozen word vectors whose states are weighted by attention over the sentence.
 
         h_j = GRU(x_j, h_{j-1})                                     `recurrent`
         e_j = v^T tanh(U h_j)        alpha = softmax(e)             `attention_vector`, with d_a = h/2
         c_j = alpha_j h_j                                           `context="weighted"`
         z_j = f(W_2 f(W_1 c_j + b_1) + b_2)                         `hidden_1`, `hidden_2`, f = ReLU
-        p_j = softmax(W z_j + b)                                    `scores`, then `prediction`
+        p_j = softmax(W z_j + b)                                    `head`
 
     with x_j the vector of word j and h the width of the states. Dropout drops the same inputs at all words,
     as `keras.layers.GRU(dropout=0.5)` does. The softmax is over the words of the sentence: padding has weight
@@ -31,12 +31,10 @@ class AttentionTagger(TaggingModel):
     `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j, whose size does not depend on
     T.
 
-    Configurations: `base` is the model above; `bidirectional` is its strongest form with two directions,
-    `"concat"`, character CNN, casing and CRF; `tiny` is for small data.
+    Configurations: `base` is the model above, `bidirectional` its strongest form, `tiny` for small data.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
-            name.
+        num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
         units: of the recurrent net, in one direction; h is this, or twice this.
         attention_units: d_a; `None`: h/2.
         hidden_units: width of both hidden layers; `None`: h.
@@ -45,14 +43,10 @@ class AttentionTagger(TaggingModel):
         context: `"weighted"`, `"concat"` or `"scaled"`.
         dropout: share of the inputs of the recurrent net dropped in training.
 
-    Call arguments:
-        features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
-
-    Returns:
-        Scores `(B, T, K)`; `tag` gives the attention weights too.
+    Call arguments, returns: as for `TaggingModel`; `tag` gives the attention weights too.
 
     Raises:
-        ValueError: if `context` or `cell` is unknown, or a feature is missing.
+        ValueError: if `context` or `cell` is unknown; see also `WordTagger`.
 
     Example:
 
@@ -68,10 +62,8 @@ class AttentionTagger(TaggingModel):
 
     attends = True
     configurations = {
-        "base": {"units": 200, "dropout": 0.5},
+        "base": {},
         "bidirectional": {
-            "units": 200,
-            "dropout": 0.5,
             "bidirectional": True,
             "context": "concat",
             "characters": "cnn",
@@ -110,14 +102,13 @@ class AttentionTagger(TaggingModel):
         self.hidden_1 = dense(hidden_units or width, activation="relu", dtype=dtype, name="hidden_1")
         self.hidden_2 = dense(hidden_units or width, activation="relu", dtype=dtype, name="hidden_2")
 
-    def read(self, features, training=None):
-        mask = self.mask(features)
-        x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
-        h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
-        _, weights = self.attention_vector(h, value_mask=mask)  # (B, T)
+    def encode(self, x, mask, training=None):
+        x = self.input_dropout(x, training=training)  # (B, T, D)
+        h = self.recurrent(x, mask=mask, training=training)[0]  # (B, T, h)
+        _, weights = self.attention_vector(h, mask=mask)  # (B, T)
         c = weights[..., None] * h
         if self.context == "concat":
             c = ops.concatenate([h, c], axis=-1)
         if self.context == "scaled":
             c = c * ops.sum(ops.cast(mask, c.dtype), axis=1)[:, None, None]
-        return self.scores(self.hidden_2(self.hidden_1(c))), weights
+        return self.hidden_2(self.hidden_1(c)), weights

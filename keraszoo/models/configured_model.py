@@ -1,12 +1,18 @@
-"""Models with named configurations."""
+"""Models whose simple arguments are their configuration."""
+
+import inspect
 
 import keras
+import numpy as np
 
-from keraszoo.layers.configured import Configured
+from keraszoo.layers.arguments import constructor_arguments
 
 
-class ConfiguredModel(Configured, keras.Model):
-    """Base of the models: the arguments of the constructor are the configuration, and some sets have names.
+class ConfiguredModel(keras.Model):
+    """Base of the models: Keras records the arguments of the constructor, and some sets of them have names.
+
+    The record has the defaults of base classes, too, and Python's numbers and lists for NumPy's. A saved
+    model that is quantized is read as such.
 
     Attributes:
         configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
@@ -14,12 +20,27 @@ class ConfiguredModel(Configured, keras.Model):
 
     configurations = {}
 
+    def __new__(cls, *args, **kwargs):
+        own = inspect.signature(cls.__init__).parameters
+        of_bases = {
+            name: parameter.default
+            for name, parameter in constructor_arguments(cls).items()
+            if name not in own and parameter.default is not parameter.empty
+        }
+        args, kwargs = keras.tree.map_structure(_as_python, (args, {**of_bases, **kwargs}))
+        return keras.layers.Layer.__new__(cls, *args, **kwargs)  # `Model.__new__` records no arguments
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **{"autocast": False, **kwargs})  # half precision would round ids
 
     def members(self):  # no property: Keras would save it
         """The models that an `Ensemble` is made of; of any other model, itself."""
         return [self]
+
+    @classmethod
+    def constructor_parameters(cls):
+        """All arguments of the constructor: dict of name -> `inspect.Parameter`."""
+        return constructor_arguments(cls)
 
     @classmethod
     def from_configuration(cls, name, **arguments):
@@ -33,6 +54,64 @@ class ConfiguredModel(Configured, keras.Model):
             raise ValueError(f"{cls.__name__} has the configurations {known}. Received: {name!r}")
         return cls(**{**cls.configurations[name], **arguments})
 
+    def quantize(self, mode=None, config=None, filters=None, **kwargs):
+        """As in Keras; without filters, it skips layers that are quantized already or cannot be."""
+
+        def fits(layer):
+            return not layer.quantization_mode and type(layer).quantize is not keras.layers.Layer.quantize
+
+        super().quantize(mode, config, filters or fits, **kwargs)
+
+    def enable_lora(self, rank, lora_alpha=None):
+        """Freezes all weights and adds to each matrix W a trainable product of low rank (Hu et al., 2022).
+
+            W' = W + lora_alpha / rank * A B        A `(rows, rank)`, B `(rank, columns)`, which starts as 0
+
+        Compile the model afterwards. A saved model has the sums W' and has to be compiled again. A quantized
+        `ReversibleEmbedding` stays as it is, because Keras would leave A B out of its logits.
+
+        Args:
+            rank: of A and B.
+            lora_alpha: factor of A B; `None`: the rank.
+
+        Raises:
+            ValueError: if LoRA is enabled already, or Keras cannot add it to a matrix, which has a constraint
+                or a mode of quantization that excludes it.
+
+        Reference: https://arxiv.org/abs/2106.09685.
+        """
+        if not self.built:
+            self.build()
+        both_ways = keras.layers.ReversibleEmbedding
+        adapted = [
+            layer
+            for layer in self._flatten_layers()
+            if layer is not self and hasattr(layer, "enable_lora") and layer.trainable
+            if not (isinstance(layer, both_ways) and layer.quantization_mode)
+        ]
+        for variable in self.trainable_variables:
+            variable.trainable = False
+        for layer in adapted:
+            layer.enable_lora(rank, lora_alpha=lora_alpha)
+
+    def get_compile_config(self):
+        """`None` with LoRA: the sums that are saved have other variables than the optimizer."""
+        lora = any(getattr(layer, "lora_enabled", False) for layer in self._flatten_layers())
+        return None if lora else super().get_compile_config()
+
+    def get_build_config(self):
+        layers = self._flatten_layers() if self.built else []
+        return {"quantized": [layer.quantization_mode for layer in layers]}
+
+    def build_from_config(self, config):
+        """Makes the weights, and quantizes the layers that were quantized."""
+        if not self.built:
+            self.build()
+        modes = config["quantized"]  # empty for a model that was not built
+        for layer, mode in zip(self._flatten_layers() if modes else [], modes, strict=True):
+            if mode and not layer.quantization_mode:
+                layer.quantize(mode)
+
     def make_train_function(self, force=False):
         """Makes weights and the optimizer's variables before the first step is traced.
 
@@ -43,3 +122,7 @@ class ConfiguredModel(Configured, keras.Model):
         if not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
         return super().make_train_function(force)
+
+
+def _as_python(value):
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -13,36 +13,21 @@ class DeepLSTM(RecurrentModel):
         h^l_j = LSTM^l(h^{l-1}_j, h^l_{j+1})            `encoder`, h^0_j = E x_j, from the last word on
         s^l_0 = h^l_1, and the same for cell states
         s^l_t = LSTM'^l(s^{l-1}_t, s^l_{t-1})           `decoder`, s^0_t = E' y_{t-1}
-        p(y_t) ~ exp(W_o s^L_t)                         `output_kernel`, or the target embedding if tied
+        p(y_t) ~ exp(W_o s^L_t)                         `output_layer`, or the target embedding if tied
 
     The model reverses the source itself (section 3.3), so that its first words are next to those of the
-    target: it takes sentences in their order, with padding at the end.
+    target. There is no attention: the decoder sees the source only through the L states it starts from.
 
-    There is no attention: the decoder sees the source only through the L states it starts from.
-
-    Departures: dropout, scaled embeddings (`scale_embeddings`; the configuration `paper` has neither) and
-    output biases. The source is read from its `</s>`, and the target starts with `<s>`.
-
-    Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings); `small` and `tiny` for small data.
-
-    Shapes: B batch, S source, T target, L `num_layers`, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`), and output biases. The
+    source is read from its `</s>`, and the target starts with `<s>`.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of each layer.
         num_layers: L, layers of the encoder and of the decoder.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another width.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -57,7 +42,7 @@ class DeepLSTM(RecurrentModel):
 
     attends = False
     configurations = {
-        "paper": {"embedding_dim": 1000, "units": 1000, "num_layers": 4, "scale_embeddings": False},
+        "paper": {"num_layers": 4, "scale_embeddings": False},
         "small": {**SMALL, "num_layers": 2},
         "tiny": {**TINY, "num_layers": 2},
     }
@@ -73,14 +58,15 @@ class DeepLSTM(RecurrentModel):
         reverse_source=True,
         **kwargs,
     ):
-        super().__init__(units, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
         layers, dtype = (units, cell, num_layers, self.embedding_dropout.rate), self.dtype_policy
         self.encoder = RecurrentStack(*layers, backward=reverse_source, dtype=dtype, name="encoder")
         self.decoder = RecurrentStack(*layers, dtype=dtype, name="decoder")
+        self.make_output(units)
 
     def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)
-        hidden, _ = self.decoder(embedded, memory["first"], training=training)  # (B, T, U)
+        hidden, *_ = self.decoder(embedded, memory["first"], training=training)  # (B, T, U)
         return self.logits(hidden, training), None
 
     def step(self, tokens, state):

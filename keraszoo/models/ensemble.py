@@ -8,8 +8,6 @@ from keras import ops
 from keraszoo.layers.arguments import require
 from keraszoo.models.translation_model import TranslationModel
 
-SHARED = ("position", "history", "attention_weights")  # one for all members
-
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class Ensemble(TranslationModel):
@@ -48,7 +46,8 @@ class Ensemble(TranslationModel):
 
     def __init__(self, models, **kwargs):
         require(len(models) > 1, "an ensemble needs two models or more", models=len(models))
-        sizes = [(m.source_vocabulary_size, m.target_vocabulary_size, m.source_pad_id) for m in models]
+        names = "source_vocabulary_size", "target_vocabulary_size", "source_pad_id", "target_pad_id"
+        sizes = [tuple(getattr(model, name) for name in names) for model in models]
         require(len({*sizes}) == 1, "models of an ensemble need the same vocabularies", sizes=sizes)
         kinds = [type(model).__name__ for model in models]
         require(len({*map(id, models)}) == len(models), "models of an ensemble need to differ", models=kinds)
@@ -82,17 +81,41 @@ class Ensemble(TranslationModel):
         return self._mean(logits), _mean_weights(weights)
 
     def initial_state(self, memory, beam_width=1, length=None):
-        states = [
-            model.initial_state(memory[str(i)], beam_width, length) for i, model in enumerate(self.models)
-        ]
-        return _joined(states, memory["memory_mask"])
+        models = enumerate(self.models)
+        return self._together(
+            [model.initial_state(memory[str(i)], beam_width, length) for i, model in models]
+        )
 
     def step(self, tokens, state):
-        logits, states = zip(
-            *(model.step(tokens, _part(state, str(i), model)) for i, model in enumerate(self.models)),
-            strict=True,
-        )
-        return self._mean(logits), _joined(states, state["memory"]["memory_mask"])
+        members = zip(self.models, state["members"], strict=True)
+        logits, states = zip(*(model.step(tokens, own) for model, own in members), strict=True)
+        return self._mean(logits), self._together(states)
+
+    def select_rows(self, state, rows):
+        return self._together(self._ask("select_rows", state, rows))
+
+    def select_sentences(self, state, sentences, beam_width=1):
+        return self._together(self._ask("select_sentences", state, sentences, beam_width))
+
+    def lengthen(self, state, extra):
+        return self._together(self._ask("lengthen", state, extra))
+
+    def free_axes(self, state):
+        axes = {"position": (), "members": self._ask("free_axes", state)}
+        return {**axes, "attention_weights": (0,)} if self.attends else axes
+
+    def _ask(self, method, state, *arguments):
+        """What each member says of its own state."""
+        members = zip(self.models, state["members"], strict=True)
+        return [getattr(model, method)(own, *arguments) for model, own in members]
+
+    def _together(self, states):
+        """The states of the members as one."""
+        together = {"position": states[0]["position"], "members": list(states)}
+        if self.attends:
+            weights = _mean_weights([state.get("attention_weights") for state in states])
+            together["attention_weights"] = weights
+        return together
 
     def _mean(self, logits):
         """The log of the mean of the members' distributions, for logits `(..., V)` of each."""
@@ -109,28 +132,6 @@ class Ensemble(TranslationModel):
     def from_config(cls, config):
         models = [keras.saving.deserialize_keras_object(model) for model in config["models"]]
         return cls(**{**config, "models": models})
-
-
-def _joined(states, mask):
-    """The states of the members as one, each part by the number of its member."""
-    joined = {}
-    for i, state in enumerate(states):
-        for key, part in state.items():
-            joined.setdefault(key, {})[str(i)] = part
-    joined["memory"]["memory_mask"] = mask
-    for key in ("position", "history"):  # every member has the same
-        if key in joined:
-            joined[key] = next(iter(joined[key].values()))
-    if "attention_weights" in joined:
-        joined["attention_weights"] = _mean_weights(joined["attention_weights"].values())
-    return joined
-
-
-def _part(state, member, model):
-    """The state of one member."""
-    parts = {key: part[member] for key, part in state.items() if key not in SHARED and member in part}
-    needed = {"position": True, "history": "cache" in parts, "attention_weights": model.attends}
-    return {**parts, **{key: state[key] for key in SHARED if needed[key]}}
 
 
 def _mean_weights(weights):

@@ -4,6 +4,7 @@ import numbers
 
 import keras
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -18,25 +19,15 @@ class LuongNMT(AttendingModel):
         h_t = LSTM'([E' y_{t-1}; h~_{t-1}])            `decoder`, h~ with input feeding
         a_t(s) = align(h_t, h_s)                       `decoder.attention`, see `LuongAttention`
         h~_t = tanh(W_c [c_t; h_t])                    the readout (eq. 5)
-        p(y_t) ~ exp(W_s h~_t)                         `output_kernel`, or the target embedding (eq. 6)
+        p(y_t) ~ exp(W_s h~_t)                         `output_layer`, or the target embedding (eq. 6)
 
     With `reverse_source`, as in the paper, the encoder reads from the last word to the first, so that the
     decoder starts next to the first one. Its outputs keep the order of the words, and so do attention weights
     and the positions of local attention.
 
-    Departures: an output bias, and scaled embeddings (`scale_embeddings`), which are off in the configuration
-    `paper`.
-
-    Configurations: `paper` (4 layers of 1000 units, 1000-d embeddings, dropout 0.2, reversed source, input
-    feeding, local-p with `general` and D = 10: the best of table 1); `small` and `tiny` for small data, with
-    global attention.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: an output bias, and scaled embeddings (not in the configuration `paper`).
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of each layer.
         num_layers: layers of the encoder and of the decoder.
         readout_dim: width of h~; `None`: U, or `embedding_dim` with `tie_output`.
@@ -48,14 +39,8 @@ class LuongNMT(AttendingModel):
             then attends from all positions at once.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell`, `score` or `window` is unknown, a size is not a positive integer, shared
-            embeddings meet two vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -69,15 +54,7 @@ class LuongNMT(AttendingModel):
     """
 
     configurations = {
-        "paper": {
-            "embedding_dim": 1000,
-            "units": 1000,
-            "num_layers": 4,
-            "window": "predictive",
-            "half_width": 10,
-            "dropout": 0.2,
-            "scale_embeddings": False,
-        },
+        "paper": {"window": "predictive", "dropout": 0.2, "scale_embeddings": False},  # the best of table 1
         "small": {**SMALL, "num_layers": 2},
         "tiny": {**TINY, "num_layers": 1},
     }
@@ -99,8 +76,9 @@ class LuongNMT(AttendingModel):
         reverse_source=True,
         **kwargs,
     ):
-        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units)
-        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        check_optional_sizes(readout_dim=readout_dim, attention_units=attention_units)
+        readout_dim = readout_dim or (embedding_dim if self.tie_output else units)
         dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = RecurrentStack(
             units, cell, num_layers, dropout, backward=reverse_source, dtype=dtype, name="encoder"
@@ -108,6 +86,7 @@ class LuongNMT(AttendingModel):
         attention = LuongAttention(score, window, half_width, attention_units, dtype=dtype, name="attention")
         layers = units, cell, num_layers, readout_dim, input_feeding, dropout
         self.decoder = LuongDecoder(attention, *layers, dtype=dtype, name="decoder")
+        self.make_output(readout_dim)
 
     def read(self, outputs, embedded, before, training=None):
         return self.logits(outputs, training)

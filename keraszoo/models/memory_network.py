@@ -31,8 +31,7 @@ class MemoryNetwork(ConfiguredModel):
     Random noise: in training an empty memory follows every tenth sentence on average, which shifts the times
     of the sentences before it. Linear start: while `linear` is 1, hops leave out the softmax; see
     `MemoryHop`. Empty places of the memory are vectors of zero and take part in the softmax, so that a hop
-    may attend to nothing. This is not in the paper but in its authors' code, and the model gives more wrong
-    answers without it. Padding changes nothing.
+    may attend to nothing: not in the paper, but in its authors' code, and better. Padding changes nothing.
 
     Shapes: B batch, S sentences, J words, K `hops`, V `vocabulary_size`.
 
@@ -48,7 +47,7 @@ class MemoryNetwork(ConfiguredModel):
 
     Call arguments:
         inputs: `(story, question)`: int `(B, S, J)`, the sentences in the order they were said, and int
-            `(B, J')`. Padding is at the end of sentences and stories.
+            `(B, J')`. Padding may be anywhere.
 
     Returns:
         Logits `(B, V)`.
@@ -115,8 +114,9 @@ class MemoryNetwork(ConfiguredModel):
         self.question_encoder = self.encoders[0] if adjacent else encoder("question_encoder")
         self.answers = None
         if not adjacent:
-            shape = width, vocabulary_size
-            self.answers = self.add_weight(name="answers", shape=shape, initializer=normal())
+            self.answers = keras.layers.Dense(
+                vocabulary_size, use_bias=False, kernel_initializer=normal(), dtype=dtype, name="answers"
+            )
         self.seed_generator = keras.random.SeedGenerator()
 
     @property
@@ -162,8 +162,8 @@ class MemoryNetwork(ConfiguredModel):
     def score(self, hidden):
         """Logits of all words, `(B, d)` to `(B, V)`."""
         if self.answers is None:
-            return self.encoders[-1].logits(hidden)
-        return ops.matmul(hidden, ops.cast(self.answers, hidden.dtype))
+            return self.encoders[-1](hidden, reverse=True)
+        return self.answers(hidden)
 
     def call(self, inputs, training=None):
         logits, _ = self.read(*inputs, training=training)
@@ -172,6 +172,3 @@ class MemoryNetwork(ConfiguredModel):
     def build(self, input_shape=None):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 1, 1), dtype="int32"), ops.zeros((1, 1), dtype="int32")))
-
-    def compute_output_shape(self, input_shape):
-        return (input_shape[1][0], self.vocabulary_size)

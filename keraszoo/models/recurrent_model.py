@@ -1,17 +1,11 @@
 """What the recurrent translation models share: embeddings, dropout, the output matrix, and stepping."""
 
-import math
-
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require
-from keraszoo.layers.dropout import Dropout
-from keraszoo.layers.linear import linear
+from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.models.translation_model import TranslationModel
 
-SIZES = "embedding_dim", "units", "num_layers", "encoder_layers"
-OPTIONAL_SIZES = "decoder_units", "attention_units", "readout_dim"
 # What the configurations `small` and `tiny` of most models share.
 SMALL = {"embedding_dim": 256, "units": 256, "dropout": 0.2, "share_embeddings": True, "tie_output": True}
 TINY = {"embedding_dim": 64, "units": 64, "dropout": 0.1}
@@ -21,9 +15,10 @@ class RecurrentModel(TranslationModel):
     """Base of the recurrent models: from words to embeddings, and from a readout to the logits.
 
         x_j = E[j]                               or sqrt(D) E[j], E of width D
-        p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_kernel`, or the target embedding if tied
+        p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_layer`, or the target embedding if tied
 
-    A subclass makes `encoder`, which returns outputs and a last state, and may write `first`.
+    A subclass makes `encoder`, which returns outputs and its last state, calls `make_output`, and may write
+    `first`.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -34,20 +29,20 @@ class RecurrentModel(TranslationModel):
             then needs fewer steps than from Keras' +-0.05.
         share_embeddings: one embedding for source and target, which needs one joint vocabulary.
         tie_output: use the target embedding as W_o, which needs a readout of width `embedding_dim`.
-        source_pad_id: id of padding in the source.
+        source_pad_id, target_pad_id: as for `TranslationModel`.
+
+    Call arguments and Returns: as for `TranslationModel`.
 
     Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings get two
-            vocabulary sizes, or a tied output another width.
+        ValueError: if `cell` or another choice is unknown, a size is not a positive integer, shared
+            embeddings get two vocabulary sizes, or a tied output another width.
     """
 
     def __init__(
         self,
-        readout_width,
-        /,
         source_vocabulary_size,
-        target_vocabulary_size,
-        embedding_dim,
+        target_vocabulary_size=None,
+        embedding_dim=256,
         dropout=0.0,
         scale_embeddings=True,
         share_embeddings=False,
@@ -55,45 +50,37 @@ class RecurrentModel(TranslationModel):
         **kwargs,
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, **kwargs)
-        check_sizes(**{name: self.arguments[name] for name in SIZES if name in self.arguments})
-        check_optional_sizes(**{name: self.arguments.get(name) for name in OPTIONAL_SIZES})
-        check_sizes(readout_dim=readout_width)
-        target_vocabulary_size = self.target_vocabulary_size
+        check_sizes(embedding_dim=embedding_dim)
         if share_embeddings:
             self.require_joint_vocabulary("share_embeddings")
-        if tie_output:
-            fits, wanted = (
-                readout_width == embedding_dim,
-                "tie_output needs a readout as wide as the embeddings",
-            )
-            require(fits, wanted, readout_dim=readout_width, embedding_dim=embedding_dim)
+        self.embedding_scale = embedding_dim**0.5 if scale_embeddings else 1.0
+        self.tie_output = tie_output
         dtype = self.dtype_policy
-        self.embedding_scale = math.sqrt(embedding_dim) if scale_embeddings else 1.0
 
-        def embedding(size, name):
-            initializer = "uniform"
-            if scale_embeddings:  # a new one for each: an initializer draws the same numbers every time
-                initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
-            return keras.layers.Embedding(size, embedding_dim, initializer, dtype=dtype, name=name)
+        def embedding(size, name):  # a new initializer for each: one draws the same numbers every time
+            normal = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
+            options = {"embeddings_initializer": normal if scale_embeddings else "uniform", "name": name}
+            options |= {"reverse_dtype": self.compute_dtype, "dtype": dtype}
+            return keras.layers.ReversibleEmbedding(size, embedding_dim, **options)
 
-        self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
+        target = embedding(self.target_vocabulary_size, "target_embedding")
+        self.target_embedding = target
         self.source_embedding = (
-            self.target_embedding
-            if share_embeddings
-            else embedding(source_vocabulary_size, "source_embedding")
+            target if share_embeddings else embedding(source_vocabulary_size, "source_embedding")
         )
-        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
-        self.readout_dropout = Dropout(dropout, dtype=dtype, name="readout_dropout")
-        self.output_bias = self.add_weight(
-            name="output_bias", shape=(target_vocabulary_size,), initializer="zeros"
-        )
-        self.output_kernel = None
-        if not tie_output:
-            self.output_kernel = self.add_weight(
-                name="output_kernel",
-                shape=(readout_width, target_vocabulary_size),
-                initializer="glorot_uniform",
-            )
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
+        self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
+
+    def make_output(self, readout_dim):
+        """Makes what turns a readout of this width into logits."""
+        check_sizes(readout_dim=readout_dim)
+        width, size = self.target_embedding.output_dim, self.target_vocabulary_size
+        if self.tie_output:
+            wanted = "tie_output needs a readout as wide as the embeddings"
+            require(readout_dim == width, wanted, readout_dim=readout_dim, embedding_dim=width)
+            self.output_bias = self.add_weight(name="output_bias", shape=(size,), initializer="zeros")
+        else:
+            self.output_layer = keras.layers.Dense(size, dtype=self.dtype_policy, name="output")
 
     def embed(self, embedding, words, training=None):
         """Embeddings of words: int `(...)` to `(..., D)`, some dropped in training."""
@@ -102,23 +89,20 @@ class RecurrentModel(TranslationModel):
     def encode(self, source, training=None):
         mask = self.memory_mask(source)
         x = self.embed(self.source_embedding, source, training)  # (B, S, E)
-        memory, state = self.encoder(x, inputs_mask=mask, training=training)
-        return {"memory": memory, "memory_mask": mask, "first": self.first(state)}
+        memory, *last = self.encoder(x, mask=mask, training=training)
+        return {"memory": memory, "memory_mask": mask, "first": self.first(*last)}
 
-    def first(self, state):
-        """What the decoder starts from, by the last state of the encoder: tensors `(B, ...)`, nested."""
-        return state
+    def first(self, *last):
+        """What the decoder starts from, by the last state of the encoder: nested tensors `(B, ...)`."""
+        return list(last)
 
     def logits(self, readout, training=None):
         """`(..., R)` to `(..., V)`."""
         readout = self.readout_dropout(readout, training=training)
-        kernel = self.output_kernel
-        if kernel is None:
-            embedding = self.target_embedding
-            quantized = embedding.dtype_policy.quantization_mode  # by `quantize`: a lookup gives the numbers
-            rows = embedding(ops.arange(self.target_vocabulary_size)) if quantized else embedding.embeddings
-            kernel = ops.transpose(ops.cast(rows, readout.dtype))
-        return linear(readout, kernel, self.output_bias)
+        if not self.tie_output:
+            return self.output_layer(readout)
+        logits = self.target_embedding(readout, reverse=True)
+        return logits + ops.cast(self.output_bias, logits.dtype)
 
     def initial_state(self, memory, beam_width=1, length=None):
         first = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["first"])
@@ -155,21 +139,19 @@ class AttendingModel(RecurrentModel):
 
     def initial_state(self, memory, beam_width=1, length=None):
         state, mask = super().initial_state(memory, beam_width, length), memory["memory_mask"]
-        keys, values = self.decoder.prepare(memory["memory"])
         rows = ops.shape(mask)[0] * beam_width
         return {
             **state,
-            "memory": {"memory_mask": mask, "keys": keys, "values": values},
+            "memory": {"memory_mask": mask, "prepared": self.decoder.prepare(memory["memory"])},
             "recurrent": self.decoder.initial_state(state["recurrent"]),
             "attention_weights": ops.zeros((rows, ops.shape(mask)[1]), dtype="float32"),
         }
 
     def step(self, tokens, state):
         memory, before = state["memory"], state["recurrent"]
-        prepared = memory["keys"], memory["values"]
         embedded = self.embed(self.target_embedding, tokens)  # (N, D)
         outputs, weights, after = self.decoder.step(
-            embedded, before, prepared, state["position"], memory["memory_mask"]
+            embedded, before, memory["prepared"], state["position"], memory["memory_mask"]
         )
         return self.read(outputs, embedded, before), {
             **state,

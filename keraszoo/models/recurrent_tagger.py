@@ -4,26 +4,20 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import require
-from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
-from keraszoo.layers.transformer import LayerNorm
-from keraszoo.models.tagging_model import TaggingModel
+from keraszoo.models.word_tagger import WordTagger
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class RecurrentTagger(TaggingModel):
+class RecurrentTagger(WordTagger):
     """The taggers of Huang et al. (2015), Ma and Hovy (2016) and Lample et al. (2016).
 
         x_j = [word vector ; characters ; casing]
         h_j = [h->_j ; h<-_j]                                       `recurrent`, layers of LSTMs or GRUs
         a_j = h_j + MultiHead(LayerNorm(h))_j                       `attention`, with `attention_heads`
-        e_j = W a_j + b                                             `scores`
-        p(y | x) ~ exp(s(x, y))                                     `CRF`, or a softmax at every position
-
-    `word_dropout` replaces some words by the unknown word in training, so that the model learns from
-    spellings.
+        p(y | x) ~ exp(s(x, y)) of e_j = W a_j + b                  `head`: a CRF, or a softmax at every word
 
     Configurations: `ma_hovy` (one BiLSTM of 200, character CNN of 30 filters, CRF), `lample` (one BiLSTM of
     100, character LSTM of 25, CRF), `strong` (as `ma_hovy`, with casing, 100 filters over five characters,
@@ -34,8 +28,7 @@ class RecurrentTagger(TaggingModel):
     unknown word.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
-            name.
+        num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
         units: of each layer and direction.
         num_layers: how many recurrent layers.
         cell: a kind of `RecurrentCell`.
@@ -44,15 +37,11 @@ class RecurrentTagger(TaggingModel):
         dropout: share dropped in training, of the inputs of each recurrent layer, of the outputs of the last
             one, and of the embeddings of characters.
 
-    Call arguments:
-        features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
-
-    Returns:
-        Scores `(B, T, K)`. With `attention_heads`, the attention weights that `tag` returns are the mean over
-        heads and querying words.
+    Call arguments, returns: as for `TaggingModel`. With `attention_heads`, the attention weights that `tag`
+    returns are the mean over heads and querying words.
 
     Raises:
-        ValueError: if `cell` is unknown, the heads do not divide the width, or a feature is missing.
+        ValueError: if `cell` is unknown or the heads do not divide the width; see also `WordTagger`.
 
     Example:
 
@@ -66,17 +55,15 @@ class RecurrentTagger(TaggingModel):
     """
 
     configurations = {
-        "ma_hovy": {"units": 200, "dropout": 0.5, "characters": "cnn", "crf": True},
+        "ma_hovy": {"characters": "cnn", "crf": True},
         "lample": {
             "units": 100,
-            "dropout": 0.5,
             "characters": "lstm",
             "character_dim": 25,
             "character_units": 25,
             "crf": True,
         },
         "strong": {
-            "units": 200,
             "dropout": 0.35,
             "word_dropout": 0.25,
             "characters": "cnn",
@@ -85,7 +72,7 @@ class RecurrentTagger(TaggingModel):
             "casing_dim": 8,
             "crf": True,
         },
-        "plain": {"units": 200, "cell": "gru_reset_after", "bidirectional": False, "dropout": 0.5},
+        "plain": {"cell": "gru_reset_after", "bidirectional": False},
         "tiny": {"units": 48, "dropout": 0.2, "crf": True},
     }
 
@@ -110,27 +97,26 @@ class RecurrentTagger(TaggingModel):
         self.attends = attention_heads > 0
         dtype = self.dtype_policy
         recurrent = BidirectionalEncoder if bidirectional else RecurrentStack
-        self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")
+        self.input_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="input_dropout")
         self.recurrent = recurrent(
             units, cell, num_layers=num_layers, dropout=dropout, dtype=dtype, name="recurrent"
         )
-        self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
+        self.output_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="output_dropout")
         self.norm = self.attention = None
         if attention_heads:
-            self.norm = LayerNorm(dtype=dtype, name="norm")
+            self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype, name="norm")
             self.attention = MultiHeadAttention(
                 attention_heads, width // attention_heads, dtype=dtype, name="attention"
             )
 
-    def read(self, features, training=None):
-        mask, weights = self.mask(features), None
-        x = self.input_dropout(self.represent(features, training), training=training)  # (B, T, D)
-        h, _ = self.recurrent(x, inputs_mask=mask, training=training)  # (B, T, h)
+    def encode(self, x, mask, training=None):
+        x = self.input_dropout(x, training=training)  # (B, T, D)
+        h, weights = self.recurrent(x, mask=mask, training=training)[0], None  # (B, T, h)
         if self.attention is not None:
             normal = self.norm(h)
             context, weights = self.attention(normal, normal, value_mask=mask, training=training)
             h, weights = h + context, _looked_at(weights, mask)
-        return self.scores(self.output_dropout(h, training=training)), weights
+        return self.output_dropout(h, training=training), weights
 
 
 def _looked_at(weights, mask):

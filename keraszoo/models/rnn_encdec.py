@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.linear import linear, maxout
+from keraszoo.layers.arguments import check_optional_sizes
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.time_loop import over_time
@@ -15,14 +16,14 @@ class RNNEncDec(RecurrentModel):
     """An encoder whose last state is the summary of the sentence, and a decoder that reads it at every step.
 
         h_j = f(e(x_j), h_{j-1})                            `encoder`, a GRU (eq. 5 to 8)
-        c = tanh(V h_N)                                     `summary`                              (A.1.1)
+        c = tanh(V h_N)                                     `source_summary`                       (A.1.1)
         h'_0 = tanh(V' c)                                   `initial`                              (A.1.2)
         z_t, r_t = sigma(W e(y_{t-1}) + U h'_{t-1} + C c)   `decoder` has W and U, C is `C`
         h~_t = tanh(W e(y_{t-1}) + r_t * (U h'_{t-1} + C c))
         h'_t = z_t * h'_{t-1} + (1 - z_t) * h~_t
         s'_t = O_h h'_t + O_y e(y_{t-1}) + O_c c            `readout` (O_h, O_y), `readout_summary` (O_c)
         s_t = [max(s'_{t,2k-1}, s'_{t,2k})]_k               maxout of pairs
-        p(y_t) ~ exp(G s_t)                                 `output_kernel`, or the target embedding if tied
+        p(y_t) ~ exp(G s_t)                                 `output_layer`, or the target embedding if tied
 
     The equations are those of the paper's appendix: the reset gate of the encoder is applied before the
     recurrent product, that of the decoder after it and to the summary too. With `cell="gru_reset_after"` it
@@ -30,29 +31,15 @@ class RNNEncDec(RecurrentModel):
 
     There is no attention: the decoder sees the source only through c, however long the sentence is.
 
-    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
-    `paper` has neither. Other departures: biases; the output matrix G is one matrix, not a product of two;
-    y_0 is the embedding of `<s>`, not zero.
-
-    Configurations: `paper` (1000 units, 100-d embeddings, maxout of 500); `small` and `tiny` for small data.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`); biases; the output matrix G
+    is one matrix, not a product of two; y_0 is the embedding of `<s>`, not zero.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: U, of encoder, summary and decoder.
         readout_dim: width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -82,8 +69,9 @@ class RNNEncDec(RecurrentModel):
         cell="gru",
         **kwargs,
     ):
-        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else units // 2)
-        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        check_optional_sizes(readout_dim=readout_dim)
+        readout_dim = readout_dim or (embedding_dim if self.tie_output else units // 2)
         dtype, dense = self.dtype_policy, keras.layers.Dense
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
         self.source_summary = dense(units, activation="tanh", dtype=dtype, name="source_summary")
@@ -91,17 +79,18 @@ class RNNEncDec(RecurrentModel):
         kind = "gru_reset_after" if cell == "gru" else cell
         self.decoder = RecurrentCell(units, kind, dtype=dtype, name="decoder")
         self.decoder.build((None, embedding_dim))
-        self.C = self.add_weight(name="C", shape=(units, self.decoder.width), initializer="glorot_uniform")
+        self.C = dense(self.decoder.width, use_bias=False, dtype=dtype, name="C")
         self.readout = dense(2 * readout_dim, dtype=dtype, name="readout")
         self.readout_summary = dense(2 * readout_dim, use_bias=False, dtype=dtype, name="readout_summary")
+        self.make_output(readout_dim)
 
-    def first(self, state):
-        return self.source_summary(state[0][0])
+    def first(self, state, *_):
+        return self.source_summary(state)
 
     def _start(self, summary):
         """What every step adds to U h' and to the readout, `(B, G U)` and `(B, 2 l)`; and h'_0."""
-        start = self.decoder.first_state(self.initial(summary))
-        return linear(summary, self.C), self.readout_summary(summary), start
+        start = self.decoder.as_state(self.initial(summary))
+        return self.C(summary), self.readout_summary(summary), start
 
     def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, E)

@@ -3,9 +3,10 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
-from keraszoo.layers.linear import maxout
+from keraszoo.layers.maxout import maxout
 from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.models.recurrent_model import SMALL, TINY, AttendingModel
 
@@ -20,35 +21,20 @@ class RNNSearch(AttendingModel):
         s_i = f(s_{i-1}, y_{i-1}, c_i)                              `decoder`
         t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i                `readout`
         t_i = [max(t~_{i,2k-1}, t~_{i,2k})]_k                       maxout of pairs
-        p(y_i) ~ exp(y_i^T W_o t_i)                `output_kernel`, or the target embedding if tied
+        p(y_i) ~ exp(y_i^T W_o t_i)                `output_layer`, or the target embedding if tied
 
-    Departures that can be switched off: dropout and scaled embeddings (`scale_embeddings`); the configuration
-    `paper` has neither. Other departures: biases in the recurrences, the initial state, the readout and the
-    output.
-
-    Configurations: `paper` (1000 units, 620-d embeddings, maxout of 500); `small` (256 units) and `tiny` for
-    small data.
-
-    Shapes: B batch, S source, T target, U `units`, V target vocabulary.
+    Departures: dropout and scaled embeddings (not in the configuration `paper`); biases in the recurrences,
+    the initial state, the readout and the output.
 
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: width of the embeddings of both sides.
         units: of each direction of the encoder.
         decoder_units: U, of the decoder; `None`: as `units`.
         attention_units: width of the hidden layer of the score; `None`: U.
         readout_dim: l, the width after maxout; `None`: half of U, or `embedding_dim` with `tie_output`.
         cell: a kind of `RecurrentCell`; `"gru"` in the paper.
         encoder_layers: bidirectional layers; the paper has one.
-        dropout, scale_embeddings, share_embeddings, tie_output, source_pad_id: by name, as for
-            `RecurrentModel`.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, shared embeddings meet two
-            vocabulary sizes, or a tied output another `readout_dim`.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
     Example:
 
@@ -80,15 +66,18 @@ class RNNSearch(AttendingModel):
         encoder_layers=1,
         **kwargs,
     ):
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        sizes = {"decoder_units": decoder_units, "attention_units": attention_units}
+        check_optional_sizes(**sizes, readout_dim=readout_dim, encoder_layers=encoder_layers)
         decoder_units = decoder_units or units
-        readout_dim = readout_dim or (embedding_dim if kwargs.get("tie_output") else decoder_units // 2)
-        super().__init__(readout_dim, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        readout_dim = readout_dim or (embedding_dim if self.tie_output else decoder_units // 2)
         dtype, dropout = self.dtype_policy, self.embedding_dropout.rate
         self.encoder = BidirectionalEncoder(units, cell, encoder_layers, dropout, dtype=dtype, name="encoder")
         self.initial = keras.layers.Dense(decoder_units, activation="tanh", dtype=dtype, name="initial")
         attention = BahdanauAttention(attention_units or decoder_units, dtype=dtype, name="attention")
         self.decoder = AttentionDecoder(attention, decoder_units, cell, dtype=dtype, name="decoder")
         self.readout = keras.layers.Dense(2 * readout_dim, dtype=dtype, name="readout")
+        self.make_output(readout_dim)
 
     def first(self, first_backward):
         return self.initial(first_backward)

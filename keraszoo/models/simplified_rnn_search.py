@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import check_optional_sizes
 from keraszoo.layers.attention_decoder import AttentionDecoder
 from keraszoo.layers.bahdanau_attention import BahdanauAttention
 from keraszoo.layers.recurrent_stack import RecurrentStack
@@ -18,31 +19,19 @@ class SimplifiedRNNSearch(AttendingModel):
         e_tj = V_a^T tanh(W_a s_{t-1} + U_a h_j)                 `decoder.attention`
         alpha_tj = exp(e_tj) / sum_k exp(e_tk)        c_t = sum_j alpha_tj h_j
         s_t = tanh(W_s y_{t-1} + U_s s_{t-1} + C_s c_t)          `decoder`
-        y_t = softmax(W_y y_{t-1} + U_y s_t + C_y c_t)           `output_kernel`: W_y over U_y over C_y
+        y_t = softmax(W_y y_{t-1} + U_y s_t + C_y c_t)           `output_layer`: W_y over U_y over C_y
 
     with x_j and y_{t-1} embeddings. Unlike `RNNSearch` it has no gates, no second direction, no net for s_0
     and no maxout: each matrix of the equations, biases, dropout and the scale of the embeddings are all there
     is. The output matrix is the largest part: (E + 2 U) V.
 
-    Configurations: `small` and `tiny` for small data; there is no paper.
-
-    Shapes: B batch, S source, T target, E `embedding_dim`, U `units`, V target vocabulary.
-
     Args:
-        source_vocabulary_size: number of source ids.
-        target_vocabulary_size: V; `None`: as the source.
-        embedding_dim: E, of both sides.
         units: U, of both nets.
         attention_units: width of the hidden layer of the score; `None`: U.
         cell: a kind of `RecurrentCell`; `"rnn"` is the tanh of the equations.
-        dropout, scale_embeddings, share_embeddings, source_pad_id: by name, as for `RecurrentModel`. There
-            is no `tie_output`: the readout is wider than the embeddings.
 
-    Call arguments and Returns: as for `TranslationModel`.
-
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or shared embeddings meet two
-            vocabulary sizes.
+    Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`, but the readout is too wide for
+    `tie_output`.
 
     Example:
 
@@ -70,22 +59,16 @@ class SimplifiedRNNSearch(AttendingModel):
         cell="rnn",
         **kwargs,
     ):
-        super().__init__(
-            embedding_dim + 2 * units, source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs
-        )
+        super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
+        check_optional_sizes(attention_units=attention_units)
         dtype = self.dtype_policy
         self.encoder = RecurrentStack(units, cell, dtype=dtype, name="encoder")
         attention = BahdanauAttention(attention_units or units, dtype=dtype, name="attention")
         self.decoder = AttentionDecoder(attention, units, cell, dtype=dtype, name="decoder")
+        self.make_output(embedding_dim + 2 * units)
 
-    @classmethod
-    def constructor_parameters(cls):
-        parameters = super().constructor_parameters()
-        del parameters["tie_output"]
-        return parameters
-
-    def first(self, state):
-        return state[0][0]
+    def first(self, state, *_):
+        return state
 
     def read(self, outputs, embedded, before, training=None):
         return self.logits(ops.concatenate([embedded, outputs], axis=-1), training)

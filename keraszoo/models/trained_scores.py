@@ -16,16 +16,16 @@ def with_tags(model, tags, allowed=None):
     Returns:
         A model of the same class with k tags.
     """
-    old = None if model.chain is None else model.chain.allowed
+    old = model.head.allowed
     if old is None:
         allowed = None
     elif allowed is None:
-        allowed = [old[0][np.ix_(tags, tags)].tolist(), *(part[list(tags)].tolist() for part in old[1:])]
+        allowed = [np.array(old[0])[np.ix_(tags, tags)], *(np.array(part)[list(tags)] for part in old[1:])]
     fewer = type(model).from_config({**model.get_config(), "num_tags": len(tags), "allowed": allowed})
     fewer.build()
-    kept = {id(weight): (-1,) for weight in model.scores.weights}
-    if model.chain is not None:
-        kept |= {id(weight): range(len(weight.shape)) for weight in model.chain.weights}
+    kept = {id(weight): (-1,) for weight in model.head.scores.weights}
+    if model.head.chain is not None:
+        kept |= {id(weight): range(len(weight.shape)) for weight in model.head.chain.weights}
     for new, old in zip(fewer.weights, model.weights, strict=True):
         value = old
         for axis in kept.get(id(old), ()):
@@ -44,9 +44,10 @@ def scale_scores(model, factor, tags):
         factor: a positive number; above 1, probable taggings become more probable.
         tags: numbers of tags, tag 0 among them. The scores of taggings with other tags are only shifted.
     """
-    scaled = np.isin(np.arange(model.num_tags), list(tags))
-    transitions = None if model.chain is None else model.chain.transitions
-    for weight in [*model.scores.weights, *(model.chain.weights if model.chain else ())]:
+    head = model.head
+    scaled = np.isin(np.arange(head.num_tags), list(tags))
+    transitions = None if head.chain is None else head.chain.transitions
+    for weight in head.weights:
         value, chosen = ops.convert_to_numpy(weight), scaled
         value = value - (value[0, 0] if weight is transitions else value[..., :1])
         if weight is transitions:

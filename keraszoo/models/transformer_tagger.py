@@ -3,19 +3,18 @@
 import keras
 
 from keraszoo.layers.arguments import check_sizes
-from keraszoo.layers.dropout import Dropout
 from keraszoo.layers.positions import added_positions
-from keraszoo.layers.transformer import LayerNorm, TransformerEncoderLayer
-from keraszoo.models.tagging_model import TaggingModel
+from keraszoo.layers.transformer import TransformerEncoderLayer
+from keraszoo.models.word_tagger import WordTagger
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class TransformerTagger(TaggingModel):
+class TransformerTagger(WordTagger):
     """A stack of self-attention over the words, and a score for each tag at each word.
 
         x_j = W_in [word vector ; characters ; casing] + b_in + PE(j)       `inputs_map`, `positions`
         h = EncoderLayer^N(x)                                               `encoder_layers`
-        e_j = W h_j + b                                                     `scores`
+        e_j = W h_j + b                                                     `head`
 
     Trained from scratch on a few thousand sentences it scores lower than `RecurrentTagger`; it is meant for
     larger corpora and for comparison.
@@ -23,8 +22,7 @@ class TransformerTagger(TaggingModel):
     Configurations: `small` (2 layers of 256) and `tiny`.
 
     Args:
-        num_tags, vocabulary_size, vector_width: as for `TaggingModel`, whose other arguments are taken by
-            name.
+        num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
         d_model: D, the width between layers.
         num_layers: N.
         num_heads: H.
@@ -35,14 +33,10 @@ class TransformerTagger(TaggingModel):
         max_distance: largest distance that has vectors of its own, for relative positions.
         dropout: in the layers and on their inputs.
 
-    Call arguments:
-        features: dict with `"words"`, int `(B, T)`, and `"characters"`, `"casing"` where the model has them.
-
-    Returns:
-        Scores `(B, T, K)`.
+    Call arguments, returns: as for `TaggingModel`. Padding has positions too: it stands at the end.
 
     Raises:
-        ValueError: if `positions` is unknown, a width is not a positive integer, or a feature is missing.
+        ValueError: if `positions` is unknown or a width is not a positive integer; see also `WordTagger`.
 
     Example:
 
@@ -82,7 +76,7 @@ class TransformerTagger(TaggingModel):
         check_sizes(num_layers=num_layers)
         self.inputs_map = keras.layers.Dense(d_model, dtype=dtype, name="inputs_map")
         self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
-        self.input_dropout = Dropout(dropout, dtype=dtype, name="input_dropout")
+        self.input_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="input_dropout")
         self.encoder_layers = [
             TransformerEncoderLayer(
                 num_heads,
@@ -96,12 +90,13 @@ class TransformerTagger(TaggingModel):
             )
             for i in range(num_layers)
         ]
-        self.norm = LayerNorm(dtype=dtype, name="norm") if pre_norm else None
+        self.norm = None
+        if pre_norm:
+            self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype, name="norm")
 
-    def read(self, features, training=None):
-        mask = self.mask(features)
-        x = self.positions(self.inputs_map(self.represent(features, training)))  # (B, T, D)
+    def encode(self, x, mask, training=None):
+        x = self.positions(self.inputs_map(x))  # (B, T, D)
         x = self.input_dropout(x, training=training)
         for layer in self.encoder_layers:
-            x = layer(x, inputs_mask=mask, training=training)
-        return self.scores(x if self.norm is None else self.norm(x)), None
+            x = layer(x, mask=mask, training=training)
+        return (x if self.norm is None else self.norm(x)), None

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require, require_shapes, shapes_fit
+from keraszoo.layers.masked import Masked
+from keraszoo.layers.rows import take
 from keraszoo.models.configured_model import ConfiguredModel
 
 
@@ -18,23 +20,26 @@ class TranslationModel(ConfiguredModel):
 
     Stepping and teacher forcing give the same logits and attention weights. The rows of a state are
     hypotheses: each sentence has `beam_width` of them, one after the other, so that a state of B sentences
-    has N = B * beam_width rows. A state is a dict:
+    has N = B * beam_width rows. The state belongs to the model. A search reads two of its keys,
 
-    * `"memory"`, of a sentence: what the decoder reads, tensors `(B, ...)`, shared by the rows of a sentence;
-    * `"cache"`, of a sentence, optional: tensors `(B, H, L, beam_width * d)` for L positions, with
-      `"history"` `(N, L)`: which row of the sentence wrote each position of this row, -1 where none did;
-    * `"position"`, of the search: scalar int32, how many positions have been stepped;
-    * `"attention_weights"`, of a row: float32 `(N, S)`, where the last step looked; absent if `attends` is
-      `False`;
-    * any other key, of a row: tensors `(N, ...)`.
+    * `"position"`: scalar int32, how many positions have been stepped;
+    * `"attention_weights"`: float32 `(N, S)`, where the last step looked; absent if `attends` is `False`;
 
-    `keraszoo.search.state` picks rows or sentences out of a state and lengthens its cache. A search that
-    gives rows new parents picks the tensors of rows only: memory and cache never move.
+    and asks the model for the rest:
+
+        state = model.select_rows(state, rows)                  # other parents within their sentences
+        state = model.select_sentences(state, sentences, beam_width)
+        state = model.lengthen(state, extra)                    # room for more positions
+        axes = model.free_axes(state)                           # sizes that vary during a search
+
+    The base class does this for dicts in which `"memory"` has tensors of sentences, `(B, ...)`, and every
+    other key tensors of rows, `(N, ...)`. Another layout is private to the model that overrides the methods.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: number of target ids; `None`: as the source.
         source_pad_id: id of padding in the source, which is masked everywhere.
+        target_pad_id: id of padding in the target, which counts in no loss; `None`: as in the source.
 
     Call arguments:
         inputs: `(source, target_in)`: int `(B, S)`, whose padding is masked, and int `(B, T)`, which starts
@@ -42,7 +47,8 @@ class TranslationModel(ConfiguredModel):
         return_attention_weights: also return where each position looked.
 
     Returns:
-        Logits `(B, T, V)`. With `return_attention_weights`, `(logits, attention_weights)`: the weights are
+        Logits `(B, T, V)`, with the mask of `target_in`: padding at its end counts in no loss of Keras. With
+        `return_attention_weights`, `(logits, attention_weights)`: the weights are
         float32 `(B, T, S)` and those that `step` gives.
 
     Raises:
@@ -51,17 +57,28 @@ class TranslationModel(ConfiguredModel):
 
     Attributes:
         attends: whether the model has attention weights.
+        of_sentences: the keys of a state whose tensors have a row per sentence; they never move when rows do.
     """
 
     attends = True
+    of_sentences = ("memory",)
 
-    def __init__(self, source_vocabulary_size, target_vocabulary_size=None, source_pad_id=0, **kwargs):
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        source_pad_id=0,
+        target_pad_id: int = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         check_sizes(source_vocabulary_size=source_vocabulary_size)
         self.source_vocabulary_size = source_vocabulary_size
         check_optional_sizes(target_vocabulary_size=target_vocabulary_size)
         self.target_vocabulary_size = target_vocabulary_size or source_vocabulary_size
         self.source_pad_id = source_pad_id
+        self.target_pad_id = source_pad_id if target_pad_id is None else target_pad_id
+        self.masked = Masked(name="masked")
 
     def require_joint_vocabulary(self, argument):
         """Raises a ValueError that names the argument unless both sides have as many ids."""
@@ -82,12 +99,36 @@ class TranslationModel(ConfiguredModel):
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies encode.")
 
     def initial_state(self, memory, beam_width=1, length=None):
-        """The state before the first step; a cache, if the model has one, has room for `length` positions."""
+        """The state before the first step, with room for `length` positions; `None`: for one."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies initial_state.")
 
     def step(self, tokens, state):
         """One position: int `(N,)` tokens to `(N, V)` logits and the next state."""
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies step.")
+
+    def select_rows(self, state, rows):
+        """The state whose row n is row `rows[n]`, int `(N,)`, of the given one, of the same sentence."""
+        fixed = (*self.of_sentences, "position")
+        return {key: part if key in fixed else take(part, rows) for key, part in state.items()}
+
+    def select_sentences(self, state, sentences, beam_width=1):
+        """The state of some of the sentences, int `(B',)`, each with its `beam_width` rows."""
+        sentences = ops.cast(sentences, "int32")
+        rows = ops.arange(beam_width, dtype="int32") + sentences[:, None] * beam_width
+        rows = ops.reshape(rows, (-1,))
+        places = {key: sentences if key in self.of_sentences else rows for key in state}
+        return {key: part if key == "position" else take(part, places[key]) for key, part in state.items()}
+
+    def lengthen(self, state, extra):
+        """The state with room for `extra` more positions, an integer or a scalar tensor of at least 0."""
+        return state
+
+    def free_axes(self, state):
+        """For each tensor of a state, a tuple of the axes whose sizes vary during a search, nested alike."""
+        return {
+            key: keras.tree.map_structure(lambda _, free=() if key == "position" else (0,): free, part)
+            for key, part in state.items()
+        }
 
     def decode(self, memory, target_in, training=None):
         """Teacher forcing on an encoded source.
@@ -110,6 +151,7 @@ class TranslationModel(ConfiguredModel):
         require_shapes(fits, "source and target_in must have one batch size", **shapes)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
+        logits = self.masked(logits, mask=ops.not_equal(target_in, self.target_pad_id))
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
 
     def _check_attends(self, wanted):
@@ -134,15 +176,9 @@ class TranslationModel(ConfiguredModel):
         """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[1], self.target_vocabulary_size)
-
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):
         self._check_attends(return_attention_weights)
         source, target_in = inputs
         logits = keras.KerasTensor((*target_in.shape, self.target_vocabulary_size), self.compute_dtype)
         weights = keras.KerasTensor((*target_in.shape, source.shape[1]), "float32")
         return (logits, weights) if return_attention_weights else logits
-
-    def get_config(self):
-        return {**super().get_config(), "target_vocabulary_size": self.target_vocabulary_size}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
+from keraszoo.playground.examples import example_of
 from keraszoo.saving import model_directory
 from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import shipped
@@ -19,8 +20,9 @@ class Models:
     """Models by name; a tagger of several corpora has one name for each.
 
     Args:
-        names: names of included models and model directories; if there are none, all included models on this
-            machine that the playground can use.
+        names: names of included models and model directories, shown in this order; if there are none, all
+            included models on this machine that the playground can use: those of English and of general text
+            first, and of these the best.
 
     Raises:
         PresetError: a model does not exist or has another task, or there are no models.
@@ -29,6 +31,7 @@ class Models:
     def __init__(self, names=()):
         self.about = {}
         self._places, self._loaded = {}, {}
+        found = []
         for name in names or shipped.places().values():
             directory = Path(shipped.find(name)).resolve()
             try:
@@ -39,13 +42,17 @@ class Models:
                     raise
                 continue
             if about["task"] in CLASSES:
-                self._add(directory, description.config.get("corpora"), about)
+                example, rank = example_of(description.config, about["languages"])
+                place = () if names else (rank, -(about["score"] or {"value": 0})["value"])
+                found.append((place, directory, description.config.get("corpora"), about, example))
             elif names:
                 raise PresetError(f"{name}: expected a model for {', '.join(CLASSES)}")
+        for _, *model in sorted(found, key=lambda one: one[0]):
+            self._add(*model)
         if not self.about:
             raise PresetError("no models on this machine; `keraszoo fetch` gets them, or name a directory")
 
-    def _add(self, directory, corpora, about):
+    def _add(self, directory, corpora, about, example):
         for corpus in corpora if isinstance(corpora, list) else [None]:
             ending = "" if corpus is None else f", {corpus}"
             name = directory.name + ending
@@ -55,6 +62,7 @@ class Models:
                 "name": name,
                 "task": about["task"],
                 "languages": about["languages"],
+                "example": example,
             }
 
     def get(self, name, task, progress):

@@ -19,6 +19,7 @@ def translate(request, models, progress):
     return {
         "text": translation.text,
         "truncated": translation.truncated,
+        "unknown": translation.unknown,
         "probability": math.exp(translation.log_prob),
         "hypotheses": [
             {"text": h.text, "probability": math.exp(h.log_prob), "score": round(h.score, 4)}

@@ -28,12 +28,6 @@ def entities_html(tagged, labels=None):
         labels: list of str, the labels that get colours, in order; `None`: those in the text. Pass the same
             list for texts on one page.
 
-    Returns:
-        A string: `<p>...</p>`. The text is escaped.
-
-    Raises:
-        KerasZooError: `tagged` is something else.
-
     Example:
 
     >>> from keraszoo.tagging.results import Entity, TaggedText
@@ -45,8 +39,8 @@ def entities_html(tagged, labels=None):
     parts, place = [], 0
     for entity in tagged.entities:
         colour = COLOURS[labels.index(entity.label) % len(COLOURS)] if entity.label in labels else COLOURS[-1]
-        parts.append(_escaped(tagged.text[place : entity.start]))
         parts.append(
+            f"{_escaped(tagged.text[place : entity.start])}"
             f'<mark style="background: {colour}" title="{entity.probability:.3f}">'
             f"{_escaped(entity.text)}<small>{_escaped(entity.label)}</small></mark>"
         )
@@ -58,29 +52,19 @@ def attention_html(tagged):
     """A text as an HTML paragraph with each word's attention weight as its colour.
 
     The word with the largest weight of a sentence is darkest. The weight is shown when the pointer is on a
-    word.
-
-    Args:
-        tagged: a `TaggedText` of a model that attends.
-
-    Returns:
-        A string: `<p class="attention">...</p>`. The text is escaped.
-
-    Raises:
-        KerasZooError: the model attends to nothing.
+    word. `tagged` is a `TaggedText`; if its model attends to nothing, this raises KerasZooError.
     """
     if tagged.attention_weights is None:
         raise KerasZooError("there is no attention to show: the model attends to nothing")
     parts, place = [], 0
     for first, last in tagged.sentences:
-        greatest = max(map(float, tagged.attention_weights[first:last]), default=0.0)
-        for token, weight in zip(
-            tagged.tokens[first:last], tagged.attention_weights[first:last], strict=True
-        ):
+        weights = tagged.attention_weights[first:last]
+        greatest = max(map(float, weights), default=0.0)
+        for token, weight in zip(tagged.tokens[first:last], weights, strict=True):
             depth = float(weight) / greatest if greatest > 0 else 0.0
             strong = ' class="strong"' if depth > 0.6 else ""
-            parts.append(_escaped(tagged.text[place : token.start]))
             parts.append(
+                f"{_escaped(tagged.text[place : token.start])}"
                 f'<span{strong} style="background: rgba({BLUE}, {depth:.2f})" title="{weight:.4f}">'
                 f"{_escaped(token.text)}</span>"
             )
@@ -91,17 +75,8 @@ def attention_html(tagged):
 def attention_table(source_tokens, target_tokens, attention_weights):
     """Attention weights as an HTML table: a row for each target word, a column for each source word.
 
-    Darker cells have more weight. The number is shown when the pointer is on a cell. The table needs no style
-    sheet and no script.
-
-    Args: as for `keraszoo.plots.attention_heatmap`.
-
-    Returns:
-        A string: `<table>...</table>`. The words are escaped.
-
-    Raises:
-        KerasZooError: the shapes do not match, the weights are not numbers from 0 to 1, or there are no
-            words.
+    Darker cells have more weight. The number is shown when the pointer is on a cell. The arguments are those
+    of `attention_heatmap`; the words are escaped.
 
     Example:
 
@@ -125,36 +100,20 @@ def attention_table(source_tokens, target_tokens, attention_weights):
 
 
 def html_page(texts, labels=None, attention=False, title="Entities"):
-    """A page of texts with their entities and, optionally, the attention below each.
+    """A page of texts, a list of `TaggedText`, with their entities and, optionally, the attention below each.
 
-    Args:
-        texts: list of `TaggedText`.
-        labels: as for `entities_html`; `None`: those in any of the texts.
-        attention: whether to show the attention.
-        title: of the page.
-
-    Returns:
-        A string.
-
-    Raises:
-        KerasZooError: `attention` is set and the model attends to nothing.
+    `labels` are as for `entities_html`; `None`: those in any of the texts.
     """
     labels = labels or _labels(texts)
     head = f"<!DOCTYPE html>\n<html>\n<head><meta charset='utf-8'><title>{_escaped(title)}</title>"
     lines = [f"{head}<style>{STYLE}</style></head>", "<body>"]
     for tagged in texts:
-        lines.append(entities_html(tagged, labels))
-        if attention:
-            lines.append(attention_html(tagged))
+        lines += [entities_html(tagged, labels), *([attention_html(tagged)] if attention else [])]
     return "\n".join([*lines, "</body>", "</html>", ""])
 
 
 def save_html(page, path):
-    """Writes a page in UTF-8, completely or not at all; see `replace_file`.
-
-    Raises:
-        KerasZooError: the file cannot be written.
-    """
+    """Writes a page in UTF-8, completely or not at all."""
     with replace_file(path, folders=True) as file:
         file.write(page.encode("utf-8", errors="replace"))
 
@@ -165,7 +124,6 @@ def _escaped(text):
 
 
 def _labels(texts):
-    """The labels of tagged texts, sorted."""
     for tagged in texts:
         if not hasattr(tagged, "entities"):
             raise KerasZooError(f"expected a TaggedText of `tag_details`, got {tagged!r:.60}")

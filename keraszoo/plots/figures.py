@@ -1,5 +1,6 @@
 """Shared by all pictures: figures without a window, saving, checks of inputs, labels and fonts."""
 
+import functools
 import io
 from pathlib import Path
 
@@ -15,11 +16,7 @@ LONGEST_LABEL = 24  # letters
 
 
 def new_figure():
-    """An empty `matplotlib.figure.Figure` without a window.
-
-    Raises:
-        KerasZooError: matplotlib is not installed.
-    """
+    """An empty `matplotlib.figure.Figure` without a window, which any notebook shows."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -27,15 +24,22 @@ def new_figure():
         raise KerasZooError("pictures need matplotlib: pip install matplotlib") from error
     figure = Figure(dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
+    figure._repr_png_ = functools.partial(_content, figure, "png")
     return figure
+
+
+def _content(figure, format):
+    content = io.BytesIO()
+    figure.savefig(content, format=format)
+    return content.getvalue()
 
 
 def check_picture(path):
     """Returns the `Path` of a picture, which ends in .png if the given one has no ending.
 
     Raises:
-        KerasZooError: an ending that is not a format, something that exists and has no ending (a folder, or
-            /dev/null), or matplotlib is not installed.
+        KerasZooError: no name, an ending that is not a format, something that exists and has no ending (a
+            folder, or /dev/null), or matplotlib is not installed.
     """
     path = Path(path)
     if path.name in ("", ".."):
@@ -48,44 +52,27 @@ def check_picture(path):
 
 
 def finish(figure, path=None):
-    """Saves a picture if a path is given, completely or not at all, and returns the figure.
-
-    Args:
-        figure: a `matplotlib.figure.Figure`.
-        path: the ending chooses the format, .png if there is none. Missing folders are created.
-
-    Raises:
-        KerasZooError: an ending that is not a format, or a file that cannot be written.
-    """
+    """Saves a picture if a path is given, completely or not at all, and returns the figure."""
     if path is None:
         return figure
-    path, content = check_picture(path), io.BytesIO()
+    path = check_picture(path)
     try:
-        figure.savefig(content, format=path.suffix[1:])
+        content = _content(figure, path.suffix[1:])
     except (ValueError, RuntimeError) as error:  # RuntimeError: .pgf without LaTeX
         raise KerasZooError(f"{path}: cannot be drawn: {error}") from error
     with replace_file(path, folders=True) as file:
-        file.write(content.getvalue())
+        file.write(content)
     return figure
 
 
-def plain_axes(axes, x, y):
-    """Labels the axes; draws light lines at the values of y, and no frame."""
-    axes.set_xlabel(x, fontsize=9)
-    axes.set_ylabel(y, fontsize=9)
-    axes.tick_params(labelsize=8)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def check_weights(attention_weights, shape, meaning):
-    """Weights as a float32 array; raises KerasZooError for another shape or values not from 0 to 1."""
+    """Weights from 0 to 1 as a float32 array of a shape; a name in it stands for any length but 0."""
     try:
         weights = np.asarray(attention_weights).astype("float32")
     except (TypeError, ValueError) as error:
         raise KerasZooError(f"attention_weights: expected an array of numbers: {error}") from error
-    if weights.shape != shape:
+    lengths = zip(shape, weights.shape, strict=False)
+    if weights.ndim != len(shape) or not all(have and want in (have, str(want)) for want, have in lengths):
         raise KerasZooError(f"attention_weights: expected shape {shape}, {meaning}, got {weights.shape}")
     if not np.isfinite(weights).all():
         raise KerasZooError("attention_weights: some are NaN or infinite")
@@ -97,11 +84,7 @@ def check_weights(attention_weights, shape, meaning):
 
 
 def word_labels(name, tokens):
-    """Labels of tokens: subword marks, blanks and control characters made visible, long tokens cut.
-
-    Raises:
-        KerasZooError: the tokens, an argument of this name, are not at least one str.
-    """
+    """Labels of the tokens of an argument: marks, blanks and control characters made visible, none long."""
     check_texts(tokens, name)
     if len(tokens) == 0:
         raise KerasZooError(f"{name}: expected at least one, got none")
@@ -109,25 +92,18 @@ def word_labels(name, tokens):
     labels = []
     for token in tokens:
         label = token.removeprefix(WORD_START)
-        if pieces and label == token and not token.startswith("<"):
-            label = "·" + label
-        label = "".join(letter if letter.isprintable() else "\ufffd" for letter in label)
+        continues = pieces and label == token and not token.startswith("<")
+        label = "".join(letter if letter.isprintable() else "\ufffd" for letter in "·" * continues + label)
         label = label if label.strip() else "\u2423"
         labels.append(label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…")
     return labels
 
 
 def fonts_for(lists, title):
-    """Chooses fonts that have all letters; a letter without a font becomes an empty box.
+    """Chooses fonts that have all letters of lists of labels and of a title, or None.
 
-    Matplotlib would draw the same box, but with a warning for each.
-
-    Args:
-        lists: of lists of labels.
-        title: str or None.
-
-    Returns:
-        The style of texts, keyword arguments of Matplotlib; the lists; and the title.
+    A letter without a font becomes an empty box; Matplotlib would draw the same, with a warning for each.
+    Returns the style of texts, keyword arguments of Matplotlib; the lists; and the title.
     """
     from matplotlib import font_manager
 
@@ -152,4 +128,4 @@ def fonts_for(lists, title):
     boxes = dict.fromkeys(missing, "\u25a1")
     lists = [[label.translate(boxes) for label in labels] for labels in lists]
     style = {"family": families, "parse_math": False, "usetex": False}
-    return style, lists, title.translate(boxes) if title else None
+    return style, lists, title and title.translate(boxes)

@@ -43,7 +43,7 @@ def replace_file(path, folders=False):
         A context manager whose value is a binary file.
 
     Raises:
-        DataError: the file cannot be written.
+        DataError: the file cannot be written, or another file that the block opens cannot be read.
 
     Example:
 
@@ -73,10 +73,51 @@ def replace_file(path, folders=False):
         os.replace(temporary, target)
         _sync(target.parent)
     except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", path) from None
+        said, other = error.strerror or error, error.filename
+        if isinstance(other, (str, bytes, os.PathLike)) and Path(os.fsdecode(other)) != temporary:
+            if not target.is_relative_to(os.path.realpath(other)):  # a file that the block reads
+                raise DataError(f"cannot be read: {said}", os.fsdecode(other)) from None
+        raise DataError(f"cannot be written: {said}", path) from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_room(path, largest=0, total=0):
+    """Raises DataError at the start of long work if its result could not be written in the end.
+
+    It makes a file for a moment under a name as long as any that writing to `path` takes, and has the file
+    system reserve the room. So it notices names that are too long, `ulimit -f`, quotas and full disks.
+
+    Args:
+        path: the file or directory that will be written. Its parents may be missing.
+        largest: bytes of its largest file.
+        total: bytes of all its files, and of all that are written next to it.
+
+    Example:
+
+    >>> check_room("x" * 243)
+    Traceback (most recent call last):
+    keraszoo.errors.DataError: xxx...: cannot be written: File name too long
+    """
+    target = Path(os.path.realpath(path))
+    missing = [parent for parent in target.parents if not os.path.exists(parent)]
+    folder = target.parents[len(missing)]
+    names = [f".{target.name}.01234567.part", *(parent.name for parent in missing)]
+    trial = folder / f".{secrets.token_hex(4)}".ljust(max(map(len, map(os.fsencode, names))), "x")
+    try:
+        with open(trial, "wb") as file:
+            if largest and hasattr(os, "posix_fallocate"):  # macOS and Windows lack it
+                os.posix_fallocate(file.fileno(), 0, largest)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        size = f" (a file of {largest:,} bytes)" if largest else ""
+        raise DataError(f"cannot be written: {error.strerror or error}{size}", path) from None
+    finally:
+        with contextlib.suppress(OSError):
+            trial.unlink(missing_ok=True)
+    if total > free:
+        raise DataError(f"cannot be written: it takes {total:,} bytes, but only {free:,} are free", path)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ arguments must have the types of the constructor. The shapes of all weights are 
 weight file before any weight is created, so a size of 10^12 costs no memory.
 """
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -15,7 +14,7 @@ import keras
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, argument_entries, checked
-from keraszoo.saving.weights import WEIGHTS, stored_shapes
+from keraszoo.saving.weights import WEIGHTS, check_shapes, names_of, stored_shapes
 
 
 class _Members(Entries):
@@ -38,19 +37,44 @@ def make_model(directory, kinds, extra=None):
             class rejects the arguments, or the shapes of its weights differ from those in the file.
     """
     where, kinds = f"{directory.path}: config.json", {kind.__name__: kind for kind in kinds}
-    shapes = stored_shapes(directory.file(WEIGHTS))
-    make = _maker(directory.config.get("model"), kinds, len(shapes), where, extra or {})
+    weights = directory.weights
+    entry = directory.config.get("model")
+    make = _maker(entry, kinds, len(stored_shapes(weights)), where, extra or {})
+    mode = entry.get("quantized")
+    if mode not in (None, "int8"):
+        raise PresetError(f"{where}: quantized: expected int8, got {shown(mode)}")
     # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
     # separate thread is dropped when the thread ends.
     with ThreadPoolExecutor(1) as thread:
         try:
-            wanted = thread.submit(_shapes, make).result()
+            wanted = thread.submit(_shapes, make, mode).result()
         except Exception as error:  # any error of Keras or a backend about invalid arguments
             reason = " ".join(str(error).split())
             raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
-    if sorted(wanted) != sorted(shapes):
-        raise PresetError(f"{where} makes a model of {_total(wanted)}, {WEIGHTS} holds {_total(shapes)}")
-    return make()
+    try:
+        check_shapes(weights, wanted)
+    except PresetError as error:
+        raise PresetError(f"{where} makes another model than that of the weights: {error}") from error
+    model = make()
+    if mode:
+        _build(model, mode)
+    return model
+
+
+def quantization_of(model):
+    """The mode in which Keras has quantized the matrices of a model: `"int8"`, or `None`.
+
+    Raises:
+        PresetError: some matrices are quantized and others not, or in another mode, so that the model could
+            not be read again.
+    """
+    dense = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
+    modes = {layer.quantization_mode for layer in dense} or {None}
+    if modes not in ({None}, {"int8"}):
+        raise PresetError(
+            f"a model is saved as it is or with all matrices in int8, not in {sorted(map(str, modes))}"
+        )
+    return modes.pop()
 
 
 def check_arguments(kind, arguments):
@@ -108,22 +132,25 @@ def _layers(arguments):
 class _Build(keras.Operation):
     """Builds a model while it is traced: variables get shapes, but no values are computed."""
 
-    def __init__(self, model):
+    def __init__(self, model, mode):
         super().__init__()
         self.model = model
+        self.mode = mode
 
     def call(self):
-        self.model.build()
+        _build(self.model, self.mode)
         return keras.ops.zeros(())
 
 
-def _shapes(make):
+def _build(model, mode):
+    if not model.built:
+        model.build()
+    if mode:
+        model.quantize(mode)
+
+
+def _shapes(make, mode):
     with keras.StatelessScope(initialize_variables=False):
         model = make()
-        if not model.built:
-            _Build(model).compute_output_spec()
-        return [tuple(variable.shape) for variable in model.weights]
-
-
-def _total(shapes):
-    return f"{len(shapes)} weights, {sum(map(math.prod, shapes)):,} numbers"
+        _Build(model, mode).compute_output_spec()
+        return {name: tuple(variable.shape) for name, variable in names_of(model).items()}

@@ -1,6 +1,6 @@
 """Write and read model directories: what training writes, `pretrained/` ships and loading reads.
 
-    config.json  <vocabulary>  model.weights.h5  metrics.json  README.md  manifest.json
+    config.json  <vocabulary>  model.safetensors  metrics.json  README.md  manifest.json
 
 `manifest.json` holds the size and the SHA-256 of every other file and is written last. A directory is only
 read if its files are exactly those of the manifest. A flipped bit, a missing file or an additional file is an
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import atomic
+from keraszoo.saving import atomic, included_weights
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.manifest import MANIFEST
 from keraszoo.saving.weights import WEIGHTS, load_weights
@@ -48,6 +48,12 @@ class Directory:
             raise PresetError(f"{self.path}: has no file '{name}'; it has {', '.join(self.names)}")
         return self.path / name
 
+    @property
+    def weights(self):
+        """The path of the weights: `model.safetensors`, or the older file of an included model."""
+        digest = self.manifest["files"].get(included_weights.FILE, {}).get("sha256")
+        return self.file(included_weights.FILE if digest in included_weights.DIGESTS else WEIGHTS)
+
     def read_bytes(self, name):
         """Returns the content of a file, which is verified against the manifest again."""
         self.file(name)
@@ -72,7 +78,7 @@ class Directory:
             if manifests.read_manifest(self.path) != self.manifest:
                 raise PresetError(f"{self.path}: was replaced after it was read; read it again")
 
-        load_weights(model, self.file(WEIGHTS), check=check)
+        load_weights(model, self.weights, check=check)
 
 
 def write_directory(path, files):

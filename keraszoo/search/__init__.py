@@ -1,4 +1,4 @@
-"""Search over `step(tokens, state)` and a state; it knows no model and no text.
+"""Search over a translation model; it knows the four methods of a model and what a model says of its state.
 
 The names below are imported on first use, so that recipes read `SearchOptions` without importing Keras.
 """
@@ -22,7 +22,7 @@ def __getattr__(name):
     raise AttributeError(f"module 'keraszoo.search' has no attribute {name!r}")
 
 
-def search(step, state, options, **arguments):
+def search(model, memory, options, **arguments):
     """Runs beam search, or greedy search and sampling for a beam of one.
 
     The arguments are those of `greedy_search`; `numbers` are for a beam of one.
@@ -31,4 +31,4 @@ def search(step, state, options, **arguments):
     from keraszoo.search.greedy import greedy_search
 
     function = greedy_search if options.beam_width == 1 else beam_search
-    return function(step, state, options, **arguments)
+    return function(model, memory, options, **arguments)

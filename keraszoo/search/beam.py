@@ -5,29 +5,31 @@ from keras import ops
 from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import FORBIDDEN, words_of
 from keraszoo.search.hypotheses import Hypotheses, score_of
-from keraszoo.search.loop import cache_lengths, run
-from keraszoo.search.state import (
-    attention_width,
-    count_sentences,
-    select_rows,
-    split_memory,
-    take_of_rows,
-    with_room,
-    written,
-)
+from keraszoo.search.loop import cache_lengths, run, tracks_attention
+from keraszoo.search.rows import pick, written
 
-NEVER = -1e30  # the log-probability of a hypothesis that does not exist
+LOWEST = -float("inf")
 
 
 def beam_search(
-    step, state, options, start_id, end_id, never=(), prefix=None, attention=False, lengths=None, loop=run
+    model,
+    memory,
+    options,
+    start_id,
+    end_id,
+    never=(),
+    prefix=None,
+    attention=False,
+    lengths=None,
+    loop=run,
 ):
     """The `options.num_hypotheses` best hypotheses of each sentence, with a beam of W = `options.beam_width`.
 
-    Each step extends each of the W live hypotheses of a sentence by every word and looks at the best 2 W
-    results. Those among the first W that end with `</s>` are finished: they no longer change, and are kept if
-    they are among the W best finished ones by score. The best W that do not end stay live. Live hypotheses
-    are compared by log-probability, since they have the same length, and finished ones by score.
+    Each step does three things. `expand` extends each of the W live hypotheses of a sentence by every word
+    and keeps the best 2 W. `finish` takes those among the first W that end with `</s>`: they no longer
+    change, and are kept if they are among the W best finished ones by score. `prune` keeps the best W that do
+    not end: they stay live. Live hypotheses are compared by log-probability, since they have the same length,
+    and finished ones by score.
 
     A sentence is done when W hypotheses are finished and no live one would score better than the best of them
     if its next word were a certain `</s>` that covers the rest of the source; or at the maximum length. (The
@@ -35,145 +37,156 @@ def beam_search(
     hypotheses of tiny probability end while the right one is still being written.) If fewer than K are
     finished, the best live ones follow, cut at the maximum length.
 
-    Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`; the state has W rows per
-    sentence. With W = 1 and no penalties the result equals greedy search; a beam as wide as the search space
-    finds the best hypothesis.
+    Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`. With W = 1 and no
+    penalties the result equals greedy search; a beam as wide as the search space finds the best hypothesis.
 
     Example:
 
     >>> import numpy as np
+    >>> from keraszoo.models import RNNSearch
     >>> from keraszoo.search.options import SearchOptions
-    >>> def say(tokens, state):  # a model that counts: after word n it says n + 1
-    ...     return ops.one_hot((tokens + 1) % 5, 5) * 9, {**state, "position": state["position"] + 1}
-    >>> state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((2, 3))}
-    >>> best = beam_search(say, state, SearchOptions(beam_width=2, max_length=8), start_id=1, end_id=4)
-    >>> ops.convert_to_numpy(best.tokens)[0, 0, :3].tolist()
-    [2, 3, 4]
+    >>> model = RNNSearch(9, embedding_dim=4, units=4)
+    >>> model.build()
+    >>> memory, options = model.encode(np.array([[4, 5, 3]])), SearchOptions(beam_width=2, max_length=8)
+    >>> tuple(beam_search(model, memory, options, start_id=1, end_id=3).tokens.shape)
+    (1, 1, 8)
     """
     width, limit = options.beam_width, options.max_length
-    sentences, lengths = count_sentences(state, width), lengths or cache_lengths(limit)
-    state, prefix = with_room(state, lengths[0]), words_of(prefix)
-    track = attention or options.coverage_penalty > 0
-    source = attention_width(state) if track else None
+    lengths, track = lengths or cache_lengths(limit), tracks_attention(model, options, attention)
+    mask, prefix = memory["memory_mask"], words_of(prefix)
+    sentences, source = ops.shape(mask)
 
-    def full(shape, value, dtype="float32"):
+    def full(value, dtype="float32", shape=()):
         return ops.full((sentences, width, *shape), value, dtype=dtype)
 
-    tokens = {"tokens": full((limit,), end_id, "int32")}
+    empty = {"tokens": full(end_id, "int32", (limit,)), "log_prob": full(0.0)}
     if track:
-        tokens["attention"] = full((limit, source), 0.0)
-    first = ops.arange(width) == 0  # the rows of a sentence start equal: only one of them counts
+        empty["attention"] = full(0.0, shape=(limit, source))
+    first = ops.broadcast_to(ops.arange(width) == 0, (sentences, width))  # the others would be its copies
     progress = {
-        "beam": {
-            **tokens,
-            "last": full((), start_id, "int32"),
-            "log_prob": ops.where(first, full((), 0.0), NEVER),
-        },
-        "finished": {
-            **tokens,
-            "length": full((), 0, "int32"),
-            "log_prob": full((), NEVER),
-            "score": full((), NEVER),
-        },
-        "count": ops.zeros((sentences,), dtype="int32"),
+        "beam": {**empty, "exists": first, "last": full(start_id, "int32")},
+        "finished": {**empty, "exists": full(False, "bool"), "length": full(0, "int32"), "score": full(0.0)},
         "live": ops.ones((sentences,), dtype="bool"),
+        "memory_mask": mask,
     }
-    constants, state = split_memory(state)
     if prefix is not None:
-        constants["prefix"] = prefix
+        progress["prefix"] = prefix
 
-    uncovered = options.replace(coverage_penalty=0.0)
-
-    def rank(log_prob, length, weights, memory):
-        mask = memory.get("memory_mask")
-        return score_of(log_prob, length, options, weights, None if mask is None else mask[:, None])
-
-    def advance(progress, state, constants):
+    def advance(progress, state):
         beam, live, position = progress["beam"], progress["live"], state["position"]
-        batch = ops.shape(live)[0]
-        logits, state = step(ops.reshape(beam["last"], (-1,)), {**state, "memory": constants["memory"]})
-        logits = ops.cast(logits, "float32")  # (N, V)
-        forced = None if prefix is None else ops.repeat(constants["prefix"], width, axis=0)
-        tokens = ops.reshape(beam["tokens"], (-1, limit))
-
-        # the best 2 W continuations: first of each row, then of each sentence
-        some = min(2 * width, logits.shape[-1])
-        best, word, total = best_allowed(
-            logits, some, tokens, position, options, end_id, never, forced
-        )  # (N, 2 W)
-        best = ops.where(best > FORBIDDEN / 2, best - total, NEVER)
-        best = ops.reshape(best, (-1, width, some)) + beam["log_prob"][:, :, None]
-        number = min(2 * width, width * some)
-        log_prob, place = ops.top_k(ops.reshape(best, (-1, width * some)), number)  # (B, 2 W)
-        word = take_of_rows(ops.reshape(word, (-1, width * some)), place)
-        parent = ops.cast(place // some, "int32")
-        ends = ops.logical_and(word == end_id, log_prob > NEVER / 2)
-
-        # their tokens and attention weights
-        before = {"tokens": beam["tokens"]}
-        if track:
-            here = ops.reshape(state["attention_weights"], (-1, width, 1, source))
-            before["attention"] = written(beam["attention"], position, here, axis=2)
-        after = _take(before, parent)  # (B, 2 W, L, ...)
-        after["tokens"] = written(after["tokens"], position, word[:, :, None], axis=2)
-
-        # those that end among the first W are finished, unless the sentence was done before
-        now = ops.logical_and(ends, ops.arange(number) < width)
-        now = ops.logical_and(now, live[:, None])
-        length = ops.full((batch, number), 0, dtype="int32") + position + 1
-        score = rank(log_prob, length, after.get("attention"), constants["memory"])
-        ended = {**after, "length": length, "log_prob": log_prob, "score": ops.where(now, score, NEVER)}
-        pool = _joined(progress["finished"], ended)  # (B, 3 W, ...)
-        best_score, keep = ops.top_k(pool["score"], width)
-        count = progress["count"] + ops.sum(ops.cast(now, "int32"), axis=1)
-
-        # the first W that do not end stay live
-        log_prob, stay = ops.top_k(ops.where(ends, NEVER, log_prob), width)  # (B, W)
-        beam = {**_take({**after, "last": word, "parent": parent}, stay), "log_prob": log_prob}
-        parent = beam.pop("parent")
-        origin = ops.reshape(ops.arange(batch, dtype="int32")[:, None] * width + parent, (-1,))
-        hope = score_of(log_prob, position + 2, uncovered)  # its next word may cover all of the source
-        goes_on = ops.logical_or(count < width, ops.max(hope, axis=1) > best_score[:, 0])
+        logits, state = model.step(ops.reshape(beam["last"], (-1,)), state)
+        looks = ops.reshape(state["attention_weights"], (-1, width, 1, source)) if track else None
+        forced = None if prefix is None else ops.repeat(progress["prefix"], width, axis=0)
+        rules = options, end_id, never, forced
+        extended = expand(beam, ops.cast(logits, "float32"), looks, position, rules)
+        extended["ends"] = ops.logical_and(extended["exists"], extended["last"] == end_id)
+        finished = finish(progress["finished"], extended, live, position, options, progress["memory_mask"])
+        beam, parents = prune(extended, width)
+        goes_on = has_hope(beam, finished, position, options)
+        origin = ops.arange(ops.shape(live)[0], dtype="int32")[:, None] * width + parents
+        state = model.select_rows(state, ops.reshape(origin, (-1,)))
         live = ops.logical_and(live, goes_on)
-        progress = {"beam": beam, "finished": _take(pool, keep), "count": count, "live": live}
-        return progress, select_rows(split_memory(state)[1], origin)
+        return {**progress, "beam": beam, "finished": finished, "live": live}, state
 
-    progress = loop(advance, progress, state, constants, lengths, width)
-    beam, finished = progress["beam"], progress["finished"]
-    del beam["last"]
-    cut = rank(beam["log_prob"], limit, beam.get("attention"), constants["memory"])
-    beam["score"] = ops.where(beam["log_prob"] > NEVER / 2, cut, NEVER)
-    beam["length"] = ops.full_like(finished["length"], limit)
-    return _best(beam, finished, options.num_hypotheses, end_id, attention)
+    state = model.initial_state(memory, width, lengths[0])
+    progress = loop(advance, progress, state, model, lengths, width)
+    return _results(progress["finished"], progress["beam"], options, mask, end_id, attention)
 
 
-def _best(beam, finished, number, end_id, attention):
-    """The best hypotheses: finished ones by score, then live ones by the score that they are cut with."""
-    score, order = ops.top_k(beam["score"], beam["score"].shape[1])
-    # both are in order; every live hypothesis ranks behind every finished one
-    behind = ops.where(score > NEVER / 2, NEVER / 4, NEVER)
-    _, chosen = ops.top_k(ops.concatenate([finished["score"], behind], axis=1), number)  # (B, K)
-    best = _take(_joined(finished, _take(beam, order)), chosen)
-    exists = best["score"] > NEVER / 2
+def expand(beam, logits, looks, position, rules):
+    """The best 2 W continuations of the live hypotheses of each sentence, in order.
+
+    Args:
+        beam: dict of W hypotheses, tensors `(B, W, ...)`.
+        logits: float32 `(B * W, V)`, of the next words.
+        looks: attention weights of this step, `(B, W, 1, S)`, or `None`.
+        position: the number of words so far.
+        rules: the last arguments of `best_allowed`.
+
+    Returns:
+        dict of hypotheses with one more word, `"last"`, and int32 `"parent"`, the place of the one extended.
+    """
+    width, limit = beam["tokens"].shape[1:]
+    some = min(2 * width, logits.shape[-1])  # no sentence takes more words of one row
+    tokens = ops.reshape(beam["tokens"], (-1, limit))
+    best, words, total = best_allowed(logits, some, tokens, position, *rules)  # (B W, 2 W)
+    log_prob = ops.reshape(best - total, (-1, width, some)) + beam["log_prob"][:, :, None]
+    allowed = ops.reshape(best > FORBIDDEN / 2, (-1, width, some))
+    exists = ops.logical_and(allowed, beam["exists"][:, :, None])
+    choices = {"last": words, "log_prob": log_prob, "exists": exists}
+    choices = {key: ops.reshape(x, (-1, width * some)) for key, x in choices.items()}
+    place = best_places(choices["log_prob"], choices["exists"], min(2 * width, width * some))  # (B, 2 W)
+    parent = ops.cast(place // some, "int32")
+    before = {"tokens": beam["tokens"]}
+    if looks is not None:
+        before["attention"] = written(beam["attention"], position, looks, axis=2)
+    after = {**pick(before, parent), **pick(choices, place), "parent": parent}
+    after["tokens"] = written(after["tokens"], position, after["last"][:, :, None], axis=2)
+    return after
+
+
+def finish(finished, extended, live, position, options, memory_mask):
+    """The W best finished hypotheses: the earlier ones, and those among the first W that now end."""
+    width = finished["tokens"].shape[1]
+    length = ops.zeros_like(extended["last"]) + position + 1
+    now = ops.arange(extended["last"].shape[1]) < width
+    now = ops.logical_and(ops.logical_and(extended["ends"], now), live[:, None])
+    score = scored(extended, length, options, memory_mask)
+    pool = _joined(finished, {**extended, "length": length, "score": score, "exists": now})  # (B, 3 W, ...)
+    return pick(pool, best_places(pool["score"], pool["exists"], width))
+
+
+def prune(extended, width):
+    """The best W hypotheses that do not end, and int32 `(B, W)`, their parents."""
+    goes_on = ops.logical_and(extended["exists"], ops.logical_not(extended["ends"]))
+    beam = pick({**extended, "exists": goes_on}, best_places(extended["log_prob"], goes_on, width))
+    del beam["ends"]
+    return beam, beam.pop("parent")
+
+
+def has_hope(beam, finished, position, options):
+    """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all."""
+    uncovered = options.replace(coverage_penalty=0.0)  # the next word may cover all of the source
+    hope = score_of(beam["log_prob"], position + 2, uncovered)  # with this word and `</s>`
+    hope = ops.max(ops.where(beam["exists"], hope, LOWEST), axis=1)
+    full = ops.all(finished["exists"], axis=1)
+    better = ops.logical_or(ops.logical_not(full), hope > finished["score"][:, 0])
+    return ops.logical_and(ops.any(beam["exists"], axis=1), better)
+
+
+def scored(hypotheses, length, options, memory_mask):
+    """The scores `(B, M)` of hypotheses of a length."""
+    weights = hypotheses.get("attention")
+    return score_of(hypotheses["log_prob"], length, options, weights, memory_mask[:, None])
+
+
+def best_places(keys, exists, number):
+    """The places `(B, number)` of the greatest keys `(B, M)`, in order; those that do not exist come last."""
+    return ops.top_k(ops.where(exists, keys, LOWEST), number)[1]
+
+
+def _joined(one, other):
+    """Two dicts of hypotheses `(B, M, ...)` as one `(B, M + M', ...)`, with the keys of the first."""
+    return {key: ops.concatenate([one[key], other[key]], axis=1) for key in one}
+
+
+def _results(finished, beam, options, memory_mask, end_id, attention):
+    """The best hypotheses: the finished ones by score, then the live ones, cut, by score."""
+    width, number = options.beam_width, options.num_hypotheses
+    score = scored(beam, options.max_length, options, memory_mask)
+    cut = {**beam, "score": score, "length": ops.full_like(finished["length"], options.max_length)}
+    every = _joined(finished, pick(cut, best_places(score, beam["exists"], width)))
+    first = -ops.arange(2 * width, dtype="float32")
+    best = pick(every, best_places(first, every["exists"], number))  # (B, K)
 
     def existing(name, otherwise):
-        missing = (1,) * (len(best[name].shape) - 2)
-        return ops.where(ops.reshape(exists, (*ops.shape(exists), *missing)), best[name], otherwise)
+        more = (1,) * (len(best[name].shape) - 2)
+        return ops.where(ops.reshape(best["exists"], (-1, number, *more)), best[name], otherwise)
 
     return Hypotheses(
         tokens=existing("tokens", end_id),
         lengths=existing("length", 0),
-        log_prob=existing("log_prob", -float("inf")),
-        score=existing("score", -float("inf")),
+        log_prob=existing("log_prob", LOWEST),
+        score=existing("score", LOWEST),
         attention_weights=existing("attention", 0.0) if attention else None,
     )
-
-
-def _joined(one, other):
-    """Two dicts of hypotheses `(B, M, ...)` as one `(B, M + M', ...)`."""
-    return {key: ops.concatenate([one[key], other[key]], axis=1) for key in one}
-
-
-def _take(parts, index):
-    """`x[b, index[b, k]]` for all b and k, for each x `(B, M, ...)` of a dict and int `(B, K)` indices."""
-    return {key: take_of_rows(x, index) for key, x in parts.items()}

@@ -3,7 +3,7 @@
 from keras import ops
 
 from keraszoo.search.constraints import FORBIDDEN, constrain
-from keraszoo.search.state import take_of_rows
+from keraszoo.search.rows import pick
 
 
 def best_allowed(logits, number, tokens, position, options, end_id, never=(), prefix=None):
@@ -24,7 +24,7 @@ def best_allowed(logits, number, tokens, position, options, end_id, never=(), pr
     barred = [*never, *([end_id] if options.min_length else [])]
     best, words = top_words(logits, min(number + len(barred), logits.shape[-1]))
     # of the greatest logit and its probability; a slice `best[:, :1]` would have XLA sort whole rows
-    greatest = ops.max(take_of_rows(ops.softmax(logits), words), axis=1, keepdims=True)
+    greatest = ops.max(pick(ops.softmax(logits), words), axis=1, keepdims=True)
     log_total = ops.max(best, axis=1, keepdims=True) - ops.log(greatest)
     if options.no_repeat_ngram or prefix is not None:
         allowed = constrain(logits, tokens, position, options, end_id, never, prefix)
@@ -34,7 +34,7 @@ def best_allowed(logits, number, tokens, position, options, end_id, never=(), pr
     if options.min_length:
         best = ops.where(ops.logical_and(words == end_id, position < options.min_length), FORBIDDEN, best)
     best, places = ops.top_k(best, number)
-    return best, take_of_rows(words, places), log_total
+    return best, pick(words, places), log_total
 
 
 def top_words(logits, number):
@@ -63,7 +63,7 @@ def top_words(logits, number):
     blocks = ops.reshape(logits, (-1, count, size))
     _, chosen = ops.top_k(ops.max(blocks, axis=-1), number)
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)  # in order, so that of equals the first wins
-    some = ops.reshape(take_of_rows(blocks, chosen), (-1, number * size))
+    some = ops.reshape(pick(blocks, chosen), (-1, number * size))
     best, places = ops.top_k(some, number)
     places = ops.cast(places, "int32")
-    return best, take_of_rows(chosen, places // size) * size + places % size
+    return best, pick(chosen, places // size) * size + places % size

@@ -5,21 +5,14 @@ from keras import ops
 from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import constrain, words_of
 from keraszoo.search.hypotheses import Hypotheses, score_of
-from keraszoo.search.loop import cache_lengths, run
+from keraszoo.search.loop import cache_lengths, run, tracks_attention
+from keraszoo.search.rows import pick, written
 from keraszoo.search.sampling import draw
-from keraszoo.search.state import (
-    attention_width,
-    count_sentences,
-    split_memory,
-    take_of_rows,
-    with_room,
-    written,
-)
 
 
 def greedy_search(
-    step,
-    state,
+    model,
+    memory,
     options,
     start_id,
     end_id,
@@ -36,8 +29,8 @@ def greedy_search(
     batch.
 
     Args:
-        step: a function of `(tokens, state)` that returns `(logits, state)`, such as `model.step`.
-        state: a model's initial state, one row per sentence.
+        model: a `TranslationModel`, or an object with its methods for stepping.
+        memory: what the model's `encode` returned.
         options: `SearchOptions`.
         start_id: id of `<s>`.
         end_id: id of `</s>`.
@@ -53,51 +46,52 @@ def greedy_search(
 
     Raises:
         KerasZooError: if attention weights or a coverage penalty are requested from a model that attends to
-            nothing, or the state has another number of rows.
+            nothing.
 
     Example:
 
     >>> import numpy as np
+    >>> from keraszoo.models import RNNSearch
     >>> from keraszoo.search.options import SearchOptions
-    >>> def say(tokens, state):  # a model that counts: after word n it says n + 1
-    ...     return ops.one_hot((tokens + 1) % 5, 5) * 9, {**state, "position": state["position"] + 1}
-    >>> state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((1, 3))}
-    >>> best = greedy_search(say, state, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=4)
-    >>> ops.convert_to_numpy(best.tokens)[0, 0, :3].tolist()
-    [2, 3, 4]
+    >>> model = RNNSearch(9, embedding_dim=4, units=4)
+    >>> model.build()
+    >>> memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
+    >>> best = greedy_search(model, memory, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=3)
+    >>> tuple(best.tokens.shape)
+    (2, 1, 8)
     """
-    sentences, limit = count_sentences(state), options.max_length
-    lengths = lengths or cache_lengths(limit)
-    state, prefix = with_room(state, lengths[0]), words_of(prefix)
-    track = attention or options.coverage_penalty > 0
+    lengths = lengths or cache_lengths(options.max_length)
+    track, limit = tracks_attention(model, options, attention), options.max_length
+    mask, prefix = memory["memory_mask"], words_of(prefix)
+    sentences, source = ops.shape(mask)
     progress = {
         "tokens": ops.full((sentences, limit), end_id, dtype="int32"),
         "last": ops.full((sentences,), start_id, dtype="int32"),
         "length": ops.zeros((sentences,), dtype="int32"),
         "log_prob": ops.zeros((sentences,), dtype="float32"),
         "live": ops.ones((sentences,), dtype="bool"),
+        "number": ops.arange(sentences, dtype="int32") if numbers is None else numbers,
     }
     if track:
-        progress["attention"] = ops.zeros((sentences, limit, attention_width(state)), dtype="float32")
-    constants, state = split_memory(state)
-    constants["number"] = ops.arange(sentences) if numbers is None else numbers
+        progress["attention"] = ops.zeros((sentences, limit, source), dtype="float32")
     if prefix is not None:
-        constants["prefix"] = prefix
+        progress["prefix"] = prefix
 
-    def advance(progress, state, constants):
+    def advance(progress, state):
         position, live, tokens = state["position"], progress["live"], progress["tokens"]
-        logits, state = step(progress["last"], {**state, "memory": constants["memory"]})
+        logits, state = model.step(progress["last"], state)
         logits = ops.cast(logits, "float32")
-        rules = tokens, position, options, end_id, never, constants.get("prefix")
+        rules = tokens, position, options, end_id, never, progress.get("prefix")
         if options.sampling:
             total = ops.logsumexp(logits, axis=1, keepdims=True)
-            last = draw(constrain(logits, *rules), options, constants["number"], position)
+            last = draw(constrain(logits, *rules), options, progress["number"], position)
         else:
             _, words, total = best_allowed(logits, 1, *rules)
             last = words[:, 0]
         last = ops.where(live, last, end_id)
-        chosen = (take_of_rows(logits, last[:, None]) - total)[:, 0]
+        chosen = (pick(logits, last[:, None]) - total)[:, 0]
         after = {
+            **progress,
             "tokens": written(tokens, position, last[:, None]),
             "last": last,
             "length": progress["length"] + ops.cast(live, "int32"),
@@ -107,10 +101,9 @@ def greedy_search(
         if track:
             weights = ops.where(live[:, None], state["attention_weights"], 0.0)[:, None]
             after["attention"] = written(progress["attention"], position, weights)
-        return after, split_memory(state)[1]
+        return after, state
 
-    progress = loop(advance, progress, state, constants, lengths)
-    mask = constants["memory"].get("memory_mask")
+    progress = loop(advance, progress, model.initial_state(memory, 1, lengths[0]), model, lengths)
     length, log_prob, weights = (progress.get(key) for key in ("length", "log_prob", "attention"))
     score = score_of(log_prob, length, options, weights, mask)
     parts = [progress["tokens"], length, log_prob, score, *([weights] if attention else [])]

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keraszoo.search.state import lengthen
+from keraszoo.errors import KerasZooError
 
 
 def cache_lengths(max_length, first=16, factor=2):
@@ -17,19 +17,32 @@ def cache_lengths(max_length, first=16, factor=2):
     return lengths
 
 
-def run(advance, progress, state, constants, lengths, beam_width=1):
+def tracks_attention(model, options, attention):
+    """Whether a search keeps the attention weights of its hypotheses.
+
+    Raises:
+        KerasZooError: it should, but the model attends to nothing.
+    """
+    wanted = attention or options.coverage_penalty > 0
+    if wanted and not model.attends:
+        raise KerasZooError(
+            "the model attends to nothing, so attention weights and a coverage penalty are impossible"
+        )
+    return wanted
+
+
+def run(advance, progress, state, model, lengths, beam_width=1):
     """Advances all sentences until each is done.
 
     The work is split into stages of growing cache length, each with a graph of its own.
     `keraszoo.translation.graph_loop` does the same in TensorFlow's graphs with less tracing.
 
     Args:
-        advance: a function of `(progress, state, constants)` that steps every row once and returns
-            `(progress, state)`.
-        progress: nested dict of tensors `(B, ...)`, the hypotheses so far; `progress["live"]`, bool `(B,)`,
-            marks the sentences that continue.
-        state: the model's state without its memory; its `"position"` counts the steps.
-        constants: nested dict of tensors `(B, ...)` that do not change, such as the memory.
+        advance: a function of `(progress, state)` that steps every row once and returns both.
+        progress: nested dict of tensors `(B, ...)`: what belongs to a sentence. `progress["live"]`, bool
+            `(B,)`, marks the sentences that continue.
+        state: the model's state; its `"position"` counts the steps.
+        model: the `TranslationModel`, which lengthens its state.
         lengths: the stages; the state has room for the first.
         beam_width: rows per sentence, for loops that select sentences.
 
@@ -37,17 +50,17 @@ def run(advance, progress, state, constants, lengths, beam_width=1):
         `progress` of all sentences.
     """
 
-    def stage(index, progress, state, constants):
+    def stage(index, progress, state):
         def goes_on(progress, state):
             return ops.logical_and(state["position"] < lengths[index], ops.any(progress["live"]))
 
-        progress, state = ops.while_loop(goes_on, lambda p, s: advance(p, s, constants), (progress, state))
+        progress, state = ops.while_loop(goes_on, advance, (progress, state))
         if index + 1 == len(lengths):
             return progress
         extra = lengths[index + 1] - lengths[index]
         more = ops.any(progress["live"])
         return ops.cond(
-            more, lambda: stage(index + 1, progress, lengthen(state, extra), constants), lambda: progress
+            more, lambda: stage(index + 1, progress, model.lengthen(state, extra)), lambda: progress
         )
 
-    return stage(0, progress, state, constants)
+    return stage(0, progress, state)

@@ -5,26 +5,16 @@ import dataclasses
 from keraszoo.errors import KerasZooError, plain_number
 from keraszoo.messages import suggestion
 
-KINDS = {
-    bool: (bool, "True or False"),
-    int: (int, "a whole number"),
-    float: ((int, float), "a number"),
-    str: (str, "a string"),
-}
-LEAST = {  # the smallest value of an option
-    "beam_width": 1,
-    "num_hypotheses": 1,
-    "max_length": 1,
-    "min_length": 0,
-    "length_penalty": 0,
-    "coverage_penalty": 0,
-    "no_repeat_ngram": 0,
-    "top_k": 0,
-}
-HIGHEST = {"beam_width": 1000, "max_length": 100_000, "length_penalty": 5, "coverage_penalty": 1000}
-HIGHEST_BY = {"num_hypotheses": " (beam_width)", "min_length": " (max_length - 1)"}
-NORMALIZATIONS = ("length", "gnmt")
-DRAWS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}  # read by sampling only
+TYPES = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
+
+
+def option(default, least=None, most=None, choices=None, draws=False):
+    """A field of `SearchOptions` with its smallest and largest value, or its only ones.
+
+    `draws` marks what only sampling reads.
+    """
+    limits = {"least": least, "most": most, "choices": choices, "draws": draws}
+    return dataclasses.field(default=default, metadata=limits)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +41,7 @@ class SearchOptions:
         sampling: draw each word instead of searching; the beam width is then 1.
         temperature: divides the logits before drawing; below 1 sharpens.
         top_k: draw only from the k likeliest words; 0 from all.
-        top_p: draw from the fewest words that together have at least this probability, in (0, 1].
+        top_p: draw from the fewest words that together have at least this probability, up to 1.
         seed: seed of the draws; another seed gives another translation.
 
     Raises:
@@ -59,45 +49,59 @@ class SearchOptions:
             or a seed is given without sampling.
     """
 
-    beam_width: int = 5
-    num_hypotheses: int = 1
-    max_length: int = 100
-    min_length: int = 0
-    length_penalty: float = 1.0
-    normalization: str = "length"
-    coverage_penalty: float = 0.0
-    no_repeat_ngram: int = 0
-    sampling: bool = False
-    temperature: float = DRAWS["temperature"]
-    top_k: int = DRAWS["top_k"]
-    top_p: float = DRAWS["top_p"]
-    seed: int = DRAWS["seed"]
+    beam_width: int = option(5, least=1, most=1000)
+    num_hypotheses: int = option(1, least=1)
+    max_length: int = option(100, least=1, most=100_000)
+    min_length: int = option(0, least=0)
+    length_penalty: float = option(1.0, least=0, most=5)
+    normalization: str = option("length", choices=("length", "gnmt"))
+    coverage_penalty: float = option(0.0, least=0, most=1000)
+    no_repeat_ngram: int = option(0, least=0)
+    sampling: bool = option(False)
+    temperature: float = option(1.0, least=1e-38, draws=True)
+    top_k: int = option(0, least=0, draws=True)
+    top_p: float = option(1.0, least=1e-38, most=1, draws=True)
+    seed: int = option(0, draws=True)
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value, (types, kind) = plain_number(getattr(self, field.name)), KINDS[type(field.default)]
-            object.__setattr__(self, field.name, value)
-            if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
-                raise KerasZooError(f"{field.name} must be {kind}. Received: {value!r}")
-        highest = {**HIGHEST, "num_hypotheses": self.beam_width, "min_length": self.max_length - 1}
-        for name, low in LEAST.items():
-            value, high = getattr(self, name), highest.get(name)
-            wanted = f"at least {low}" if high is None else f"from {low} to {high}{HIGHEST_BY.get(name, '')}"
-            if not low <= value or (high is not None and value > high):
-                raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
-        if self.normalization not in NORMALIZATIONS:
-            raise KerasZooError(f'normalization must be "length" or "gnmt". Received: {self.normalization!r}')
-        if not self.temperature > 0:
-            raise KerasZooError(f"temperature must be above 0. Received: {self.temperature!r}")
-        if not 0 < self.top_p <= 1:
-            raise KerasZooError(f"top_p must be above 0 and at most 1. Received: {self.top_p!r}")
+        fields = dataclasses.fields(self)
+        for field in fields:
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+            self._check_type(field)
+        for field in fields:
+            self._check_range(field)
         if self.sampling and self.beam_width > 1:
             raise KerasZooError(f"Sampling keeps one hypothesis. Received: beam_width={self.beam_width}")
-        for name, default in DRAWS.items():
+        for name, default in self.of_draws().items():
             if not self.sampling and getattr(self, name) != default:
                 raise KerasZooError(
                     f"{name} is for sampling=True alone. Received: {name}={getattr(self, name)!r}"
                 )
+
+    def _check_type(self, field):
+        value, kind = getattr(self, field.name), type(field.default)
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise KerasZooError(f"{field.name} must be {TYPES[kind]}. Received: {value!r}")
+
+    def _check_range(self, field):
+        name, value, limits = field.name, getattr(self, field.name), field.metadata
+        least, choices = limits["least"], limits["choices"]
+        most, by = {
+            "num_hypotheses": (self.beam_width, " (beam_width)"),
+            "min_length": (self.max_length - 1, " (max_length - 1)"),
+        }.get(name, (limits["most"], ""))
+        fits = (least is None or value >= least) and (most is None or value <= most)
+        if choices and value not in choices:
+            wanted = " or ".join(f'"{choice}"' for choice in choices)
+            raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+        if not fits:
+            wanted = f"at least {least}" if most is None else f"from {least} to {most}{by}"
+            raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+
+    @classmethod
+    def of_draws(cls):
+        """The options that only sampling reads, a dict of name -> default."""
+        return {field.name: field.default for field in dataclasses.fields(cls) if field.metadata["draws"]}
 
     def replace(self, **changes):
         """Returns the same options with some changed; `None` changes nothing.
@@ -115,7 +119,7 @@ class SearchOptions:
         if changes.get("sampling"):
             changes.setdefault("beam_width", 1)
         if changes.get("sampling") is False:
-            changes = {**DRAWS, **changes}
+            changes = {**self.of_draws(), **changes}
         width = changes.get("beam_width")
         if isinstance(width, int) and width < self.num_hypotheses:
             changes.setdefault("num_hypotheses", max(width, 1))

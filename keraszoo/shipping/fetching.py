@@ -11,16 +11,12 @@ import shutil
 import urllib.request
 from pathlib import Path
 
-from keraszoo import __version__
 from keraszoo.errors import PresetError
 from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
 from keraszoo.shipping import hub, shipped
-
-RETRIES = 4  # for each file
-TIMEOUT = 30  # seconds without a byte
-CHUNK = 1 << 14  # bytes; a broken connection loses the last chunk
+from keraszoo.shipping.transfer import bring
 
 
 def fetch(name, source=None, sha256=None, report=None):
@@ -34,14 +30,15 @@ def fetch(name, source=None, sha256=None, report=None):
         source: a folder, or the URL of a folder, that contains the directory `name`; or `hf://user`.
         sha256: the last entry of the model's `manifest.json`. Required for a URL and a model that the index
             does not list.
-        report: called with a line of text if there is nothing to do.
+        report: called with a line of text: how much is downloaded, or that there is nothing to do.
 
     Returns:
         The `Path` of the verified directory.
 
     Raises:
-        PresetError: the model does not exist or differs from the expected one, the connection failed too
-            often, or the file system reports an error. The message names the file and the cause.
+        PresetError: the model does not exist or differs from the expected one, a file is longer than its
+            manifest states, the connection failed too often, or the file system reports an error or has no
+            room. The message names the file and the cause.
     """
     if (source is None) != hub.is_address(name):
         raise PresetError(f"{name}: expected a name with a source, or {hub.PREFIX}USER/NAME without one")
@@ -52,21 +49,27 @@ def fetch(name, source=None, sha256=None, report=None):
     manifests.check_names("fetch", [name, "config.json"])
     sha256 = sha256 and sha256.lower()
     address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
+    report = report or (lambda text: None)
     cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
     folder = cache.absolute()
     place, partial = folder / name, folder / f".{name}.partial"
-    if kind != "hub":
+    url, headers = address, {} if kind == "url" else None
+    if kind == "hub":
+        url, headers = hub.files_of(address)
+    else:
         _check_known(name, address, kind == "url", sha256)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic.locked(folder / f".{name}.fetch.lock"):  # a second call waits
             partial.mkdir(exist_ok=True)
-            manifest = _expected_manifest(address, kind, partial, sha256)
+            manifest = _expected_manifest(address, url, headers, partial, sha256)
             if _is_complete(place, manifest):
-                if report is not None:
-                    report(f"{name}: exists already and is complete")
+                report(f"{name}: exists already and is complete")
             else:
-                _fetch_files(address, kind, partial, manifest["files"])
+                size = _check_room(name, manifest["files"], partial)
+                if headers is not None:
+                    report(f"{name}: downloading {size / 1e6:.1f} MB")
+                bring(url, manifest["files"], partial, headers)
                 with atomic.replace_directory(place, check=lambda: _check_replaceable(place)) as directory:
                     for file in manifest["files"]:
                         (directory / file).parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +79,7 @@ def fetch(name, source=None, sha256=None, report=None):
             atomic.remove(partial)
     except PresetError:
         raise
-    except (OSError, ValueError) as error:  # requests and pooch raise both
+    except (OSError, ValueError) as error:  # requests raises both
         where = getattr(error, "filename", None) or address
         raise PresetError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
     return model_directory.read_directory(place).path
@@ -96,32 +99,51 @@ def _parse_source(source):
 
 def _check_known(name, address, is_remote, sha256):
     """Raises PresetError for an unknown name before anything is created in the cache."""
+    parent = Path(address).parent
     if name in shipped.index():
         if sha256 not in (None, shipped.index()[name]["manifest"]["sha256"]):
             raise PresetError(f"{name}: the included model of this name has another SHA-256")
-        return
-    parent = Path(address).parent
-    if is_remote and sha256 is None:
+    elif is_remote and sha256 is None:
         raise PresetError(
             f"{name}: to fetch it from {address}, give its SHA-256, the last entry of its "
             f"{manifests.MANIFEST}; this keraszoo does not include it{suggestion(name, shipped.index())}"
         )
-    if not is_remote and not (parent / name).exists():
+    if not is_remote and not parent.is_dir():
+        raise PresetError(f"{parent}: no such folder")
+    if not is_remote and not Path(address).is_dir():
+        itself = parent.name == name and (parent / manifests.MANIFEST).is_file()
         hint = suggestion(name, model_directory.names_in(parent))
+        hint = f"; expected the folder that contains it, {parent.parent}" if itself else hint
         raise PresetError(f"{parent}: has no model {name}{hint}")
 
 
-def _expected_manifest(address, kind, partial, sha256):
+def _expected_manifest(address, url, headers, partial, sha256):
     """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
     name = address.rpartition("/")[2]
-    if kind != "hub" and name in shipped.index() and sha256 is None:
+    if not hub.is_address(address) and name in shipped.index() and sha256 is None:
         return shipped.index()[name]["manifest"]
-    (partial / manifests.MANIFEST).unlink(missing_ok=True)  # of an earlier call, perhaps an older one
-    _fetch_files(address, kind, partial, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}})
-    manifest = manifests.read_manifest(partial)
+    file = partial / manifests.MANIFEST
+    file.unlink(missing_ok=True)  # of an earlier call, perhaps an older one
+    try:
+        bring(url, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}}, partial, headers)
+        manifest = manifests.read_manifest(partial)
+    finally:
+        file.unlink(missing_ok=True)
     if sha256 not in (None, manifest["sha256"]):
         raise PresetError(f"{address}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
     return manifest
+
+
+def _check_room(name, files, folder):
+    """Returns the bytes still to come. Raises PresetError if no model has such files, or without room."""
+    for file, entry in files.items():
+        if entry["size"] > manifests.MOST_BYTES:
+            raise PresetError(f"{name}/{file}: has {entry['size']:,} bytes, more than any file of a model")
+    here = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an earlier call
+    size, free = sum(entry["size"] for entry in files.values()) - here, shutil.disk_usage(folder).free
+    if size > free:
+        raise PresetError(f"{folder}: {name} needs {size:,} bytes more, but only {free:,} are free")
+    return size
 
 
 def _is_complete(place, manifest):
@@ -139,49 +161,3 @@ def _check_replaceable(place):
         if (place / manifests.MANIFEST).is_file():
             return
     model_directory.check_replaceable(place)
-
-
-def _fetch_files(address, kind, partial, files):
-    """Brings all files into the directory `partial`; those that are there and intact are kept."""
-    if kind == "hub":
-        hub.download(address, files, partial)
-        return
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")
-    hashes = {name: entry["sha256"] and f"sha256:{entry['sha256']}" for name, entry in files.items()}
-    retries = RETRIES if kind == "url" else 0
-    cache = pooch.create(partial, f"{address}/", registry=hashes, retry_if_failed=retries)
-    for name, entry in files.items():
-        cache.fetch(name, downloader=_downloader(entry["size"]) if kind == "url" else _copy)
-
-
-def _copy(path, output, _):
-    shutil.copyfile(path, output)
-
-
-def _downloader(size):
-    """Returns a downloader for pooch that continues a partial download of a file of at most `size` bytes."""
-    import requests
-
-    def download(url, output, _):
-        part = Path(output).with_name(f".{url.rsplit('/', 1)[1]}.part")
-        start = part.stat().st_size if part.exists() else 0
-        headers = {"User-Agent": f"keraszoo/{__version__}", "Accept-Encoding": "identity"}
-        headers |= {"Range": f"bytes={start}-"} if start else {}
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            if answer.status_code == 416:  # nothing is left of it, or it is too long: fetch it again
-                part.unlink()
-            elif 400 <= answer.status_code < 500:
-                raise OSError(f"{answer.status_code} {answer.reason}")  # pooch would retry a RequestException
-            answer.raise_for_status()
-            is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-            with open(part, "ab" if is_rest else "wb") as file:
-                for chunk in answer.iter_content(CHUNK):
-                    file.write(chunk)
-                    if file.tell() > size:
-                        part.unlink()
-                        raise OSError(f"{url} has more than the {size:,} bytes expected")
-        os.replace(part, output)
-
-    return download

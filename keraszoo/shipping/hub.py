@@ -1,6 +1,7 @@
 """Model directories on the Hugging Face Hub, with addresses such as `hf://user/name`.
 
-`huggingface_hub` (the extra `hub`) transfers the files. It reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
+`huggingface_hub` (the extra `hub`) uploads files, and knows where they are and which token reads them, from
+HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
 """
 
 import contextlib
@@ -31,15 +32,17 @@ def repository(address):
     raise PresetError(f"{address}: expected {PREFIX}USER/NAME")
 
 
-def download(address, names, folder):
-    """Downloads files of a repository into a folder. An interrupted download is resumed.
+def files_of(address):
+    """Returns the URL of the folder of a repository's files, and the headers of the requests, a dict.
 
     Raises:
-        PresetError: the Hub, the repository or a file cannot be reached, or huggingface_hub is not installed.
+        PresetError: a wrong address, HF_HUB_OFFLINE is set, or huggingface_hub is not installed.
     """
     with _library(address) as hub:
-        for name in names:
-            hub.hf_hub_download(repository(address), name, local_dir=folder)
+        if hub.constants.HF_HUB_OFFLINE:
+            raise PresetError(f"{address}: is not on this machine, and HF_HUB_OFFLINE is set")
+        url = hub.hf_hub_url(repository(address), manifests.MANIFEST)
+        return url.removesuffix(f"/{manifests.MANIFEST}"), hub.utils.build_hf_headers()
 
 
 def upload_preset(address, directory):
@@ -90,5 +93,7 @@ def _library(address):
         disable_progress_bars()
     try:
         yield hub
+    except PresetError:
+        raise
     except Exception as error:  # also those of its HTTP client, which differs between versions
         raise PresetError(f"{address}: {' '.join(str(error).split())}") from error

@@ -77,7 +77,10 @@ def find(name_or_directory):
             f"{name}: an included model, but not on this machine ({size:.1f} MB); get it with `keraszoo "
             f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
         )
-    hint = suggestion(name, {*available, *index()})
+    known = {*available, *index()}
+    languages = {part for part in name.split("_") if len(part) == 2}
+    near = {other for other in known if not languages or languages <= set(other.split("_"))}
+    hint = suggestion(name, near) if near else "; `keraszoo list` shows those there are"
     raise PresetError(f"{name}: no such directory, and no included model of that name{hint}")
 
 

@@ -62,13 +62,13 @@ def make_tagger(cls, sentences, vectors, model, options):
         made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
         made.build()  # checks some of the sizes
         if vectors is not None:
-            made.set_vectors(vectors.matrix)
+            made.words.set_vectors(vectors.matrix)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
-    if made.subwords is not None and vectors is None:
+    if made.words.subwords is not None and vectors is None:
         raise RecipeError("model: subword_buckets needs word vectors, from which n-grams are learned")
-    if made.subwords is not None:
-        learn_subwords(made.subwords, vocabulary, all_vectors)
+    if made.words.subwords is not None:
+        learn_subwords(made.words.subwords, vocabulary, all_vectors)
     return cls(made, vocabulary)
 
 

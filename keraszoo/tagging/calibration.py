@@ -25,14 +25,14 @@ def best_temperature(model, batches):
     from scipy.optimize import minimize_scalar
 
     read = [(features, tags, model(features)) for features, tags, _ in batches]
-    chain = [(weight, ops.copy(weight)) for weight in (model.chain.weights if model.chain else ())]
+    chain = [(weight, ops.copy(weight)) for weight in (model.head.chain.weights if model.head.chain else ())]
 
     def loss(log_temperature):
         factor = math.exp(-log_temperature)
         for weight, value in chain:
             weight.assign(factor * value)
         losses = (
-            model.compute_loss(features, tags, factor * scores, ops.ones(tags.shape))
+            model.compute_loss(features, tags, factor * scores, ops.ones(tags.shape, "float32"))
             for features, tags, scores in read
         )
         return sum(map(float, losses))

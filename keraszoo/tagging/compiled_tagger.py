@@ -26,7 +26,6 @@ def tag_features(model, features):
         A list of int32 `(B, T)`, float32 `(B, T)` and, if the model attends, float32 `(B, T)`.
     """
     tags, probabilities, attention_weights = model.tag(features)
-    tags = ops.cast(tags, "int32")
     chosen = ops.take_along_axis(probabilities, tags[..., None], axis=-1)[..., 0]
     parts = [chosen] if attention_weights is None else [chosen, attention_weights]
     return [tags, *(ops.cast(part, "float32") for part in parts)]
@@ -34,9 +33,8 @@ def tag_features(model, features):
 
 def tags_alone(model, features):
     """Tags of a batch, a list of one int32 `(B, T)`; a CRF then skips the forward and backward sums."""
-    features = model.check_features(features)
     scores, _ = model.read(features, training=False)
-    return [ops.cast(model.best_tags(features, scores), "int32")]
+    return [model.head.decode(scores, model.mask(features))]
 
 
 def tag_probabilities(model, features):

@@ -1,6 +1,6 @@
 """The directory of a tagger: the entries of `config.json`, and how a tagger is made of them.
 
-    config.json  words.txt  model.weights.h5  metrics.json  README.md  manifest.json
+    config.json  words.txt  model.safetensors  metrics.json  README.md  manifest.json
 
 The word vectors are part of the weights. The transitions that the tag scheme permits follow from the tags and
 are not stored.
@@ -59,11 +59,11 @@ def contents(tagger):
             'EntityTagger.from_preset("this directory").tag("...")',
         ],
     }
-    constrained = model.chain is not None and model.chain.allowed is not None
-    if constrained and not all(map(np.array_equal, model.chain.allowed, vocabulary.transitions())):
+    allowed = model.head.allowed
+    if allowed is not None and not all(map(np.array_equal, allowed, vocabulary.transitions())):
         raise PresetError("a directory stores no transitions, but the model permits others than its scheme")
     words = "".join(f"{word}\n" for word in vocabulary.words)
-    return config, {WORDS: words}, facts, {"constrained": constrained}
+    return config, {WORDS: words}, facts, {"constrained": allowed is not None}
 
 
 def read(cls, directory):
@@ -76,7 +76,9 @@ def read(cls, directory):
             raise PresetError(f"{directory.path}: config.json: corpora: no label of {shown(corpus)}")
     size, extra = len(vocabulary.tags), {"allowed": None}
     if config.model.constrained:
-        if (size, size) not in stored_shapes(directory.file(WEIGHTS)):  # before an array of this size is made
+        if (size, size) not in stored_shapes(
+            directory.weights
+        ).values():  # before an array of this size is made
             raise PresetError(f"{directory.path}: config.json: {size:,} tags, but {WEIGHTS} has no such CRF")
         extra = {"allowed": vocabulary.transitions()}
     model = make_model(directory, model_classes("tagging").values(), extra)

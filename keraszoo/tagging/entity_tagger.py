@@ -1,5 +1,7 @@
 """Text in, entities out: a tagging model with its vocabulary."""
 
+import functools
+
 import numpy as np
 
 from keraszoo.errors import KerasZooError, check_texts, checked_sentences
@@ -11,9 +13,13 @@ from keraszoo.tagging.more_words import with_words
 from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
-from keraszoo.tagging.training import make_data, sentences_of
+from keraszoo.tagging.training import digests, make_held_out, sentences_of
+from keraszoo.tasks.fit_plan import plan_fit
 from keraszoo.tasks.task import Task
+from keraszoo.tasks.training import fit_task
+from keraszoo.text.tag_choice import check_choice, relabel
 from keraszoo.text.tag_schemes import convert
+from keraszoo.text.tagged_corpus import TaggedCorpus
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
@@ -57,7 +63,7 @@ class EntityTagger(Task):
         for corpus in self.corpora:
             vocabulary.labels_of(corpus)  # an error if there are none
         for name, size in vocabulary_sizes(vocabulary).items():
-            used = model.arguments[name]
+            used = getattr(model, name)
             if used is not None and used != size:
                 raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:
@@ -90,7 +96,7 @@ class EntityTagger(Task):
 
     # --- text in, entities out
 
-    def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0, context=0):
+    def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0, context=0, **choice):
         """Finds the entities of a text, or of several.
 
         Args:
@@ -103,25 +109,28 @@ class EntityTagger(Task):
             context: average the probabilities of tags over the same words in this many sentences of the text
                 before, and after; 0: do not. See `keraszoo.tagging.repeated_words`. It helps where a word has
                 one meaning in a text.
+            **choice: `labels`, a list of the labels to find, all by default; `mapping`, a dict that renames
+                labels before, such as `{"PERSON": "PER"}`.
 
         Returns:
             List of `Entity`; or a list of such lists, one for each text.
 
         Raises:
-            KerasZooError: `texts` is neither, one is too long, a threshold outside [0, 1], or a context below
-                0.
+            KerasZooError: `texts` is neither, one is too long, a threshold outside [0, 1], a context below 0,
+                or a label that the tagger does not have.
         """
         if isinstance(texts, str):
-            return self.tag([texts], batch_tokens, threshold, context)[0]
+            return self.tag([texts], batch_tokens, threshold, context, **choice)[0]
         check_threshold(threshold)
-        return [tagged.above(threshold).entities for tagged in self.tag_details(texts, batch_tokens, context)]
+        details = self.tag_details(texts, batch_tokens, context, **choice)
+        return [tagged.above(threshold).entities for tagged in details]
 
-    def tag_details(self, texts, batch_tokens=BATCH_TOKENS, context=0):
+    def tag_details(self, texts, batch_tokens=BATCH_TOKENS, context=0, **choice):
         """Finds the entities of texts, with the tag, probability and attention of every word.
 
         Args:
             texts: list of str.
-            batch_tokens, context: as for `tag`.
+            batch_tokens, context, **choice: as for `tag`; probabilities are those of the tagger's own tags.
 
         Returns:
             List of `TaggedText`.
@@ -130,18 +139,18 @@ class EntityTagger(Task):
         sentences = [sentence_tokens(text, self.vocabulary.token_rules) for text in texts]
         words = [[token.text for token in tokens] for some in sentences for tokens in some]
         documents = [number for number, some in enumerate(sentences) for _ in some]
-        tagged = iter(self.tag_tokens_details(words, batch_tokens, context, documents))
+        tagged = iter(self.tag_tokens_details(words, batch_tokens, context, documents, **choice))
         return [
             tagged_text(text, some, [next(tagged) for _ in some], self.model.attends)
             for text, some in zip(texts, sentences, strict=True)
         ]
 
-    def tag_tokens(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None):
+    def tag_tokens(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None, **choice):
         """Tags sentences that are already split into words.
 
         Args:
             sentences: list of lists of str; an empty one has no tags.
-            batch_tokens, context: as for `tag`.
+            batch_tokens, context, **choice: as for `tag`.
             documents: for `context`, a number for each sentence, equal for those of one document; `None`: all
                 are of one.
 
@@ -151,13 +160,13 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: `sentences` is something else.
         """
-        sentences = checked_sentences(sentences)
+        sentences, chosen = checked_sentences(sentences), self._choice(**choice)
         results = [[] for _ in sentences]
         for i, tags, *_ in self.sentence_tagger.tagged(sentences, batch_tokens, context, documents):
-            results[i] = list(convert(tags, self.vocabulary.scheme, "IOB2"))
+            results[i] = chosen(convert(tags, self.vocabulary.scheme, "IOB2"))
         return results
 
-    def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None):
+    def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None, **choice):
         """Tags sentences of words, with probabilities and attention weights.
 
         Args: as for `tag_tokens`.
@@ -165,12 +174,12 @@ class EntityTagger(Task):
         Returns:
             List of `TaggedTokens`.
         """
-        sentences = checked_sentences(sentences)
+        sentences, chosen = checked_sentences(sentences), self._choice(**choice)
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
         found = self.sentence_tagger.tagged(sentences, batch_tokens, context, documents, details=True)
         for i, tags, probabilities, *weights in found:
-            tags = list(convert(tags, self.vocabulary.scheme, "IOB2"))
+            tags = chosen(convert(tags, self.vocabulary.scheme, "IOB2"))
             results[i] = TaggedTokens(
                 list(sentences[i]), tags, probabilities, weights[0] if weights else None
             )
@@ -190,13 +199,17 @@ class EntityTagger(Task):
             results[i] = probabilities
         return results
 
-    def evaluate(self, sentences, known=None, batch_tokens=BATCH_TOKENS, context=0):
+    def evaluate(
+        self, sentences, known=None, batch_tokens=BATCH_TOKENS, context=0, labels=None, mapping=None
+    ):
         """Tags sentences and compares the result with their tags.
 
         Args:
             sentences: a `TaggedCorpus`, or a list of `TaggedSentence`.
             known: a training corpus, for separate scores of entities that occur in it and others.
             batch_tokens, context: as for `tag`; the documents are those of the sentences.
+            labels: list of the labels to score, after renaming; others count on neither side. `None`: all.
+            mapping: dict that renames labels, those of the sentences as well as the tagger's.
 
         Returns:
             `TaggingScores`: precision, recall and F1 by seqeval, strict and by default, and more.
@@ -207,12 +220,14 @@ class EntityTagger(Task):
         tokens = [list(sentence.tokens) for sentence in sentences]
         gold = [sentence.tags for sentence in sentences]
         check_gold(gold, tokens)
+        there = {*self.vocabulary.labels, *TaggedCorpus(sentences).labels}
+        labels, mapping = check_choice(there, labels, mapping)
         predicted = [[] for _ in tokens]
         documents = [sentence.document for sentence in sentences]
         for i, tags, *_ in self.sentence_tagger.tagged(tokens, batch_tokens, context, documents):
             predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
         known = None if known is None else known_entities(sentences_of(known))
-        return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme)
+        return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme, labels, mapping)
 
     def for_corpus(self, corpus):
         """The tagger of one corpus, of a tagger that was trained on several.
@@ -242,7 +257,7 @@ class EntityTagger(Task):
 
         Args:
             vectors: `WordVectors`; they are turned to fit the tagger's own, see `WordVectors.with_words`.
-            int8_vectors: store the table at a quarter of the size, as for `TaggingModel`; `None`: as now.
+            int8_vectors: store the table at a quarter of the size, as for `WordTagger`; `None`: as now.
 
         Returns:
             An `EntityTagger` with weights of its own; of the metrics it has those of the training.
@@ -277,7 +292,7 @@ class EntityTagger(Task):
         model = with_tags(self.model, own, vocabulary.transitions())
         rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
         batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
-        temperature = best_temperature(model, map(batches.__getitem__, range(len(batches))))
+        temperature = best_temperature(model, (batches.batch(0, i) for i in range(len(batches))))
         scale_scores(self.model, 1 / temperature, own)
         return temperature
 
@@ -314,14 +329,38 @@ class EntityTagger(Task):
         """
         return make_tagger(cls, sentences_of(sentences), vectors, (model, configuration), options)
 
+    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
+        """Trains the model, as `Translator.fit` does.
+
+        Args:
+            train: a `TaggedCorpus` or a list of `TaggedSentence`.
+            validation: held-out sentences; their score selects the weights that are kept.
+            directory, checkpoints: as for `Translator.fit`.
+            **settings: as for `Translator.fit`; the fields are those of a tagger's recipe.
+
+        Returns, raises: as `Translator.fit`.
+        """
+        plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
+        train, held_out = sentences_of(train, "train"), sentences_of(validation, "validation")
+        rows = TaggedRows(train, self.vocabulary, self.model.features)
+        batches = TagBatches(rows, plan.settings.batch_tokens, **plan.batch_options)
+        data = digests(self, train, held_out)
+        held_out = None if held_out is None else make_held_out(self, held_out, plan.settings)
+        return fit_task(self, plan, batches, held_out, data=data)
+
     # --- what the base class asks for
 
-    _section = TaggerTrainingSection
     _read = classmethod(tagger_directory.read)
     _contents = tagger_directory.contents
-    _data = make_data
 
     # --- in between
+
+    def _choice(self, labels=None, mapping=None):
+        """The function that changes tags as `labels` and `mapping` say, checked."""
+        if labels is None and not mapping:
+            return list
+        labels, mapping = check_choice(self.vocabulary.labels, labels, mapping)
+        return functools.partial(relabel, labels=labels, mapping=mapping)
 
     def _check_corpus(self, corpus):
         if corpus not in self.corpora:

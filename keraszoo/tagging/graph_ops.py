@@ -1,14 +1,15 @@
 """Raw text to features, and tag ids to entities, in a TensorFlow graph; equals the Python of `keraszoo.text`.
 
-Words are matched by the same regular expressions, with RE2 instead of `regex`. Positions are counted in
+Words are matched by the same regular expressions, with RE2 instead of `re`. Positions are counted in
 characters, although RE2 counts bytes.
 """
 
 from typing import NamedTuple
 
+from keraszoo.text.characters import UNSEEN
 from keraszoo.text.tag_schemes import BEGINS, ENDS, split_tag
 from keraszoo.text.tagging_features import CASINGS, UNKNOWN
-from keraszoo.text.tokens import BLANKS, KEEP, LONGEST_SENTENCE, SENTENCE, TOKEN_RULES
+from keraszoo.text.tokens import BLANKS, GAPS, KEEP, LONGEST_SENTENCE, SENTENCE, TOKEN_RULES
 
 BATCH_TOKENS = 8192  # words tagged at a time, with padding
 
@@ -46,7 +47,7 @@ def tokenize(texts, rules):
     texts = tf.strings.regex_replace(texts, r"\x00", " ")  # a blank too, at which the operation would stop
     sentences, begin, _ = split(texts, f"{SENTENCE}|{BLANKS}", KEEP)  # (B, S)
     # (N, T), N sentences of all texts
-    tokens, start, _ = split(sentences.flat_values, f"{match}|{BLANKS}", KEEP)
+    tokens, start, _ = split(sentences.flat_values, f"{match}|{GAPS}", KEEP)
     start = start + tf.expand_dims(begin.flat_values, 1)
     if part:
         pieces, shift, _ = split(tokens.flat_values, part, "(?s).+")  # (M, P), M words of all sentences
@@ -121,6 +122,7 @@ class GraphFeatures:
 
         # A batch has few different words; each is looked up once.
         unique, place = tf.unique(tokens.flat_values)
+        unique = tf.strings.regex_replace(unique, UNSEEN, r"\1")
         made = {"words": self._words, "characters": self._characters, "casing": _casings}
         features = {}
         for name in names:

@@ -6,14 +6,14 @@ import json
 import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError, check_at_least
-from keraszoo.messages import shown
+from keraszoo.messages import one_line, shown
 from keraszoo.tagging.results import tagged_text
 from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tokens import Token
 
 
-def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context=0):
+def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context=0, **choice):
     """Tags lines in chunks, so that files of any length fit in memory.
 
     Args:
@@ -25,7 +25,7 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
         as_json: whether each line is a JSON object with a `text`. JSON output keeps its other keys, except
             `entities`. Blank lines are ignored.
         path: the file of the lines, for messages.
-        context: as for `EntityTagger.tag`; a line is a text of its own.
+        context, **choice: as for `EntityTagger.tag`; a line is a text of its own.
 
     Returns:
         An iterator of lists of str, the output of each chunk.
@@ -40,11 +40,11 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
     numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
     while some := list(itertools.islice(numbered, chunk)):
         records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
-        tagged = tagger.tag_details([record["text"] for record in records], context=context)
+        tagged = tagger.tag_details([record["text"] for record in records], context=context, **choice)
         yield [line for pair in zip(tagged, records, strict=True) for line in write(*pair)]
 
 
-def tag_columns(tagger, paths, write=None, context=0, **columns):
+def tag_columns(tagger, paths, write=None, context=0, choice=None, **columns):
     """Tags the sentences of files of columns.
 
     Args:
@@ -53,7 +53,7 @@ def tag_columns(tagger, paths, write=None, context=0, **columns):
         write: as for `tag_lines`; the text of a sentence is its words joined by blanks. `None`: returns the
             lines of the files with the tags as a last column. Together they are one file of columns: only the
             first file keeps its header, and a sentence ends where its file ends.
-        context: as for `EntityTagger.tag`; the documents are those of each file.
+        context, choice: as for `EntityTagger.tag`; the documents are those of each file.
         **columns: `token_column` and `separator` of `read_columns`.
 
     Returns:
@@ -66,7 +66,8 @@ def tag_columns(tagger, paths, write=None, context=0, **columns):
     for path in paths:
         corpus = read_columns(path, tag_column=None, **columns)
         words, documents = [s.tokens for s in corpus], [s.document for s in corpus]
-        sentences = tagger.tag_tokens_details(words, context=context, documents=documents)
+        options = {"context": context, "documents": documents, **(choice or {})}
+        sentences = tagger.tag_tokens_details(words, **options)
         if write is not None:
             texts = (joined(sentence, tagger.model.attends) for sentence in sentences)
             yield [line for text in texts for line in write(text, {"text": text.text})]
@@ -113,7 +114,7 @@ def bracketed(tagged, record=None):
     """A `TaggedText` as a line for reading: `[PER Ed Koch] was mayor.`; line ends become blanks."""
     parts, place = [], 0
     for entity in tagged.entities:
-        parts += [tagged.text[place : entity.start], f"[{entity.label} {entity.text}]"]
+        parts += [tagged.text[place : entity.start], f"[{one_line(entity.label)} {entity.text}]"]
         place = entity.end
     return [" ".join("".join([*parts, tagged.text[place:]]).splitlines())]
 

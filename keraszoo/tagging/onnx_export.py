@@ -4,17 +4,14 @@ docs/export.md lists the files, the inputs and the outputs. The graph contains t
 reads, the CRF's Viterbi search and its marginals.
 """
 
-import functools
 import json
-import re
 from pathlib import Path
-
-import regex
 
 from keraszoo.tagging import onnx_program
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
 from keraszoo.tagging.export import compare
 from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
+from keraszoo.text.characters import UNSEEN
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tagging_features import CASINGS
 from keraszoo.text.tokens import SENTENCE, TOKEN_RULES
@@ -46,42 +43,17 @@ def tokens(vocabulary):
     tags, scheme = vocabulary.tags, vocabulary.scheme
     after = [[convert((before, tag), scheme, "IOB2")[1] for tag in tags] for before in tags]
     return {
-        "sentence": for_re(SENTENCE),
-        "token": for_re(match),
-        "part": for_re(f"({part or '(?!)'})"),
-        "casings": [for_re(casing) for casing in CASINGS.values()],
+        "sentence": SENTENCE,
+        "token": match,
+        "part": f"({part or '(?!)'})",
+        "unseen": UNSEEN,
+        "casings": list(CASINGS.values()),
         "backoff": vocabulary.backoff,
         "word_length": vocabulary.word_length,
         "words": {word: i for i, word in enumerate(vocabulary.words, start=2)},
         "characters": {character: i for i, character in enumerate(vocabulary.characters, start=2)},
         "iob2": [*after, [convert((tag,), scheme, "IOB2")[0] for tag in tags]],  # by the tag before
     }
-
-
-def for_re(expression):
-    r"""A regular expression for `re`, which knows no Unicode categories: `\p{L}` becomes a set of ranges.
-
-    Example:
-
-    >>> for_re(r"[+\p{Pc}]\p{Zl}?")
-    '[+_-_‿-⁀⁔-⁔︳-︴﹍-﹏＿-＿][\u2028-\u2028]?'
-    """
-    parts, inside = [], False
-    for part in re.findall(r"(?s)\\p\{\w+\}|\\.|.", expression):
-        if part.startswith(r"\p"):
-            part = _ranges(part) if inside else f"[{_ranges(part)}]"
-        else:
-            inside = part == "[" or (inside and part != "]")
-        parts.append(part)
-    return "".join(parts)
-
-
-@functools.cache
-def _ranges(category):
-    """The characters of a category such as `\\p{L}`, for the inside of a character class."""
-    every = "".join(map(chr, range(0x110000)))
-    runs = (run[0] for run in regex.finditer(f"{category}+", every))
-    return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in runs)
 
 
 def verify(tagger, directory, texts):

@@ -28,6 +28,7 @@ class Tagger:
 
     def ids(self, word):
         """The ids of a word, of its casing and of its characters."""
+        word = re.sub(self.unseen, r"\1", word)
         for form in self.backoff:
             base = {"l": word.lower(), "c": word[:1].upper() + word[1:].lower()}.get(form[0], word)
             if number := self.words.get(re.sub("[0-9]", form[-1], base) if "digits" in form else base):
@@ -45,8 +46,7 @@ class Tagger:
             ids = np.zeros((len(rows), len(rows[-1]), max(len(w) for row in rows for w in row)), "int32")
             for i, j, word in ((i, j, word) for i, row in enumerate(rows) for j, word in enumerate(row)):
                 ids[i, j, : len(word)] = word
-            features = {"words": ids[..., 0], "casing": ids[..., 1], "characters": ids[..., 2:]}
-            feed = {name: features[name] for name in self.features}
+            feed = {x: ids[..., {"words": 0, "casing": 1, "characters": np.s_[2:]}[x]] for x in self.features}
             outputs = [output.tolist() for output in self.model.run(self.outputs, feed)]
             for (words, number), tags, *others in zip(some, *outputs, strict=True):
                 tags = [self.iob2[before][tag] for before, tag in zip([-1, *tags], tags, strict=False)]

@@ -28,6 +28,7 @@ from keraszoo.tasks.recipe_base import (
     Section,
 )
 from keraszoo.tasks.recipe_file import FilePath, PathOrName
+from keraszoo.text.columns import PLAIN
 from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
@@ -46,9 +47,10 @@ class TaggedDataSection(Section):
 
     A column is a number, from 0 or, from the right, from -1 on, or a name in the file's header. `separator:
     null` is a tab if the first row has one, otherwise any run of blanks; `scheme: null` is the tag scheme
-    detected in the files. `token_rules` split the texts of JSON lines into words, and those that the tagger
-    reads later; `null` is `words` for JSON lines, and for columns in `train` the rules that fit their
-    words.
+    detected in the files, and `plain` that of labels without `B-` and `I-`. `label` is the label of tags that
+    are `B`, `I` and `O` alone. `token_rules` split the texts of JSON lines into words, and those that the
+    tagger reads later; `null` is `words` for texts in JSON lines, and for sentences of tokens in `train` the
+    rules that fit their words.
     """
 
     train: Files
@@ -57,7 +59,8 @@ class TaggedDataSection(Section):
     token_column: Column = 0
     tag_column: Column = -1
     separator: str | None = None
-    scheme: Literal[*SCHEMES] | None = None
+    scheme: Literal[*SCHEMES, PLAIN] | None = None
+    label: str = "ENTITY"
     token_rules: Literal[*TOKEN_RULES] | None = None
 
 
@@ -113,7 +116,7 @@ class TaggerOptimizerSection(OptimizerSection):
     schedule: Schedule = "constant"
     beta_2: Fraction = 0.999
     epsilon: Positive = 1e-7
-    clipnorm: Positive | None = 5.0
+    global_clipnorm: Positive | None = 5.0
 
 
 class TaggerTrainingSection(FitSection):

@@ -80,17 +80,19 @@ class TaggedText:
     def plot(self, path=None, title=None):
         """Draws the attention over the words of a text of one sentence, with its entities.
 
+        The darkest word has the largest weight, which stands at the left.
+
         Args:
-            path, title: as for `keraszoo.plots.attention_strip`.
+            path, title: as for `keraszoo.plots.attention_heatmap`.
 
         Returns:
             The `matplotlib.figure.Figure`.
 
         Raises:
             KerasZooError: the model does not use attention, the text has several sentences, or as for
-                `attention_strip`.
+                `attention_heatmap`.
         """
-        from keraszoo.plots import attention_strip
+        from keraszoo.plots import attention_heatmap
 
         if self.attention_weights is None:
             raise KerasZooError("there is no attention to draw: the model does not use attention")
@@ -98,7 +100,11 @@ class TaggedText:
             count = len(self.sentences)
             raise KerasZooError(f"a picture shows one sentence, got {count}; a .html file shows any number")
         words = [token.text for token in self.tokens]
-        return attention_strip(words, self.attention_weights, self.tags, path, title)
+        for span in spans(self.tags, "IOB2"):
+            words[span.end - 1] += f" [{span.label}]"
+        largest = float(max(self.attention_weights, default=0))
+        weights = np.asarray(self.attention_weights)[None] / (largest or 1)  # (1, T)
+        return attention_heatmap(words, [f"{largest:.2f} ="], weights, path, title)
 
     def _repr_html_(self):
         from keraszoo.plots import attention_html, entities_html

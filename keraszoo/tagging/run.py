@@ -34,7 +34,7 @@ def prepare(recipe, checkpoints):
         kept = len(tagger.vocabulary.words)
         say(f"{recipe.vectors.file}: {kept:,} vectors of {vectors.width} numbers are kept")
     copied = ""
-    if recipe.model.start_from is not None and checkpoints.newest is None:
+    if recipe.model.start_from is not None and checkpoints.newest() is None:
         count = start_from(tagger, EntityTagger.from_preset(recipe.model.start_from))
         copied = f", {count:,} of them copied from {recipe.model.start_from}"
     say(
@@ -42,10 +42,11 @@ def prepare(recipe, checkpoints):
         f"{len(train):,} sentences, {train.count_tokens():,} tokens"
     )
     for name, corpus in {"train": train, "validation": validation, "test": test}.items():
-        if corpus is not None and (corpus.repaired or corpus.moved or corpus.dropped):
+        if corpus is not None and corpus.changes():
             say(
                 f"data.{name}: {corpus.repaired:,} invalid tags repaired, {corpus.moved:,} entities widened "
                 f"to whole tokens, {corpus.dropped:,} without a token left out"
+                f"{f', {corpus.skipped:,} texts not accepted' if corpus.skipped else ''}"
             )
     return tagger, train, validation, None if test is None else (test, train)
 

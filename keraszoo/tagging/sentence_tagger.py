@@ -13,6 +13,7 @@ from keraszoo.tagging.compiled_tagger import (
 )
 from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tasks.batch_threads import batches_at_once, in_threads
+from keraszoo.tasks.process import check_process
 
 BATCH_TOKENS = 8192
 FEW_TOKENS = 1024  # not worth two batches on two threads
@@ -28,7 +29,7 @@ class SentenceTagger:
     Attributes:
         details, tags, probabilities: the `CompiledTagger` of `tag_features`, of `tags_alone` and of
             `tag_probabilities`.
-        best_tags: the compiled `TaggingModel.best_valid_tags`.
+        best_tags: the compiled `TagHead.best_valid_tags`.
     """
 
     def __init__(self, model, vocabulary):
@@ -38,7 +39,7 @@ class SentenceTagger:
             CompiledTagger(model, vocabulary, outputs)
             for outputs in (tag_features, tags_alone, tag_probabilities)
         )
-        self.best_tags = compiled(model.best_valid_tags, model)
+        self.best_tags = compiled(model.head.best_valid_tags, model)
 
     def tagged(self, sentences, batch_tokens, context, documents, details=False):
         """Tags the sentences that have a word.
@@ -80,6 +81,7 @@ class SentenceTagger:
 
     def outputs(self, sentences, batch_tokens, program):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
+        check_process()
         lengths, threads = list(map(len, sentences)), batches_at_once()
         if threads > 1 and isinstance(batch_tokens, int):
             batch_tokens = min(batch_tokens, max(FEW_TOKENS, -(-sum(lengths) // threads)))

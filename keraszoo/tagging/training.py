@@ -1,32 +1,40 @@
-"""Training data of a tagger: batches, held-out sentences, and a digest of both."""
+"""Training data of a tagger: sentences, held-out sentences, and digests of both."""
 
-import hashlib
+import dataclasses
+
+import keras
 
 from keraszoo.errors import DataError
+from keraszoo.tasks.training import digest
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.training.held_out import HeldOutSentences, batches_of
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
-def make_data(tagger, train, validation, run):
-    """`TagBatches`, `HeldOutSentences` or None, and the SHA-256 of data and words, of the arguments of `fit`.
+def digests(tagger, train, validation):
+    """The digests of everything that enters a run: sentences, the vocabulary, and weights like word vectors.
 
-    Raises:
-        DataError: no sentence, something other than sentences, or a tag that the tagger does not have.
+    Args:
+        tagger: an `EntityTagger`.
+        train, validation: lists of `TaggedSentence`; `validation` may be None.
     """
-    settings, held_out = run.settings, None
-    train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
-    rows = TaggedRows(train, tagger.vocabulary, tagger.model.features)
-    cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
-    batches = TagBatches(rows, settings.batch_tokens, seed=settings.seed, **cut)
-    if validation is not None:
-        held_out = make_held_out(tagger, validation, settings)
-    digest = hashlib.sha256("\0".join(tagger.vocabulary.words).encode("utf-8", "surrogatepass"))
-    for sentences in (train, validation):
-        for sentence in sentences or ():
-            digest.update("\0".join((*sentence.tokens, *sentence.tags, "")).encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return batches, held_out, digest.hexdigest()
+    vocabulary = dataclasses.asdict(tagger.vocabulary).values()
+    frozen = map(keras.ops.convert_to_numpy, tagger.model.non_trainable_weights)
+    return {
+        "train": _of_sentences(train),
+        "validation": None if validation is None else _of_sentences(validation),
+        "vocabulary": digest(part for entry in vocabulary for part in _parts(entry)),
+        "frozen_weights": digest(frozen),
+    }
+
+
+def _of_sentences(sentences):
+    return digest(part for s in sentences for row in (s.tokens, s.tags) for part in _parts(tuple(row)))
+
+
+def _parts(entry):
+    """An entry as strings: a tuple with its length before its items."""
+    return [str(len(entry)), *entry] if isinstance(entry, tuple) else [str(entry)]
 
 
 def make_held_out(tagger, validation, settings):

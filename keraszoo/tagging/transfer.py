@@ -3,8 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
-
-NOT_COPIED = {"vectors", "subwords", "scores", "crf"}
+from keraszoo.messages import say
 
 
 def start_from(tagger, trained):
@@ -25,9 +24,9 @@ def start_from(tagger, trained):
     Raises:
         RecipeError: no layer fits.
     """
-    layers = {layer.name: layer for layer in trained.model.layers if layer.name not in NOT_COPIED}
-    copied = 0
-    for layer in tagger.model.layers:
+    layers = {layer.name: layer for layer in _encoder(trained.model)}
+    copied, left = 0, {name: layer.count_params() for name, layer in layers.items()}
+    for layer in _encoder(tagger.model):
         before = layer.get_weights()
         after = layers[layer.name].get_weights() if layer.name in layers else []
         if layer.name == "characters" and after:
@@ -35,10 +34,23 @@ def start_from(tagger, trained):
         if [weight.shape for weight in before] == [weight.shape for weight in after]:
             layer.set_weights(after)
             copied += sum(weight.size for weight in after)
+            left.pop(layer.name, None)
     if not copied:
         kinds = type(trained.model).__name__, type(tagger.model).__name__
         raise RecipeError("model.start_from: no layer of its {} fits this {}".format(*kinds))
+    left = {name: count for name, count in left.items() if count}
+    if left:
+        say(
+            f"model.start_from: {sum(left.values()):,} parameters are left out ({', '.join(sorted(left))}); "
+            "`overrides` with its sizes keep them"
+        )
     return copied
+
+
+def _encoder(model):
+    """All layers between the vectors of words and the scores of tags."""
+    parts = [layer for layer in model.layers if layer is not model.words and layer is not model.head]
+    return [layer for layer in (model.words.characters, model.words.casing, *parts) if layer is not None]
 
 
 def _characters(new, old, vocabulary, trained):

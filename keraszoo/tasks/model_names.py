@@ -18,8 +18,8 @@ MODELS = {
 }
 # Arguments of a constructor that follow from the vocabulary and the tags, not from a recipe's overrides.
 DERIVED = {
-    *("source_vocabulary_size", "target_vocabulary_size", "source_pad_id", "num_tags", "vocabulary_size"),
-    *("character_vocabulary_size", "casing_size", "allowed", "constrain"),
+    *("source_vocabulary_size", "target_vocabulary_size", "source_pad_id", "target_pad_id"),
+    *("num_tags", "vocabulary_size", "character_vocabulary_size", "casing_size", "allowed", "constrain"),
 }
 
 

@@ -95,7 +95,9 @@ class OptimizerSection(Section):
     - `cosine`: linearly up to `learning_rate` (0.0007) in `warmup_steps`, then as a cosine to 0 at the end;
     - `constant`: `learning_rate` (0.001) throughout.
 
-    `warmup_steps: null` is a tenth of the run's updates, at most 4000.
+    `warmup_steps: null` is a tenth of the run's updates, at most 4000. As in Keras, `clipnorm` bounds the
+    norm of the gradient of each weight, and `global_clipnorm` that of all weights together; at most one is
+    given.
     """
 
     schedule: Schedule = "inverse_sqrt"
@@ -106,6 +108,7 @@ class OptimizerSection(Section):
     beta_2: Fraction = 0.98
     epsilon: Positive = 1e-9
     clipnorm: Positive | None = None
+    global_clipnorm: Positive | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -115,10 +118,14 @@ class OptimizerSection(Section):
         schedule = values.get("schedule", cls.model_fields["schedule"].default)
         defaults = SCHEDULES.get(schedule if isinstance(schedule, str) else "", {})
         missing = {key: value for key, value in defaults.items() if values.get(key) is None}
+        if values.get("clipnorm") is not None:
+            missing |= {"global_clipnorm": values.get("global_clipnorm")}  # not the default of the section
         return {**values, **missing}
 
     @model_validator(mode="after")
     def _only_what_the_schedule_reads(self):
+        if None not in (self.clipnorm, self.global_clipnorm):
+            raise ValueError("`clipnorm` and `global_clipnorm` exclude each other; give one of them")
         ignored = {key for read in SCHEDULES.values() for key in read} - set(SCHEDULES[self.schedule])
         self.refuse(sorted(ignored), f"with schedule {self.schedule}")
         return self
@@ -178,8 +185,13 @@ class FitSection(Section):
         return self
 
     def deciding(self):
-        """All values that affect what is learned, as JSON."""
-        return self.model_dump(mode="json", exclude={"checkpoint_minutes", "checkpoint_steps", "tensorboard"})
+        """All values that affect what is learned, as JSON, except for the length of the run.
+
+        A longer run begins like a shorter one, unless the learning rate depends on the length; then the
+        optimizers differ.
+        """
+        others = {"checkpoint_minutes", "checkpoint_steps", "tensorboard", "epochs", "steps"}
+        return self.model_dump(mode="json", exclude=others)
 
 
 class BaseRecipe(Section):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, PlainSerializer, ValidationInfo, WrapValidator
 from keraszoo.errors import RecipeError
 from keraszoo.messages import one_line, shown, suggestion
 from keraszoo.saving import yaml_text
-from keraszoo.shipping import hub
+from keraszoo.shipping import hub, shipped
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
@@ -78,18 +78,27 @@ def _resolve(value, check, info: ValidationInfo):
     return resolve_path(written, (info.context or {}).get("recipe_file"))
 
 
-def _resolve_or_name(value, check, info: ValidationInfo):
+def _resolve_or_address(value, check, info: ValidationInfo):
     if hub.is_address(text := check(value)):
         return ResolvedPath(hub.PREFIX + hub.repository(text), text)
+    return _resolve_or_name(value, check, info)
+
+
+def _resolve_or_name(value, check, info: ValidationInfo):
     path = _resolve(value, check, info)
-    is_name = re.fullmatch(r"[\w-]+", path.expanded) and not os.path.exists(path)
+    if not re.fullmatch(r"[\w-]+", path.expanded):
+        return path
+    if (place := shipped.places().get(path.expanded)) is not None:  # whatever lies next to the recipe
+        return ResolvedPath(place, path.written)
+    is_name = path.expanded in shipped.index() or not os.path.exists(path)
     return ResolvedPath(path.expanded, path.written) if is_name else path
 
 
 # pydantic reads the signature, which an operator.attrgetter has in some versions of Python only
 _AS_WRITTEN = PlainSerializer(lambda path: path.written, return_type=str)
 FilePath = Annotated[str, WrapValidator(_resolve), _AS_WRITTEN]
-PathOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
+FileOrName = Annotated[str, WrapValidator(_resolve_or_name), _AS_WRITTEN]
+PathOrName = Annotated[str, WrapValidator(_resolve_or_address), _AS_WRITTEN]
 
 
 def read_values(path, overrides=()):

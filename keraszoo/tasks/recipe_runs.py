@@ -1,5 +1,6 @@
 """Reads a recipe of any task, and runs it: a run can be stopped at any time and resumed by the same call."""
 
+import contextlib
 import json
 import os
 import time
@@ -8,9 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 
-from keraszoo.errors import KerasZooError, RecipeError
+from pydantic import BaseModel
+
+from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.messages import say, show, suggestion
-from keraszoo.tasks.recipe_file import VARIABLE, read_values
+from keraszoo.saving import manifest
+from keraszoo.shipping import shipped
+from keraszoo.tasks.recipe_file import VARIABLE, ResolvedPath, read_values
 
 # For each task: the class of the recipe, the class of the task, and the function that prepares a run.
 TASKS = {
@@ -25,6 +30,10 @@ TASKS = {
         "keraszoo.tagging.run:prepare",
     ),
 }
+BEGINS_WITH = (
+    *("vectors.file", "model.start_from"),
+    *("subwords.model", "subwords.source_model", "subwords.target_model"),
+)
 
 
 def read_recipe(path, overrides=()):
@@ -65,8 +74,8 @@ def run_recipe(recipe):
 
     The run can be stopped at any time, even by `kill -9`: its checkpoints are in the folder
     `<output>.checkpoints`, and the next call resumes from the newest one. When the run is over, a note in
-    that folder says so, and the next call only loads the model. If matplotlib is installed, the curves of the
-    run are in `<output>.history.png`.
+    that folder says so, and the next call only loads the model; a recipe with more epochs or steps goes on
+    from its last checkpoint. If matplotlib is installed, the curves of the run are in `<output>.history.png`.
 
     Args:
         recipe: a recipe of any task.
@@ -80,23 +89,33 @@ def run_recipe(recipe):
         KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, once the run is saved.
     """
     from keraszoo.training.checkpoints import Checkpoints
-    from keraszoo.training.run import Run
+    from keraszoo.training.distribution import make_strategy, writes
 
+    _check_files(recipe, recipe)
     # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
-    run = Run(recipe.training, recipe.output)
-    deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
-    del deciding["output"], deciding["about"]  # a run may be moved or described in other words
-    identity = {"recipe": deciding}
-    run.checkpoints = Checkpoints(f"{recipe.output}.checkpoints", identity, writes=run.writes)
-    with run.checkpoints.open():
-        if run.checkpoints.finished is not None and not Path(recipe.output).exists():
-            run.checkpoints.forget()
-        if run.checkpoints.finished is None:
-            return _run(recipe, run)
+    strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
+    checkpoints = Checkpoints(f"{recipe.output}.checkpoints", writes(strategy))
+    with checkpoints.open():
+        checkpoints.require(recipe=_deciding(recipe), **_contents(recipe))
+        finished = checkpoints.finished
+        if finished is None or finished.get("length") != _length(recipe) or not Path(recipe.output).exists():
+            return _run(recipe, checkpoints)
         # The paths of a recipe are compared as written. A stopped run also compares its data.
-        run.checkpoints.compare(run.checkpoints.finished["variables"], _variables(recipe))
-    say(f"this run is finished; delete {run.checkpoints.folder} to repeat it")
+        checkpoints.compare(finished.get("variables", {}), _variables(recipe))
+    say(f"this run is finished; delete {checkpoints.folder} to repeat it")
     return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
+
+
+def _deciding(recipe):
+    """What decides a run, of its recipe. It may be moved, described in other words, or get longer."""
+    deciding = {**recipe.as_dict(), "training": recipe.training.deciding()}
+    del deciding["output"], deciding["about"]
+    overrides = sorted(deciding["model"]["overrides"].items())  # as a list: each of them counts
+    return {**deciding, "model": {**deciding["model"], "overrides": overrides}}
+
+
+def _length(recipe):
+    return {"epochs": recipe.training.epochs, "steps": recipe.training.steps}
 
 
 def product_speed(precision, size=1024):
@@ -120,23 +139,51 @@ def _warn_if_slow(precision):
         warnings.warn(f"{said}; float32 learns as well and is faster here", stacklevel=2)
 
 
-def _run(recipe, run):
+def _run(recipe, checkpoints):
     started = time.perf_counter()
     _warn_if_slow(recipe.training.precision)
-    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, run.checkpoints)
-    run.recipe, task.about = recipe.as_dict(), dict(recipe.about)
-    task.fit_run(train, validation, run)
-    task.metrics["training"]["seconds"] = round(run.earlier + time.perf_counter() - started, 1)
+    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, checkpoints)
+    task.about = dict(recipe.about)
+    settings = {**recipe.training.model_dump(), "recipe": recipe.as_dict()}
+    history = task.fit(train, validation, recipe.output, checkpoints, **settings)
+    task.metrics["training"]["seconds"] = round(history.elapsed + time.perf_counter() - started, 1)
     if test is not None:
         scores = task.evaluate(*test)
         task.metrics["test"] = scores.as_dict()
         show(scores)
-    if run.writes:
+    if checkpoints.writes:
         task.save_to_preset(recipe.output)
-    run.checkpoints.finish(steps=task.metrics["training"]["steps"], variables=_variables(recipe))
-    if run.writes and find_spec("matplotlib"):
+    checkpoints.finish(steps=history.steps, length=_length(recipe), variables=_variables(recipe))
+    if checkpoints.writes and find_spec("matplotlib"):
         _draw(task.metrics["training"], recipe.output)
     return task
+
+
+def _check_files(section, recipe, above=()):
+    """Raises RecipeError for a pipe or a device among the files of a recipe: they are read more than once."""
+    for name in type(section).model_fields:
+        keys, value = (*above, name), getattr(section, name)
+        if isinstance(value, BaseModel):
+            _check_files(value, recipe, keys)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, ResolvedPath) and os.path.exists(path):
+                if not (os.path.isfile(path) or os.path.isdir(path)):
+                    place = recipe._lines.get(keys, recipe._where)
+                    raise RecipeError(f"{place}: {'.'.join(keys)}: expected a file, got a pipe or a device")
+
+
+def _contents(recipe):
+    """What a recipe begins with besides its corpora: the SHA-256 of vectors, subwords and a trained model."""
+    digests = {}
+    for key in BEGINS_WITH:
+        section, _, name = key.partition(".")
+        given = getattr(getattr(recipe, section, None), name, None)
+        with contextlib.suppress(PresetError):  # the run reports what it cannot read, if it needs it
+            if given is not None and (place := shipped.find(given)).is_dir():
+                digests[f"content of {key}"] = manifest.read_manifest(place)["sha256"]
+            elif given is not None:
+                digests[f"content of {key}"] = manifest.file_digest(place)
+    return digests
 
 
 def _variables(recipe):

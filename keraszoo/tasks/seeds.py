@@ -76,7 +76,7 @@ def run_seeds(recipe, count, report=None):
     Raises:
         RecipeError: there is neither a test nor a validation corpus, or a seed is too large.
     """
-    from keraszoo.training.run import Run
+    from keraszoo.training.distribution import make_strategy, writes
 
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
@@ -98,7 +98,7 @@ def run_seeds(recipe, count, report=None):
             report(checked.output)
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
-    if Run(recipe.training).writes:
+    if writes(make_strategy(recipe.training.strategy, recipe.training.replicas)):
         with replace_file(f"{recipe.output}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures

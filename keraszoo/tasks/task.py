@@ -1,4 +1,4 @@
-"""The base class of the tasks: directories and export; `training` has the rest."""
+"""The base class of the tasks: directories and export."""
 
 import keras
 
@@ -6,18 +6,27 @@ import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.messages import COMMANDS, shown
 from keraszoo.saving import model_card, model_directory, model_facts
+from keraszoo.saving.model_config import quantization_of
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
-from keraszoo.tasks.export import exporter, format_of
-from keraszoo.tasks.training import Trainable, arguments_of, check_readable
+from keraszoo.tasks.export import MARK, exporter, format_of
+from keraszoo.tasks.fit_plan import arguments_of, check_readable
+from keraszoo.tasks.process import check_process
+
+READ_BY = {  # formats of exports
+    "ctranslate2": "use the option --engine ctranslate2, in Python from_preset(..., engine='ctranslate2')",
+    "onnx": "run the program in it, or name the model that it was made of",
+    "savedmodel": "use tf.saved_model.load, or name the model that it was made of",
+}
 
 
-class Task(Trainable):
+class Task:
     """Base class of `Translator`, `EntityTagger` and `QuestionAnswerer`: a model with its text processing.
 
     A subclass sets `kind`, the task in `config.json`, and supplies the methods below that begin with an
     underscore. `export_formats` maps the name of a format to that of a module with the functions
-    `export(task, directory, **options)` and `verify(task, directory, texts)`.
+    `export(task, directory, **options)` and `verify(task, directory, texts)`; `counted` is the name of the
+    number of trained tokens among its figures.
 
     Attributes:
         model: the Keras model.
@@ -28,8 +37,10 @@ class Task(Trainable):
 
     kind = None
     export_formats = {}
+    counted = "tokens"
 
     def __init__(self, model):
+        check_process()
         self.model = model
         self.metrics = {}
         self.recipe = None
@@ -54,8 +65,19 @@ class Task(Trainable):
 
         Raises:
             PresetError: no such directory, a damaged one, or one of another task.
+            KerasZooError: this process was forked from one that has a model, `floatx` of Keras is changed,
+                or the call is inside `keras.StatelessScope`, which would drop the weights.
         """
-        directory = model_directory.read_directory(shipped.find(name))
+        check_process()
+        try:
+            keras.Variable(0.0)
+        except ValueError as error:  # Keras has no other public way to ask
+            raise KerasZooError("from_preset: load models outside of keras.StatelessScope") from error
+        place = shipped.find(name)
+        if (place / MARK).is_file():
+            kind = format_of(place)
+            raise PresetError(f"{place}: expected a model directory, got an export; {READ_BY[kind]}")
+        directory = model_directory.read_directory(place)
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
             hint = f"; its command is `keraszoo {COMMANDS[came][0]}`" if str(came) in COMMANDS else ""
@@ -85,15 +107,20 @@ class Task(Trainable):
 
         Raises:
             PresetError: the directory exists and is not a model directory, or it cannot be written. Or the
-                model could not be read again: Keras has quantized it, or an argument is out of range.
+                model could not be read again: a part of it is quantized, or an argument is out of range.
         """
         model = self.model
         config, files, facts, extra = self._contents()
-        arguments = arguments_of(model)
+        arguments, mode = arguments_of(model), quantization_of(model)
         check_readable(model)
         entries = {
             "task": self.kind,
-            "model": {"class": type(model).__name__, "config": arguments, **extra},
+            "model": {
+                "class": type(model).__name__,
+                "config": arguments,
+                **extra,
+                **({"quantized": mode} if mode else {}),
+            },
             **config,
             "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
             "about": {
@@ -105,6 +132,8 @@ class Task(Trainable):
             **({} if dtype is None else {"weights_dtype": dtype}),
             **({} if self.recipe is None else {"recipe": self.recipe}),
         }
+        if mode is not None:
+            entries["model"]["quantized"] = mode
         common = {
             "config.json": entries,
             WEIGHTS: lambda path: save_weights(model, path, dtype),

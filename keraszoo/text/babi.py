@@ -1,14 +1,14 @@
 """Reads the bAbI tasks: stories, questions about them, answers of one word (Weston et al., 2015)."""
 
 import dataclasses
+import re
 import unicodedata
 
-import regex
-
 from keraszoo.errors import DataError
+from keraszoo.text.characters import inside
 from keraszoo.text.lines import located, read_lines
 
-WORD = r"[\w\p{M}'-]+"  # with the marks of letters, such as Hindi vowels
+WORD = re.compile(f"[{inside('L M N', '_')}'-]+")  # with the marks of letters, such as Hindi vowels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ def split_words(text):
     >>> split_words("Where is Mary? ")
     ['where', 'is', 'mary']
     """
-    return regex.findall(WORD, unicodedata.normalize("NFC", text.lower()))
+    return WORD.findall(unicodedata.normalize("NFC", text.lower()))
 
 
 def read_questions(path):

@@ -5,14 +5,19 @@ from typing import NamedTuple
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
-from keraszoo.text.lines import located, read_lines
+from keraszoo.text.lines import located, read_rows
 from keraszoo.text.tag_schemes import convert, detect_scheme, repair, split_tag
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 
 DOCUMENT = "-DOCSTART-"
 BOUND = re.compile(rf"\s*{DOCUMENT}(?!\S)")
 BLANKS = re.compile("[ \t]+")  # a no-break space is part of a token
-MIDDLE = re.compile("^M-")  # BMES: BIOES with another letter
+MIDDLE = re.compile("^M(?=-|$)")  # BMES: BIOES with another letter
+TAG = re.compile(r"O|[BIESLUM](-\S+)?")
+COMMENT = re.compile(r"#[ \t]")  # may also be a row of the token "#"
+NOTE = re.compile(r"#\s+(id\s|newdoc\b|newpar\b|[^\s=]+\s*=)")  # a comment wherever it stands
+NEW_DOCUMENT = re.compile(r"#\s+(newdoc\b|\S*document_id\b)")
+PLAIN = "plain"  # the scheme of labels without letters
 
 
 class Layout(NamedTuple):
@@ -31,13 +36,16 @@ class Layout(NamedTuple):
     header: int | None
 
 
-def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=None):
+def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=None, label="ENTITY"):
     r"""Reads tokens and their tags from a file of columns.
 
     A blank line or the end of the file ends a sentence. A line that starts with `-DOCSTART-` ends a document.
     White space around a token and at the end of a line is dropped; a token of white space only becomes an
     empty string. A no-break space does not separate columns. Tags of any scheme are converted to IOB2 (`M-`
     of BMES is `I-`); tags that their scheme does not allow are repaired and counted.
+
+    A line `# ...` is a comment if it is a note such as `# id 7` or `# text = ...`, or if it stands before a
+    sentence and is no row of the file. The notes `# newdoc` and `# document_id = ...` begin a document.
 
     Args:
         path: the file; see `read_lines`.
@@ -46,14 +54,16 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
         tag_column: the column of tags, likewise. None reads tokens only.
         separator: between columns: `"\t"`, `" "` for any run of blanks and tabs, or any string. By default a
             tab if the first row has one, otherwise blanks.
-        scheme: the tag scheme, a key of `SCHEMES`. By default it is detected.
+        scheme: the tag scheme, a key of `SCHEMES`; or `"plain"` for labels without letters, `PER` and `O`.
+            By default it is detected.
+        label: the label of tags that are letters alone, `B`, `I` and `O`.
 
     Returns:
         A `TaggedCorpus`.
 
     Raises:
         DataError: with file and line: a row with another number of columns than the first one, a missing
-            column, a row without a tag, a tag of another scheme, a file without rows; and as `read_lines`
+            column, a row without a tag, a tag of another scheme, a file without rows; and as `read_rows`
             does.
         KerasZooError: an unknown scheme.
 
@@ -68,11 +78,12 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
     >>> corpus.sentences[1]
     TaggedSentence(tokens=('Rome',), tags=('B-LOC',), document=1, line=6)
     """
-    lines = list(read_lines(path))
-    rows, documents, header = _find_rows(lines, isinstance(token_column, str) or isinstance(tag_column, str))
-    if not rows:
+    lines = list(read_rows(path))
+    has_header = isinstance(token_column, str) or isinstance(tag_column, str)
+    places = [i for i, line in enumerate(lines) if line.strip() and not BOUND.match(line)]
+    if not places:
         raise DataError("expected rows of a token and its tag, got none", path)
-    first = rows[0][0] if header is None else header
+    first = next((place for place in places if not COMMENT.match(lines[place])), places[0])
     if not separator:
         separator = "\t" if "\t" in lines[first].rstrip() else " "
     names = fields_of(lines[first], separator)
@@ -83,6 +94,20 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
                 f"expected tokens and tags in different columns, got both in column {token_column} "
                 f"of {len(names)}{'; is there another separator?' if len(names) == 1 else ''}"
             )
+
+    def is_comment(line, inside):
+        if NOTE.match(line):
+            return True
+        if inside or not COMMENT.match(line):
+            return False
+        row = fields_of(line, separator, len(names))
+        no_tag = tag_column is not None and scheme != PLAIN and not TAG.fullmatch(row[tag_column % len(row)])
+        return len(row) != len(names) or no_tag
+
+    header = first if has_header else None
+    rows, documents = _find_rows(lines, header, is_comment)
+    if not rows:
+        raise DataError("expected rows of a token and its tag, got none", path)
     tokens, tags = [], []
     for places in rows:
         fields = [fields_of(lines[place], separator, len(names)) for place in places]
@@ -91,8 +116,8 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
                 problem = f"expected {len(names)} columns, as in line {first + 1}, got {len(row)}"
                 raise DataError(f"{problem}: {lines[place][:40]!r}", path, place + 1)
         tokens.append(tuple(row[token_column] for row in fields))
-        tags.append(() if tag_column is None else [MIDDLE.sub("I-", row[tag_column]) for row in fields])
-    scheme, repaired, tags = _as_iob2(tags, rows, scheme, path) if any(tags) else (None, 0, tags)
+        tags.append(() if tag_column is None else [MIDDLE.sub("I", row[tag_column]) for row in fields])
+    scheme, repaired, tags = as_iob2(tags, rows, path, scheme, label) if any(tags) else (None, 0, tags)
     sentences = [
         TaggedSentence(*parts, places[0] + 1)
         for *parts, places in zip(tokens, tags, documents, rows, strict=True)
@@ -145,22 +170,29 @@ def column_lines(sentences, scheme="IOB2"):
         yield ""
 
 
-def _find_rows(lines, has_header):
-    """Returns the indices of the rows of each sentence, the document of each, and the index of the header."""
-    rows, documents, document, header = [], [], 0, None
+def _find_rows(lines, header, is_comment):
+    """Returns the indices of the rows of each sentence, and the document of each."""
+    rows, documents, document, inside = [], [], 0, False
     for place, line in enumerate(lines):
-        if not line.strip():
-            continue
-        if BOUND.match(line):
+        is_bound = BOUND.match(line) or NEW_DOCUMENT.match(line)
+        if is_bound:
             document = documents[-1] + 1 if documents else 0
-        elif has_header and header is None:
-            header = place
-        elif rows and rows[-1][-1] == place - 1:
+        if is_bound or not line.strip():
+            inside = False
+        elif place == header or is_comment(line, inside):
+            continue
+        elif inside:
             rows[-1].append(place)
         else:
             rows.append([place])
             documents.append(document)
-    return rows, documents, header
+            inside = True
+    return rows, documents
+
+
+def content_lines(lines):
+    """The lines that are neither blank nor bounds of documents nor look like comments."""
+    return (line for line in lines if line.strip() and not BOUND.match(line) and not COMMENT.match(line))
 
 
 def fields_of(line, separator, count=0):
@@ -186,14 +218,25 @@ def _column_number(column, names):
     return None if column is None else column % len(names)
 
 
-def _as_iob2(tags, rows, scheme, path):
-    """Returns the scheme, the number of repaired tags, and the tags in IOB2."""
+def as_iob2(tags, rows, path, scheme=None, label="ENTITY"):
+    """Returns the scheme, the number of repaired tags, and the tags in IOB2.
+
+    Args:
+        tags: list of lists of tags, in lines `rows` of a file (lists of indices).
+        path: the file.
+        scheme, label: as for `read_columns`.
+    """
+    if scheme == PLAIN:
+        scheme, tags = "IO", [[tag if tag == "O" else f"I-{tag}" for tag in some] for some in tags]
+    elif {"O"} < {"O", *(tag for some in tags for tag in some)} <= set("OBIESLU"):
+        tags = [[tag if tag == "O" else f"{tag}-{label}" for tag in some] for some in tags]
     for sequence, places in zip(tags, rows, strict=True):
         for tag, place in zip(sequence, places, strict=True):
             try:
                 split_tag(tag, scheme)
             except DataError as error:
-                hint = "" if place else "; if this is a header, give the names of the columns, not numbers"
+                hint = "; labels without B- or I- are read with the scheme plain" if tag and place else ""
+                hint = hint if place else "; if this is a header, give the names of the columns, not numbers"
                 raise DataError(f"{error}{hint}", path, place + 1) from None
     with located(path):
         scheme = scheme or detect_scheme(tags)

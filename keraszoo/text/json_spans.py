@@ -1,25 +1,47 @@
-"""Texts with entities as JSON lines, read as tagged sentences.
+"""Texts with entities, or sentences of tokens with tags, as JSON lines.
 
     {"text": "Ed Koch was mayor.", "entities": [{"start": 0, "end": 7, "label": "PER"}]}
+    {"tokens": ["Ed", "Koch"], "ner_tags": ["B-PER", "I-PER"]}        data sets of Hugging Face
 
-Each line is a text and a document. `start` and `end` (exclusive) count characters (code points).
+Each line is a document. `start` and `end` (exclusive) count characters (code points). The forms of doccano,
+Prodigy and spaCy are read, too:
+
+    {"text": "...", "label": [[0, 7, "PER"]]}
+    {"text": "...", "spans": [{"start": 0, "end": 7, "label": "PER"}], "answer": "accept"}
+    ["...", {"entities": [[0, 7, "PER"]]}]
 """
 
 import bisect
+import dataclasses
 import itertools
 import json
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
+from keraszoo.text.columns import as_iob2
 from keraszoo.text.lines import located, read_lines
 from keraszoo.text.tag_schemes import Span, tags_of
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 from keraszoo.text.tokens import LONGEST_SENTENCE, split_sentences, tokenize
 
+ENTITIES = ("entities", "spans", "label", "labels")  # the key of the entities of a text; the first counts
+TAGS = ("ner_tags", "tags")
+
 
 def is_json_lines(path):
     """Returns whether the name of a file ends in `.jsonl` or `.jsonl.gz`."""
     return str(path).removesuffix(".gz").endswith(".jsonl")
+
+
+def has_texts(path):
+    """Whether a file is one of JSON lines whose first one is a text, not a sentence of tokens."""
+    if not is_json_lines(path):
+        return False
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    try:
+        return not _tokens_and_tags(json.loads(first))
+    except (ValueError, RecursionError):  # the reader says what is wrong
+        return True
 
 
 def read_spans(path, rules="words"):
@@ -28,7 +50,8 @@ def read_spans(path, rules="words"):
     An entity that begins or ends inside a token is widened to whole tokens and counted as moved. If no token
     is left for the next entity, that one is dropped and counted. A sentence never ends inside an entity.
     One of more than `LONGEST_SENTENCE` tokens is cut, as by `sentence_tokens`. Blank lines and unknown keys
-    are ignored; but if an entity has a `text`, it must equal that part of the text.
+    are ignored; but if an entity has a `text`, it must equal that part of the text. A text whose `answer` is
+    not `accept`, of Prodigy, is skipped and counted. Tags of tokens are read as by `read_columns`.
 
     Args:
         path: the file; see `read_lines`.
@@ -49,13 +72,22 @@ def read_spans(path, rules="words"):
     >>> [(sentence.tokens, sentence.tags) for sentence in read_spans(file)]
     [(('Ed', 'ran', '.'), ('B-P', 'O', 'O')), (('He', 'won', '.'), ('O', 'O', 'O'))]
     """
-    sentences, moved, dropped, documents = [], 0, 0, itertools.count()
+    sentences, moved, dropped, skipped, documents = [], 0, 0, 0, itertools.count()
+    with_tags = []  # the sentences whose tags are not yet in IOB2
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        with located(path, number):
-            text, entities = _parse(line)
         document = next(documents)
+        with located(path, number):
+            record = _record(line)
+            if pair := _tokens_and_tags(record):
+                with_tags += [len(sentences)] if pair[0] else []
+                sentences += [TaggedSentence(*pair, document, number)] if pair[0] else []
+                continue
+            if record.get("answer", "accept") != "accept":
+                skipped += 1
+                continue
+            text, entities = _text_and_entities(record)
         tokens = tokenize(text, rules)
         spans, widened = _align(entities, tokens)
         moved += widened
@@ -70,7 +102,13 @@ def read_spans(path, rules="words"):
                 sentences.append(TaggedSentence(words, tags[first:end], document, number))
     if next(documents) == 0:
         raise DataError("expected texts with entities, one JSON object per line, got none", path)
-    return TaggedCorpus(sentences, "IOB2", moved=moved, dropped=dropped)
+    scheme, repaired = "IOB2", 0
+    if with_tags:
+        lines = [[sentences[i].line - 1] * len(sentences[i].tokens) for i in with_tags]
+        scheme, repaired, tags = as_iob2([sentences[i].tags for i in with_tags], lines, path)
+        for i, new in zip(with_tags, tags, strict=True):
+            sentences[i] = dataclasses.replace(sentences[i], tags=new)
+    return TaggedCorpus(sentences, scheme, repaired, moved, dropped, skipped)
 
 
 def _shorter(bounds, tags):
@@ -87,15 +125,37 @@ def _shorter(bounds, tags):
         yield first, end
 
 
-def _parse(line):
-    """Returns the text of a line and its entities, a sorted list of (start, end, label)."""
+def _record(line):
+    """Returns the object of a line; a pair of spaCy becomes one."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}") from None
-    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+    if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
+        record = {**record[1], "text": record[0]}
+    if not isinstance(record, dict) or not (_tokens_and_tags(record) or isinstance(record.get("text"), str)):
         raise DataError(f'expected an object with a "text", got {line[:40]!r}')
-    text, entities = record["text"], record.get("entities")
+    return record
+
+
+def _tokens_and_tags(record):
+    """Returns the tokens and tags of an object that has both, two tuples; otherwise None."""
+    if not isinstance(record, dict) or not isinstance(record.get("tokens"), list):
+        return None
+    tokens, tags = record["tokens"], next((record[key] for key in TAGS if key in record), None)
+    if not isinstance(tags, list) or not all(isinstance(token, str) for token in tokens):
+        return None
+    if len(tags) != len(tokens):
+        raise DataError(f"expected a tag for each of {len(tokens)} tokens, got {len(tags)}")
+    if not all(isinstance(tag, str) for tag in tags):
+        names = '`dataset.features["ner_tags"].feature.int2str` gives them'
+        raise DataError(f"expected names of tags, got {shown(tags)}; {names}")
+    return tuple(tokens), tuple(tags)
+
+
+def _text_and_entities(record):
+    """Returns the text of an object and its entities, a sorted list of (start, end, label)."""
+    text, entities = record["text"], next((record[key] for key in ENTITIES if key in record), None)
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -110,9 +170,12 @@ def _parse(line):
 
 
 def _entity(entity, text):
+    if isinstance(entity, list) and len(entity) == 3:
+        entity = dict(zip(("start", "end", "label"), entity, strict=True))
     if not isinstance(entity, dict):
         raise DataError(f"expected an entity with start, end and label, got {shown(entity)}")
-    start, end, label = (entity.get(name) for name in ("start", "end", "label"))
+    start, end = (entity.get(name, entity.get(f"{name}_offset")) for name in ("start", "end"))
+    label = entity.get("label")
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
         raise DataError(
             f"expected start and end within 0 and {len(text)}, got {shown(start)} and {shown(end)}"

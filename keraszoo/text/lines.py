@@ -2,6 +2,9 @@
 
 import contextlib
 import gzip
+import os
+import re
+import stat
 import sys
 import zlib
 
@@ -10,14 +13,17 @@ from keraszoo.saving.atomic import replace_file
 
 LONGEST_LINE = 1 << 20  # bytes
 BOM = b"\xef\xbb\xbf"
+CARRIAGE_RETURN = re.compile(rb"\r+[^\r\n]")  # not part of a line end
+
+_pipes = set()  # those that this process has opened
 
 
 def read_lines(path):
     r"""Reads the lines of a UTF-8 file one by one. Blank lines are kept.
 
     Only `\n` and `\r\n` end a line. U+2028, U+0085, form feeds and lone carriage returns stay inside it, so
-    the lines of parallel files cannot shift against each other. A byte order mark at the start is dropped.
-    Nothing else is changed; `Subwords` normalises text by NFKC.
+    the lines of parallel files cannot shift against each other. Byte order marks at the start of a line are
+    dropped: joined files have them anywhere. Nothing else is changed; `Subwords` normalises text.
 
     Args:
         path: the file, plain or gzip (recognised by its first bytes), or `"-"` for standard input.
@@ -27,7 +33,8 @@ def read_lines(path):
 
     Raises:
         DataError: while reading, with the path and the line: no such file, a directory, bytes that are not
-            UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 1 MiB.
+            UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 1 MiB, line ends of
+            carriage returns alone.
 
     Example:
 
@@ -41,12 +48,27 @@ def read_lines(path):
     with open_bytes(path, line=lambda: number + 1) as file:
         while line := file.readline(LONGEST_LINE):
             number += 1
+            if number == 1 and not line.endswith(b"\n"):
+                check_line_ends(line, path, number)
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 message = f"expected one sentence per line, got a line above {LONGEST_LINE:,} bytes"
                 raise DataError(message, path, number)
-            if number == 1:
-                line = line.removeprefix(BOM)
-            yield _decoded(line.removesuffix(b"\n").removesuffix(b"\r"), path, number)
+            yield _decoded(line.removesuffix(b"\n").removesuffix(b"\r"), path, number).lstrip("\ufeff")
+
+
+def read_rows(path):
+    """Reads lines of several fields like `read_lines`, and raises DataError for any lone carriage return."""
+    for number, line in enumerate(read_lines(path), start=1):
+        if "\r" in line:
+            check_line_ends(line.encode(), path, number)
+        yield line
+
+
+def check_line_ends(line, path, number):
+    """Raises DataError if a line, bytes, contains a carriage return that is not part of its line end."""
+    if CARRIAGE_RETURN.search(line):
+        message = "a carriage return (CR) inside the line: expected line ends of LF or CR LF; tr '\\r' '\\n'"
+        raise DataError(f"{message} converts a file with line ends of CR alone", path, number)
 
 
 def write_lines(path, lines):
@@ -68,12 +90,19 @@ def open_bytes(path, line=lambda: None):
         line: called when gzip turns out to be damaged; returns the current line, for the message.
 
     Raises:
-        DataError: the file cannot be opened or read.
+        DataError: the file cannot be opened or read, or it is a pipe that was read before: opening it again
+            would wait forever.
     """
     try:
         if str(path) == "-":
             yield sys.stdin.buffer
             return
+        status = os.stat(path)
+        if stat.S_ISFIFO(status.st_mode):
+            pipe = status.st_dev, status.st_ino
+            if pipe in _pipes:
+                raise DataError("a pipe, which is read only once; expected a file", path)
+            _pipes.add(pipe)
         with open(path, "rb", buffering=1 << 20) as file:
             if str(path).endswith(".gz") or file.peek(2)[:2] == b"\x1f\x8b":
                 with gzip.open(file) as unpacked:

@@ -6,16 +6,14 @@ import re
 import unicodedata
 from collections import Counter
 
-import regex
-
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
-from keraszoo.text.lines import read_lines
+from keraszoo.text.characters import inside, plain_form
+from keraszoo.text.lines import read_lines, read_rows
 
-# Soft hyphens, zero-width spaces and joiners, byte order marks.
-INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
-NO_WORD = r"(?:[^\p{L}\p{M}\p{N}]\p{M}*)+"  # vowel signs and tones are marks, \p{M}
+# Vowel signs and tones are marks, the category M.
+NO_WORD = re.compile(f"(?:[{inside('L M N', others=True)}][{inside('M')}]*)+")
 
 
 def read_pairs(source, target=None):
@@ -23,7 +21,7 @@ def read_pairs(source, target=None):
 
     Args:
         source: the file of the source sentences; or, without `target`, a file of lines `source TAB target`
-            whose further columns are ignored. Files are read as `read_lines` does.
+            whose further columns are ignored. Files are read as `read_lines` and `read_rows` do.
         target: the file of the target sentences, line by line the translations.
 
     Returns:
@@ -51,7 +49,7 @@ def read_pairs(source, target=None):
 
 
 def _columns(path):
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_rows(path), start=1):
         sides = line.split("\t", 2)[:2]
         if len(sides) == 2:
             yield tuple(sides)
@@ -78,14 +76,15 @@ def _side_by_side(source, target):
 def clean_text(text):
     """Unifies the spelling of a text: composed letters, plain spaces and apostrophes, nothing invisible.
 
-    Everything else stays as it is, including quotation marks, which differ between languages.
+    Everything else stays as it is, including quotation marks, which differ between languages, and joiners
+    that a script needs.
 
     Example:
 
     >>> clean_text("\u00a0L\u2019e\u0301te\u0301\u202f! ")
     "L'été !"
     """
-    text = unicodedata.normalize("NFC", text.translate(INVISIBLE)).translate(APOSTROPHES)
+    text = unicodedata.normalize("NFC", plain_form(text.replace("\u200b", ""))).translate(APOSTROPHES)
     return re.sub(r"\s+", " ", text).strip()
 
 
@@ -95,7 +94,7 @@ def words_of(text):
     >>> words_of("It's late!") == words_of("it's  late")
     True
     """
-    return regex.sub(NO_WORD, " ", text.casefold()).strip() or text
+    return NO_WORD.sub(" ", text.casefold()).strip() or text
 
 
 def clean_pairs(pairs):

@@ -1,38 +1,45 @@
 """Subwords: text to ids and back by a sentencepiece model."""
 
-import io
+import functools
 import pathlib
-import random
-import re
+from collections import Counter
 
-from keraszoo.errors import DataError, KerasZooError
+import numpy as np
+
+from keraszoo.errors import DataError
 from keraszoo.messages import shown
 from keraszoo.saving.atomic import replace_file
+from keraszoo.text import subword_training
 from keraszoo.text.lines import located
+from keraszoo.text.normalization import SIGNS, Reading, learned_signs, rules_with, with_rules
+from keraszoo.text.subword_training import SPECIAL, THREADS, utf8
 
-SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}  # ids in the models trained here
 HOW_TO_TRAIN = "train one with `Subwords.train`, or with spm_train " + " ".join(
     f"--{name}={id_}" for name, id_ in SPECIAL.items()
 )
-SYMBOL = re.compile(rb"<(?=(pad|unk|/?s)>)")
 SPECIAL_NAMES = ("<s>", "</s>", "<pad>")
 WORD_START = "\u2581"  # sentencepiece's mark for a blank before a piece
-THREADS = 2
 
 
 class Subwords:
     """A vocabulary of subwords: a sentencepiece model of the type `bpe` or `unigram`.
 
-    The bytes of the model (a `.model` file of sentencepiece) are the whole state: two `Subwords` with the
-    same bytes are equal. The model contains its own rule of normalisation; the models trained here use
-    sentencepiece's `nmt_nfkc`: NFKC, no control characters, every run of blanks is one space, none at the
-    ends. `decode(encode(x)) == x` holds for normalised text whose characters are all known.
+    The bytes of the model (a `.model` file of sentencepiece) are the whole vocabulary: two `Subwords` with
+    the same bytes are equal. The model contains its own rule of normalisation. In those of `train`, every run
+    of blanks is one space, there is none at the ends, and control characters are dropped.
+    `decode(encode(x)) == x` holds for normalised text whose characters are all known.
+
+    Text is read as the model was trained: a typographic apostrophe, quotation mark or dash that the
+    vocabulary lacks is read as a plain one that it has, another character by its NFKC form; invisible
+    characters are dropped (see `Reading`).
 
     Text never gives the ids of `<pad>`, `<s>` and `</s>`: the characters `<s>` in a sentence are ordinary
     characters.
 
     Args:
         model_bytes: the model. It must define pad, `<s>`, `</s>` and unknown, with any ids.
+        signs: the apostrophes, quotation marks and dashes that are read as they are, a str; `None`: all that
+            the vocabulary has. A joint vocabulary has those of two languages; see `with_signs_of`.
 
     Raises:
         DataError: the bytes are not a sentencepiece model, or one of the four symbols is missing.
@@ -52,7 +59,7 @@ class Subwords:
         https://aclanthology.org/P18-1007.
     """
 
-    def __init__(self, model_bytes):
+    def __init__(self, model_bytes, signs=None):
         import sentencepiece
 
         self.model_bytes = bytes(model_bytes)
@@ -71,6 +78,12 @@ class Subwords:
         if missing:
             raise DataError(f"the sentencepiece model has no {missing} symbol; {HOW_TO_TRAIN}")
         self._names = dict(zip((self.start_id, self.end_id, self.pad_id), SPECIAL_NAMES, strict=True))
+        self._pieces = self._processor.id_to_piece(list(range(self.vocabulary_size)))
+        known = {piece for piece in self._pieces if len(piece) == 1}
+        self.signs = "".join(
+            sign for sign in (SIGNS if signs is None else signs) if sign in known.intersection(SIGNS)
+        )
+        self._reading = Reading(known.difference(SIGNS).union(self.signs))
 
     @classmethod
     def train(
@@ -80,6 +93,7 @@ class Subwords:
         model_type="bpe",
         character_coverage=1.0,
         *,
+        normalization="nfc",
         max_sentences=5_000_000,
         seed=0,
     ):
@@ -95,6 +109,8 @@ class Subwords:
             model_type: `"bpe"` or `"unigram"`.
             character_coverage: the share of the characters of the text that get an id; the rarest of the
                 others are unknown. 1.0 keeps every character.
+            normalization: `"nfc"` composes letters and keeps all that a reader sees; sentencepiece's
+                `"nmt_nfkc"` also unifies, for instance, full-width punctuation with ASCII and `ﬁ` with `fi`.
             max_sentences: from a longer text, a random sample of this many sentences is used. The sample is
                 held in memory.
             seed: of that sample.
@@ -105,34 +121,18 @@ class Subwords:
         Raises:
             DataError: no text, or text that is not valid Unicode.
             KerasZooError: a vocabulary too large or too small for the sentences (the message gives the
-                limit), or an unknown `model_type`. Errors raised by `sentences` are passed on.
+                limit), or an unknown `model_type` or `normalization`. Errors of `sentences` are passed on.
         """
-        import sentencepiece
-
-        if model_type not in ("bpe", "unigram"):
-            raise KerasZooError(f'model_type must be "bpe" or "unigram", got {model_type!r}')
-        if not 0.98 <= character_coverage <= 1:  # the limits of sentencepiece
-            raise KerasZooError(f"character_coverage must be from 0.98 to 1, got {character_coverage}")
-        if vocabulary_size < 6:
-            raise KerasZooError(
-                f"vocabulary_size must be at least 6 (four are special), got {vocabulary_size}"
-            )
-        sample = _sample(sentences, max_sentences, seed)
-        model = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(sample),
-                model_writer=model,
-                vocab_size=vocabulary_size,
-                model_type=model_type,
-                character_coverage=character_coverage,
-                num_threads=THREADS,
-                minloglevel=2,
-                **SPECIAL,
-            )
-        except (RuntimeError, ValueError, OSError) as error:
-            raise _training_error(str(error), len(sample), vocabulary_size) from None
-        return cls(model.getvalue())
+        model_bytes = subword_training.train(
+            sentences,
+            vocabulary_size,
+            model_type,
+            character_coverage,
+            normalization=normalization,
+            max_sentences=max_sentences,
+            seed=seed,
+        )
+        return cls(model_bytes)
 
     @classmethod
     def load(cls, path):
@@ -168,11 +168,39 @@ class Subwords:
             raise DataError(f"encode takes a list of strings, got one {type(texts).__name__}")
         texts = list(texts)
         try:
-            return self._processor.encode(texts, num_threads=THREADS)
-        except (TypeError, RuntimeError):
+            return self._processor.encode(
+                [text.translate(self._reading) for text in texts], num_threads=THREADS
+            )
+        except (AttributeError, TypeError, RuntimeError):
             for number, text in enumerate(texts):
-                _utf8(text, f"text {number}")
+                utf8(text, f"text {number}")
             raise
+
+    def unknown(self, text):
+        """Returns the parts of a text that the vocabulary does not have, a list of distinct str.
+
+        Example:
+
+        >>> Subwords.train(["a dog", "a cat"] * 5, vocabulary_size=12).unknown("a dog in Łódź, Łódź")
+        ['in', 'Łó', 'ź,', 'ź']
+        """
+        text = text.translate(self._reading)
+        pairs = zip(self._processor.encode(text, out_type=str), self._processor.encode(text), strict=True)
+        return list(dict.fromkeys(piece for piece, id_ in pairs if id_ == self.unknown_id))
+
+    def with_signs_of(self, ids):
+        """Returns this vocabulary for a text with these ids, a flat array: signs rare there become others."""
+        counts = Counter()
+        for piece, count in zip(self._pieces, np.bincount(ids).tolist(), strict=False):
+            for sign in set(piece).intersection(SIGNS) if count else ():
+                counts[sign] += count
+        learned = learned_signs(counts)
+        return Subwords(self.model_bytes, "".join(sign for sign in self.signs if sign in learned))
+
+    @functools.cached_property
+    def portable_bytes(self):
+        """A model with all rules by which text is read here, for programs that have sentencepiece only."""
+        return with_rules(self.model_bytes, rules_with(self.model_bytes, self._reading))
 
     def decode(self, ids):
         """Turns lists of ids into texts. `<pad>`, `<s>` and `</s>` give nothing, unknown gives ` ⁇ `.
@@ -231,53 +259,3 @@ class Subwords:
 
     def __repr__(self):
         return f"<Subwords: {self.vocabulary_size} pieces>"
-
-
-def _sample(sentences, size, seed):
-    """Draws at most `size` sentences that are not blank, as bytes, all with the same probability.
-
-    sentencepiece can sample as well, but its samples differ between processes.
-    """
-    if isinstance(sentences, (str, bytes)):
-        raise DataError(f"expected an iterable of sentences, got one {type(sentences).__name__}")
-    draw = random.Random(seed)
-    sample = []
-    count = 0
-    for number, sentence in enumerate(sentences):
-        data = _utf8(sentence, f"sentence {number}")
-        if not data.strip():
-            continue
-        # sentencepiece removes the names of its symbols from the training text. A blank prevents that, so
-        # that their characters are learnt like any others.
-        data = SYMBOL.sub(b"< ", data) if b"<" in data else data
-        count += 1
-        if len(sample) < size:
-            sample.append(data)
-        elif (place := draw.randrange(count)) < size:
-            sample[place] = data
-    return sample
-
-
-def _utf8(text, what):
-    if not isinstance(text, str):
-        raise DataError(f"{what} must be a string, got {type(text).__name__}")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise DataError(f"{what} is not valid Unicode: a lone surrogate at character {error.start}") from None
-
-
-def _training_error(message, count, vocabulary_size):
-    """Explains an error of sentencepiece's trainer."""
-    if count == 0 or "all_chars_count" in message or "sentences_.empty()" in message:
-        return DataError(f"no text to learn subwords from: {count} sentences, none of 1 to 4,192 bytes")
-    if limit := re.search(r"set it to a value <= (\d+)", message):
-        problem = f"too large for {count} sentences; the largest is {limit[1]}"
-    elif limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
-        problem = (
-            f"too small: the text has {int(limit[1]) - 4} different characters, with the special symbols "
-            f"{limit[1]}; increase it, or take a character_coverage below 1"
-        )
-    else:
-        problem = f"not possible: {message}"
-    return KerasZooError(f"vocabulary_size {vocabulary_size} is {problem}")

@@ -4,6 +4,14 @@ import dataclasses
 
 from keraszoo.text.tag_schemes import split_tag
 
+# What readers count, with the words of a report.
+COUNTS = {
+    "repaired": "invalid tags repaired",
+    "moved": "entities widened to whole tokens",
+    "dropped": "entities without a token left out",
+    "skipped": "texts that were not accepted skipped",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class TaggedSentence:
@@ -22,9 +30,9 @@ class TaggedSentence:
     line: int = 1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class TaggedCorpus:
-    """Tagged sentences, and what was changed when they were read.
+    """Tagged sentences, and what was changed when they were read. `corpus[0]` is the first sentence.
 
     Attributes:
         sentences: list of `TaggedSentence`.
@@ -32,6 +40,7 @@ class TaggedCorpus:
         repaired: the number of tags that the scheme did not allow and that were repaired.
         moved: the number of entities that began or ended inside a token and were widened to whole tokens.
         dropped: the number of entities dropped because no token was left for them.
+        skipped: the number of texts that their annotator did not accept.
         layout: for a file of columns its `Layout`, which `lines_with_tags` needs; otherwise None.
 
     Example:
@@ -46,7 +55,8 @@ class TaggedCorpus:
     repaired: int = 0
     moved: int = 0
     dropped: int = 0
-    layout: object = dataclasses.field(default=None, repr=False)
+    skipped: int = 0
+    layout: object = None
 
     @classmethod
     def join(cls, corpora):
@@ -59,7 +69,7 @@ class TaggedCorpus:
         for corpus in corpora:
             sentences += [dataclasses.replace(s, document=s.document + documents) for s in corpus]
             documents = 1 + max((sentence.document for sentence in sentences), default=-1)
-        counts = {name: sum(getattr(c, name) for c in corpora) for name in ("repaired", "moved", "dropped")}
+        counts = {name: sum(getattr(corpus, name) for corpus in corpora) for name in COUNTS}
         return cls(sentences, corpora[0].scheme, **counts)
 
     @property
@@ -76,6 +86,23 @@ class TaggedCorpus:
     def count_tokens(self):
         """Returns the number of tokens of all sentences."""
         return sum(len(sentence.tokens) for sentence in self.sentences)
+
+    def changes(self):
+        """Returns what was changed when the sentences were read, a list of str.
+
+        >>> TaggedCorpus([], "IOB2", moved=3).changes()
+        ['3 entities widened to whole tokens']
+        """
+        counts = {text: getattr(self, name) for name, text in COUNTS.items()}
+        return [f"{count:,} {text}" for text, count in counts.items() if count]
+
+    def __repr__(self):
+        facts = [f"{len(self):,} sentences", f"{self.count_tokens():,} tokens"]
+        facts += [f"labels {', '.join(self.labels)}", f"scheme {self.scheme}"] if self.labels else []
+        return f"<TaggedCorpus: {'; '.join([', '.join(facts), *self.changes()])}>"
+
+    def __getitem__(self, index):
+        return self.sentences[index]
 
     def __len__(self):
         return len(self.sentences)

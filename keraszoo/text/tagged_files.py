@@ -10,8 +10,9 @@ import itertools
 import re
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.columns import BLANKS, DOCUMENT, fields_of, read_columns
-from keraszoo.text.json_spans import is_json_lines, read_spans
+from keraszoo.text.characters import plain_form
+from keraszoo.text.columns import BLANKS, content_lines, fields_of, read_columns
+from keraszoo.text.json_spans import has_texts, is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 from keraszoo.text.tokens import fitting_rules, tokenize
@@ -56,7 +57,8 @@ def read_corpora(data):
     Raises:
         DataError: as `read_tagged` does; or files without a sentence.
     """
-    columns = {name: getattr(data, name) for name in ("token_column", "tag_column", "separator", "scheme")}
+    names = ("token_column", "tag_column", "separator", "scheme", "label")
+    columns = {name: getattr(data, name) for name in names}
     corpora, rules = [], data.token_rules or "words"
     for files in (data.train, data.validation, data.test):
         parts = []
@@ -73,13 +75,13 @@ def read_corpora(data):
 
 
 def rules_of(data, train):
-    """The rules that split text for a tagger: those of a recipe, or those that fit the words of its columns.
+    """The rules that split text for a tagger: those of a recipe, or those that fit the words of its files.
 
     Args:
         data: a `TaggedDataSection`.
         train: the `TaggedCorpus` of its training files.
     """
-    if data.token_rules is None and not all(map(is_json_lines, data.train)):
+    if data.token_rules is None and not all(map(has_texts, data.train)):
         return fitting_rules(sentence.tokens for sentence in train)
     return data.token_rules or "words"
 
@@ -134,8 +136,8 @@ def find_kind(path):
         raise KerasZooError("standard input is read once: give its kind, such as text")
     if is_json_lines(path):
         return "json"
-    lines = itertools.islice((line for line in read_lines(path) if line.strip()), 100)
-    rows = [BLANKS.split(line.rstrip()) for line in lines if not line.startswith(DOCUMENT)]
+    lines = itertools.islice(content_lines(read_lines(path)), 100)
+    rows = [BLANKS.split(line.rstrip()) for line in lines]
     may_name_them = len(rows) > 2 and len(rows[0]) == len(rows[1])
     if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows[may_name_them:]):
         return "columns"
@@ -146,7 +148,7 @@ def find_kind(path):
 
 def _named_columns(path):
     """Reads the first column and, as tags, the last; the first row may name them."""
-    first = next((line for line in read_lines(path) if line.strip() and not line.startswith(DOCUMENT)), "")
+    first = next(content_lines(read_lines(path)), "")
     names = fields_of(first, "\t" if "\t" in first.rstrip() else " ")
     if not first or ENTITY_TAG.fullmatch(names[-1]):
         return read_columns(path)
@@ -162,7 +164,7 @@ def _untagged(line):
 def _text_runs(path, rules):
     run = []
     for line in read_lines(path):
-        run.extend(token.text for token in tokenize(line, rules))
+        run.extend(plain_form(token.text) for token in tokenize(line, rules))
         line = line.rstrip()
         if not line or SENTENCE_END.search(line) or len(run) > LONGEST_RUN:
             yield run

@@ -7,6 +7,7 @@ import numpy as np
 
 from keraszoo.errors import DataError, KerasZooError, plain_number
 from keraszoo.messages import shown
+from keraszoo.text.characters import inside, plain_form
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
 from keraszoo.text.word_vectors import BACKOFFS, DEFAULT_BACKOFF, check_backoff
@@ -14,15 +15,15 @@ from keraszoo.text.word_vectors import BACKOFFS, DEFAULT_BACKOFF, check_backoff
 MOST_CHARACTERS = 10_000  # of a token that are read
 UNKNOWN = 1  # the id of a word or a character that is not listed; 0 is padding
 
-_CAPITAL = r"\p{Lu}\p{Lt}"
+_DIGIT, _OTHER, _LOWER, _CAPITAL = inside("N"), inside("L N", others=True), inside("Ll"), inside("Lu Lt")
 # The casing of a token is the number, from 1, of the first expression that matches all of it.
 CASINGS = {
-    "numeric": r"\p{N}[\p{N}.,:/-]*",
-    "marks": r"[^\p{L}\p{N}]*",
-    "with digits": r"(?s).*\p{N}.*",
-    "lower": rf"[^{_CAPITAL}\p{{Ll}}]*\p{{Ll}}[^{_CAPITAL}]*",
-    "upper": rf"[^\p{{Ll}}{_CAPITAL}]*[{_CAPITAL}][^\p{{Ll}}]*",
-    "capital": rf"[{_CAPITAL}][^{_CAPITAL}]*",
+    "numeric": f"[{_DIGIT}][{_DIGIT}.,:/-]*",
+    "marks": f"[{_OTHER}]*",
+    "with digits": f"(?s).*[{_DIGIT}].*",
+    "lower": f"[^{_CAPITAL}{_LOWER}]*[{_LOWER}][^{_CAPITAL}]*",
+    "upper": f"[^{_LOWER}{_CAPITAL}]*[{_CAPITAL}][^{_LOWER}]*",
+    "capital": f"[{_CAPITAL}][^{_CAPITAL}]*",
     "mixed": r"(?s).*",
 }
 
@@ -32,9 +33,10 @@ class TaggingVocabulary:
     """The words, characters, casings and tags that a tagger knows, as numbers.
 
     Ids of words and characters are 0 for padding, 1 for unknown, then from 2 on in their order: word i has
-    row i of the word vectors. A token has the id of its first form that is listed, tried by the names in
-    `backoff` (see `BACKOFFS`). Casing is 0 for padding, then one of `CASINGS`, as in Collobert
-    et al. (2011) and Reimers and Gurevych (2017). Tags have ids from 0 on, `O` first; padding has no tag.
+    row i of the word vectors. A token is read in its `plain_form`, without invisible characters. It has the
+    id of its first form that is listed, tried by the names in `backoff` (see `BACKOFFS`). Casing is 0 for
+    padding, then one of `CASINGS`, as in Collobert et al. (2011) and Reimers and Gurevych (2017). Tags have
+    ids from 0 on, `O` first; padding has no tag.
 
     Args:
         words: iterable of distinct str without a line feed: those that have a vector.
@@ -112,7 +114,7 @@ class TaggingVocabulary:
         """
         characters, tags = set(), set()
         for sentence in sentences:
-            characters.update(*sentence.tokens)
+            characters.update(*map(plain_form, sentence.tokens))
             tags.update(sentence.tags)
         labels = {split_tag(tag)[1] for tag in tags} - {""}
         return cls(words, sorted(characters), labels, **options)
@@ -159,6 +161,7 @@ class TaggingVocabulary:
             Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T). T is the length of
             the longest sentence, C that of the longest token, at most `word_length`; both are at least 1.
         """
+        sentences = [[plain_form(token) or token for token in tokens] for tokens in sentences]
         words = _padded([map(self.word_id, tokens) for tokens in sentences])
         casing = _padded([map(casing_id, tokens) for tokens in sentences])
         spelt = self.spell([token for tokens in sentences for token in tokens])

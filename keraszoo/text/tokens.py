@@ -1,59 +1,63 @@
 """Splits raw text into tokens and sentences, with regular expressions that also run in a SavedModel.
 
-The expressions mean the same to RE2, the engine inside TensorFlow, and to the `regex` package: no lookaround,
-no word boundaries, characters by Unicode category. In a graph, `tensorflow_text.regex_split_with_offsets`
-does what Python does here:
+The expressions mean the same to RE2, the engine inside TensorFlow, and to `re`: no lookaround, no word
+boundaries, classes of characters from one table (`keraszoo.text.characters`). In a graph,
+`tensorflow_text.regex_split_with_offsets` does what Python does here:
 
-    tokens     split by `BLANKS + "|" + rules.match`, keep what matches `KEEP`; if there is a `rules.part`,
+    sentences  split by `SENTENCE + "|" + BLANKS`, keep what matches `KEEP`
+    tokens     split by `rules.match + "|" + GAPS`, keep what matches `KEEP`; if there is a `rules.part`,
                split each token by it and keep everything
-    sentences  split by `BLANKS + "|" + SENTENCE`, keep what matches `KEEP`
 
-Every character except blanks is in exactly one token and one sentence, and `text[start:end] == token` holds
-for any text.
+Every character except blanks is in exactly one sentence, and every character that is visible in exactly one
+token; `text[start:end] == token` holds for any text.
 """
 
 import functools
+import re
 from collections import Counter
 from typing import NamedTuple
 
-import regex
-
 from keraszoo.errors import KerasZooError
+from keraszoo.text.characters import INVISIBLE, JOINERS, inside
 
 LONGEST_CACHED = 100  # characters of a text without blanks
 
-# The inside of character classes. Zero-width spaces and byte order marks count as blanks.
-_BLANK = "\\p{Z}\\p{Cc}\u200b\ufeff"
-_INLINE = "\\p{Z}\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u200b\ufeff"  # all of them except a line feed
-_CLOSING = "\\p{Pe}\\p{Pf}\"'"
+# The inside of character classes. Zero-width spaces count as blanks.
+_BLANK = inside("Z Cc", "\u200b")
+_INLINE = inside("Z", "\\x00-\\x09\\x0b-\\x1f\\x7f-\x9f\u200b")  # all of them except a line feed
+_UNSEEN = f"{INVISIBLE}{JOINERS}"  # inside of words only
+_CLOSING = inside("Pe Pf", f"\"'{INVISIBLE}")
 _ENDING = ".!?\u2026\u3002\uff01\uff1f"
-_PICTURES = "\\p{So}\U0001f000-\U0001faff"  # includes emoji of later Unicode versions
+_PICTURES = inside("So", "\U0001f000-\U0001faff")  # includes emoji of later Unicode versions
+_LETTER, _MARKS, _DIGIT, _OTHER_MARKS = inside("L"), inside("M"), inside("N"), inside("Po")
 
 # Letters, marks, digits and underscores, by exclusion: includes letters of later Unicode versions.
-_WORD = f"[^{_BLANK}{_PICTURES}\\p{{Pd}}\\p{{Ps}}\\p{{Pe}}\\p{{Pi}}\\p{{Pf}}\\p{{Po}}\\p{{S}}]"
+_LETTERS = inside("Z Cc P S", f"\u200b{_PICTURES}{_UNSEEN}", others=True)
+_WORD = f"[{_LETTERS}]+(?:[{_UNSEEN}]+[{_LETTERS}]+)*[{JOINERS}]*"
 _APOSTROPHE = "['\u2019]"
 
 # An address does not end with a full stop or closing mark, but tweets cut addresses off with "…".
-_URL = f"(?i:https?://|www\\.)[^{_BLANK}<>]*(?:[^{_BLANK}{_CLOSING}<>\\p{{Po}}]/?|\u2026)"
+_URL = f"(?i:https?://|www\\.)[^{_BLANK}<>]*(?:[^{_BLANK}{_CLOSING}<>{_OTHER_MARKS}]/?|\u2026)"
 # Repetitions are limited where a long text without blanks would otherwise take quadratic time.
 _MAIL = r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 _DOMAIN = (
     r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+){0,8}\.(?:com|org|net|edu|gov)(?:/[A-Za-z0-9_./-]*[A-Za-z0-9_/-])?"
 )
 _TITLE = "(?:Mr|Mrs|Ms|Dr|Prof|St|Mt|Ft|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Rev|Hon|vs)\\."
-_DOTTED = f"(?:\\p{{L}}\\.)+(?:\\p{{L}}\\.|{_WORD}+)"  # U.S., e.g., J.Smith
+_DOTTED = f"(?:[{_LETTER}]\\.)+(?:[{_LETTER}]\\.|{_WORD})"  # U.S., e.g., J.Smith
 _INITIAL = "[A-HJ-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]\\."  # except I, which ends sentences
-_NUMBER = f"\\p{{N}}+(?:[.,:/]\\p{{N}}+)+{_WORD}*(?:-{_WORD}+)*"
-_JOINED = f"{_APOSTROPHE}?{_WORD}+(?:[-\u2010\u2011'\u2019&\u00b7]{_WORD}+)*"
+_NUMBER = f"[{_DIGIT}]+(?:[.,:/][{_DIGIT}]+)+(?:{_WORD})?(?:-{_WORD})*"
+_JOINED = f"{_APOSTROPHE}?{_WORD}(?:[-\u2010\u2011'\u2019&\u00b7]{_WORD})*"
 _EMOJI = (
     "[\U0001f1e6-\U0001f1ff]{2}|"  # a flag is two letters
-    f"[{_PICTURES}](?:[\\p{{M}}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_PICTURES}])*"
+    f"[{_PICTURES}](?:[{_MARKS}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_PICTURES}])*"
 )
-_MARK = f"[^{_BLANK}]\\p{{M}}*"
+_MARK = f"[^{_BLANK}{_UNSEEN}][{_MARKS}]*"
 _CONTRACTION = f"(?i:n{_APOSTROPHE}t|{_APOSTROPHE}(?:s|m|d|re|ve|ll))$|^{_APOSTROPHE}"
 
 BLANKS = f"[{_BLANK}]+"
-KEEP = f"(?s)[^{_BLANK}].*"
+GAPS = f"[{_BLANK}{_UNSEEN}]+"
+KEEP = f"(?s).*[^{_BLANK}{_UNSEEN}].*"
 
 
 LONGEST_SENTENCE = 512  # tokens; `sentence_tokens` cuts longer ones
@@ -78,7 +82,7 @@ TOKEN_RULES = {
             _URL,
             _MAIL,
             _DOMAIN,
-            f"[@#]{_WORD}+",
+            f"[@#]{_WORD}",
             "&(?:[A-Za-z]+|#[0-9]+);",
             _TITLE,
             r"(?:Jr|Sr|etc)\.",
@@ -96,7 +100,7 @@ TOKEN_RULES = {
     "marks_apart": TokenRules(
         _either(_URL, _MAIL, _DOMAIN, _DOTTED, _NUMBER, _JOINED, _EMOJI, _MARK), _CONTRACTION
     ),
-    "alphanumeric": TokenRules(_either(f"{_WORD}+", _EMOJI, _MARK)),
+    "alphanumeric": TokenRules(_either(_WORD, _EMOJI, _MARK)),
 }
 
 _GAP = f"[{_INLINE}]*(?:\\n[{_INLINE}]*)?"  # a blank line is not a gap: it ends a sentence
@@ -105,12 +109,12 @@ _END = f"[{_ENDING}][{_ENDING}{_CLOSING}]*"
 _INSIDE = _either(
     _TITLE,
     r"(?:e\.g|i\.e|cf|al|approx|Figs?)\.",
-    f"Nos?\\.{_GAP}\\p{{N}}",
+    f"Nos?\\.{_GAP}[{_DIGIT}]",
     _DOTTED,
     _INITIAL,
-    f"{_END}{_SOME_GAP}\\p{{Ll}}",
+    f"{_END}{_SOME_GAP}[{inside('Ll')}]",
     f"[.!?\u2026][.!?\u2026{_CLOSING}]*[^{_BLANK}{_CLOSING}{_ENDING}]",  # after "。", no blank follows
-    f"{_WORD}+",
+    f"[{_LETTERS}]+",
     f"[^{_BLANK}{_ENDING}]",
 )
 SENTENCE = f"(?:{_INSIDE})(?:{_GAP}(?:{_INSIDE}))*(?:{_GAP}{_END})?|{_END}"
@@ -141,7 +145,8 @@ def tokenize(text, rules="words"):
                       biomedical text: `IL`, `-`, `2`
 
     Blanks separate tokens, including no-break spaces, zero-width spaces and control characters. Combining
-    marks, joiners and skin tones stay with their base character.
+    marks, joiners and skin tones stay with their base character. Invisible characters, such as soft hyphens
+    and marks of direction, are part of a token inside of a word only.
 
     Args:
         text: str of at most `LONGEST_TEXT` characters.
@@ -192,7 +197,8 @@ def split_sentences(text):
     ['Dr. No paid $3.50.', '"Why?" he asked.', 'Nobody knew!']
     """
     matches = compile_expression(SENTENCE).finditer(_checked(text))
-    return [Sentence(match[0], *match.span()) for match in matches]
+    visible = compile_expression(KEEP).match
+    return [Sentence(match[0], *match.span()) for match in matches if visible(match[0])]
 
 
 def sentence_tokens(text, rules="words"):
@@ -254,20 +260,19 @@ def check_rules(rules):
         raise KerasZooError(f"expected token rules of {', '.join(TOKEN_RULES)}, got {rules!r}")
 
 
-# The `regex` package, because `re` does not know Unicode categories.
-compile_expression = functools.cache(regex.compile)
+compile_expression = functools.cache(re.compile)
 
 
 @functools.lru_cache(1 << 16)
 def _cut(chunk, rules):
     """Returns the tokens of a text without blanks, each with its start and end."""
     match, part = TOKEN_RULES[rules]
-    tokens = compile_expression(match).findall(chunk)
-    if part and ("'" in chunk or "\u2019" in chunk):
-        split = compile_expression(f"({part})").split
-        tokens = [piece for token in tokens for piece in split(token) if piece]
-    end = 0
-    return [(token, end, end := end + len(token)) for token in tokens]
+    split = compile_expression(f"({part or '(?!)'})").split
+    tokens = []
+    for found in compile_expression(match).finditer(chunk):
+        end = found.start()
+        tokens += [(piece, end, end := end + len(piece)) for piece in split(found[0]) if piece]
+    return tokens
 
 
 def _pieces(tokens):

@@ -20,7 +20,7 @@ import numpy as np
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.saving.atomic import replace_file
-from keraszoo.text.lines import BOM, open_bytes
+from keraszoo.text.lines import BOM, check_line_ends, open_bytes
 
 FORMATS = ("auto", "word2vec", "binary", "glove", "fasttext")
 LONGEST_ROW = 1 << 20  # bytes; ten times the longest rows in use
@@ -41,8 +41,8 @@ OTHER_KINDS = {
 def read_vectors(path, format="auto", wanted=None):
     r"""Reads a file of word vectors, row by row; unwanted rows take no memory.
 
-    The first row of a word counts; later ones are dropped with a warning. The numbers of unwanted rows are
-    counted but not parsed.
+    The first row of a word counts; later ones are dropped with a warning, and so are those of a binary file
+    whose word was cut within a letter. The numbers of unwanted rows are counted but not parsed.
 
     Args:
         path: the file, plain or gzip.
@@ -77,7 +77,7 @@ def read_vectors(path, format="auto", wanted=None):
     split = _split_binary if binary else _split_text
     parse = functools.partial(np.frombuffer, dtype="<f4") if binary else _parse_text
     places, numbers = {}, bytearray()  # grows with the rows, not with what the header claims
-    rows = duplicates = 0
+    rows = duplicates = cut = 0
     with open_bytes(path) as file:
         if promised is not None:
             file.readline()
@@ -103,6 +103,9 @@ def read_vectors(path, format="auto", wanted=None):
             except ValueError as error:
                 problem = str(error)
                 if isinstance(error, UnicodeDecodeError):
+                    if binary and error.reason == "unexpected end of data":
+                        cut += 1
+                        continue
                     problem = f"not UTF-8: byte 0x{error.object[error.start]:02x} in the word"
                 if binary:  # it has rows but no lines
                     raise DataError(f"row {number}: {problem}", path) from None
@@ -111,6 +114,8 @@ def read_vectors(path, format="auto", wanted=None):
         raise DataError(f"the header says {promised:,} rows, the file has {rows:,}", path)
     if duplicates:
         warnings.warn(f"{path}: {duplicates:,} rows left out because their word came before", stacklevel=2)
+    if cut:
+        warnings.warn(f"{path}: {cut:,} rows left out because their word ends within a letter", stacklevel=2)
     return list(places), np.frombuffer(numbers, "<f4").reshape(-1, width)
 
 
@@ -163,6 +168,7 @@ def _layout(path, format):
         if re.match(magic, head):
             raise DataError(f"expected word vectors, got {kind}", path)
     line, _, rest = head.partition(b"\n")
+    check_line_ends(line, path, 1)
     header = HEADER.fullmatch(line)
     if header is None and format not in ("auto", "glove"):
         raise DataError(f"expected a header '<rows> <width>', got {_shown(line)}", path, 1)
@@ -185,7 +191,8 @@ def _text_rows(file, number, path):
         number += 1
         if len(line) == LONGEST_ROW and not line.endswith(b"\n"):
             raise DataError(f"a line above {LONGEST_ROW:,} bytes: not word vectors", path, number)
-        line = line.removeprefix(BOM) if number == 1 else line
+        line = line.removeprefix(BOM)
+        check_line_ends(line, path, number)
         if line.strip(b" \t\r\n"):
             yield number, line
 
@@ -197,8 +204,12 @@ def _split_text(line, width):
         row = re.sub(rb"[ \t]+", b" ", row)
     extra = row.count(b" ") - width
     parts = row.split(b" ", extra + 1) if extra >= 0 else []
-    # GloVe's largest file has words with blanks in them, such as ". . ."; their last part is not a number.
-    if not parts or (extra and _is_number(parts[-2])):
+    # GloVe's largest file has words with blanks in them, such as ". . ."; their last part is not a number, or
+    # it is a whole one, as in "R$ 5", and most numbers of the vector are not.
+    is_word = parts and (
+        not _is_number(parts[-2]) or (parts[-2].isdigit() and 2 * parts[-1].count(b".") > width)
+    )
+    if not parts or (extra and not is_word):
         cut = "" if line.endswith(b"\n") else "the last line is cut off: "
         raise ValueError(f"{cut}expected {width} numbers, got {extra + width}")
     word = b" ".join(parts[:-1])

@@ -5,8 +5,10 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from keraszoo.errors import DataError
+from keraszoo.messages import one_line
 from keraszoo.text.lines import read_lines
 
 
@@ -42,7 +44,8 @@ class Coverage:
             lines.append(f"{names.get(name, name):<{first}}" + "".join(cells))
         lines.append(f"rows in use: {self.rows:,}")
         if self.most_missed:
-            lines.append("most missed: " + ", ".join(f"{word} {count:,}" for word, count in self.most_missed))
+            missed = (f"{one_line(word)} {count:,}" for word, count in self.most_missed)
+            lines.append("most missed: " + ", ".join(missed))
         return "\n".join(lines)
 
     def as_dict(self):
@@ -104,6 +107,9 @@ def score_vectors(vectors, pairs=None, analogies=None):
     from gensim.models import KeyedVectors
     from gensim.test.utils import datapath
 
+    for path in filter(None, (pairs, analogies)):  # gensim opens them again
+        if Path(path).is_fifo():
+            raise DataError("a pipe, which is read only once; expected a file", path)
     # gensim skips lines of another form, and takes a line that is not UTF-8 for unknown words.
     if pairs and not [line for line in read_lines(pairs) if line.count("\t") == 2]:
         raise DataError("expected lines 'word TAB word TAB judgement', got none", pairs)

@@ -1,7 +1,6 @@
 """Adam and loss scaling that give the same update on one device and on many, for whole batches and parts."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keraszoo.errors import KerasZooError
@@ -20,10 +19,10 @@ class Adam(keras.optimizers.Adam):
     measured and clipped once it is complete. Keras clips each replica's share, and its schedule counts parts;
     here t and the schedule count updates.
 
-    A gradient that is not finite changes neither weights nor moments. `health` records that it occurred and
-    `gradient_norms` its size for each weight. All later updates are skipped, too, so that the failure can be
-    examined. If a `LossScale` has set `scaled`, it is no failure: the whole batch, with all its parts, is
-    skipped and t does not count it.
+    A gradient that is not finite changes neither weights nor moments. `health` records that it occurred, and
+    all later updates are skipped, too, so that the weights stay those before the failure. If a `LossScale`
+    has set `scaled`, it is no failure: the whole batch, with all its parts, is skipped and t does not count
+    it.
 
     On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 
@@ -35,7 +34,6 @@ class Adam(keras.optimizers.Adam):
         health: float32 (3,): the norm of the last gradient, the norm of all weights after it, and the number
             of the call, from 1. It keeps its values once one of the norms is not finite (if `scaled`, once
             the norm of the weights is not).
-        gradient_norms: float32 (weights,): the norm of each weight's gradient.
         scaled: whether the loss is multiplied by a scale that decreases when gradients overflow.
         left_out: int, if `scaled`: number of batches that made no update.
 
@@ -62,9 +60,6 @@ class Adam(keras.optimizers.Adam):
         super().build(variables)
         # All replicas write the same numbers, each to its own copy.
         self.health = self.add_variable((3,), aggregation="only_first_replica", name="health")
-        self.gradient_norms = self.add_variable(
-            (len(variables),), aggregation="only_first_replica", name="gradient_norms"
-        )
         self.sums = self.add_optimizer_variables(variables, "sum") if self.accumulate > 1 else []
         if self.scaled:
             self.left_out = self.add_variable(
@@ -90,9 +85,7 @@ class Adam(keras.optimizers.Adam):
             for so_far, grad in zip(sums, grads, strict=True):
                 write(so_far, ops.where(whole, ops.zeros_like(grad), grad))
 
-        squares = dict(zip(indices, map(_squared_norm, grads), strict=True))
-        squares = ops.stack([squares.get(i, ops.zeros(())) for i in range(len(self._momentums))])
-        norm = ops.sqrt(ops.sum(squares))
+        norm = ops.sqrt(sum(map(_squared_norm, grads)))
         before = read(self.health)
         healthy = ops.all(ops.isfinite(before[1:] if self.scaled else before))
         update = ops.logical_and(ops.logical_and(whole, healthy), ops.isfinite(norm))
@@ -110,9 +103,8 @@ class Adam(keras.optimizers.Adam):
 
         _if(update, move)
         weights = ops.sqrt(sum(_squared_norm(read(variable)) for variable in trainable_variables))
-        figures = (self.health, ops.stack([norm, weights, call])), (self.gradient_norms, ops.sqrt(squares))
-        for variable, now in figures:
-            write(variable, ops.where(healthy, ops.cast(now, "float32"), read(variable)))
+        now = ops.cast(ops.stack([norm, weights, call]), "float32")
+        write(self.health, ops.where(healthy, now, before))
         if self.scaled:
             lost = ops.logical_and(whole, ops.logical_not(update))
             write(self.left_out, read(self.left_out) + ops.cast(lost, self.left_out.dtype))
@@ -163,17 +155,6 @@ class Adam(keras.optimizers.Adam):
 def innermost(optimizer):
     """The optimizer that updates the weights; in float16, Keras wraps it in one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
-
-
-def largest_gradients(optimizer, count=5):
-    """The weights with the largest gradients in `Adam`'s last measurement, NaN first.
-
-    Returns:
-        List of (path of the weight, norm), the largest first.
-    """
-    norms = ops.convert_to_numpy(optimizer.gradient_norms)
-    order = np.argsort(np.where(np.isnan(norms), np.inf, norms), kind="stable")[::-1][:count]
-    return [(optimizer._trainable_variables[i].path, float(norms[i])) for i in order]
 
 
 def _if(condition, move):

@@ -20,24 +20,9 @@ class EpochPlan(NamedTuple):
     stop: np.ndarray
     lengths: np.ndarray
 
-    def rearranged(self, generator):
-        """Draws the order of the batches with a NumPy generator (None keeps it), except for the first two.
-
-        On TensorFlow, Keras infers from the first two batches of a `PyDataset` which axes vary, and fails at
-        a batch that varies along another one. So the first two differ wherever any differ.
-        """
-        count = len(self.lengths)
-        batches = np.arange(count) if generator is None else generator.permutation(count)
-        lengths = self.lengths[batches]
-        varies = (lengths != lengths[0]).any(axis=0)
-        # If both lengths vary, a batch with the least or the greatest first length differs from some other
-        # batch in both.
-        for first in (0, lengths[:, 0].argmin(), lengths[:, 0].argmax()) if varies.any() else ():
-            differs = (lengths != lengths[first])[:, varies].all(axis=1)
-            if differs.any():
-                pair = [first, differs.argmax()]
-                batches = np.concatenate([batches[pair], np.delete(batches, pair)])
-                break
+    def shuffled(self, generator):
+        """Draws the order of the batches with a NumPy generator; None keeps it."""
+        batches = slice(None) if generator is None else generator.permutation(len(self.lengths))
         return EpochPlan(self.order, self.start[batches], self.stop[batches], self.lengths[batches])
 
 
@@ -99,7 +84,7 @@ class BudgetGrouping:
         if self.exact:
             sides = [np.maximum.reduceat(side[order], bounds[:-1]) for side in self.lengths]
             lengths = np.minimum(lengths, np.stack(sides, axis=1))
-        return EpochPlan(order, bounds[:-1], bounds[1:], lengths).rearranged(generator)
+        return EpochPlan(order, bounds[:-1], bounds[1:], lengths).shuffled(generator)
 
 
 def rounded_lengths(longest, multiple=1):

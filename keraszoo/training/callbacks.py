@@ -1,72 +1,91 @@
-"""Callbacks of a run: throughput, progress, history, the best weights and the average of the last ones."""
+"""What happens between the steps of `fit`, and the progress bar."""
 
-import math
 import time
 
 import keras
-import numpy as np
 
-from keraszoo.training.adam import innermost
+from keraszoo.training.divergence import check_health
 
 
-class Throughput(keras.callbacks.Callback):
-    """Adds `tokens_per_s` to the logs: real tokens a second, without the time of evaluations.
+class BetweenSteps(keras.callbacks.Callback):
+    """Checks, saves and stops a run between the steps of a period, and adds `tokens_per_s` to the logs.
 
-    It counts steps where they begin and only writes logs where they end. So Keras need not wait for each step
-    on backends that compute while the next batch is made: on JAX, it then reads the loss in a thread of its
-    own.
+    It acts at the beginning of a step, when the results of the step before exist on every backend, and does
+    not read logs. So Keras need not wait for each step on backends that compute while the next batch is made.
 
     Args:
-        periods: the `Periods` that `fit` reads.
-        stop_at: number of the step after which training stops; `None`: never.
+        batches: the `AddressedBatches`.
+        parts: the parts of a batch.
+        first: number of steps made before the period.
+        saver: a `Saver`.
+        state: function of the model that returns the state to save.
+        metrics: values of the running metrics of a resumed period; empty for a new one.
+        callbacks: the `keras.callbacks.CallbackList` whose hooks of batches are called.
+        async_safe: whether Keras may call its hook after a step in a thread, as it does on JAX.
+
+    Attributes:
+        step: number of steps made, including that of the last batch.
+        rate: real tokens a second in this period.
     """
 
-    async_safe = True
-
-    def __init__(self, periods, stop_at=None):
+    def __init__(self, batches, parts, first, saver, state, metrics, callbacks, async_safe=False):
         super().__init__()
-        self.periods = periods
-        self.stop_at = stop_at
-        self.step = 0
+        self.batches, self.parts, self.first = batches, parts, first
+        self.saver, self.state, self.metrics = saver, state, metrics
+        self.callbacks = callbacks
+        self.async_safe = async_safe
+        # Steps between checks: JAX computes ahead, and a check makes it wait.
+        self.every = 1 if keras.backend.backend() == "tensorflow" else 16
+        self.step = first
 
     def on_epoch_begin(self, epoch, logs=None):
+        for variable, array in zip(self.model.metrics_variables, self.metrics, strict=False):
+            variable.assign(array)  # `fit` has reset them
         self.started = time.perf_counter()
         self.tokens = [0]  # after so many steps of the period
 
     def on_train_batch_begin(self, batch, logs=None):
-        self.tokens.append(self.tokens[-1] + self.periods.real_tokens(batch))
-        self.step = self.periods.step(batch) + 1
-        if self.stop_at is not None and self.step >= self.stop_at:
-            self.model.stop_training = True  # `fit` reads it at the end of the step
+        made = self.first + batch
+        if batch and batch % self.every == 0:
+            check_health(self.model, len(self.batches), self.parts)
+        if batch and self.saver.told_to_stop(made):
+            self.saver.save(made, lambda: self.state(made, self.model))
+            self.saver.stop(made)
+        elif batch and self.saver.is_due(made):
+            self.saver.save(made, lambda: self.state(made, self.model))
+        real = self.batches.real_tokens(*divmod(made // self.parts, len(self.batches))) / self.parts
+        self.tokens.append(self.tokens[-1] + real)
+        self.step = made + 1
+        self.callbacks.on_train_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        logs["tokens_per_s"] = self.tokens[batch + 1] / (time.perf_counter() - self.started)
+        rate = self.tokens[batch + 1] / (time.perf_counter() - self.started)
+        self.callbacks.on_train_batch_end(batch, {**logs, "tokens_per_s": rate})
 
     def on_epoch_end(self, epoch, logs=None):
-        logs["tokens_per_s"] = self.tokens[-1] / (time.perf_counter() - self.started)
+        self.rate = self.tokens[-1] / (time.perf_counter() - self.started)
 
 
 class ProgressBar(keras.callbacks.Callback):
     """Shows a run on a terminal: one line with steps, tokens a second, time left, loss and the best score.
 
-    Above it stays a line for each epoch with its figures. It is a context manager, since `fit` may be called
-    several times, and may raise an error.
+    Above it stays a line for each period with its figures. It is a context manager, since `fit` may raise an
+    error.
 
     Args:
-        run: the `Run`.
         steps: the updates of the whole run.
         done: those that earlier sessions have made.
+        parts: the parts of a batch.
+        best: function that returns the best score so far, or None.
     """
 
     async_safe = True
 
-    def __init__(self, run, steps, done):
+    def __init__(self, steps, done, parts, best):
         from rich import console, progress
 
         super().__init__()
-        self.best = next((one for one in run.evaluations if isinstance(one, BestWeights)), None)
-        self.name = "epoch" if run.settings.steps_per_evaluation is None else "evaluation"
-        self.parts = run.settings.accumulate
+        self.parts, self.best = parts, best
         self.progress = progress.Progress(
             progress.TextColumn("{task.description}"),
             progress.BarColumn(None),
@@ -77,7 +96,7 @@ class ProgressBar(keras.callbacks.Callback):
             speed_estimate_period=600,  # seconds: steps and evaluations take turns
             expand=True,
         )
-        self.line = self.progress.add_task(self.name, total=steps, completed=done, rate="", figures="")
+        self.line = self.progress.add_task("period", total=steps, completed=done, rate="", figures="")
 
     def __enter__(self):
         self.progress.start()
@@ -87,12 +106,13 @@ class ProgressBar(keras.callbacks.Callback):
         self.progress.stop()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.progress.update(self.line, description=f"{self.name} {epoch + 1}/{self.params['epochs']}")
+        self.progress.update(self.line, description=f"period {epoch + 1}/{self.params['epochs']}")
 
     def on_train_batch_end(self, batch, logs=None):
         rate, figures = f"{logs['tokens_per_s']:,.0f} tokens/s", f"loss {logs['loss']:.3f}"
-        if self.best is not None and self.best.logs is not None:
-            figures += f" best {self.best.logs[self.best.monitor]:.2f}"
+        best = self.best()
+        if best is not None:
+            figures += f" best {best:.2f}"
         self.progress.update(self.line, advance=1 / self.parts, rate=rate, figures=figures)
         if batch + 1 == self.params["steps"]:
             self.progress.update(self.line, description="evaluating", refresh=True)  # no step will redraw it
@@ -100,140 +120,4 @@ class ProgressBar(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         shown = {name: value for name, value in logs.items() if name != "tokens_per_s"}
         figures = "  ".join(f"{name} {value:,.4g}" for name, value in shown.items())
-        self.progress.console.print(f"{self.name} {epoch + 1}: {figures}", highlight=False, markup=False)
-
-
-class WholeHistory(keras.callbacks.History):
-    """The history of a run across its sessions, with the learning rate after each epoch.
-
-    It keeps its entries when `fit` begins again.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.epoch = []
-
-    def on_train_begin(self, logs=None):
-        """Keras' own callback starts a new list of epochs here."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        rate = float(keras.ops.convert_to_numpy(innermost(self.model.optimizer).learning_rate))
-        super().on_epoch_end(epoch, {**logs, "learning_rate": rate})
-
-    def get_state(self):
-        """Returns the state for `set_state`."""
-        history = {key: [float(value) for value in values] for key, values in self.history.items()}
-        return {"epoch": list(self.epoch), "history": history}
-
-    def set_state(self, state):
-        """Restores what `get_state` returned."""
-        self.epoch, self.history = state["epoch"], state["history"]
-
-
-class BestWeights(keras.callbacks.Callback):
-    """Keeps the weights of the best epoch, and stops after `patience` epochs without a better one.
-
-    Args:
-        monitor: `"val_loss"`, lower is better, or a score such as `"val_bleu"`, higher is better. The loss
-            decides between equal scores: BLEU is 0 until four words in a row are right.
-        patience: epochs without a better value after which training stops; `None`: never.
-        save: a function called with the logs of each epoch that is the best so far.
-    """
-
-    def __init__(self, monitor="val_bleu", patience=None, save=None):
-        super().__init__()
-        self.monitor = monitor
-        self.patience = patience
-        self.save = save
-        self.best_epoch = None
-        self.logs = None
-        self.weights = None
-
-    def is_better(self, logs):
-        """Whether these figures are better than the best so far."""
-
-        def value(figures):
-            loss = -figures.get("val_loss", 0.0)
-            loss = -math.inf if math.isnan(loss) else loss
-            return (loss,) if self.monitor == "val_loss" else (figures[self.monitor], loss)
-
-        return self.logs is None or value(logs) > value(self.logs)
-
-    def on_epoch_end(self, epoch, logs=None):
-        if self.is_better(logs):
-            self.best_epoch, self.logs = epoch, dict(logs)
-            self.weights = self.model.get_weights()
-            if self.save is not None:
-                self.save(logs)
-        if self.patience is not None and epoch - self.best_epoch >= self.patience:
-            self.model.stop_training = True
-
-    def get_state(self):
-        """Returns the state for `set_state`: JSON values and a list of arrays."""
-        logs = None if self.logs is None else {key: float(value) for key, value in self.logs.items()}
-        return {"best_epoch": self.best_epoch, "logs": logs, "weights": self.weights}
-
-    def set_state(self, state):
-        """Restores what `get_state` returned."""
-        self.best_epoch, self.logs, self.weights = state["best_epoch"], state["logs"], state["weights"]
-
-
-class LastWeights(keras.callbacks.Callback):
-    """Keeps the weights of the last k epochs; `mean` averages them.
-
-    The Transformer's paper averages the last checkpoints before it translates (section 6.1).
-
-    Args:
-        count: k.
-    """
-
-    def __init__(self, count):
-        super().__init__()
-        self.count = count
-        self.kept = []
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.kept = [*self.kept, self.model.get_weights()][-self.count :]
-
-    def get_state(self):
-        """Returns the state for `set_state`: lists of arrays."""
-        return {str(i): weights for i, weights in enumerate(self.kept)}
-
-    def set_state(self, state):
-        """Restores what `get_state` returned."""
-        self.kept = [state[str(i)] for i in range(len(state))]
-
-    def mean(self):
-        """Returns the average for `model.set_weights`; integers (states of generators) are the last ones."""
-        average = [np.mean(parts, axis=0, dtype="float64") for parts in zip(*self.kept, strict=True)]
-        last = self.kept[-1]
-        return [
-            (mean if np.issubdtype(old.dtype, np.floating) else old).astype(old.dtype)
-            for mean, old in zip(average, last, strict=True)
-        ]
-
-
-def choose_weights(model, held_out, best, last):
-    """Gives a model the weights of the best evaluation, or the average of the last if that scores better.
-
-    Without held-out data, the model gets the average or keeps its last weights.
-
-    Args:
-        model: the trained model.
-        held_out: callback with `figures(model)`, or None.
-        best: the `BestWeights` of the run, or None without held-out data.
-        last: its `LastWeights`.
-
-    Returns:
-        Dict of the figures of these weights; {} without held-out data.
-    """
-    if last.kept:
-        model.set_weights(last.mean())
-    if held_out is None:
-        return {}
-    if last.kept:
-        averaged = held_out.figures(model)
-        if best.is_better(averaged):
-            return {**averaged, "averaged": len(last.kept)}
-    model.set_weights(best.weights)
-    return best.logs
+        self.progress.console.print(f"period {epoch + 1}: {figures}", highlight=False, markup=False)

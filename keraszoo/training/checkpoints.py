@@ -1,8 +1,8 @@
 """A folder of checkpoints: each is written completely or not at all and verified when read; two are kept.
 
-    <folder>/step-00000600/   config.json  state.json  model.npz  ...  manifest.json
+    <folder>/step-00000600/   config.json  state.json  arrays.npz  manifest.json
     <folder>/step-00000800/
-    <folder>/finished/        replaces them when the run is over
+    <folder>/finished/        says that the run is over; the newest checkpoint stays
 
 `keraszoo.saving.model_directory` writes each directory: it fills it under a hidden name, flushes it, and
 renames it into place with the SHA-256 of every file. Numbers are `.npy` arrays and JSON; nothing is code.
@@ -14,86 +14,70 @@ import json
 import os
 import re
 import warnings
-import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from keraszoo import __version__
 from keraszoo.errors import PresetError, RecipeError
+from keraszoo.messages import shown
 from keraszoo.saving import atomic, model_directory
+from keraszoo.saving.entries import checked
+from keraszoo.training.checkpoint_files import TASK, Checkpoint, Finished, read_checkpoint, write_checkpoint
 
-TASK = "checkpoint"
 KEPT = 2  # checkpoints; one more while one is written
 _STEP = re.compile(r"step-(\d{8,})")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The state of a run at one step.
-
-    Attributes:
-        step: number of steps made.
-        parts: name -> state, a dict of JSON values and lists of NumPy arrays.
-        files: name -> bytes, files of the run such as vocabularies.
-        identity: dict that decides the run.
-        versions: versions of the libraries that made it.
-    """
-
-    step: int
-    parts: dict = field(repr=False)
-    files: dict = field(repr=False)
-    identity: dict = field(repr=False)
-    versions: dict = field(repr=False)
 
 
 class Checkpoints:
     """The checkpoints of one run; only one process at a time may have them open.
 
+    What decides the run is one nested dict, `decides`. It is saved with each checkpoint. A run resumes only
+    if every entry that both sides have is equal: a setting that only the newer version of the program has
+    has its default and changes nothing.
+
     Args:
         folder: where they are; made when opened, and deleted at the end if nothing was saved.
-        identity: nested dict of JSON values that decide the run. A run of another identity is not resumed.
-        files: name -> bytes of what the run must not make again, such as vocabularies.
         writes: `False` for a worker that only reads: nothing is locked, saved or deleted.
 
     Attributes:
-        newest: the `Checkpoint` to resume from, or None; set by `open`.
-        finished: the dict of `finish` if the run is over, else None.
+        decides: nested dict of JSON values; see `require`.
+        files: name -> bytes of what the run must not make again, such as vocabularies. Settable.
+        finished: the dict of `finish` if the run is over, else None; set by `open`.
 
     Example:
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "run.checkpoints"
-    >>> with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
-    ...     checkpoints.save(600, {"model": {"weights": [np.arange(3.0)], "best": 31.5}})
-    >>> with Checkpoints(folder, {"seed": 1}).open() as checkpoints:
-    ...     checkpoints.newest.step, checkpoints.newest.parts
-    (600, {'model': {'best': 31.5, 'weights': [array([0., 1., 2.])]}})
-    >>> with Checkpoints(folder, {"seed": 2}).open() as checkpoints:
-    ...     pass
+    >>> with Checkpoints(folder).open() as checkpoints:
+    ...     checkpoints.require(seed=1)
+    ...     checkpoints.save(600, {"weights": np.arange(3.0)}, {"best": 31.5})
+    >>> with Checkpoints(folder).open() as checkpoints:
+    ...     checkpoints.newest().step, checkpoints.newest().arrays, checkpoints.newest().plain
+    (600, {'weights': array([0., 1., 2.])}, {'best': 31.5})
+    >>> with Checkpoints(folder).open() as checkpoints:
+    ...     checkpoints.require(seed=2)
     Traceback (most recent call last):
     keraszoo.errors.RecipeError: ...run.checkpoints: the run in it differs: seed was 1, is 2; ...
     """
 
-    def __init__(self, folder, identity, files=None, writes=True):
+    def __init__(self, folder, writes=True):
         self.folder = Path(folder)
-        self.identity = json.loads(json.dumps(identity))
-        self.files = dict(files or {})
         self.writes = writes
-        self.newest = None
+        self.decides = {}
+        self.files = {}
         self.finished = None
+        self._note = None
+        self._newest = None
 
     @contextlib.contextmanager
     def open(self):
-        """Locks the folder, deletes what killed writers left, and looks for a run to resume.
+        """Locks the folder, deletes what killed writers left, and looks whether the run is finished.
 
         Raises:
-            PresetError: another process has the folder open, it cannot be written, or all checkpoints in it
-                are damaged.
-            RecipeError: the run in it began with another identity.
+            PresetError: another process has the folder open, or it cannot be written.
         """
-        self.newest, self.finished = None, None
+        self.finished = self._note = self._newest = None
         with contextlib.ExitStack() as stack:
             if self.writes:
                 try:
@@ -101,102 +85,111 @@ class Checkpoints:
                 except OSError as error:
                     reason = error.strerror or error
                     raise PresetError(f"{self.folder}: cannot be written: {reason}") from error
-            self._look()
+            over = self.folder / "finished"
+            if over.exists():
+                self._note = checked(
+                    Finished, model_directory.read_directory(over).config, f"{over}: config.json"
+                )
+                self.finished = self._note.finished
             yield self
 
-    def require(self, **identity):
-        """Adds entries to the identity and compares them with the newest checkpoint.
+    def newest(self):
+        """Returns the newest intact `Checkpoint`, or None. Damaged ones are ignored with a warning.
+
+        Raises:
+            PresetError: all checkpoints in the folder are damaged.
+        """
+        if self._newest is None:
+            self._newest = self._read()
+        return self._newest
+
+    def require(self, **entries):
+        """Adds entries to `decides` and compares them with those of the run in the folder.
 
         Raises:
             RecipeError: they differ.
         """
-        self.identity = {**self.identity, **json.loads(json.dumps(identity))}
-        if self.newest is not None:
-            self.compare(self.newest.identity, self.identity)
+        self.decides |= json.loads(json.dumps(entries))
+        run = self._note or self.newest()
+        if run is not None:
+            self.compare(run.decides, self.decides)
 
     def compare(self, before, now):
-        """Raises RecipeError if an entry of the dict `now` differs from that of the run in the folder."""
-        changes = differences({key: before.get(key) for key in now}, now)
+        """Raises RecipeError if an entry differs that both dicts have."""
+        changes = differences(before, now)
         if changes:
             raise RecipeError(
                 f"{self.folder}: the run in it differs: {'; '.join(changes)}; use the same settings, choose "
                 "another output, or delete the folder to start again"
             )
 
-    def save(self, step, parts):
+    def check_room(self, size):
+        """Raises DataError unless the folder has room for checkpoints whose largest file has `size` bytes."""
+        if self.writes:
+            new = KEPT + 1 - len(self._steps())
+            atomic.check_room(self.folder / "step-00000000", size, new * size)
+
+    def save(self, step, arrays, plain):
         """Writes a checkpoint, then deletes all but the last two.
 
         Args:
             step: number of steps made.
-            parts: name -> state, a flat dict whose values are JSON values, NumPy numbers or
-                arrays, which come back as lists, or lists of NumPy arrays.
+            arrays: name -> NumPy array of numbers.
+            plain: dict of JSON values.
 
         Raises:
             PresetError: it cannot be written; the existing checkpoints stay.
         """
         if not self.writes:
             return
-        plain, arrays = {}, {}
-        for name, state in parts.items():
-            arrays[name] = {key: value for key, value in state.items() if _is_arrays(value)}
-            plain[name] = {key: value for key, value in state.items() if key not in arrays[name]}
-        config = {"task": TASK, "step": step, "brought": sorted(self.files)}
-        files = {
-            "config.json": {**config, "identity": self.identity, "versions": _versions()},
-            "state.json": json.dumps(plain, default=_as_plain),  # may hold an infinite perplexity
-            **{f"{name}.npz": _writer(lists) for name, lists in arrays.items() if lists},
-            **self.files,
-        }
-        model_directory.write_directory(self.folder / f"step-{step:08}", files)
+        checkpoint = Checkpoint(step, arrays, plain, self.files, self.decides, _versions())
+        write_checkpoint(self.folder / f"step-{step:08}", checkpoint)
+        if self.finished is not None:  # a longer run than before
+            self.finished = self._note = None
+            self._delete(self.folder / "finished")
         for old in self._steps()[KEPT:]:
             self._delete(old)
 
     def finish(self, **figures):
-        """Records that the run is over, and deletes its checkpoints."""
+        """Records that the run is over. The newest checkpoint stays, from which a longer run goes on."""
         if not self.writes:
             return
-        config = {"task": TASK, "finished": figures, "identity": self.identity, "versions": _versions()}
+        config = {"task": TASK, "finished": figures, "decides": self.decides, "versions": _versions()}
         model_directory.write_directory(self.folder / "finished", {"config.json": config})
         self.finished = figures
-        for old in self._steps():
+        for old in self._steps()[1:]:
             self._delete(old)
 
     def forget(self):
         """Deletes all checkpoints."""
-        self.newest, self.finished = None, None
+        self.finished = self._note = self._newest = None
         if not self.writes:
             return
         for path in [*self._steps(), self.folder / "finished"]:
             self._delete(path)
 
-    def _look(self):
-        """Sets `newest` to the newest intact checkpoint, or `finished`."""
-        over = self.folder / "finished"
-        if over.exists():
-            config = model_directory.read_directory(over).config
-            self.finished = config.get("finished", {})
-            self.compare(config.get("identity", {}), self.identity)
-            return
-        steps, damage = self._steps(), {}
-        for path in steps:
+    def _read(self):
+        """The newest intact checkpoint, or None."""
+        newest, damage = None, {}
+        for path in self._steps():
             try:
-                self.newest = read_checkpoint(path)
+                newest = read_checkpoint(path)
                 break
             except PresetError as error:
                 damage[path] = error
                 warnings.warn(f"a damaged checkpoint is ignored: {error}", stacklevel=4)
-        if self.newest is None and damage:
-            said = f"all checkpoints are damaged; delete the folder to start again: {damage[steps[0]]}"
-            raise PresetError(f"{self.folder}: {said}")
-        if self.newest is not None:
-            for path in damage if self.writes else ():  # the run will save these steps again
-                self._delete(path)
-            self.compare(self.newest.identity, self.identity)
-            self.files = dict(self.newest.files)
-            changed = differences(self.newest.versions, _versions())
+        if newest is None and damage:
+            said = "all checkpoints are damaged; delete the folder to start again"
+            raise PresetError(f"{self.folder}: {said}: {next(iter(damage.values()))}")
+        for path in damage if self.writes else ():  # the run will save these steps again
+            self._delete(path)
+        if newest is not None:
+            self.files = dict(newest.files)
+            changed = differences(newest.versions, _versions())
             if changed:
                 said = f"{self.folder}: the run resumes with other libraries: {'; '.join(changed)}"
                 warnings.warn(f"{said}; its results may differ", stacklevel=4)
+        return newest
 
     def _steps(self):
         """The paths of the checkpoints, the newest first."""
@@ -212,74 +205,22 @@ class Checkpoints:
             atomic.remove(rubbish)
 
 
-def read_checkpoint(path):
-    """Reads one checkpoint after verifying every file.
-
-    Raises:
-        PresetError: it is damaged, incomplete, or not a checkpoint.
-    """
-    directory = model_directory.read_directory(path)
-    config = directory.config
-    try:
-        if config["task"] != TASK:
-            raise PresetError(f"{path}: expected a checkpoint, got a directory for {config['task']!r}")
-        parts = json.loads(directory.read_bytes("state.json"))
-        for name in set(parts) & {name.removesuffix(".npz") for name in directory.names}:
-            parts[name] |= _read_arrays(directory.file(f"{name}.npz"))
-        files = {name: directory.read_bytes(name) for name in config["brought"]}
-        return Checkpoint(int(config["step"]), parts, files, config["identity"], config["versions"])
-    except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, PresetError):
-            raise
-        raise PresetError(f"{path}: not a valid checkpoint: {error}") from error
-
-
 def differences(before, now, above=""):
-    """Lists the differences between two nested dicts, one line each.
+    """Lists the differences between two nested dicts in the entries that both have, one line each.
 
     Example:
 
-    >>> differences({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 1, "c": 3}})
-    ['a.c was 2, is 3', 'd was 1, is None']
+    >>> differences({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 1, "c": 3}, "e": 0})
+    ['a.c was 2, is 3']
     """
     lines = []
-    for key in [*before, *(key for key in now if key not in before)]:
-        old, new = before.get(key), now.get(key)
+    for key in [key for key in before if key in now]:
+        old, new = before[key], now[key]
         if isinstance(old, dict) and isinstance(new, dict):
             lines += differences(old, new, f"{above}{key}.")
         elif old != new:
-            lines.append(f"{above}{key} was {_shown(old)}, is {_shown(new)}")
+            lines.append(f"{above}{key} was {shown(old)}, is {shown(new)}")
     return lines
-
-
-def _shown(value):
-    text = json.dumps(value) if isinstance(value, (str, dict, list)) else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _is_arrays(value):
-    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, np.ndarray) for item in value)
-
-
-def _writer(lists):
-    """Makes a function that writes lists of arrays to a `.npz`, each array as `<list>/<number>`."""
-    arrays = {f"{key}/{i}": array for key, value in lists.items() for i, array in enumerate(value)}
-    return lambda path: np.savez(path, **arrays)
-
-
-def _read_arrays(path):
-    lists = {}
-    with np.load(path, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            lists.setdefault(name.rpartition("/")[0], []).append(arrays[name])
-    return lists
-
-
-def _as_plain(value):
-    """A number or an array of NumPy for JSON; an array comes back as a list."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(f"a checkpoint cannot hold {type(value).__name__}: {value!r:.40}")
 
 
 def _versions():

@@ -101,6 +101,11 @@ def scope_of_fit(strategy):
     return strategy.scope() if isinstance(strategy, DataParallel) else contextlib.nullcontext()
 
 
+def replicas_of(strategy):
+    """The number of devices that share a batch."""
+    return 1 if strategy is None else strategy.num_replicas_in_sync
+
+
 @functools.cache
 def _mirrored(devices):
     """One strategy for the same devices: the collective operations of two would get the same keys."""
@@ -125,12 +130,11 @@ def shared_by_workers(model):
 
 
 @contextlib.contextmanager
-def while_all_workers_live(strategy, advice):
+def while_all_workers_live(strategy):
     """Turns TensorFlow's errors about a missing worker into one line.
 
     Args:
         strategy: of `make_strategy`.
-        advice: the end of that line.
 
     Raises:
         KerasZooError: another worker is gone. Errors of this machine alone are raised unchanged.
@@ -146,7 +150,9 @@ def while_all_workers_live(strategy, advice):
     except tuple(getattr(tf.errors, f"{kind}Error") for kind in kinds) as error:
         if not _OF_OTHERS.search(str(error)):
             raise
-        raise KerasZooError(f"another worker is gone ({_reason(error)}); {advice}") from error
+        raise KerasZooError(
+            f"another worker is gone ({_reason(error)}); start all of them again to resume the run"
+        ) from error
 
 
 def any_worker(strategy):
@@ -248,44 +254,6 @@ def copy_variables(source, target):
     """Copies weights and states of random numbers to another model of the same class."""
     for theirs, ours in zip(source.variables, target.variables, strict=True):
         ours.assign(keras.ops.convert_to_numpy(theirs))
-
-
-class OnOneDevice(keras.callbacks.Callback):
-    """Calls callbacks with the model on one device, while a copy of it is trained on several.
-
-    At the end of an epoch, the model receives the copy's weights. If a callback stops the model, the copy
-    stops. Only the hooks of epochs and of the whole training are called.
-
-    Args:
-        one: the model on one device.
-        callbacks: list of `keras.callbacks.Callback`.
-    """
-
-    def __init__(self, one, callbacks):
-        super().__init__()
-        self.one = one
-        self.callbacks = list(callbacks)
-
-    def on_train_begin(self, logs=None):
-        self.one.stop_training = False
-        for callback in self.callbacks:
-            callback.set_model(self.one)
-            callback.set_params(self.params)
-            callback.on_train_begin(logs)
-
-    def on_epoch_begin(self, epoch, logs=None):
-        for callback in self.callbacks:
-            callback.on_epoch_begin(epoch, logs)
-
-    def on_epoch_end(self, epoch, logs=None):
-        copy_variables(self.model, self.one)
-        for callback in self.callbacks:
-            callback.on_epoch_end(epoch, logs)
-        self.model.stop_training = self.model.stop_training or self.one.stop_training
-
-    def on_train_end(self, logs=None):
-        for callback in self.callbacks:
-            callback.on_train_end(logs)
 
 
 class _BuiltModel(keras.Model):

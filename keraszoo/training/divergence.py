@@ -1,14 +1,13 @@
-"""Stops a training at the step whose gradient, weights or loss are not finite."""
+"""Finds the step of a training whose gradient, weights or loss are not finite."""
 
-import keras
 import numpy as np
 from keras import ops
 
 from keraszoo.errors import KerasZooError
-from keraszoo.training.adam import innermost, largest_gradients
+from keraszoo.training.adam import innermost
 from keraszoo.training.addressed_batches import step_in_words
 
-ADVICE = "take a lower learning rate or a clipnorm"
+ADVICE = "take a lower learning rate or a global_clipnorm"
 
 
 class Diverged(KerasZooError):
@@ -17,57 +16,26 @@ class Diverged(KerasZooError):
     Attributes:
         step: the update at fault, counted from 1; None if unknown.
         address: (epoch, number) of its batch; None if unknown.
-        gradient_norms: list of (path of a weight, norm of its gradient), the largest first.
-        batches: the batches, for `replay(model, error.batches, *error.address)`.
     """
 
-    def __init__(self, message, step=None, address=None, gradient_norms=(), batches=None):
-        super().__init__(message)
+    def __init__(self, message, step=None, address=None):
+        super().__init__(f"training diverged{message}; {ADVICE}")
         self.step = step
         self.address = address
-        self.gradient_norms = list(gradient_norms)
-        self.batches = batches
 
 
-class StopIfDiverged(keras.callbacks.Callback):
-    """Stops at a gradient, a weight or a loss that is not finite, before anything is saved.
+def check_health(model, count, parts=1):
+    """Checks what a model's `Adam` last measured: the gradient and all weights.
 
-    `Adam` measures every gradient and all weights: a finite loss proves nothing, since TensorFlow's fused
-    kernels on a CPU turn NaN into 0. It applies no such gradient, so the weights stay those before the step,
-    and the batch can be examined with `replay`.
-
-    TensorFlow is checked at every step, other backends at every sixteenth; the error names the exact step in
-    either case. In float16, a gradient that is not finite only halves the scale of the loss; the error occurs
-    when the scale falls below 1.
-
-    Args:
-        periods: the `Periods` that `fit` reads.
-    """
-
-    async_safe = True
-
-    def __init__(self, periods):
-        super().__init__()
-        self.periods = periods
-        # Steps between checks: JAX computes ahead, and a check makes it wait.
-        self.every = 1 if keras.backend.backend() == "tensorflow" else 16
-
-    def on_train_batch_begin(self, batch, logs=None):
-        if batch and batch % self.every == 0:
-            check_health(self.model, self.periods)
-
-    def on_epoch_end(self, epoch, logs=None):
-        check_health(self.model, self.periods)
-        if not np.isfinite(logs["loss"]):
-            raise Diverged(f"training diverged: the loss of period {epoch + 1} is {logs['loss']}; {ADVICE}")
-
-
-def check_health(model, periods):
-    """Checks what a model's `Adam` last measured.
+    A finite loss proves nothing, since TensorFlow's fused kernels on a CPU turn NaN into 0. `Adam` applies no
+    gradient that is not finite, so the weights stay those before the step, and it keeps the number of that
+    step. In float16, such a gradient only halves the scale of the loss; the error occurs when the scale falls
+    below 1.
 
     Args:
         model: compiled.
-        periods: the `Periods` of its training.
+        count: the number of batches in an epoch.
+        parts: the parts of a batch.
 
     Raises:
         Diverged: a gradient or a weight is not finite, or the scale of the loss is below 1.
@@ -85,50 +53,11 @@ def check_health(model, periods):
         what = f"the norm of its gradient is {gradient}; the weights are those before it"
     else:
         return
-    raise diverged(periods, int(call), what, largest_gradients(optimizer))
+    raise diverged_at(int(call), what, count, parts)
 
 
-def diverged(periods, step, what, largest=()):
+def diverged_at(step, what, count, parts=1):
     """Makes the `Diverged` for a step of `fit`, counted from 1; with parts, several steps make an update."""
-    epoch, number = divmod((step - 1) // periods.parts, len(periods.batches))
-    norms = ", ".join(f"{path} {norm:.3g}" for path, norm in largest)
-    where = f"{step_in_words(step, periods.parts)}, batch {number} of epoch {epoch}"
-    norms = f"largest gradients: {norms}; " if norms else ""
-    message = f"training diverged at {where}: {what}; {norms}{ADVICE}"
-    return Diverged(message, -(-step // periods.parts), (epoch, number), largest, periods.batches)
-
-
-def replay(model, batches, epoch, i):
-    """Computes the loss and the gradients of one batch with the current weights, without fused kernels.
-
-    Nothing is updated, and NaN stays NaN. Dropout draws other masks than in the step itself.
-
-    Args:
-        model: a compiled model.
-        batches: `AddressedBatches`.
-        epoch, i: the address of the batch, as in `Diverged.address`.
-
-    Returns:
-        `(loss, gradient_norms)`: float, and a dict from the path of each weight to the norm of its gradient.
-
-    Raises:
-        KerasZooError: another backend than TensorFlow.
-    """
-    if keras.backend.backend() != "tensorflow":
-        raise KerasZooError(f"replay: needs TensorFlow, the backend is {keras.backend.backend()}")
-    import tensorflow as tf
-
-    inputs, target, weight = batches.batch(epoch, i)
-    weights = model.trainable_variables
-    before = [(variable, variable.numpy().copy()) for variable in model.non_trainable_variables]
-    with tf.GradientTape() as tape:
-        loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
-    for variable, value in before:  # the states of dropout's random numbers
-        variable.assign(value)
-    gradients = tape.gradient(loss, [variable.value for variable in weights])
-    norms = {
-        variable.path: float(tf.norm(tf.convert_to_tensor(gradient)))
-        for variable, gradient in zip(weights, gradients, strict=True)
-        if gradient is not None
-    }
-    return float(loss), norms
+    epoch, number = divmod((step - 1) // parts, count)
+    where = f" at {step_in_words(step, parts)}, batch {number} of epoch {epoch}"
+    return Diverged(f"{where}: {what}", -(-step // parts), (epoch, number))

@@ -1,4 +1,4 @@
-"""Callbacks that evaluate held-out pairs or tagged sentences after every epoch."""
+"""Evaluation of held-out pairs or tagged sentences after every period."""
 
 import math
 
@@ -21,18 +21,14 @@ def batches_of(settings, longest):
     return {"tokens": max(settings.batch_tokens, longest), "shuffle": False, "shapes": shapes}
 
 
-class HeldOut(keras.callbacks.Callback):
-    """Base class: adds the figures of held-out data to the logs.
+class HeldOut:
+    """Base class: the figures of held-out data.
 
     A subclass supplies `figures(model)`, which calls `function_of(model)`, and `make_function(model)`.
     """
 
     def __init__(self):
-        super().__init__()
         self._function = None, None
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs.update(self.figures(self.model))
 
     def figures(self, model):
         """Returns the figures of a compiled model, a dict."""
@@ -43,14 +39,14 @@ class HeldOut(keras.callbacks.Callback):
         raise NotImplementedError
 
     def function_of(self, model):
-        """Returns `make_function(model)`, made once; kept here, so the model is freed with this callback."""
+        """Returns `make_function(model)`, made once; kept here, so the model is freed with this object."""
         if self._function[0] is not model:
             self._function = model, self.make_function(model)
         return self._function[1]
 
 
 class HeldOutPairs(HeldOut):
-    """Adds figures of held-out pairs to the logs.
+    """Figures of held-out pairs.
 
     `val_loss` (nats a token, without label smoothing), `val_perplexity` and `val_token_accuracy` come from
     teacher forcing, and `val_bleu`, sacrebleu's on text, from a search.
@@ -60,14 +56,16 @@ class HeldOutPairs(HeldOut):
         sources: list of str.
         references: list of str.
         batches: `TokenBatches` of the same pairs.
+        tokenizer: sacrebleu's for BLEU.
     """
 
-    def __init__(self, translate, sources, references, batches):
+    def __init__(self, translate, sources, references, batches, tokenizer="13a"):
         super().__init__()
         self.translate = translate
         self.sources = sources
         self.references = references
         self.batches = batches
+        self.tokenizer = tokenizer
 
     def figures(self, model):
         """Returns the figures of a model, a dict."""
@@ -80,7 +78,7 @@ class HeldOutPairs(HeldOut):
             "val_token_accuracy": accuracy,
         }
         if self.translate is not None:
-            figures["val_bleu"] = cased_bleu(self.translate(self.sources), self.references)
+            figures["val_bleu"] = cased_bleu(self.translate(self.sources), self.references, self.tokenizer)
         return figures
 
     def token_figures(self, model):
@@ -105,7 +103,7 @@ class HeldOutPairs(HeldOut):
 
 
 class HeldOutSentences(HeldOut):
-    """Adds figures of held-out tagged sentences to the logs.
+    """Figures of held-out tagged sentences.
 
     `val_loss` is the model's own in nats a token; `val_f1`, `val_precision` and `val_recall` are seqeval's
     strict IOB2 scores of entities. Each sentence goes through the model once.
@@ -150,6 +148,6 @@ class HeldOutSentences(HeldOut):
         def loss_and_tags(features, tags, sample_weight):
             scores = model(features, training=False)
             loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
-            return loss, model.best_tags(features, scores)
+            return loss, model.head.decode(scores, model.mask(features))
 
         return compiled(loss_and_tags, model)

@@ -88,6 +88,12 @@ def default_warmup(steps):
     return max(1, min(WARMUP_STEPS, steps // 10))
 
 
+def optimizer_of(settings, steps, model):
+    """Makes the optimizer that a `FitSection` describes, for a run of so many updates of a model."""
+    width = model.get_config().get("d_model")
+    return make_optimizer(settings.optimizer, steps, width, settings.accumulate)
+
+
 def make_optimizer(options, steps, d_model=None, accumulate=1):
     """Makes the `Adam` that the `optimizer` section of a recipe describes.
 
@@ -123,6 +129,7 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         options.beta_1,
         options.beta_2,
         options.epsilon,
-        global_clipnorm=options.clipnorm,
+        clipnorm=options.clipnorm,
+        global_clipnorm=options.global_clipnorm,
         accumulate=accumulate,
     )

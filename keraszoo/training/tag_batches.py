@@ -81,7 +81,7 @@ class TagBatches(AddressedBatches):
             first = np.argsort(plan.start)
             letters[first] = np.maximum.reduceat(self.rows.letters[plan.order], plan.start[first])
         lengths = np.stack([plan.lengths[:, 0], letters], axis=1)
-        return plan._replace(lengths=lengths).rearranged(None)
+        return plan._replace(lengths=lengths)
 
 
 class TaggedRows:

@@ -14,8 +14,8 @@ class TokenBatches(AddressedBatches):
     draws new batches and a new order of them; every pair occurs once an epoch, and every epoch has the same
     number of batches.
 
-    Call `fit(batches, shuffle=False)`; with `shuffle=True`, Keras draws another order of the batches. Compile
-    the model with a loss that sums, such as `TokenCrossentropy`: the weights of a batch sum to 1.
+    Call `fit(batches.for_fit(), steps_per_epoch=len(batches), shuffle=False)`. Compile the model with a loss
+    that sums, such as `TokenCrossentropy`: the weights of a batch sum to 1.
 
     If the corpus has a `SubwordSampling`, every epoch reads other segmentations of its sentences. They
     fit into the budget, too, so a batch holds fewer sentences.
@@ -32,11 +32,8 @@ class TokenBatches(AddressedBatches):
         shuffle: `False` for validation: the same batches in the same order every epoch.
         shapes: the number of different (S, T) at most. More mean less padding and, under XLA, more programs
             to compile. `None`, for training without XLA: each batch is as long as its own longest sentences.
-
-    Attributes:
-        epoch: the epoch of the batches `self[i]`. Settable. `on_epoch_end` increments it; see `at_epoch`.
-        copies: how often each row occurs, one after the other, with a share of its weight. Settable; 2 for
-            the R-Drop of `TokenCrossentropy`. The budget counts a row once.
+        copies: how often each row occurs, one after the other, with a share of its weight; 2 for the R-Drop
+            of `TokenCrossentropy`. The budget counts a row once.
 
     Raises:
         DataError: a pair too long for the budget.
@@ -57,16 +54,17 @@ class TokenBatches(AddressedBatches):
 
         model = RNNSearch(vocabulary_size)
         model.compile("adam", TokenCrossentropy())
-        model.fit(TokenBatches(corpus, 4096), epochs=10, shuffle=False)
+        batches = TokenBatches(corpus, 4096)
+        model.fit(batches.for_fit(), steps_per_epoch=len(batches), epochs=10, shuffle=False)
     """
 
-    def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
+    def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16, copies=1):
         lengths = corpus.sources.lengths, corpus.targets.lengths
         if corpus.sampling is not None:
             lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
         super().__init__([side + 1 for side in lengths], tokens, seed, replicas, shuffle, shapes)
         self.corpus = corpus
-        self.copies = 1
+        self.copies = copies
 
     def batch(self, epoch, i):
         """Returns batch i of an epoch.

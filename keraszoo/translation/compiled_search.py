@@ -1,7 +1,8 @@
 """Search over batches of ids, compiled: used by `Translator` and by its export."""
 
 import threading
-from collections import Counter
+import weakref
+from collections import Counter, OrderedDict
 from functools import partial
 
 import keras
@@ -15,13 +16,29 @@ from keraszoo.search import loop as plain_loop
 from keraszoo.search.sampling import numbers_of, seeded
 from keraszoo.translation import graph_loop
 
-KEPT = 24  # searches with different options, some 40 MB each; the oldest goes first
+KEPT = 12  # searches of a process, some 40 MB each
 PLAIN_AT_FIRST = 200  # calls before XLA compiles programs
 JAX_COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # a program for each length of sources
+
+_lock = threading.RLock()  # threads may share a translator
+_recent = OrderedDict()  # (weak reference to a CompiledSearch, key) of the kept searches, the last used last
+
+
+def _note_use(searches, key):
+    """Notes that a search is used; of more than `KEPT`, the one that was not used for longest is dropped."""
+    one = weakref.ref(searches), key
+    _recent[one] = None
+    _recent.move_to_end(one)
+    while len(_recent) > KEPT:
+        (other, old), _ = _recent.popitem(last=False)
+        if (owner := other()) is not None:
+            owner._compiled.pop(old, None)
 
 
 class CompiledSearch:
     """Searches of one model; each kind is traced once and kept.
+
+    All models of a process together keep `KEPT` of them; the one that was not used for longest goes first.
 
     On TensorFlow, the first `PLAIN_AT_FIRST` calls of a kind take the plain graph, because the programs of
     XLA take a second each to compile. They double the speed of single sentences.
@@ -38,7 +55,6 @@ class CompiledSearch:
         self.source_special = source_special
         self._compiled = {}
         self._calls = Counter()
-        self._lock = threading.Lock()
 
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
@@ -48,18 +64,17 @@ class CompiledSearch:
             inputs["numbers"] = ops.convert_to_numpy(numbers)
         options = options.replace(seed=0)  # it is in an input, so that one program serves all seeds
         key, in_graph = (options, attention, *inputs), keras.backend.backend() == "tensorflow"
-        with self._lock:  # threads may share a translator
+        with _lock:
             self._calls[key] += 1
             key = (*key, in_graph and self._calls[key] > PLAIN_AT_FIRST)
             if key not in self._compiled:
-                if len(self._compiled) >= KEPT:
-                    del self._compiled[next(iter(self._compiled))]
                 self._compiled[key] = (
                     self.graph(options, attention, (*inputs,), key[-1])
                     if in_graph
                     else compiled(partial(self.tensors, options, attention), self.model)
                 )
             run = self._compiled[key]
+            _note_use(self, key)
         if in_graph:
             return Hypotheses(*(part.numpy() for part in run(*inputs.values())))
         sentences = rows = len(source)
@@ -89,12 +104,9 @@ class CompiledSearch:
         Returns:
             The tensors of `Hypotheses`, in order: four, or five with attention weights.
         """
-        lengths = lengths or cache_lengths(options.max_length)
-        state = self.model.initial_state(self.model.encode(source), options.beam_width, lengths[0])
-        step = self.model.step
+        model, special = self.model, self.special
         if keras.backend.backend() == "tensorflow":
-            step = graph_loop.traced_once(step, state)
-        special = self.special
+            model = graph_loop.TracedModel(model)
         arguments = {
             "start_id": special.start_id,
             "end_id": special.end_id,
@@ -108,7 +120,7 @@ class CompiledSearch:
             arguments["numbers"] = (
                 numbers_of(source, self.model.source_pad_id) if numbers is None else numbers
             )
-        best = search(step, state, options, **arguments)
+        best = search(model, self.model.encode(source), options, **arguments)
         return tuple(part for part in vars(best).values() if part is not None)
 
     def graph(self, options, attention=False, inputs=("source",), jit_compile=True):

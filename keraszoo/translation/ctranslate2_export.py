@@ -44,7 +44,7 @@ def export(translator, directory, quantize="float32"):
         def _load(self):
             return specification(translator)
 
-    config, files, *_ = translator_directory.contents(translator)
+    config, files, *_ = translator_directory.contents(translator, portable=True)
     arguments = search_arguments(translator.search, translator.target_subwords)
     arguments["max_input_length"] = translator.max_source_tokens + 1  # counts `</s>`
     about = {"task": "translation", **config, "quantize": quantize, "translate_batch": arguments}
@@ -101,7 +101,7 @@ def specification(translator):
     """The weights and the architecture of a translator's `Transformer`, as a `TransformerSpec`."""
     from ctranslate2.specs import TransformerSpec, transformer_spec
 
-    model, positions = translator.model, translator.model.arguments["positions"]
+    model, positions = translator.model, translator.model.position_kind
     layer = model.encoder_layers[0]
     shared = {
         "num_heads": model.num_heads,
@@ -111,19 +111,19 @@ def specification(translator):
     }
     encoder = transformer_spec.TransformerEncoderSpec(num_layers=len(model.encoder_layers), **shared)
     decoder = transformer_spec.TransformerDecoderSpec(num_layers=len(model.decoder_layers), **shared)
-    encoder.embeddings[0].weight = array(model.source_embedding.E)
-    decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.E)
+    encoder.embeddings[0].weight = array(model.source_embedding.embeddings)
+    decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.embeddings)
     rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)
     for name, stack in (("encoder", encoder), ("decoder", decoder)):
-        if hasattr(model.positions, "encoding"):  # they are added to the words
-            table = model.positions.encoding(ops.arange(rows), model.d_model)
+        if positions in ("sinusoidal", "learned"):  # they are added to the words
+            table = model.positions.encoding(ops.arange(rows, dtype="int32"), model.d_model)
             stack.position_encodings.encodings = array(table)
         if layer.pre_norm:
             set_norm(stack, getattr(model, f"{name}_norm"))
         for spec, weights in zip(stack.layer, getattr(model, f"{name}_layers"), strict=True):
             set_layer(spec, weights)
     spec = TransformerSpec(encoder, decoder)
-    spec.config.layer_norm_epsilon = layer.norms["feed_forward"].epsilon
+    spec.config.layer_norm_epsilon = layer.epsilon
     spec.config.add_source_eos = True
     source, target = translator.source_subwords, translator.target_subwords
     names = target.pieces([target.unknown_id, target.start_id, target.end_id])
@@ -143,21 +143,21 @@ def set_layer(spec, layer):
     if attention.relative:
         spec.self_attention.relative_position_keys = array(attention.A_k)
         spec.self_attention.relative_position_values = array(attention.A_v)
-    if "cross_attention" in layer.norms:
+    if hasattr(layer, "cross_attention"):
         set_linears(spec.attention.linear, layer.cross_attention, ["q", "kv", "o"])
-        set_norm(spec.attention, layer.norms["cross_attention"])
+        set_norm(spec.attention, layer.cross_attention_norm)
     set_linears([spec.ffn.linear_0, spec.ffn.linear_1], layer.feed_forward, ["1", "2"])
-    set_norm(spec.self_attention, layer.norms["self_attention"])
-    set_norm(spec.ffn, layer.norms["feed_forward"])
+    set_norm(spec.self_attention, layer.self_attention_norm)
+    set_norm(spec.ffn, layer.feed_forward_norm)
 
 
 def set_linears(specs, layer, groups):
-    """Sets linear maps to matrices `W_n` and biases `b_n` of a layer, side by side for the n of a group."""
+    """Sets linear maps to the kernels and biases of `W_n` of a layer, side by side for the n of a group."""
     for spec, names in zip(specs, groups, strict=True):
-        spec.weight = np.concatenate([array(getattr(layer, f"W_{name}")) for name in names], axis=1).T
-        biases = [getattr(layer, f"b_{name}") for name in names]
-        if biases[0] is not None:
-            spec.bias = np.concatenate([array(bias) for bias in biases])
+        maps = [getattr(layer, f"W_{name}") for name in names]
+        spec.weight = np.concatenate([array(one.kernel) for one in maps], axis=1).T
+        if maps[0].use_bias:
+            spec.bias = np.concatenate([array(one.bias) for one in maps])
 
 
 def set_norm(spec, norm):

@@ -10,6 +10,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.export import MARK, format_of
+from keraszoo.tasks.process import check_process
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.text_translator import TextTranslator
 
@@ -36,6 +37,7 @@ class CTranslate2Translator(TextTranslator):
     attends = False
 
     def __init__(self, directory):
+        check_process()
         ctranslate2 = import_ctranslate2()
         try:
             settings = json.loads(Path(directory, MARK).read_text())

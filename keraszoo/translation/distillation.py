@@ -67,7 +67,11 @@ def distil(recipe, teacher, name, **search):
     identity = {"teacher": name, "sha256": _digest(name), "search": search}
     done = _complete_lines(file)
     if done:
-        same = json.loads(note.read_text()) == identity
+        try:
+            same = json.loads(note.read_text()) == identity
+        except (OSError, ValueError) as error:
+            said = f"does not say which teacher translated {done:,} sources"
+            raise RecipeError(f"{note}: {said} ({error}); delete {folder} to start again") from error
         before = zip(sources, read_lines(file), strict=False)
         if (
             not same

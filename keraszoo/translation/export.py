@@ -62,7 +62,8 @@ def _texts_module(translator, best, attending):
     special, source_special = translator.compiled_search.special, translator.compiled_search.source_special
     limit, module = translator.max_source_tokens, module_of(translator.model)
     module.source_text = _tokenizer(translator.source_subwords)
-    module.target_text = _tokenizer(translator.target_subwords)
+    same = translator.target_subwords == translator.source_subwords  # the target's text is only decoded
+    module.target_text = module.source_text if same else _tokenizer(translator.target_subwords)
     of_texts = partial(
         tf.function, input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False
     )
@@ -115,15 +116,15 @@ def _texts_module(translator, best, attending):
 
 
 def _tokenizer(subwords):
-    """The vocabulary as a resource of the graph, named by a hash of its content.
+    """The vocabulary, with its rules of reading, as a resource of the graph, named by a hash of its content.
 
     In a loaded SavedModel, tokenizers with the same name are one resource: without names, the target text
     would be decoded with the source's subwords.
     """
     import tensorflow_text as tf_text
 
-    content = hashlib.sha256(subwords.model_bytes).hexdigest()
-    return tf_text.SentencepieceTokenizer(subwords.model_bytes, name=f"subwords_{content[:16]}")
+    content = hashlib.sha256(subwords.portable_bytes).hexdigest()
+    return tf_text.SentencepieceTokenizer(subwords.portable_bytes, name=f"subwords_{content[:16]}")
 
 
 def verify(translator, directory, texts):

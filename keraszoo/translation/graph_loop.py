@@ -1,16 +1,16 @@
 """The loop of a search in TensorFlow's graphs: every part is traced once, and XLA compiles small batches."""
 
+import keras
+
+from keraszoo.layers.rows import take
 from keraszoo.search.loop import cache_lengths
-from keraszoo.search.state import lengthen, select_sentences, take
 
 # XLA compiles programs for these numbers of sentences and lengths of sources; others take the plain graph.
 ROWS = (1, 4, 16)
 COLUMNS = (16, 48, 128)
-# Axes of a model's state that vary during a search; of its other parts, the first.
-VARYING = {"cache": (0, 2), "history": (0, 1), "attention_weights": (0, 1), "position": ()}
 
 
-def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
+def run(advance, progress, state, model, lengths, beam_width=1, few=None):
     """A loop like `keraszoo.search.loop.run` for TensorFlow's graphs.
 
     The search is a loop of stages, and a stage a loop of steps. A stage ends when the cache is full, or when
@@ -22,7 +22,7 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
     cache grows fourfold.
 
     Args:
-        advance, progress, state, constants, lengths, beam_width: as for `keraszoo.search.loop.run`.
+        advance, progress, state, model, lengths, beam_width: as for `keraszoo.search.loop.run`.
         few: scalar bool tensor, whether XLA compiles the stages; there are then at most `ROWS[-1]` sentences.
             `None`: never.
 
@@ -34,18 +34,18 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
     tree = tf.nest.map_structure
     total, limit = tf.shape(progress["live"])[0], lengths[-1]
 
-    def steps(progress, state, constants, until, enough):
+    def steps(progress, state, until, enough):
         """Steps up to a position, while more than `enough` sentences are live."""
 
         def goes_on(progress, state):
             live = tf.reduce_sum(tf.cast(progress["live"], "int32"))
             return tf.logical_and(state["position"] < until, live > enough)
 
-        return tf.while_loop(goes_on, lambda p, s: advance(p, s, constants), (progress, state))
+        return tf.while_loop(goes_on, advance, (progress, state))
 
     compiled = tf.function(steps, jit_compile=True, autograph=False)
 
-    def stage(results, places, progress, state, constants, until):
+    def stage(results, places, progress, state, until):
         # keep live sentences; for XLA, fill up with copies of the first sentence, marked as done
         live = tf.cast(tf.where(progress["live"])[:, 0], "int32")
         rows = count = tf.size(live)
@@ -57,10 +57,10 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
             enough = tf.where(few, tf.reduce_max(tf.where(tf.constant(ROWS) < rows, ROWS, 0)), enough)
         chosen, real = tf.pad(live, [[0, rows - count]]), tf.range(rows) < count
         places = tf.where(real, tf.gather(places, chosen), total)  # the last row of `results` is never read
-        progress, constants = take(progress, chosen), take(constants, chosen)
+        progress = take(progress, chosen)
         progress["live"] = tf.logical_and(progress["live"], real)
-        state = lengthen(select_sentences(state, chosen, beam_width), wanted - until)
-        arguments = progress, state, constants, wanted, enough
+        state = model.lengthen(model.select_sentences(state, chosen, beam_width), wanted - until)
+        arguments = progress, state, wanted, enough
         if few is None:
             progress, state = steps(*arguments)
         else:
@@ -68,53 +68,57 @@ def run(advance, progress, state, constants, lengths, beam_width=1, few=None):
         results = tree(
             lambda all, some: tf.tensor_scatter_nd_update(all, places[:, None], some), results, progress
         )
-        return results, places, progress, state, constants, wanted
+        return results, places, progress, state, wanted
 
-    def goes_on(results, places, progress, state, constants, until):
+    def goes_on(results, places, progress, state, until):
         return tf.logical_and(tf.reduce_any(progress["live"]), state["position"] < limit)
 
-    def shapes(part, axes=(0,)):
-        return tree(lambda x: tf.TensorShape(with_free_axes(x, axes)), part)
-
     results = tree(lambda x: tf.concat([x, x[:1]], axis=0), progress)
-    first = (results, tf.range(total), progress, state, constants, tf.constant(lengths[0]))
-    invariants = [shapes(part) for part in first]
-    invariants[3] = {key: shapes(part, VARYING.get(key, (0,))) for key, part in state.items()}
+    first = results, tf.range(total), progress, state, tf.constant(lengths[0])
+    invariants = [tree(lambda x: free_shape(x, (0,)), part) for part in first]
+    invariants[3] = free_shapes(model, state)
     results, *_ = tf.while_loop(goes_on, stage, first, shape_invariants=tuple(invariants))
     return tree(lambda x: x[:total], results)
 
 
-def traced_once(step, state):
-    """A model's `step` as one graph that the plain and the compiled stages of a search share.
+class TracedModel:
+    """A model whose step is one graph, which the plain and the compiled stages of a search share.
 
     Args:
-        step: the model's.
-        state: an initial state; the number of its rows and the lengths of sources and caches may vary later.
-
-    Returns:
-        A function like `step`, for TensorFlow.
+        model: a `TranslationModel`, for TensorFlow.
     """
-    import tensorflow as tf
 
-    def specs(key, part):
-        return tf.nest.map_structure(
-            lambda x: tf.TensorSpec(with_free_axes(x, VARYING.get(key, (0,))), x.dtype), part
-        )
+    def __init__(self, model):
+        self._model = model
+        self._graph = None
 
-    signature = [tf.TensorSpec([None], tf.int32), {key: specs(key, part) for key, part in state.items()}]
-    graph = tf.function(step, input_signature=signature, autograph=False)
+    def __getattr__(self, name):
+        return getattr(self._model, name)
 
-    def once(tokens, state):
-        logits, after = graph(tokens, state)
+    def step(self, tokens, state):
+        import tensorflow as tf
+
+        if self._graph is None:  # the sizes of the free axes may vary later
+            specs = tf.nest.map_structure(
+                lambda x, shape: tf.TensorSpec(shape, x.dtype), state, free_shapes(self._model, state)
+            )
+            signature = [tf.TensorSpec([None], tf.int32), specs]
+            self._graph = tf.function(self._model.step, input_signature=signature, autograph=False)
+        logits, after = self._graph(tokens, state)
         tf.nest.map_structure(lambda new, old: new.set_shape(old.shape), after, state)
         return logits, after
 
-    return once
+
+def free_shapes(model, state):
+    """A `tf.TensorShape` for each tensor of a state, which leaves free what varies during a search."""
+    return keras.tree.map_structure_up_to(state, free_shape, state, model.free_axes(state))
 
 
-def with_free_axes(x, axes):
-    """The shape of a tensor as a list, `None` at some axes."""
-    return [None if axis in axes else size for axis, size in enumerate(x.shape)]
+def free_shape(x, axes):
+    """The shape of a tensor, `None` at some axes."""
+    import tensorflow as tf
+
+    return tf.TensorShape([None if axis in axes else size for axis, size in enumerate(x.shape)])
 
 
 def at_least(sizes, count):

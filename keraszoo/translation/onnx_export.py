@@ -14,9 +14,9 @@ from keraszoo.search import SearchOptions
 from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation import onnx_program
+from keraszoo.translation.graph_loop import free_shapes
 
-ROOM = 16  # positions of a Transformer's cache; a search pads it when it is full
-GROWING = {"cache": 2, "history": 1}  # the axis of the positions
+ROOM = 16  # positions that a state has room for, and by which a search lengthens it
 
 
 def export(translator, directory):
@@ -32,36 +32,41 @@ def export(translator, directory):
     def encode(source):
         return named(initial(source))
 
+    def nested(state):
+        return keras.tree.pack_sequence_as(example, list(state.values()))
+
+    def changed(after, state):
+        return {f"next_{name}": x for name, x in named(after).items() if x is not state[name]}
+
     def step(tokens, **state):
-        logits, after = model.step(tokens, keras.tree.pack_sequence_as(example, list(state.values())))
-        changed = {f"next_{name}": x for name, x in named(after).items() if not name.startswith("memory")}
-        return {"logits": logits, **changed}
+        logits, after = model.step(tokens, nested(state))
+        return {"logits": logits, **changed(after, state)}
+
+    def lengthen(**state):
+        return changed(model.lengthen(nested(state), ROOM), state)
 
     source = tf.TensorSpec([None, None], tf.int32, "source")
     example = initial(np.full((1, 2), translator.source_subwords.end_id, "int32"))
     specs = tf.function(encode).get_concrete_function(source).structured_outputs
-    specs = {name: tf.TensorSpec(_lengths(name, spec), spec.dtype, name) for name, spec in specs.items()}
+    shapes = named(free_shapes(model, nested(specs)))
+    specs = {name: tf.TensorSpec(shapes[name], spec.dtype, name) for name, spec in specs.items()}
     tokens = tf.TensorSpec([None], tf.int32, "tokens")
-    config, files, *_ = translator_directory.contents(translator)
+    config, files, *_ = translator_directory.contents(translator, portable=True)
     search = config.pop("search")
     graphs = {
         "encode.onnx": graph_of(model, encode, {"source": source}),
         "step.onnx": graph_of(model, step, {"tokens": tokens, **specs}),
     }
+    if lengthen(**named(example)):  # a recurrent state has room for any length
+        graphs["lengthen.onnx"] = graph_of(model, lengthen, specs)
     program = {"translate.py": Path(onnx_program.__file__).read_bytes()}
-    about = {"task": "translation", **config, "max_length": search["max_length"]}
+    about = {"task": "translation", **config, "max_length": search["max_length"], "room": ROOM}
     write_onnx(directory, {**graphs, **files, **program}, about)
 
 
 def named(state):
     """A nested state as a dict of tensors by name, such as `cache_0_1`."""
     return {"_".join(map(str, path)): x for path, x in keras.tree.flatten_with_path(state)}
-
-
-def _lengths(name, spec):
-    """The shape of a part of the state, of any length."""
-    axis = GROWING.get(name.partition("_")[0])
-    return [None if i == axis else length for i, length in enumerate(spec.shape)]
 
 
 def verify(translator, directory, texts):

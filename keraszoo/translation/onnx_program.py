@@ -19,9 +19,7 @@ class Translator:
             SentencePieceProcessor(model_file=str(Path(folder, name))) for name in self.about["subwords"]
         ]
         self.source, self.target = sides[0], sides[-1]
-        self.encode, self.step = (
-            InferenceSession(str(Path(folder, f"{x}.onnx"))) for x in ("encode", "step")
-        )
+        self.graphs = {file.stem: InferenceSession(str(file)) for file in Path(folder).glob("*.onnx")}
 
     def translate(self, texts):
         """The translation of each text; that of a blank one is blank."""
@@ -39,30 +37,24 @@ class Translator:
 
     def search(self, source):
         """Greedy search: `(B, S)` source ids to B lists of target ids."""
-        state, tokens = run(self.encode, {"source": source}), []
+        state, tokens = self.run("encode", {"source": source}), []
         last, end = np.full(len(source), self.target.bos_id(), "int32"), self.target.eos_id()
         while len(tokens) < self.about["max_length"] and (last != end).any():
-            if "history" in state and len(tokens) == state["history"].shape[1]:
-                lengthen(state)
-            state |= run(self.step, {"tokens": last, **state})
+            if "lengthen" in self.graphs and tokens and len(tokens) % self.about["room"] == 0:
+                state |= self.run("lengthen", state)
+            state |= self.run("step", {"tokens": last, **state})
             logits = state.pop("logits")
             logits[:, [self.target.pad_id(), self.target.bos_id()]] = -np.inf  # are never written
             last = np.where(last == end, end, logits.argmax(axis=1)).astype("int32")
             tokens.append(last)
         return [row[: row.index(end)] if end in row else row for row in np.transpose(tokens).tolist()]
 
-
-def run(session, feed):
-    """The outputs of a graph by name."""
-    names = [one.name.removeprefix("next_") for one in session.get_outputs()]
-    return dict(zip(names, session.run(None, feed), strict=True))
-
-
-def lengthen(state, room=16):
-    """Makes room for more positions in the cache of a Transformer."""
-    for name in (name for name in state if name.startswith("cache")):
-        state[name] = np.pad(state[name], [(0, 0), (0, 0), (0, room), (0, 0)])
-    state["history"] = np.pad(state["history"], [(0, 0), (0, room)], constant_values=-1)
+    def run(self, name, feed):
+        """The outputs of a graph by name."""
+        graph = self.graphs[name]
+        outputs = graph.run(None, {one.name: feed[one.name] for one in graph.get_inputs()})
+        names = [one.name.removeprefix("next_") for one in graph.get_outputs()]
+        return dict(zip(names, outputs, strict=True))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from keraszoo.search.options import DRAWS, HIGHEST, LEAST, NORMALIZATIONS, SearchOptions
+from keraszoo.evaluation.tokenizers import TOKENIZERS
+from keraszoo.search.options import SearchOptions
 from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
-from keraszoo.tasks.recipe_file import FilePath, PathOrName
+from keraszoo.tasks.recipe_file import FileOrName, FilePath, PathOrName
+from keraszoo.text.normalization import RULES
 from keraszoo.text.subword_sampling import KINDS
 
 
@@ -49,7 +51,10 @@ class DataSection(Section):
 class SubwordsSection(Section):
     """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
-    There is one file for both languages (`model`) or one for each (`source_model`, `target_model`).
+    There is one file for both languages (`model`) or one for each (`source_model`, `target_model`). `model`
+    may also be the directory or the name of a trained translator, whose vocabulary is used.
+    `normalization` is `nfc`, which keeps all that a reader sees, or sentencepiece's `nmt_nfkc`, which unifies
+    more characters; see `Subwords.train`.
 
     `sampling` draws another segmentation of each training sentence in every epoch, at a `rate`: `bpe_dropout`
     for the type `bpe`, `unigram` for the type `unigram`; see `SubwordSampling`. Validation and test are not
@@ -60,7 +65,8 @@ class SubwordsSection(Section):
     vocabulary_size: Annotated[int, Field(ge=8)] = 8000
     joint: bool = True
     character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
-    model: FilePath | None = None
+    normalization: Literal[*RULES] = "nfc"
+    model: FileOrName | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
     sampling: Literal[*KINDS] | None = None
@@ -84,7 +90,8 @@ class SubwordsSection(Section):
         if self.source_model is not None and self.joint:
             raise ValueError("`source_model` and `target_model` are two vocabularies, but `joint` is true")
         if self.model is not None or self.source_model is not None:
-            self.refuse(("type", "vocabulary_size", "character_coverage"), "on an existing model")
+            trained = ("type", "vocabulary_size", "character_coverage", "normalization")
+            self.refuse(trained, "on an existing model")
         elif self.sampling is not None and not self.sampling.startswith(self.type):
             raise ValueError(f"`sampling: {self.sampling}` does not fit `type: {self.type}`")
         if self.sampling is None:
@@ -114,6 +121,9 @@ class TrainingSection(FitSection):
     `monitor` is the figure that selects the weights: the BLEU of the held-out pairs, or their loss, which
     needs no search.
 
+    `bleu_tokenizer` is sacrebleu's, for validation and test; `null` is the one that fits the references: `zh`
+    for Chinese, `ja-mecab`, `ko-mecab`, `char` for other scripts without blanks, else `13a`.
+
     `r_drop` is the weight of R-Drop: every sentence goes through the model twice, and the two predictions,
     which differ by dropout, are pulled towards each other (`TokenCrossentropy`). A step takes twice the time
     and memory.
@@ -122,6 +132,7 @@ class TrainingSection(FitSection):
     label_smoothing: Fraction = 0.1
     r_drop: Annotated[float, Field(ge=0)] = 0.0
     monitor: Literal["val_bleu", "val_loss"] = "val_bleu"
+    bleu_tokenizer: Literal[*TOKENIZERS] | None = None
 
 
 class _SearchSection(Section):
@@ -134,12 +145,9 @@ class _SearchSection(Section):
 
 
 def _search_field(field):
-    kind = field.type
-    if field.name in LEAST:
-        kind = Annotated[kind, Field(ge=LEAST[field.name], le=HIGHEST.get(field.name))]
-    elif field.name == "normalization":
-        kind = Literal[*NORMALIZATIONS]
-    return kind, field.default
+    limits = field.metadata
+    kind = Annotated[field.type, Field(ge=limits["least"], le=limits["most"])]
+    return Literal[*limits["choices"]] if limits["choices"] else kind, field.default
 
 
 SearchSection = create_model(
@@ -149,7 +157,7 @@ SearchSection = create_model(
     **{
         field.name: _search_field(field)
         for field in dataclasses.fields(SearchOptions)
-        if field.name not in ("num_hypotheses", "sampling", *DRAWS)
+        if field.name not in ("num_hypotheses", "sampling", *SearchOptions.of_draws())
     },
 )
 

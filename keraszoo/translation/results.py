@@ -30,6 +30,8 @@ class Translation:
         attention_weights: float32 `(T, S)`, row t for token t; `None` if the model does not use attention.
         hypotheses: all requested hypotheses, the best first.
         truncated: whether the source was longer than the model accepts, so that its end was cut.
+        unknown: the parts of the source that the vocabulary does not have, distinct str; the model reads each
+            as the same unknown subword, and cannot translate it.
     """
 
     text: str
@@ -39,6 +41,7 @@ class Translation:
     attention_weights: np.ndarray | None
     hypotheses: list
     truncated: bool = False
+    unknown: list = dataclasses.field(default_factory=list)
 
     def plot(self, path=None, subwords=False, title=None, heads=None):
         """Draws the attention weights between words, or between subwords.

@@ -1,17 +1,20 @@
 """Prepares the run of a translator's recipe: corpora, vocabularies and an untrained translator."""
 
+import functools
 import itertools
+import os
 
 import keras
 
 from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
-from keraszoo.translation.directory import MOST_SOURCE_TOKENS
+from keraszoo.translation.directory import MOST_SOURCE_TOKENS, subwords_of
 from keraszoo.translation.training import make_corpus
 from keraszoo.translation.transfer import start_from
 from keraszoo.translation.translator import MAX_SOURCE_TOKENS, Translator
@@ -36,7 +39,7 @@ def prepare(recipe, checkpoints):
     longest = min(max(MAX_SOURCE_TOKENS, recipe.data.max_length), MOST_SOURCE_TOKENS)
     translator = Translator(model, *sides, search, longest)
     copied = ""
-    if recipe.model.start_from is not None and checkpoints.newest is None:
+    if recipe.model.start_from is not None and checkpoints.newest() is None:
         count = start_from(translator, Translator.from_preset(recipe.model.start_from))
         copied = f", {count:,} of them copied from {recipe.model.start_from}"
     corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
@@ -50,8 +53,11 @@ def prepare(recipe, checkpoints):
         f"{type(model).__name__}, {model.count_params():,} parameters{copied}; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
     )
-    test = tuple(map(list, zip(*test, strict=True))) if test else None
-    return translator, corpus, validation, test
+    if test:
+        sources, references = map(list, zip(*test, strict=True))
+        tokenizer = choose_tokenizer(references, recipe.training.bleu_tokenizer)  # an error comes now
+        test = sources, references, 64, tokenizer
+    return translator, corpus, validation, test or None
 
 
 def make_model(recipe, source_subwords, target_subwords):
@@ -64,6 +70,7 @@ def make_model(recipe, source_subwords, target_subwords):
         "source_vocabulary_size": source_subwords.vocabulary_size,
         "target_vocabulary_size": target_subwords.vocabulary_size,
         "source_pad_id": source_subwords.pad_id,
+        "target_pad_id": target_subwords.pad_id,
         "dtype": recipe.training.precision,
     }
     kind = model_classes("translation")[recipe.model.name]
@@ -77,7 +84,7 @@ def make_model(recipe, source_subwords, target_subwords):
 
 def _subwords(recipe, checkpoints):
     """The vocabularies of both sides: of a resumed run, from files, or trained."""
-    if checkpoints.newest is None:
+    if checkpoints.newest() is None:
         sides = new_subwords(recipe)
         checkpoints.files = {
             f"{name}.model": side.model_bytes for name, side in zip(SIDES, sides, strict=True)
@@ -91,16 +98,24 @@ def new_subwords(recipe):
     """The vocabularies of both sides, from the files of a recipe or trained on its corpus."""
     section = recipe.subwords
     if section.model is not None:
+        if os.path.isdir(section.model) or not os.path.splitext(section.model)[1]:
+            return subwords_of(section.model)
         both = Subwords.load(section.model)
         return both, both
     if section.source_model is not None:
         return Subwords.load(section.source_model), Subwords.load(section.target_model)
-    options = section.vocabulary_size, section.type, section.character_coverage
+    train = functools.partial(
+        Subwords.train,
+        vocabulary_size=section.vocabulary_size,
+        model_type=section.type,
+        character_coverage=section.character_coverage,
+        normalization=section.normalization,
+    )
     files = files_of(recipe.data.train)
     if section.joint:
-        both = Subwords.train(itertools.chain.from_iterable(read_pairs(*files)), *options)
+        both = train(itertools.chain.from_iterable(read_pairs(*files)))
         return both, both
-    return tuple(Subwords.train((pair[side] for pair in read_pairs(*files)), *options) for side in (0, 1))
+    return tuple(train(pair[side] for pair in read_pairs(*files)) for side in (0, 1))
 
 
 def files_of(pairs):

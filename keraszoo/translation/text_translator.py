@@ -5,8 +5,16 @@ import warnings
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError, check_at_least, check_texts
+from keraszoo.errors import (
+    KerasZooError,
+    SeveralSentences,
+    UnknownCharacters,
+    check_at_least,
+    check_texts,
+)
 from keraszoo.tasks.batch_threads import in_threads
+from keraszoo.tasks.process import check_process
+from keraszoo.text.tokens import LONGEST_TEXT, split_sentences
 from keraszoo.translation.results import Hypothesis, Translation
 
 FEW = 16  # sentences; smaller batches are not split over threads
@@ -24,6 +32,9 @@ class TextTranslator:
 
     def translate(self, texts, batch_size=64, prefix=None, **search):
         """Translates sentences.
+
+        A `UnknownCharacters` warning names characters that the vocabulary does not have, and a
+        `SeveralSentences` warning a text that looks like more than one sentence.
 
         Args:
             texts: list of str; a blank one gives an empty translation.
@@ -56,6 +67,7 @@ class TextTranslator:
             List of lists of `Hypothesis`; the list of a blank text is empty.
         """
         check_texts(texts)
+        warn_of_several_sentences(texts)
         options = self._options(search)
         prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
@@ -74,10 +86,12 @@ class TextTranslator:
                 attention.
         """
         check_texts(texts)
+        warn_of_several_sentences(texts)
         options, attends = self._options(search), self.attends
         prefixes = self._prefixes(prefix, texts, options)
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
+        unknown_id = self.source_subwords.unknown_id
         for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
                 if not hypotheses:  # no translation satisfies the constraints
@@ -93,10 +107,11 @@ class TextTranslator:
                     ),
                     hypotheses=hypotheses,
                     truncated=cut[k],
+                    unknown=self.source_subwords.unknown(texts[i]) if unknown_id in rows[k] else [],
                 )
         return results
 
-    def evaluate(self, sources, references, batch_size=64, **search):
+    def evaluate(self, sources, references, batch_size=64, tokenizer=None, **search):
         """Translates and scores against references.
 
         Args:
@@ -104,18 +119,21 @@ class TextTranslator:
             references: list of str, one for each source; or several such lists, so that `references[r][i]`
                 belongs to `sources[i]`.
             batch_size, **search: as for `translate`.
+            tokenizer: sacrebleu's for BLEU, such as `"zh"`; `None`: the one that fits the references.
 
         Returns:
             `TranslationScores`: BLEU, chrF, TER and their signatures.
 
         Raises:
-            ScoreError: there is no sentence, or not one reference for each.
+            ScoreError: there is no sentence, not one reference for each, or no such tokenizer.
         """
+        from keraszoo.evaluation.tokenizers import choose_tokenizer
         from keraszoo.evaluation.translation import as_streams, score_translations
 
         check_texts(sources, "sources")
-        as_streams(sources, references)  # raises before the translation, which takes longer
-        return score_translations(self.translate(sources, batch_size, **search), references)
+        # Errors come before the translation, which takes longer.
+        tokenizer = choose_tokenizer(as_streams(sources, references)[1][0], tokenizer)
+        return score_translations(self.translate(sources, batch_size, **search), references, tokenizer)
 
     # --- in between
 
@@ -157,10 +175,12 @@ class TextTranslator:
                 f"the first has {len(encoded[first])}: {texts[first].strip()[:40]!r}",
                 stacklevel=4,
             )
+        warn_of_unknown(texts, encoded, self.source_subwords)
         return [row[:limit] for row in encoded], cut
 
     def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
+        check_process()
         rows, cut = self._source_rows(texts)
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         check_at_least(batch_size=(batch_size, 1))
@@ -208,4 +228,38 @@ def rows_of(targets, subwords, name):
     if isinstance(targets, (list, tuple)) and all(isinstance(target, (list, tuple)) for target in targets):
         return [subwords.ids(pieces) for pieces in targets]
     check_texts(targets, name)
-    return subwords.encode(list(targets))
+    rows = subwords.encode(list(targets))
+    warn_of_unknown(targets, rows, subwords)
+    return rows
+
+
+def warn_of_unknown(texts, rows, subwords):
+    """Warns if texts, with these rows of ids, have characters that a vocabulary does not have."""
+    strange = [text for text, row in zip(texts, rows, strict=True) if subwords.unknown_id in row]
+    if strange:
+        warnings.warn(
+            f"{len(strange)} of {len(texts)} texts have characters that the vocabulary does not have, which "
+            f"are not translated: {', '.join(map(repr, subwords.unknown(strange[0])[:5]))} in the first, "
+            f"{strange[0].strip()[:40]!r}",
+            UnknownCharacters,
+            stacklevel=5,
+        )
+
+
+def warn_of_several_sentences(texts):
+    """Warns if some texts look like several sentences: a model of sentences often leaves out the others."""
+    several = [text for text in texts if _sentences(text[:LONGEST_TEXT]) > 1]
+    if several:
+        warnings.warn(
+            f"{len(several)} of {len(texts)} texts look like several sentences, of which a model may leave "
+            f"out some; `keraszoo.text.tokens.split_sentences` splits them. The first: "
+            f"{several[0].strip()[:40]!r}",
+            SeveralSentences,
+            stacklevel=4,
+        )
+
+
+def _sentences(text):
+    """The number of sentences with a letter; one that ends with a number, as in "3. Mai", goes on."""
+    sentences = [one for one in split_sentences(text) if any(map(str.isalpha, one.text))]
+    return len(sentences) - sum(sentence.text[-2:-1].isdigit() for sentence in sentences[:-1])

@@ -1,46 +1,46 @@
-"""Training data of a translator: batches, held-out pairs, and a digest of both."""
-
-import hashlib
-
-import numpy as np
+"""Training data of a translator: a corpus, held-out pairs, and digests of both."""
 
 from keraszoo.errors import DataError
+from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
+from keraszoo.tasks.training import digest
 from keraszoo.text.corpus import ParallelCorpus, SpecialIds
 from keraszoo.text.lines import located
 from keraszoo.training.held_out import HeldOutPairs, batches_of
 from keraszoo.training.token_batches import TokenBatches
 
 
-def make_data(translator, train, validation, run):
-    """`TokenBatches`, `HeldOutPairs` or None, and the SHA-256 of all data, of the arguments of `fit`.
-
-    `train` is a `ParallelCorpus` or an iterable of (source, target) strings, and so is `validation`.
+def training_corpus(translator, train):
+    """The `ParallelCorpus` of an argument of `fit`: that itself, or an iterable of (source, target) strings.
 
     Raises:
-        DataError: no pair, or something other than pairs.
+        DataError: no pair, something other than pairs, or ids that are not those of the vocabularies.
     """
-    settings, held_out = run.settings, None
+    corpus = train
     if isinstance(train, ParallelCorpus):
-        corpus = train
         _check_ids(corpus, translator)
     else:
         corpus = make_corpus(translator, train)
-    cut = {"replicas": run.rows_multiple, "shapes": run.shapes}
-    batches = TokenBatches(corpus, settings.batch_tokens, seed=settings.seed, **cut)
-    batches.copies = 2 if settings.r_drop else 1
-    digest = hashlib.sha256()
-    if corpus.sampling is not None:
-        digest.update(repr(corpus.sampling).encode())
-    for side in (corpus.sources, corpus.targets):
-        digest.update(np.ascontiguousarray(side.ids))
-        digest.update(np.ascontiguousarray(side.offsets))
-    if validation is not None:
-        validation = list(pairs_of(validation, "validation"))
-        held_out = make_held_out(translator, validation, settings)
-        for pair in validation:
-            digest.update("\t".join(pair).encode())
-    return batches, held_out, digest.hexdigest()
+    for side, rows in (("source", corpus.sources), ("target", corpus.targets)):
+        name = f"{side}_subwords"
+        setattr(translator, name, getattr(translator, name).with_signs_of(rows.ids))
+    return corpus
+
+
+def held_out_pairs(validation):
+    """The pairs of an argument of `fit`, as a list; None for None."""
+    return None if validation is None else list(pairs_of(validation, "validation"))
+
+
+def digests(translator, corpus, pairs):
+    """The digests of everything that enters a run: training data, held-out pairs and vocabularies."""
+    rows = [array for side in (corpus.sources, corpus.targets) for array in (side.ids, side.offsets)]
+    sampling = [] if corpus.sampling is None else [repr(corpus.sampling)]
+    return {
+        "train": digest([*rows, *sampling]),
+        "validation": None if pairs is None else digest(side for pair in pairs for side in pair),
+        "subwords": digest([translator.source_subwords.model_bytes, translator.target_subwords.model_bytes]),
+    }
 
 
 def make_held_out(translator, validation, settings):
@@ -55,8 +55,10 @@ def make_held_out(translator, validation, settings):
         say(f"validation: {corpus.dropped['too_long']:,} pairs of {longest} count for BLEU, not for val_loss")
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
     batches = TokenBatches(corpus, **batches_of(settings, longest))
-    translate = translator.translate if settings.monitor == "val_bleu" else None
-    return HeldOutPairs(translate, sources, references, batches)
+    if settings.monitor != "val_bleu":
+        return HeldOutPairs(None, sources, references, batches)
+    tokenizer = choose_tokenizer(references, settings.bleu_tokenizer)
+    return HeldOutPairs(translator.translate, sources, references, batches, tokenizer)
 
 
 def make_corpus(translator, pairs, max_length=None):

@@ -1,8 +1,11 @@
 """Starts a translator from the weights of a trained one."""
 
+import math
+
 import numpy as np
 
 from keraszoo.errors import RecipeError
+from keraszoo.messages import say
 from keraszoo.models.ensemble import Ensemble
 from keraszoo.text.subwords import Subwords
 
@@ -31,7 +34,7 @@ def start_from(translator, trained):
     if isinstance(trained.model, Ensemble):
         raise RecipeError("model.start_from: an ensemble has the weights of several models; name one of them")
     values = {_name(weight): np.asarray(weight.numpy()) for weight in trained.model.weights}
-    pieces, copied = {}, 0
+    pieces, copied, left = {}, 0, dict(values)
     for weight in translator.model.trainable_weights:
         name = _name(weight)
         value = values.get(name)
@@ -39,7 +42,7 @@ def start_from(translator, trained):
             continue
         side = next((side for start, side in SIDES.items() if name.startswith(start)), None)
         if side is not None:
-            axis = -1 if name == "output_kernel" else 0
+            axis = -1 if name.startswith("output") else 0
             if side not in pieces:
                 pieces[side] = _pieces(getattr(translator, side), getattr(trained, side))
             parts = [np.take(value, ids, axis).mean(axis, keepdims=True) for ids in pieces[side]]
@@ -47,9 +50,11 @@ def start_from(translator, trained):
         if value.shape == tuple(weight.shape):
             weight.assign(value)
             copied += value.size
+            del left[name]
     if not copied:
         kinds = type(trained.model).__name__, type(translator.model).__name__
         raise RecipeError("model.start_from: no weight of its {} fits this {}".format(*kinds))
+    _say_left_out(left, trained.model)
     known = {name.partition("/")[0] for name in values}
     for layer in translator.model.layers:
         if getattr(layer, "pre_norm", False) and layer.name not in known:
@@ -57,11 +62,25 @@ def start_from(translator, trained):
     return copied
 
 
+def _say_left_out(left, model):
+    """Says which weights of a trained model, a dict by names, a new one does not begin with."""
+    sizes = {_name(weight): math.prod(weight.shape) for weight in model.trainable_weights}
+    left = [name for name in sizes if name in left]
+    if left:
+        layers = sorted({name.partition("/")[0] for name in left})
+        shown = ", ".join(layers[:6]) + (f" and {len(layers) - 6} more" if len(layers) > 6 else "")
+        count = sum(sizes[name] for name in left)
+        say(
+            f"model.start_from: {count:,} of its {sum(sizes.values()):,} parameters are left out ({shown}); "
+            "`overrides` with its sizes keep them"
+        )
+
+
 # The weights with a part for each subword, by how their names start, and whose subwords these are.
 SIDES = {
     "source_embedding": "source_subwords",
     "target_embedding": "target_subwords",
-    "output_": "target_subwords",
+    "output": "target_subwords",
 }
 
 # Appended to a sentencepiece model (a Protocol Buffer, whose last values count): `normalizer_spec` without

@@ -7,16 +7,20 @@ from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
+from keraszoo.tasks.fit_plan import plan_fit
+from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
+from keraszoo.tasks.training import fit_task
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.losses import TokenCrossentropy
+from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator, rows_of
-from keraszoo.translation.training import make_data
+from keraszoo.translation.training import digests, held_out_pairs, make_held_out, training_corpus
 from keraszoo.translation.warm_up import warm_up_batches
 
 MAX_SOURCE_TOKENS = 512
@@ -71,15 +75,13 @@ class Translator(TextTranslator, Task):
             most = translator_directory.MOST_SOURCE_TOKENS
             raise KerasZooError(f"max_source_tokens must be at most {most:,}, got {max_source_tokens:,}")
         for side in ("source", "target"):
-            ours, theirs = (
-                getattr(self, f"{side}_subwords").vocabulary_size,
-                getattr(model, f"{side}_vocabulary_size"),
-            )
+            subwords = getattr(self, f"{side}_subwords")
+            ours, theirs = subwords.vocabulary_size, getattr(model, f"{side}_vocabulary_size")
             if ours != theirs:
                 raise KerasZooError(f"the {side} vocabulary has {ours} subwords, but the model {theirs}")
-        if model.source_pad_id != self.source_subwords.pad_id:
-            ours, theirs = self.source_subwords.pad_id, model.source_pad_id
-            raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
+            ours, theirs = subwords.pad_id, getattr(model, f"{side}_pad_id")
+            if ours != theirs:
+                raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
         self._check_shared_embedding()
         if not model.built:
             model.build()
@@ -220,15 +222,47 @@ class Translator(TextTranslator, Task):
         pieces = self.target_subwords.pieces
         return [[list(zip(pieces(ids), p, strict=True)) for ids, p in positions] for positions in found]
 
+    def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
+        """Trains the model.
+
+        At the end it has the weights of the best period, or the average of the last `average_last` if that
+        scores better; without held-out data, the average or the last weights.
+
+        Args:
+            train: iterable of (source, target) strings, or a `ParallelCorpus`.
+            validation: held-out pairs; their score selects the weights that are kept.
+            directory: where the model is saved whenever it is the best so far, and at the end, or None.
+            checkpoints: a folder for checkpoints, or None. The same call resumes a stopped run; the folder is
+                deleted when the run is over.
+            **settings: fields of a recipe's `training` section, such as `epochs=10` or
+                `optimizer={"schedule": "constant", "learning_rate": 1e-3}`, and
+
+                - `optimizer`: also a Keras optimizer, of which a copy is trained;
+                - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`. A
+                  checkpoint includes the state of those with `get_state` and `set_state`;
+                - `verbose`: as for `keras.Model.fit`; and `recipe`: a dict that is saved with the model.
+
+        Returns:
+            A `keras.callbacks.History`.
+
+        Raises:
+            RecipeError: an unusable setting, or `checkpoints` of a run with other settings or data.
+            DataError: unusable data.
+            KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the run is saved.
+        """
+        plan = plan_fit(self, TrainingSection, validation, directory, checkpoints, settings)
+        corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
+        copies = 2 if plan.settings.r_drop else 1
+        batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
+        held_out = None if pairs is None else make_held_out(self, pairs, plan.settings)
+        loss = TokenCrossentropy(plan.settings.label_smoothing, r_drop=plan.settings.r_drop)
+        data = digests(self, corpus, pairs)
+        return fit_task(self, plan, batches, held_out, loss=loss, data=data)
+
     # --- what the base class asks for
 
-    _section = TrainingSection
     _read = classmethod(translator_directory.read)
     _contents = translator_directory.contents
-    _data = make_data
-
-    def _loss(self, settings):
-        return TokenCrossentropy(settings.label_smoothing, r_drop=settings.r_drop)
 
     # --- in between
 
@@ -249,6 +283,7 @@ class Translator(TextTranslator, Task):
 
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""
+        check_process()
         check_texts(sources, "sources")
         rows, end_id = rows_of(targets, self.target_subwords, "targets"), self.target_subwords.end_id
         if len(sources) != len(targets):

@@ -15,6 +15,7 @@ import keraszoo
 from keraszoo.cli import app, console
 from keraszoo.cli import translator as commands
 from keraszoo.saving.model_directory import write_directory
+from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.results import Hypothesis, Translation
 
 
@@ -122,6 +123,15 @@ def test_a_help_that_nobody_reads_ends_as_any_output(program):
     process.stdout = None
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (141, b"")
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 143])
+def test_the_status_of_a_command_is_kept(run, monkeypatch, code):
+    def end(*arguments, **options):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(app, "app", end)
+    assert run("list") == (code, "", "")
 
 
 def test_no_arguments_show_the_help(run):
@@ -250,6 +260,22 @@ def test_python_m_keraszoo_is_the_command(program):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
     assert err == b"keraszoo: error: none.yaml: cannot be read: No such file or directory\n"
+
+
+def test_pairs_are_cleaned_and_held_out(run, tmp_path):
+    pairs = [(f"One {i}.", f"Eins {i}.") for i in range(20)]
+    lines = [*("\t".join(pair) for pair in pairs), "One 3.\tEins drei.", "One 4.\tEins 4.", "\tNichts"]
+    (tmp_path / "all.tsv").write_text("\n".join(lines) + "\n")
+    code, out, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "new", "--validation", 3)
+    assert code == 0 and all(text in err for text in ("23 pairs", "1 blank", "1 duplicate"))
+    assert out.splitlines() == [str(tmp_path / "new" / f"{name}.tsv") for name in ("val", "train")]
+    val, train = (list(read_pairs(file)) for file in out.split())
+    assert len({source for source, _ in val}) == 3 and len(val) + len(train) == 21
+    assert not {source for source, _ in val} & {source for source, _ in train}
+    code, _, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "new")
+    assert code == 2 and "exists already and is not overwritten" in err
+    code, _, err = run("pairs", tmp_path / "all.tsv", "--output", tmp_path / "b", "--test", 99)
+    assert code == 2 and "cannot hold out 99 of 20 source sentences" in err
 
 
 def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):

@@ -1,5 +1,6 @@
 """Streams, outputs and log lines of the commands: what is checked before any work, and how a command ends."""
 
+import io
 import os
 import signal
 import subprocess
@@ -57,7 +58,9 @@ def test_an_output_that_cannot_be_written_is_an_error_before_any_work(run, tmp_p
     (tmp_path / "words").mkdir()
     (tmp_path / "words/a.txt").write_text("a")
     wrong = {"words": "is a directory, expected a file"} if kind == "file" else {"recipe": "is a file"}
-    wrong |= {"recipe/below": "there is no folder"} | ({"words": ""} if kind == "directory" else {})
+    wrong |= {"recipe/below": "there is no folder", "x" * 243: "File name too long"} | (
+        {"words": ""} if kind == "directory" else {}
+    )
     for place, said in wrong.items():
         command = [argument.format(tmp_path / place, recipe=recipe) for argument in arguments]
         code, out, err = run(*command)
@@ -78,6 +81,17 @@ def test_the_outputs_of_all_seeds_are_checked_before_any_work(run, tmp_path, mon
     recipe.write_text("data: {train: {tsv: pairs.tsv}}\noutput: out\ntraining: {seed: 3}\n")
     code, out, err = run("train", str(recipe), "--seeds", "2")
     assert (code, out, err) == (2, "", f"keraszoo: error: {tmp_path / taken}: {said}\n")
+
+
+def test_a_terminal_gets_no_control_characters_and_a_file_gets_them_all(monkeypatch):
+    for terminal, wanted in ((True, "A\\x1b[2J\tB\\r\n"), (False, "A\x1b[2J\tB\r\n")):
+        written = io.BytesIO()
+        stream = io.TextIOWrapper(written, newline="")
+        stream.isatty = lambda terminal=terminal: terminal
+        monkeypatch.setattr(sys, "stdout", stream)
+        with console.results() as write:
+            write(["A\x1b[2J\tB\r"])
+        assert written.getvalue().decode() == wanted
 
 
 def test_a_full_disk_is_one_line(program):

@@ -142,6 +142,36 @@ def test_evaluate(run, tagger, other_sentences, tmp_path):
     assert code == 0 and "the tagger finds LOC, PER, the data has only Chemical" in err
 
 
+def test_a_choice_and_a_mapping_of_labels(run, tagger, tmp_path):
+    answer = "In Paris, [PERSON Kurt Gödel] met [PERSON Hedy Lamarr].\n"
+    options = "--labels", "PERSON", "--map", "PER=PERSON"
+    assert run("tag", "m", "--to", "text", *options, stdin=TEXT.encode())[:2] == (0, answer)
+    (tmp_path / "a.tsv").write_text("Oslo\tB-GPE\nHedy\tB-PERSON\nLamarr\tI-PERSON\n")
+    for out in (
+        run("tag", "m", tmp_path / "a.tsv", "--from", "columns", *options)[1],
+        run("tag", "m", "--to", "columns", *options, stdin=b"Oslo Hedy Lamarr\n")[1],
+    ):
+        assert [line.split("\t")[-1] for line in out.splitlines()[:3]] == ["O", "B-PERSON", "I-PERSON"]
+    page = run("tag", "m", "--to", "html", *options, stdin=TEXT.encode())[1]
+    assert "<small>PERSON" in page and "LOC" not in page
+    code, out, err = run("evaluate", "m", "--data", tmp_path / "a.tsv", "--json", "--map", "PERSON=PER")
+    assert code == 0, err
+    assert [label["name"] for label in json.loads(out)["labels"]] == ["GPE", "PER"]
+    renamed = "--map", "PERSON=PER", "--map", "GPE=LOC"
+    code, out, err = run("evaluate", "m", "--data", tmp_path / "a.tsv", "--json", *renamed)
+    assert code == 0 and json.loads(out)["f1"]["gold"] == 2 and err == ""
+    out = run("evaluate", "m", "--data", tmp_path / "a.tsv", "--json", *renamed, "--labels", "PER")[1]
+    assert [(label["name"], label["gold"]) for label in json.loads(out)["labels"]] == [("PER", 1)]
+    for options, said in (
+        (["--labels", "PRE"], "labels: there is no label 'PRE', did you mean PER?"),
+        (["--map", "X=PER"], "mapping: there is no label 'X'"),
+        (["--map", "PER"], "--map: expected OLD=NEW, such as PERSON=PER, got PER"),
+        (["--map", "PER=A B"], "mapping: expected a label without blanks, got 'A B'"),
+    ):
+        code, _, err = run("tag", "m", *options, stdin=b"Oslo\n")
+        assert code == 2 and said in err
+
+
 def test_plot_as_picture_and_page(run, tagger, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, _ = run("plot", "m", TEXT, tmp_path / "a.png")
@@ -196,6 +226,11 @@ def test_the_task_of_a_model(tagger_directory):
         (["tag", "m", "--from", "columns", "--threshold", "0.5"], "--threshold: expected --to text, json"),
         (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect with --data"),
         (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
+        (
+            ["evaluate", "m", "--source", "x", "--references", "x", "--map", "a=b"],
+            "--map has no effect with --source",
+        ),
+        (["evaluate", "m", "--data", "x", "--tokenizer", "zh"], "--tokenizer has no effect with --data"),
         (
             ["evaluate", "m", "--source", "x", "--references", "x", "--corpus", "a"],
             "--corpus has no effect with --source",

@@ -61,6 +61,13 @@ def test_the_margin_shrinks_as_the_root_of_the_sentences():
     assert few / many == pytest.approx(2, rel=0.25)
 
 
+def test_chinese_sources_are_as_long_as_their_characters():
+    sources = ["狗" * 4, "狗" * 14]
+    short, long = bleu_by_length(sources, sources, sources, fewest=1)
+    assert (short.label, long.label) == ("1–10", "11–20") and short.bleu.score == pytest.approx(100)
+    assert "tok:zh" in long.bleu.signature
+
+
 def test_one_sentence_has_no_margin():
     (bucket,) = bleu_by_length(["a b c d"], ["a b c d"], ["a b c d"])
     assert (bucket.margin, bucket.sentences) == (0.0, 1) and bucket.bleu.score == pytest.approx(100)

@@ -7,6 +7,7 @@ import pytest
 
 from keraszoo.errors import ScoreError
 from keraszoo.evaluation.tagging import known_entities, score_tags, strict_score
+from keraszoo.text.tag_choice import relabel
 from keraszoo.text.tag_schemes import convert, spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 
@@ -54,7 +55,7 @@ def test_against_counts_by_a_loop():
     assert scores.f1.recall == pytest.approx(100 * right / there)
     assert scores.f1.score == pytest.approx(200 * right / (spotted + there))
     assert sum(score.gold for score in scores.labels) == there
-    confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label != "-")
+    confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label)
     assert confused == there
     assert (scores.sentences, scores.tokens) == (60, sum(map(len, gold)))
     assert strict_score(gold, predicted) == scores.f1
@@ -64,11 +65,57 @@ def test_confusion_and_bounds():
     gold = ["B-A I-A O B-B O B-A", "O O"]
     predicted = ["B-B I-B O B-B I-B O", "O B-B"]
     scores = score_tags([g.split() for g in gold], [p.split() for p in predicted])
-    assert scores.confusion == {"-": {"B": 1}, "A": {"-": 1, "B": 1}, "B": {"B": 1}}
+    assert scores.confusion == {"": {"B": 1}, "A": {"": 1, "B": 1}, "B": {"B": 1}}
     assert scores.misplaced == 1
     shown = str(scores)
     assert "gold \\ found" in shown and "seqeval" in shown and "strict IOB2" in shown
-    assert json.loads(json.dumps(scores.as_dict()))["confusion"][0] == ["-", "B", 1]
+    assert json.loads(json.dumps(scores.as_dict()))["confusion"][0] == ["", "B", 1]
+
+
+@pytest.mark.parametrize("label", ["-", "micro avg", "accuracy", "macro avg", "PER-", "_", "0"])
+def test_no_name_of_a_label_changes_its_scores(label):
+    """seqeval's report has rows of its own, and its strict mode strips hyphens from labels."""
+    names = {"X": label.replace(" ", "\u00a0"), "Y": "PER"}
+    gold = "B-X I-X O B-Y B-X O B-Y".split(), "B-Y O".split()
+    predicted = "B-X I-X O B-Y O B-X B-X".split(), "O B-X".split()
+    plain = score_tags(gold, predicted)
+    scores = score_tags(*([relabel(tags, mapping=names) for tags in side] for side in (gold, predicted)))
+    assert scores.f1 == plain.f1 and scores.f1_default == plain.f1_default
+    by_name = {
+        score.name: (score.precision, score.recall, score.score, score.gold) for score in scores.labels
+    }
+    assert by_name == {
+        names["X"]: (25.0, 50.0, pytest.approx(100 / 3), 2),
+        "PER": (100.0, 1 / 3 * 100, 50.0, 3),
+    }
+    assert scores.confusion == {
+        "": {names["X"]: 2},
+        names["X"]: {"": 1, names["X"]: 1},
+        "PER": {"": 1, names["X"]: 1, "PER": 1},
+    }
+
+
+def test_labels_are_printed_without_escape_sequences():
+    gold = ["B-\x1b[31mA", "B-B"]
+    text = str(score_tags([gold], [["B-B", "O"]]))
+    assert "\x1b" not in text and "\\x1b[31mA" in text
+
+
+def test_a_choice_and_a_mapping_of_labels():
+    """By hand: PERSON is PER on the other side, DATE and MISC are left out."""
+    gold = [["B-PERSON", "I-PERSON", "B-DATE", "B-LOC"], ["O", "B-PERSON"]]
+    predicted = [["B-PER", "I-PER", "O", "B-LOC"], ["B-MISC", "B-LOC"]]
+    scores = score_tags(gold, predicted, labels=["PER", "LOC"], mapping={"PERSON": "PER"})
+    assert [(score.name, score.gold, score.found) for score in scores.labels] == [
+        ("LOC", 1, 2),
+        ("PER", 2, 1),
+    ]
+    assert (scores.f1.precision, scores.f1.recall) == (pytest.approx(200 / 3), pytest.approx(200 / 3))
+    assert scores.confusion["PER"] == {"LOC": 1, "PER": 1}
+    assert "" not in scores.confusion  # MISC is not counted as an entity that is nowhere
+    tokens, known = [["Ed", "Koch", "now", "Rome"], ["is", "Ed"]], {(("Ed", "Koch"), "PERSON")}
+    scores = score_tags(gold, predicted, tokens, known, mapping={"PERSON": "PER"})
+    assert (scores.f1_seen.gold, scores.f1_seen.score) == (1, 100.0)
 
 
 def test_entities_seen_in_training_and_others():

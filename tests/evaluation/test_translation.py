@@ -10,6 +10,7 @@ import pytest
 
 from keraszoo.errors import ScoreError
 from keraszoo.evaluation import score_translations
+from keraszoo.evaluation.tokenizers import fitting_tokenizer
 from keraszoo.evaluation.translation import cased_bleu
 
 WORDS = "the The cat sat on mat, Mat. dog's  (not) Straße naïve 3,000 3.5 don't & €5 … 猫 — a".split()
@@ -113,3 +114,59 @@ def test_results_as_json_and_as_a_table():
 def test_what_cannot_be_scored_is_refused(hypotheses, references, message):
     with pytest.raises(ScoreError, match=message):
         score_translations(hypotheses, references)
+
+
+CHINESE = ["我们昨天在公园里看到了一只很大的狗。", "他不喜欢喝咖啡，但是喜欢喝茶。"]
+JAPANESE = ["昨日、公園で大きな犬を見ました。", "彼はコーヒーが好きではない。"]
+
+
+@pytest.mark.parametrize("extra", [(), ("-m", "ter", "--ter-asian-support", "--ter-normalized")])
+def test_chinese_is_scored_as_by_the_command_line(tmp_path, extra):
+    hypotheses = ["我们昨天在公园里看到了一只狗。", "他不喜欢喝咖啡，但喜欢喝茶。"]
+    scores = score_translations(hypotheses, CHINESE)
+    ((expected, signature),) = command_line(tmp_path, hypotheses, [CHINESE], "-tok", "zh", *extra)
+    ours = scores.ter if extra else scores.bleu
+    assert ours.score == pytest.approx(expected, abs=1e-6) and ours.signature == signature
+    assert scores.bleu_lowercased.name == "BLEU, lower-cased, zh tokens"
+
+
+def test_a_right_translation_without_blanks_has_full_marks():
+    scores = score_translations(["狗。", "茶。"], ["狗。", "茶。"])  # two tokens each, but n-grams end at 4
+    assert score_translations(CHINESE, CHINESE).bleu.score == pytest.approx(100)
+    assert scores.ter.score == 0 and "tok:zh" in scores.bleu.signature
+    assert score_translations(CHINESE, CHINESE, tokenizer="char").bleu.score == pytest.approx(100)
+    assert score_translations(["สุนัขวิ่งเร็วมาก"], ["สุนัขวิ่งเร็วมาก"]).bleu.score == pytest.approx(100)
+
+
+def test_a_tokenizer_that_cannot_fit_is_warned_about():
+    with pytest.warns(UserWarning, match="13a splits words at blanks, .* expected the tokenizer zh"):
+        score_translations(CHINESE, CHINESE, tokenizer="13a")
+    with pytest.raises(ScoreError, match="tokenizer: expected one of 13a, zh, .* got '14a'"):
+        score_translations(CHINESE, CHINESE, tokenizer="14a")
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr("keraszoo.evaluation.tokenizers.find_spec", lambda name: None)
+    with pytest.warns(
+        UserWarning, match=r"tokenizer char, as ja-mecab needs `pip install 'sacrebleu\[ja\]'`"
+    ):
+        assert score_translations(JAPANESE, JAPANESE).bleu.score == pytest.approx(100)
+    with pytest.raises(ScoreError, match=r"ko-mecab needs `pip install 'sacrebleu\[ko\]'`"):
+        score_translations(JAPANESE, JAPANESE, tokenizer="ko-mecab")
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokenizer"),
+    [
+        (CHINESE, "zh"),
+        (JAPANESE, "ja-mecab"),
+        (["나는 커피를 좋아하지 않습니다."], "ko-mecab"),
+        (["สุนัขวิ่ง"], "char"),
+        (["The word 茶 means tea."], "13a"),
+        (["Я не люблю кофе.", "قهوه"], "13a"),
+        (["123 !"], "13a"),
+        ([], "13a"),
+    ],
+)
+def test_the_script_of_most_letters_decides(texts, tokenizer):
+    assert fitting_tokenizer(texts) == tokenizer

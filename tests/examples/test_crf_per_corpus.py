@@ -37,14 +37,20 @@ def test_a_sentence_trains_its_own_corpus(corpus):
     assert 0.1 < loss == pytest.approx(float(expected), rel=1e-4)
 
 
-def test_keras_sees_the_shapes_of_the_first_two_batches():
-    corpora = [[f"{name}{i}" for i in range(9)] for name in "ab"]
+def test_an_epoch_has_every_batch_of_every_corpus_once():
+    class Corpus(list):
+        def batch(self, epoch, i):
+            return {"words": self[i]}, [epoch], None
+
+    corpora = [Corpus(f"{name}{i}" for i in range(9)) for name in "ab"]
     batches = crf_per_corpus.CorpusBatches(corpora, seed=1)
-    for _ in range(3):
-        assert batches.places[:2] == [(0, 0), (0, 1)] and len(set(batches.places)) == len(batches) == 18
-        before = list(batches.places)
-        batches.on_epoch_end()
-        assert batches.places != before
+    orders = []
+    for epoch in range(2):
+        some = [batches.batch(epoch, i) for i in range(len(batches))]
+        orders.append([features["words"] for features, *_ in some])
+        assert sorted(orders[-1]) == sorted([*corpora[0], *corpora[1]])
+        assert all(corpora[features["corpus"][0]][0][0] == features["words"][0] for features, *_ in some)
+    assert orders[0] != orders[1]
 
 
 def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case():

@@ -74,7 +74,16 @@ def test_the_loss_of_a_loop(tagger, monkeypatch):
 
 
 def weights_of(tagger):
-    return {layer.name: layer.get_weights() for layer in tagger.model.layers}
+    words, head = tagger.model.words, tagger.model.head
+    layers = (
+        words.vectors,
+        words.characters,
+        words.casing,
+        words.subwords,
+        head.scores,
+        tagger.model.recurrent,
+    )
+    return {layer.name: layer.get_weights() for layer in layers}
 
 
 def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch, capsys):

@@ -5,26 +5,32 @@ import numpy as np
 import pytest
 from keras import ops
 
+import keraszoo.layers
 from keraszoo.layers import (
     Attention,
-    BahdanauAttention,
     KernelAttention,
-    LuongAttention,
     MemoryHop,
     MultiHeadAttention,
     ScaledDotProductAttention,
 )
+from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D = 2, 3, 5, 7
 
-LAYERS = {
-    "bahdanau": lambda **options: BahdanauAttention(units=11, **options),
-    "dot_product": lambda **options: ScaledDotProductAttention(**options),
-    "kernel": lambda **options: KernelAttention(2.0, **options),
-    "luong": lambda **options: LuongAttention("general", **options),
-    "multi_head": lambda **options: MultiHeadAttention(num_heads=2, key_dim=3, **options),
-}
+# what the constructors of some layers need
+GIVEN = {"units": 11, "bandwidth": 2.0, "num_heads": 2, "key_dim": 3}
+KINDS = [kind for kind in vars(keraszoo.layers).values() if isinstance(kind, type)]
+LAYERS = {kind.__name__: kind for kind in KINDS if issubclass(kind, Attention) and kind is not Attention}
+
+
+def maker(kind):
+    given = {name: GIVEN[name] for name in GIVEN.keys() & constructor_arguments(kind).keys()}
+    return lambda **options: kind(**given, **options)
+
+
+LAYERS = {name: maker(kind) for name, kind in LAYERS.items()}
+LAYERS["rotary and relative"] = lambda **options: MultiHeadAttention(2, 4, rotary=True, relative=2, **options)
 
 
 @pytest.fixture(params=LAYERS)
@@ -80,11 +86,12 @@ def test_nothing_to_attend_to_gives_weights_and_context_of_zero(make, data):
     layer = make()
     layer(query, value)
     if isinstance(layer, MultiHeadAttention):  # its heads are zero, so what comes out is the last bias
-        layer.b_o.assign(np.arange(D))
+        layer.W_o.bias.assign(np.arange(D))
     context, weights = numbers(layer(query, value, value_mask=mask))
     assert (weights[0] == 0).all()
     expected = np.arange(D) if isinstance(layer, MultiHeadAttention) else np.zeros(D)
-    np.testing.assert_array_equal(context[0], np.broadcast_to(expected, (T, D)))
+    expected = query[0] if isinstance(layer, MemoryHop) else np.broadcast_to(expected, (T, D))
+    np.testing.assert_array_equal(context[0], expected)
     np.testing.assert_allclose(weights[1].sum(-1), 1, atol=1e-6)
 
 
@@ -127,17 +134,17 @@ def test_masks_of_values_of_pairs_and_of_causality_work_together(make):
     np.testing.assert_array_equal(weights > 0, allowed)
 
 
-def test_a_call_is_prepare_and_attend(make, data):
+def test_steps_over_a_prepared_memory_equal_the_whole(make, data):
     query, value = data
     mask = np.arange(S) < np.array([3, 5])[:, None]
     key = np.random.default_rng(3).normal(size=(B, S, D)).astype("float32")
     layer = make()
     called = numbers(layer(query, value, key=key, value_mask=mask))
-    keys, values = layer.prepare(value, key)
+    prepared = layer.prepare(value, key)
     for t in range(T):  # one query at a time, as a decoder that steps has them
-        context, weights = numbers(layer.attend(query[:, t : t + 1], keys, values, value_mask=mask))
-        np.testing.assert_allclose(context[:, 0], called[0][:, t], atol=1e-5)
-        np.testing.assert_allclose(weights[..., 0, :], called[1][..., t, :], atol=1e-6)
+        context, weights = numbers(layer(query[:, t], prepared=prepared, value_mask=mask, positions=[t]))
+        np.testing.assert_allclose(context, called[0][:, t], atol=1e-5)
+        np.testing.assert_allclose(weights, called[1][..., t, :], atol=1e-6)
 
 
 def test_dropout_works_in_training_alone_and_the_weights_returned_are_whole(make, data):
@@ -160,18 +167,16 @@ def test_lengths_of_one_and_of_zero(make):
     assert weights.shape[-2:] == (0, 1)
 
 
-@pytest.mark.parametrize("name", [*LAYERS, "memory_hop"])
-def test_the_mask_of_the_queries_goes_on_with_the_context(name, data):
+def test_the_mask_of_the_queries_goes_on_with_the_context(make, data):
     ids = np.array([[4, 2, 0], [1, 3, 2]])
-    embedding, layer = (
-        keras.layers.Embedding(6, D, mask_zero=True),
-        {**LAYERS, "memory_hop": MemoryHop}[name](),
-    )
+    embedding, layer = keras.layers.Embedding(6, D, mask_zero=True), make()
     queries = embedding(ids)
     for value in (queries, data[1]):
         context, weights = layer(queries, value)
         np.testing.assert_array_equal(to_numpy(context._keras_mask), ids != 0)
         assert getattr(weights, "_keras_mask", None) is None
+    context, _ = layer(data[0], data[1], query_mask=ids != 0)
+    np.testing.assert_array_equal(to_numpy(context._keras_mask), ids != 0)
     context, _ = layer(data[0], embedding(ids))  # the mask of the values does not
     assert getattr(context, "_keras_mask", None) is None
 
@@ -188,7 +193,9 @@ def test_the_mask_of_the_queries_reaches_the_loss_of_a_model():
 
 
 @pytest.mark.parametrize(("queries", "values"), [(1, 5), (2, 5), (5, 2)])
-@pytest.mark.parametrize("name", ["dot_product", "multi_head"])  # one with heads, one without
+@pytest.mark.parametrize(
+    "name", ["ScaledDotProductAttention", "MultiHeadAttention"]
+)  # one with heads, one without
 def test_causality_between_other_lengths_is_that_of_keras(name, queries, values):
     rng = np.random.default_rng(4)
     query, value = (rng.normal(size=(B, n, D)).astype("float32") for n in (queries, values))
@@ -203,3 +210,119 @@ def test_causality_between_other_lengths_is_that_of_keras(name, queries, values)
     weights = to_numpy(model((query, value)))
     weights = weights if weights.ndim == 3 else weights.max(1)
     np.testing.assert_array_equal(weights > 0, to_numpy(expected) > 0)
+
+
+def test_a_causal_step_sees_the_keys_up_to_its_position(make, data):
+    _, value = data
+    layer = make()
+    whole = numbers(layer(value, value, use_causal_mask=True))
+    for t in range(S):
+        context, weights = numbers(layer(value[:, t], value, use_causal_mask=True, positions=[t]))
+        np.testing.assert_allclose(context, whole[0][:, t], atol=1e-5)
+        np.testing.assert_allclose(weights, whole[1][..., t, :], atol=1e-6)
+        assert ((weights > 0) == (np.arange(S) <= t)).all()
+
+
+def test_causality_compares_positions_of_queries_and_keys(make, data):
+    _, weights = make()(*data, use_causal_mask=True, positions=[4, 1, 0], key_positions=[0, 3, 1, 4, 2])
+    seen = np.array([[4, 1, 0]]).T >= np.array([0, 3, 1, 4, 2])
+    assert ((to_numpy(weights) > 0) == seen).all()
+
+
+def test_a_mask_that_is_added_to_scores_is_an_error(make, data):
+    added = np.where(np.arange(S) < 3, 0.0, -1e9).astype("float32")
+    for masks in ({"value_mask": np.tile(added, (B, 1))}, {"attention_mask": np.tile(added, (T, 1))}):
+        with pytest.raises(ValueError, match="A mask must be bool, True = keep, not numbers that are added"):
+            make()(*data, **masks)
+
+
+def test_a_float_mask_of_0_and_1_is_a_mask_in_a_graph_too(make, data):
+    query, value = data
+    mask = (np.arange(S) < np.array([3, 5])[:, None]).astype("float32")
+    layer = make()
+    symbols = keras.Input((T, D)), keras.Input((S, D)), keras.Input((S,))
+    model = keras.Model(symbols, layer(*symbols[:2], value_mask=symbols[2]))
+    expected = numbers(layer(query, value, value_mask=mask > 0))
+    for a, b, c in zip(layer(query, value, value_mask=mask), model([*data, mask]), expected, strict=True):
+        np.testing.assert_allclose(to_numpy(a), c, atol=1e-6)
+        np.testing.assert_allclose(to_numpy(b), c, atol=1e-6)
+
+
+def test_what_a_user_of_keras_may_get_wrong_has_a_hint(make, data):
+    query, value = data
+    built = make()
+    built(*data)
+    for layer in (make(), built):
+        for inputs, options, hint in (
+            ((query,), {}, r"value is missing: call layer\(query, value\)"),
+            (([query, value],), {}, r"call layer\(query, value\), not layer\(\[query, value\]\)"),
+            (
+                data,
+                {"return_attention_scores": True},
+                "attention weights are always returned. Received: return_",
+            ),
+            (data, {"mask": query[..., 0] > 0}, "Masks are passed as value_mask or attention_mask"),
+            (data, {"prepared": data[1:] * 2}, "Pass either value and key or prepared"),
+        ):
+            with pytest.raises(ValueError, match=hint):
+                layer(*inputs, **options)
+    with pytest.raises(ValueError, match="value is missing: .* if it is built"):
+        make()(query, prepared=(value, value))
+
+
+def test_given_factors_replace_dropout(make, data):
+    layer = make(dropout=0.9)
+    kept = np.random.default_rng(5).integers(0, 2, (B, 1, S)).astype("float32") * 2
+    context, weights = numbers(layer(*data, kept=np.broadcast_to(kept, (B, T, S)), training=True))
+    np.testing.assert_allclose(weights, numbers(layer(*data))[1])
+    value = data[1] * kept[:, 0, :, None]  # a weight times a factor times a value
+    if not isinstance(layer, MultiHeadAttention):
+        key = {"key": data[1]}
+        np.testing.assert_allclose(context, numbers(layer(data[0], value, **key))[0], atol=1e-5)
+
+
+def test_scores_are_what_the_softmax_sees(make, data):
+    layer = make()
+    if isinstance(layer, KernelAttention):
+        pytest.skip("its scores are those of a bandwidth of 1")
+    _, weights = layer(*data)
+    scores = layer.scores(data[0], layer.prepare(data[1])[0])
+    np.testing.assert_allclose(to_numpy(ops.softmax(scores)), to_numpy(weights), atol=1e-6)
+
+
+class Bilinear(Attention):
+    """A score as a user may write it, with a bare weight."""
+
+    def make_weights(self, query_shape, value_shape, key_shape):
+        self.W = self.add_weight(name="W", shape=(query_shape[-1], key_shape[-1]))
+
+    def scores(self, query, keys):
+        return ops.matmul(ops.matmul(query, self.W), ops.swapaxes(keys, -1, -2))
+
+
+@pytest.mark.parametrize("make", [*LAYERS.values(), Bilinear])
+def test_a_step_and_a_whole_call_have_one_precision(make, data):
+    layer = make(dtype="mixed_bfloat16")
+    whole = layer(*data)
+    prepared = layer.prepare(ops.convert_to_tensor(data[1]))
+    step = layer(data[0][:, 1], prepared=prepared, positions=[1])
+    assert {keras.backend.standardize_dtype(x.dtype) for x in (*whole, *step)} == {"bfloat16"}
+    for a, b in zip(whole, step, strict=True):
+        a, b = (to_numpy(ops.cast(x, "float32")) for x in (a, b))
+        np.testing.assert_allclose(b, a[:, 1] if a.ndim == 3 else a[:, :, 1], atol=0.03)
+
+
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_the_default_dtype_of_keras_changes_no_result(make, data, floatx):
+    layer = make(dtype="float32")
+    options = {"use_causal_mask": True, "value_mask": np.arange(S) < np.array([3, 5])[:, None]}
+    expected = layer(*data, **options)
+    usual = keras.config.floatx()
+    keras.config.set_floatx(floatx)
+    try:
+        actual = layer(*data, **options)
+    finally:
+        keras.config.set_floatx(usual)
+    for a, b in zip(actual, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(to_numpy(a), to_numpy(b))

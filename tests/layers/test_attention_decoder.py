@@ -78,9 +78,10 @@ def data():
 
 def expected_of(decoder, inputs, memory, first):
     attention, cell = decoder.attention, decoder.cell
-    weights = [attention.W_q, attention.W_k, attention.v, cell.W, decoder.C, cell.b, cell.U]
-    weights += [cell.U_s] if cell.cell == "gru" else []
-    return loop(cell.cell, inputs, memory, first, *(to_numpy(w) for w in weights))
+    layers = [attention.W_q, attention.W_k, attention.v, cell.W, decoder.C]
+    weights = [*(layer.kernel for layer in layers), cell.W.bias, cell.U.kernel]
+    weights += [cell.U_s.kernel] if cell.cell == "gru" else []
+    return loop(cell.cell, inputs, memory, first, *map(to_numpy, weights))
 
 
 def test_equals_a_loop_over_words(decoder, data):
@@ -184,7 +185,7 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
     decoder = kind(LuongAttention("general", dropout=0.5, kernel_initializer="zeros"), U, cell="rnn")
     inputs, memory = np.zeros((B, 20, E), "float32"), np.stack([np.eye(50, dtype="float32")] * B)
     decoder(inputs, memory)
-    decoder.C.assign(np.zeros(decoder.C.shape))  # nothing else differs
+    decoder.C.kernel.assign(np.zeros(decoder.C.kernel.shape))  # nothing else differs
     outputs, weights = map(to_numpy, decoder(inputs, memory, training=True))
     np.testing.assert_allclose(weights, 1 / 50, rtol=1e-6)
     if kind is AttentionDecoder:
@@ -204,13 +205,14 @@ def test_dropout_of_the_attention_differs_from_position_to_position(kind):
 def test_shapes_that_do_not_fit_are_named(decoder, data, built):
     new = decoder if built else AttentionDecoder(BahdanauAttention(3), U)
     inputs, memory = data[0], data[1]
-    with pytest.raises(ValueError, match="must have one batch size"):
+    with pytest.raises(ValueError, match=r"\(batch, length, width\), of one batch size"):
         new(np.concatenate([inputs, inputs]), memory)
     with pytest.raises(ValueError, match="memory_mask must be .batch, memory length.|value_mask must be"):
         new(inputs, memory, memory_mask=np.ones((B, S + 1), bool))
     if built:
         with pytest.raises(
-            ValueError, match="inputs must be .batch, length, width.. Received: inputs.shape="
+            ValueError,
+            match="of one batch size. Received: inputs.shape=",
         ):
             new(inputs[:, 0], memory)
 

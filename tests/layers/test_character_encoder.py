@@ -25,7 +25,8 @@ def make(kind, **arguments):
 @pytest.mark.parametrize("window", [1, 3, 5])
 def test_the_convolution_equals_loops(window):
     encoder = make("cnn", window=window)
-    table, W, b = to_numpy(encoder.E), to_numpy(encoder.W).reshape(window, E, U), to_numpy(encoder.b)
+    table, W, b = encoder.get_weights()
+    W = W.reshape(window, E, U)
     actual = to_numpy(encoder(WORDS))
     for place in np.ndindex(WORDS.shape[:2]):
         word = [table[i] for i in WORDS[place] if i]
@@ -46,9 +47,11 @@ def test_the_lstm_is_that_of_keras():
     for i, backward in enumerate((False, True)):
         theirs = keras.layers.LSTM(U, go_backwards=backward)
         theirs.build((None, None, E))
-        theirs.set_weights(encoder.directions[i].get_weights())
+        cell = encoder.directions[i].cells[0]
+        (W, b), (kernel,) = cell.W.get_weights(), cell.U.get_weights()
+        theirs.set_weights([W, kernel, b])
         for place in np.ndindex(WORDS.shape[:2]):
-            word = to_numpy(encoder.E)[WORDS[place][WORDS[place] > 0]]
+            word = to_numpy(encoder.E.embeddings)[WORDS[place][WORDS[place] > 0]]
             expected = to_numpy(theirs(word[None]))[0] if len(word) else np.zeros(U)
             np.testing.assert_allclose(actual[place][i * U : (i + 1) * U], expected, atol=1e-5)
 
@@ -69,6 +72,13 @@ def test_dropout_works_in_training_alone():
     silent = to_numpy(encoder(WORDS))
     assert np.abs(to_numpy(encoder(WORDS, training=True)) - silent).max() > 1e-3
     np.testing.assert_array_equal(to_numpy(encoder(WORDS)), silent)
+
+
+@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+def test_a_frozen_one_has_nothing_to_train(kind):
+    frozen = CharacterEncoder(V, E, U, kind, trainable=False)
+    model = keras.Sequential([keras.Input((None, None)), frozen, keras.layers.Dense(1)])
+    assert len(model.trainable_variables) == 2
 
 
 def test_wrong_arguments_are_errors():

@@ -153,7 +153,7 @@ def test_it_learns_what_follows_what():
     losses = [float(model.train_on_batch(words, tags)) for _ in range(30)]
     assert losses[0] == pytest.approx(3.5 * np.log(2), abs=1e-5)
     assert losses[-1] < 0.3
-    assert to_numpy(crf.decode(model(words))[0]).tolist() == [[1, 0, 1, 0], [1, 0, 1, 0]]
+    assert to_numpy(crf.decode_chain(model(words))[0]).tolist() == [[1, 0, 1, 0], [1, 0, 1, 0]]
     A = to_numpy(crf.transitions)
     assert A[0, 1] > 1 > -1 > A[0, 0] and A[1, 0] > 1 > -1 > A[1, 1]
 
@@ -162,8 +162,32 @@ def test_the_mask_of_an_embedding_counts():
     ids, crf = np.array([[4, 2, 0], [1, 0, 0]]), make()
     emissions = keras.layers.Embedding(6, K, mask_zero=True)(ids)
     given = crf.log_likelihood(to_numpy(emissions), ids, ids != 0)
-    for x in (emissions, crf(emissions)):
-        np.testing.assert_allclose(to_numpy(crf.log_likelihood(x, ids)), to_numpy(given), atol=1e-6)
+    for found in (crf.log_likelihood(emissions, ids), crf.chain_log_likelihood(crf(emissions), ids)):
+        np.testing.assert_allclose(to_numpy(found), to_numpy(given), atol=1e-6)
+
+
+def test_padding_in_front_of_a_sentence_and_inside_it_is_skipped():
+    """As if it were not there: the words before and after it are neighbours."""
+    crf, emissions = make(allowed=IOB2), emissions_of(4, length=6)
+    gold = np.random.default_rng(3).integers(0, K, (4, 6))
+    mask = np.array(
+        [[1, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 1], [0, 1, 0, 0, 1, 0], [0] * 6],
+        "bool",
+    )
+    likelihood, posterior = (
+        crf.log_likelihood(emissions, gold, mask),
+        to_numpy(crf.marginals(emissions, mask)),
+    )
+    tags, score = map(to_numpy, crf.decode(emissions, mask))
+    assert not tags[~mask].any() and not posterior[~mask].any()
+    for b, words in enumerate(mask[:3]):
+        alone = emissions[b : b + 1, words]
+        expected = to_numpy(crf.log_likelihood(alone, gold[b : b + 1, words]))[0]
+        assert to_numpy(likelihood)[b] == pytest.approx(float(expected), abs=1e-5)
+        np.testing.assert_allclose(posterior[b, words], to_numpy(crf.marginals(alone))[0], atol=1e-6)
+        best, its_score = map(to_numpy, crf.decode(alone))
+        np.testing.assert_array_equal(tags[b, words], best[0])
+        assert score[b] == pytest.approx(float(its_score[0]), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +197,11 @@ def test_the_mask_of_an_embedding_counts():
         ({"num_tags": 2, "constrain": "always"}, "constrain must be .* Received: constrain='always'"),
         (
             {"num_tags": 2, "allowed": ([True, False],)},
-            r"allowed must be \(transitions, start, end\).*1 parts",
+            r"allowed must be \(transitions, start, end\) of .* Received: shapes=\[\(2,\)\]",
         ),
         (
             {"num_tags": 2, "allowed": ([[True] * 2] * 2, [True] * 3, [True] * 2)},
-            r"allowed start must be \(2,\). Received: start.shape=\(3,\)",
+            r"allowed must be .* Received: shapes=\[\(2, 2\), \(3,\), \(2,\)\]",
         ),
     ],
 )

@@ -26,7 +26,9 @@ def test_equals_loops_at_prime_sizes(activation):
     layer(x)
     for weight in layer.weights:
         weight.assign(rng.normal(size=weight.shape))
-    W_1, b_1, W_2, b_2 = (to_numpy(w) for w in (layer.W_1, layer.b_1, layer.W_2, layer.b_2))
+    W_1, b_1, W_2, b_2 = (
+        to_numpy(w) for w in (layer.W_1.kernel, layer.W_1.bias, layer.W_2.kernel, layer.W_2.bias)
+    )
     expected = np.zeros((B, T, D))
     for b, t in np.ndindex(B, T):
         hidden = [
@@ -43,9 +45,9 @@ def test_two_units_by_eye():
     layer = FeedForward(intermediate_dim=2)
     x = np.array([[[2.0], [-2.0]]], "float32")
     layer(x)
-    layer.W_1.assign([[1.0, -1.0]])
-    layer.W_2.assign([[3.0], [5.0]])
-    layer.b_2.assign([1.0])
+    layer.W_1.kernel.assign([[1.0, -1.0]])
+    layer.W_2.kernel.assign([[3.0], [5.0]])
+    layer.W_2.bias.assign([1.0])
     np.testing.assert_allclose(to_numpy(layer(x)), [[[7.0], [11.0]]])
 
 
@@ -53,8 +55,10 @@ def test_dropout_takes_its_share_of_the_hidden_units_in_training_alone():
     layer = FeedForward(intermediate_dim=1000, activation="linear", dropout=0.25)
     x = np.ones((1, 1, 1), "float32")
     layer(x)
-    layer.W_1.assign(np.ones((1, 1000)))
-    layer.W_2.assign(np.full((1000, 1), 0.75))  # what is kept is divided by 0.75: the output counts the kept
+    layer.W_1.kernel.assign(np.ones((1, 1000)))
+    layer.W_2.kernel.assign(
+        np.full((1000, 1), 0.75)
+    )  # what is kept is divided by 0.75: the output counts the kept
     assert float(to_numpy(layer(x)).item()) == pytest.approx(750)
     kept = to_numpy(layer(x, training=True)).item()
     assert 700 < kept < 800

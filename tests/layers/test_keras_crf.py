@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from keraszoo.evaluation.tagging import score_tags
-from keraszoo.layers import CRF, CRFLoss
+from keraszoo.layers import CRF, CRFAccuracy, CRFLoss
 
 to_numpy = ops.convert_to_numpy
 B, T, K, V = 4, 3, 3, 7
@@ -79,16 +79,39 @@ def test_fit_makes_the_step_of_the_gradient_written_out():
     assert np.isfinite(exact) and (after[0][0] == before[0][0]).all()  # padding does not count
 
 
+@pytest.mark.parametrize("kind", ["none", "sentence", "word"])
+def test_the_accuracy_in_stock_fit_is_that_of_the_best_tagging(kind):
+    weight = {"none": None, "sentence": np.array([1.0, 2, 0, 3]), "word": np.arange(1.0, 13).reshape(B, T)}[
+        kind
+    ]
+    model, rules = tagger_model(), (np.ones((K, K), bool), np.array([True, False, True]), np.ones(K, bool))
+    model.compile(
+        loss=CRFLoss(),
+        weighted_metrics=[CRFAccuracy(), CRFAccuracy("permitted", allowed=rules)],
+        run_eagerly=True,
+    )
+    for name, allowed in (("accuracy", None), ("permitted", rules)):
+        crf = CRF(K, allowed)
+        crf.set_weights(model.get_layer("crf").get_weights())
+        tags, _ = crf.decode(to_numpy(model.get_layer("emissions")(WORDS)), MASK)
+        every = np.ones(B) if weight is None else weight
+        every = MASK * (every[:, None] if every.ndim == 1 else every)
+        figures = model.evaluate(WORDS, TAGS, sample_weight=weight, batch_size=2, verbose=0, return_dict=True)
+        assert figures[name] == pytest.approx(np.average(to_numpy(tags) == TAGS, weights=every))
+    again = CRFAccuracy.from_config(CRFAccuracy(allowed=rules).get_config())
+    assert again.allowed == [part.tolist() for part in rules]
+
+
 def test_a_reloaded_model_trains_on_and_decodes(tmp_path):
     model = tagger_model()
-    model.compile(keras.optimizers.SGD(0.1), loss=CRFLoss())
+    model.compile(keras.optimizers.SGD(0.1), loss=CRFLoss(), metrics=[CRFAccuracy()])
     model.train_on_batch(WORDS, TAGS)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    losses = [float(each.train_on_batch(WORDS, TAGS)) for each in (model, loaded)]
+    losses = [float(each.train_on_batch(WORDS, TAGS)[0]) for each in (model, loaded)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    tags, _ = loaded.get_layer("crf").decode(loaded.predict(WORDS, verbose=0))
-    best, _ = model.get_layer("crf").decode(model(WORDS))
+    tags, _ = loaded.get_layer("crf").decode_chain(loaded.predict(WORDS, verbose=0))
+    best, _ = model.get_layer("crf").decode_chain(model(WORDS))
     np.testing.assert_array_equal(to_numpy(tags), to_numpy(best))
 
 
@@ -97,11 +120,17 @@ def test_decoding_and_marginals_inside_a_functional_model(tmp_path):
     crf, emissions = model.get_layer("crf"), model.get_layer("emissions").output
     tags, score = crf.decode(emissions)
     assert tags.dtype == "int32" and tags.shape == (None, None)
-    outputs = [tags, score, crf.marginals(emissions), *crf.decode(model.output)]
+    outputs = [
+        tags,
+        score,
+        crf.marginals(emissions),
+        *crf.decode_chain(model.output),
+        crf.chain_marginals(model.output),
+    ]
     tagger = keras.Model(model.input, outputs)
     tagger.save(tmp_path / "tagger.keras")
     scores = to_numpy(model.get_layer("emissions")(WORDS))
-    eager = [*crf.decode(scores, MASK), crf.marginals(scores, MASK), *crf.decode(scores, MASK)]
+    eager = [*crf.decode(scores, MASK), crf.marginals(scores, MASK)] * 2
     assert not to_numpy(eager[0])[~MASK].any()
     for each in (tagger, keras.saving.load_model(tmp_path / "tagger.keras")):
         for mine, expected in zip(each.predict(WORDS, verbose=0), eager, strict=True):
@@ -114,7 +143,7 @@ def test_a_scheme_holds_where_the_layer_says():
     emissions[0, :, 1] = 5
     for constrain, best in (("none", [1, 1]), ("decode", [0, 1]), ("both", [0, 1])):
         crf = CRF(K, allowed, constrain)
-        assert to_numpy(crf.decode(crf(emissions))[0]).tolist() == [best]
+        assert to_numpy(crf.decode_chain(crf(emissions))[0]).tolist() == [best]
         assert float(CRFLoss()(np.array([[1, 1]]), crf(emissions))) == pytest.approx(
             1e4 if constrain == "both" else -2 * np.log(np.exp(5) / (np.exp(5) + 2)), rel=1e-2
         )
@@ -135,8 +164,17 @@ def test_misuse_is_named():
         CRFLoss()(TAGS[:, :1], chain)
     with pytest.raises(ValueError, match=r"Received: tags.shape=\(4, 3, 3\)"):
         CRFLoss()(np.eye(K)[np.zeros((B, T), int)], chain)
-    with pytest.raises(ValueError, match="A chain holds the mask of its sentences"):
-        crf.decode(chain, MASK)
+    wider = np.zeros((B, T, K + 1), "float32")  # as wide as a chain, and still emissions
+    for read in (crf.decode, crf.marginals, lambda x: crf.log_likelihood(x, TAGS)):
+        for wrong in (wider, chain):
+            with pytest.raises(
+                ValueError, match=r"emissions must be \(B, T, 3\). Received: emissions.shape="
+            ):
+                read(wrong)
+    for read in (crf.decode_chain, crf.chain_marginals, lambda x: crf.chain_log_likelihood(x, TAGS)):
+        for wrong in (np.zeros((B, T, K), "float32"), wider):
+            with pytest.raises(ValueError, match=r"a chain must be \(B, T \+ 4, 4\). Received: chain.shape="):
+                read(wrong)
 
 
 def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, other_sentences):
@@ -160,7 +198,7 @@ def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, 
     model = keras.Model(inputs, chain)
     model.compile(keras.optimizers.Adam(0.02), loss=CRFLoss())
     model.fit(*encode(tagged_sentences), batch_size=16, epochs=5, verbose=0)
-    tags, _ = crf.decode(model.predict(encode(other_sentences)[0], verbose=0))
+    tags, _ = crf.decode_chain(model.predict(encode(other_sentences)[0], verbose=0))
 
     predicted = [
         tuple(labels[tag] for tag in row[: len(s.tokens)])

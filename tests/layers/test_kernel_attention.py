@@ -88,6 +88,14 @@ def test_weights_are_made_in_float32_whatever_the_precision():
     assert to_numpy(ops.cast(exact, "bfloat16") == weights).all()
 
 
+def test_float64_is_computed_in_float64():
+    # exp(-1e-9) differs from 1 by 1e-9, which float32 cannot hold
+    x, query = np.array([[[0.0], [1.0]]]), np.array([[[0.5 + 1e-9]]])
+    _, weights = KernelAttention(dtype="float64")(query, x)
+    difference = to_numpy(weights)[0, 0, 1] - to_numpy(weights)[0, 0, 0]
+    assert difference == pytest.approx(math.tanh(1e-9 / 2), rel=1e-6)
+
+
 def test_an_empty_batch_is_an_empty_estimate():
     context, weights = KernelAttention()(np.zeros((0, 2, 3), "float32"), np.zeros((0, 4, 3), "float32"))
     assert tuple(context.shape) == (0, 2, 3)

@@ -23,7 +23,9 @@ def compiled(function):
 
 B, T, K = 5, 5, 3
 LENGTHS = [5, 3, 2, 1, 0]
-MASK = np.arange(T) < np.array(LENGTHS)[:, None]
+MASK = np.array(
+    [[1] * 5, [1, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0] * 5], "bool"
+)  # padding anywhere
 
 
 def every_path(emissions, length, transitions, start, end):
@@ -57,13 +59,14 @@ def test_all_paths_are_summed_and_the_best_is_found(numbers, chain):
     tags, best = map(to_numpy, best_path(*chain))
     scores = to_numpy(path_score(*chain, tags))
     for b, length in enumerate(LENGTHS):
-        paths, every = every_path(emissions[b], length, *weights)
+        paths, every = every_path(emissions[b, MASK[b]], length, *weights)
         assert log_z[b] == pytest.approx(np.log(np.exp(every).sum()), abs=1e-5)
         probability = np.exp(every) / np.exp(every).sum()
-        for t, tag in itertools.product(range(T), range(K)):
-            expected = sum(p for p, path in zip(probability, paths, strict=True) if path[t : t + 1] == (tag,))
-            assert posterior[b, t, tag] == pytest.approx(expected, abs=1e-6)
-        assert tuple(tags[b]) == paths[every.argmax()] + (K,) * (T - length)
+        for t, tag in itertools.product(range(length), range(K)):
+            expected = sum(p for p, path in zip(probability, paths, strict=True) if path[t] == tag)
+            assert posterior[b, MASK[b]][t, tag] == pytest.approx(expected, abs=1e-6)
+        assert not posterior[b, ~MASK[b], :K].any() and (tags[b, ~MASK[b]] == K).all()
+        assert tuple(tags[b, MASK[b]]) == paths[every.argmax()]
         assert best[b] == pytest.approx(every.max(), abs=1e-5)
         assert scores[b] == pytest.approx(every.max(), abs=1e-5)
 
@@ -91,7 +94,7 @@ def test_the_gradient_is_that_of_the_sum_written_out(numbers):
     model.train_on_batch(MASK, np.zeros(B))
 
     def total(parts):
-        every = (every_path(parts[0][b], length, *parts[1:])[1] for b, length in enumerate(LENGTHS))
+        every = (every_path(parts[0][b, MASK[b]], length, *parts[1:])[1] for b, length in enumerate(LENGTHS))
         return sum((b + 1) * np.log(np.exp(scores).sum()) for b, scores in enumerate(every))
 
     exact = [part.astype("float64") for part in numbers]

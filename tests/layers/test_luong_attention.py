@@ -19,7 +19,7 @@ SCORES, WINDOWS = ("dot", "general", "concat"), (None, "monotonic", "predictive"
 
 def loop(layer, query, value, positions=range(T)):
     """One pair of words after the other, over the real words alone."""
-    w = {weight.name: to_numpy(weight).astype("float64") for weight in layer.weights}
+    w = {weight.path.split("/")[1]: to_numpy(weight).astype("float64") for weight in layer.weights}
     half = layer.half_width
     context, weights, centers = np.zeros((B, T, value.shape[-1])), np.zeros((B, T, S)), np.zeros((B, T))
     for b, length in enumerate(LENGTHS):
@@ -82,11 +82,12 @@ def test_nothing_outside_the_window_is_seen(window):
 def test_the_predicted_places():
     layer, query, value = random_layer("dot", "predictive")
     mask = ops.convert_to_tensor(MASK[:, None])
-    centers = to_numpy(layer.centers(ops.convert_to_tensor(query), mask, None, S))
+    places = ops.arange(T), ops.arange(S)
+    centers = to_numpy(layer.centers(ops.convert_to_tensor(query), mask, places))
     np.testing.assert_allclose(centers, loop(layer, query, value)[2], atol=1e-5)
     assert ((centers > 0) & (centers < np.array(LENGTHS)[:, None])).all()
     # without padding, S is the number of values
-    unmasked = to_numpy(layer.centers(ops.convert_to_tensor(query), None, None, S))
+    unmasked = to_numpy(layer.centers(ops.convert_to_tensor(query), None, places))
     np.testing.assert_allclose(unmasked[0], centers[0], atol=1e-5)
     np.testing.assert_allclose(unmasked[1] / S, centers[1] / LENGTHS[1], atol=1e-5)
 
@@ -116,11 +117,9 @@ def test_local_m_by_eye():
 def test_a_step_at_its_position_is_the_row_of_the_whole(window):
     layer, query, value = random_layer("general", window)
     context, weights = layer(query, value, value_mask=MASK)
-    keys, values = layer.prepare(value)
+    prepared = layer.prepare(value)
     for t in range(T):
-        here = layer.attend(
-            query[:, t : t + 1], keys, values, value_mask=MASK, positions=ops.convert_to_tensor([t])
-        )
+        here = layer(query[:, t : t + 1], prepared=prepared, value_mask=MASK, positions=[t])
         np.testing.assert_allclose(to_numpy(here[0])[:, 0], to_numpy(context)[:, t], atol=1e-5)
         np.testing.assert_allclose(to_numpy(here[1])[:, 0], to_numpy(weights)[:, t], atol=1e-5)
 
@@ -144,7 +143,9 @@ def test_the_place_is_learned_through_the_gaussian():
     model.compile(keras.optimizers.Adam(0.1), loss=lambda y, y_pred: -ops.sum(y_pred))
 
     def place():
-        return float(to_numpy(layer.centers(ops.convert_to_tensor(query), None, None, 9))[0, 0])
+        return float(
+            to_numpy(layer.centers(ops.convert_to_tensor(query), None, (ops.arange(1), ops.arange(9))))[0, 0]
+        )
 
     before = place()
     for _ in range(40):

@@ -23,7 +23,7 @@ def random_decoder(window=None, **options):
     inputs, memory = (rng.normal(size=s).astype("float32") for s in [(B, T, E), (B, S, D)])
     start = keras.tree.map_structure(
         lambda x: ops.convert_to_tensor(rng.normal(size=x.shape).astype("float32")),
-        decoder.stack.zero_state(B),
+        decoder.stack.as_state(None, B),
     )
     return decoder, inputs, memory, start
 
@@ -31,14 +31,14 @@ def random_decoder(window=None, **options):
 def loop(decoder, inputs, memory, start):
     """h_t = stack([y; h~_{t-1}]), c_t over the real words, h~_t = tanh(W_c [c_t; h_t]), row by row."""
     readouts, alphas = np.zeros((B, T, R)), np.zeros((B, T, S))
-    W_a, W_c = to_numpy(decoder.attention.W_a), to_numpy(decoder.W_c)
+    W_a, W_c = to_numpy(decoder.attention.W_a.kernel), to_numpy(decoder.W_c.kernel)
     for b, length in enumerate(LENGTHS):
         state = keras.tree.map_structure(lambda x, b=b: x[b : b + 1], start)
         fed = np.zeros((1, R), "float32")
         for t in range(T):
             projected = to_numpy(decoder.stack.cells[0].project(inputs[b : b + 1, t]))
             if decoder.input_feeding:
-                projected = projected + fed @ to_numpy(decoder.C)
+                projected = projected + fed @ to_numpy(decoder.C.kernel)
             hidden, state = decoder.stack.step(ops.convert_to_tensor(projected), state)
             hidden = to_numpy(hidden)[0]
             seen = [s for s in range(length) if decoder.attention.window is None or abs(s - t) <= 2]
@@ -73,7 +73,7 @@ def test_rows_of_one_sentence_share_its_memory():
     inputs = rng.normal(size=(B * rows, E)).astype("float32")
     layers = keras.tree.map_structure(
         lambda x: ops.convert_to_tensor(rng.normal(size=x.shape).astype("float32")),
-        decoder.stack.zero_state(B * rows),
+        decoder.stack.as_state(None, B * rows),
     )
     state, position = decoder.initial_state(layers), ops.convert_to_tensor(3, "int32")
     together = decoder.step(inputs, state, decoder.prepare(memory), position, MASK)
@@ -86,7 +86,7 @@ def test_rows_of_one_sentence_share_its_memory():
 def test_what_was_read_is_fed_to_the_next_step_alone():
     decoder, inputs, memory, start = random_decoder()
     before = to_numpy(decoder(inputs, memory, start)[0])
-    decoder.C.assign(to_numpy(decoder.C) + 1)
+    decoder.C.kernel.assign(to_numpy(decoder.C.kernel) + 1)
     after = to_numpy(decoder(inputs, memory, start)[0])
     np.testing.assert_allclose(after[:, 0], before[:, 0], atol=1e-6)
     assert np.abs(after[:, 1:] - before[:, 1:]).max() > 1e-3
@@ -106,7 +106,7 @@ def test_any_attention_will_do():
     inputs, memory = np.ones((B, T, E)), np.ones((B, S, D))
     outputs, weights = decoder(inputs, memory)
     assert (tuple(outputs.shape), tuple(weights.shape)) == ((B, T, 4), (B, T, S))
-    from_zero, _ = decoder(inputs, memory, decoder.stack.zero_state(B))
+    from_zero, _ = decoder(inputs, memory, decoder.stack.as_state(None, B))
     np.testing.assert_array_equal(to_numpy(outputs), to_numpy(from_zero))
 
 
@@ -114,19 +114,24 @@ def test_any_attention_will_do():
 def test_the_state_of_a_keras_layer_is_that_of_one_layer(input_feeding):
     memory, *state = keras.layers.LSTM(4, return_sequences=True, return_state=True)(np.ones((4, S, D)))
     decoder, inputs = LuongDecoder(BahdanauAttention(3), 4, input_feeding=input_feeding), np.ones((4, T, E))
-    listed, _ = decoder(inputs, memory, [state])
+    listed, _ = decoder(inputs, memory, initial_state=tuple(state))
     np.testing.assert_array_equal(to_numpy(decoder(inputs, memory, state)[0]), to_numpy(listed))
-    with pytest.raises(ValueError, match="initial_state must have 2 layers. Received: layers=1"):
+    with pytest.raises(ValueError, match="the state must be a list of 4 x .4, 4.. Received: shapes="):
         LuongDecoder(BahdanauAttention(3), 4, num_layers=2, input_feeding=input_feeding)(
             inputs, memory, state
         )
 
 
 @pytest.mark.parametrize("input_feeding", [True, False])
-def test_the_mask_of_the_inputs_is_not_used(input_feeding):
+def test_padding_of_the_inputs_at_any_place_changes_no_word(input_feeding):
     decoder, inputs, memory, start = random_decoder(input_feeding=input_feeding)
-    mask = (np.arange(T) % 2 == np.zeros((B, 1)))[..., None]
-    masked = keras.layers.Masking()(np.where(mask, inputs, 0.0))
-    results = [decoder(x, memory, start, memory_mask=MASK) for x in (masked, to_numpy(masked))]
-    for ours, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(to_numpy(ours), to_numpy(expected))
+    expected = [to_numpy(x) for x in decoder(inputs, memory, start, memory_mask=MASK)]
+    places, mask = [1, 2, 4, 5, 7], np.zeros((B, 9), bool)
+    spread, mask[:, places] = np.zeros((B, 9, E), "float32"), True
+    spread[:, places] = inputs
+    for given in ({"inputs": keras.layers.Masking()(spread)}, {"inputs": spread, "inputs_mask": mask}):
+        outputs, weights = decoder(**given, memory=memory, initial_state=start, memory_mask=MASK)
+        np.testing.assert_allclose(to_numpy(outputs)[:, places], expected[0], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(weights)[:, places], expected[1], atol=1e-5)
+        pooled = keras.layers.GlobalAveragePooling1D()(outputs)  # the mask goes on
+        np.testing.assert_allclose(to_numpy(pooled), expected[0].mean(1), atol=1e-5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers.masking import causal_mask, combine_masks, masked_softmax
+from keraszoo.layers.masking import all_masks, as_bool, causal_mask, masked_softmax
 
 to_numpy = ops.convert_to_numpy
 
@@ -69,11 +69,23 @@ def test_causal_mask_is_the_lower_triangle():
 
 def test_masks_combine_by_and_and_none_masks_nothing():
     rng = np.random.default_rng(0)
-    of_values, of_pairs = rng.random((2, 5)) < 0.6, rng.random((2, 3, 5)) < 0.6
-    expected = np.zeros((2, 3, 5), bool)
+    of_values, of_pairs, causal = (rng.random(shape) < 0.6 for shape in [(2, 1, 5), (2, 3, 5), (3, 5)])
+    expected, of_heads = np.zeros((2, 3, 5), bool), rng.random((2, 4, 3, 5)) < 0.6
     for b, t, s in np.ndindex(2, 3, 5):
-        expected[b, t, s] = of_values[b, s] and of_pairs[b, t, s]
-    np.testing.assert_array_equal(to_numpy(combine_masks(of_values, of_pairs)), expected)
-    assert combine_masks() is None
-    assert combine_masks(None, None) is None
-    assert tuple(combine_masks(of_values).shape) == (2, 1, 5)
+        expected[b, t, s] = of_values[b, 0, s] and of_pairs[b, t, s] and causal[t, s]
+    np.testing.assert_array_equal(to_numpy(all_masks(of_values, None, of_pairs, causal)), expected)
+    with_heads = to_numpy(all_masks(of_values, of_pairs, of_heads, causal, heads=True))
+    np.testing.assert_array_equal(with_heads, expected[:, None] & of_heads)
+    assert all_masks() is None
+    assert all_masks(None, None) is None
+
+
+@pytest.mark.parametrize("mask", [[0.0, -1e9], [0.0, 0.5], [1, 2], [0, -1]])
+def test_a_mask_of_other_numbers_than_0_and_1_is_an_error(mask):
+    with pytest.raises(ValueError, match="A mask must be bool, True = keep, not numbers that are added"):
+        as_bool(np.array(mask))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "float32", "float16"])
+def test_a_mask_of_0_and_1_may_have_any_dtype(dtype):
+    assert to_numpy(as_bool(np.array([0, 1], dtype))).tolist() == [False, True]

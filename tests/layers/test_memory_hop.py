@@ -47,7 +47,7 @@ def test_equals_loops_at_prime_sizes(data, use_map, linear):
     H = np.eye(D)
     if use_map:
         H = np.random.default_rng(1).normal(size=(D, D))
-        hop.H.assign(H)
+        hop.H.kernel.assign(H)
     actual = set_linear(hop, linear)(u, values, keys, value_mask=mask)
     for ours, theirs in zip(actual, loop(u, values, keys, mask, H, linear), strict=True):
         np.testing.assert_allclose(to_numpy(ours), theirs, atol=1e-4)

@@ -31,28 +31,27 @@ def test_equals_loops_at_prime_sizes():
     layer = MultiHeadAttention(H, d_k, value_dim=d_v, output_shape=O)
     layer(query, value, key)
     randomize(layer, rng)
-    W = {name: to_numpy(getattr(layer, name)).astype("float64") for name in ("W_q", "W_k", "W_v", "W_o")}
-    b = {name: to_numpy(getattr(layer, name)).astype("float64") for name in ("b_q", "b_k", "b_v", "b_o")}
+    W = {name: to_numpy(getattr(layer, f"W_{name}").kernel).astype("float64") for name in "qkvo"}
+    b = {name: to_numpy(getattr(layer, f"W_{name}").bias).astype("float64") for name in "qkvo"}
     expected_context, expected_weights = np.zeros((B, T, O)), np.zeros((B, H, T, S))
     for n in range(B):
         for t in range(T):
             heads = []
             for h in range(H):
                 of_head, of_value = slice(h * d_k, (h + 1) * d_k), slice(h * d_v, (h + 1) * d_v)
-                q = query[n, t] @ W["W_q"][:, of_head] + b["b_q"][of_head]
+                q = query[n, t] @ W["q"][:, of_head] + b["q"][of_head]
                 scores = [
-                    q @ (key[n, s] @ W["W_k"][:, of_head] + b["b_k"][of_head]) / math.sqrt(d_k)
-                    for s in range(S)
+                    q @ (key[n, s] @ W["k"][:, of_head] + b["k"][of_head]) / math.sqrt(d_k) for s in range(S)
                 ]
                 total = sum(math.exp(scores[s]) for s in range(S) if mask[n, t, s])
                 head = np.zeros(d_v)
                 for s in range(S):
                     if mask[n, t, s]:
                         expected_weights[n, h, t, s] = math.exp(scores[s]) / total
-                        projected = value[n, s] @ W["W_v"][:, of_value] + b["b_v"][of_value]
+                        projected = value[n, s] @ W["v"][:, of_value] + b["v"][of_value]
                         head += expected_weights[n, h, t, s] * projected
                 heads.append(head)
-            expected_context[n, t] = np.concatenate(heads) @ W["W_o"] + b["b_o"]
+            expected_context[n, t] = np.concatenate(heads) @ W["o"] + b["o"]
     context, weights = layer(query, value, key, attention_mask=mask)
     np.testing.assert_allclose(to_numpy(weights), expected_weights, atol=1e-5)
     np.testing.assert_allclose(to_numpy(context), expected_context, atol=1e-4)
@@ -65,7 +64,7 @@ def test_two_heads_by_eye():
     query, value = np.array([[[math.log(3), 0.0]]], "float32"), np.eye(2, dtype="float32")[None]
     layer(query, value)
     for weight in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
-        weight.assign(np.eye(2))
+        weight.kernel.assign(np.eye(2))
     context, weights = layer(query, value)
     np.testing.assert_allclose(to_numpy(weights), [[[[3 / 4, 1 / 4]], [[1 / 2, 1 / 2]]]], atol=1e-6)
     np.testing.assert_allclose(to_numpy(context), [[[3 / 4, 1 / 2]]], atol=1e-6)
@@ -111,7 +110,7 @@ def test_stepping_with_a_cache_equals_the_causal_pass():
         new_keys, new_values = layer.prepare(x[:, t : t + 1])
         keys[:, :, t], values[:, :, t] = to_numpy(new_keys)[:, :, 0], to_numpy(new_values)[:, :, 0]
         seen = np.broadcast_to(np.arange(T) <= t, (B, T))
-        now, where = (to_numpy(y) for y in layer.attend(x[:, t : t + 1], keys, values, value_mask=seen))
+        now, where = map(to_numpy, layer(x[:, t : t + 1], prepared=(keys, values), value_mask=seen))
         np.testing.assert_allclose(now[:, 0], context[:, t], atol=1e-5)
         np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
 
@@ -140,3 +139,14 @@ def test_shifting_queries_and_keys_alike_changes_nothing(kind):
 def test_sizes_must_be_positive_integers(sizes):
     with pytest.raises(ValueError, match="must be a positive integer. Received: (num_heads=0|key_dim=1.5)"):
         MultiHeadAttention(**sizes)
+
+
+@pytest.mark.parametrize(("query", "key", "value", "key_dim"), [(64, 64, 64, 32), (48, 96, 128, 16)])
+def test_projections_of_heads_start_with_half_of_glorots_variance(query, key, value, key_dim):
+    layer = MultiHeadAttention(8, key_dim)
+    layer.build((None, None, query), (None, None, value), (None, None, key))
+    for sublayer, share in ((layer.W_q, 0.5), (layer.W_k, 0.5), (layer.W_v, 0.5), (layer.W_o, 1)):
+        kernel = to_numpy(sublayer.kernel)
+        glorot = 2 / sum(kernel.shape)  # the variance
+        assert kernel.var() == pytest.approx(share * glorot, rel=0.1)
+        assert np.abs(kernel).max() <= math.sqrt(3 * share * glorot)  # uniform

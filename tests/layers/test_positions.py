@@ -21,8 +21,8 @@ def formula(positions, d_model, max_wavelength=10_000):
     return table
 
 
-def encoding(length, d_model, start=0, **options):
-    return to_numpy(PositionalEncoding(**options)(np.zeros((1, length, d_model), "float32"), start=start))[0]
+def encoding(length, d_model, **options):
+    return to_numpy(PositionalEncoding(**options)(np.zeros((1, length, d_model), "float32")))[0]
 
 
 @pytest.mark.parametrize(("length", "d_model"), [(1, 2), (7, 10), (50, 64)])
@@ -60,16 +60,27 @@ def test_a_shift_is_one_rotation_wherever_it_starts():
             np.testing.assert_allclose(rotation @ table[t], table[t + k], atol=1e-5)
 
 
-@pytest.mark.parametrize("start", [3, np.int32(3), np.int64(3)])
-def test_a_step_at_its_position_equals_the_row_of_the_whole(start):
-    np.testing.assert_allclose(encoding(4, 10, start=start), encoding(7, 10)[3:], atol=1e-6)
+@pytest.mark.parametrize("positions", [[3], np.array([3]), np.array([3, 5, 2], "int64")])
+def test_given_positions_are_encoded(positions):
+    inputs = np.zeros((2, len(positions), 10), "float32")
+    rows = to_numpy(PositionalEncoding()(inputs, positions=positions))
+    np.testing.assert_allclose(rows[1], encoding(7, 10)[positions], atol=1e-6)
 
 
-def test_a_start_that_only_the_loop_knows():
-    layer = PositionalEncoding()
-    start = ops.convert_to_tensor(5, "int32")
-    row = to_numpy(layer(np.zeros((1, 1, 6), "float32"), start=start))[0]
-    np.testing.assert_allclose(row, formula([5], 6), atol=1e-5)
+@pytest.mark.parametrize("shape", [(5, 4), (2, 1, 5, 4), (2, 3, 5, 4), (2, 3, 1, 5, 4)])
+@pytest.mark.parametrize("layer", [PositionalEncoding(), LearnedPositions(7)], ids=["sinusoidal", "learned"])
+def test_positions_are_those_of_the_axis_before_the_last(layer, shape):
+    rows = to_numpy(layer(np.zeros((1, 5, 4), "float32")))[0]
+    added = to_numpy(layer(np.zeros(shape, "float32")))
+    assert added.shape == shape
+    np.testing.assert_array_equal(added, np.broadcast_to(rows, shape))
+    assert np.abs(rows[0] - rows[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("make", [PositionalEncoding, lambda: LearnedPositions(7)])
+def test_a_vector_has_no_positions(make):
+    with pytest.raises(ValueError, match=r"inputs must be \(\.\.\., length, width\). Received: .*\(4,\)"):
+        make()(np.zeros((4,)))
 
 
 def test_it_is_added_to_what_comes_in():
@@ -94,8 +105,7 @@ def test_learned_positions_are_rows_of_a_table():
     layer, table = table_of(7, 5)
     x = np.random.default_rng(1).normal(size=(2, 3, 5)).astype("float32")
     np.testing.assert_allclose(to_numpy(layer(x)), x + table[:3], atol=1e-6)
-    start = ops.convert_to_tensor(2, "int32")
-    np.testing.assert_allclose(to_numpy(layer(x, start=start)), x + table[2:5], atol=1e-6)
+    np.testing.assert_allclose(to_numpy(layer(x, positions=[2, 3, 4])), x + table[2:5], atol=1e-6)
 
 
 def test_beyond_the_table_stands_its_last_row():

@@ -21,7 +21,7 @@ def sigma(a):
 
 
 def loop(kind, x, state, w, added=None):
-    """The next state of one row; `w` holds W, U, b and perhaps U_s, b_after by name."""
+    """The next state of one row; `w` is what `weights_of` returns."""
     s = state[0]
 
     def projected(k):
@@ -54,6 +54,14 @@ def loop(kind, x, state, w, added=None):
     return [new_s, new_c] if kind == "lstm" else [new_s]
 
 
+def weights_of(cell):
+    """W, U, b and perhaps U_s, b_after by name."""
+    weights = {"W": cell.W.kernel, "b": cell.W.bias, "U": cell.U.kernel}
+    weights |= {"b_after": cell.U.bias} if cell.U.use_bias else {}
+    weights |= {"U_s": cell.U_s.kernel} if cell.U_s else {}
+    return {name: to_numpy(weight) for name, weight in weights.items()}
+
+
 def random_cell(kind):
     rng = np.random.default_rng(0)
     cell = RecurrentCell(U, kind)
@@ -70,7 +78,7 @@ def test_equals_the_equations(kind, with_added):
     x = rng.normal(size=(N, E)).astype("float32")
     state = [rng.normal(size=(N, U)).astype("float32") for _ in range(1 + (kind == "lstm"))]
     added = rng.normal(size=(N, cell.width)).astype("float32") if with_added else None
-    weights = {w.name: to_numpy(w).astype("float64") for w in cell.weights}
+    weights = {name: weight.astype("float64") for name, weight in weights_of(cell).items()}
     actual = cell.advance(cell.project(x), [ops.convert_to_tensor(s) for s in state], added)
     for n in range(N):
         rows = [s[n] for s in state]
@@ -105,8 +113,33 @@ def test_equals_the_layer_of_keras(kind):
     stack = RecurrentStack(U, kind)
     stack.build((None, None, E))
     stack.set_weights(cell.get_weights())
-    expected = keras_layer(kind, {w.name: to_numpy(w) for w in cell.weights})(x, mask=mask)
-    np.testing.assert_allclose(to_numpy(stack(x, inputs_mask=mask)[0]), to_numpy(expected), atol=1e-5)
+    expected = keras_layer(kind, weights_of(cell))(x, mask=mask)
+    np.testing.assert_allclose(to_numpy(stack(x, mask=mask)[0]), to_numpy(expected), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_is_a_cell_of_the_rnn_layer_of_keras(kind):
+    cell, rng = random_cell(kind)
+    x = rng.normal(size=(N, 4, E)).astype("float32")
+    state = cell.as_state(None, N)
+    for t in range(4):
+        output, state = cell(x[:, t], state)
+        assert output is state[0]
+    layer = keras.layers.RNN(cell, return_state=True)
+    for one, other in zip(layer(x)[1:], state, strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-6)
+    assert layer(x)[0].shape == (N, U)
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_options_of_kernels_and_biases_reach_all_of_them(kind):
+    options = {"kernel_initializer": "ones", "kernel_regularizer": "l2", "bias_initializer": "ones"}
+    cell = RecurrentCell(U, kind, **options)
+    cell.build((None, E))
+    assert all((to_numpy(weight) == 1).all() for weight in cell.weights)
+    kernels = sum(to_numpy(w).size for w in cell.weights if w.name == "kernel")
+    assert sum(map(float, cell.losses)) == pytest.approx(0.01 * kernels, rel=1e-5)
+    assert RecurrentCell.from_config(cell.get_config()).get_config() == cell.get_config()
 
 
 def test_one_step_by_eye():
@@ -115,15 +148,15 @@ def test_one_step_by_eye():
     cell.build((None, 1))
     for weight in cell.weights:
         weight.assign(np.zeros(weight.shape))
-    cell.b.assign([0, 0, math.atanh(0.8)])
-    (after,) = cell(np.ones((1, 1), "float32"), [ops.convert_to_tensor([[0.5]])])
+    cell.W.bias.assign([0, 0, math.atanh(0.8)])
+    after, _ = cell(np.ones((1, 1), "float32"), [ops.convert_to_tensor([[0.5]])])
     assert float(after[0, 0]) == pytest.approx(0.65)
 
 
 def test_an_lstm_begins_by_remembering():
     cell = RecurrentCell(3, "lstm")
     cell.build((None, 2))
-    np.testing.assert_array_equal(to_numpy(cell.b), [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(to_numpy(cell.W.bias), [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0])
 
 
 @pytest.mark.parametrize(("kind", "count"), [("rnn", 1), ("gru", 3), ("gru_reset_after", 3), ("lstm", 4)])

@@ -20,9 +20,9 @@ def both_directions(layer, i, x, lengths):
         for cell, order, part in zip(
             directions, (range(length), reversed(range(length))), (slice(U), slice(U, None)), strict=True
         ):
-            state = cell.first_state(np.zeros((1, U), "float32"))
+            state = cell.as_state(None, 1)
             for j in order:
-                state = cell(x[b, j : j + 1].astype("float32"), state)
+                _, state = cell(x[b, j : j + 1].astype("float32"), state)
                 annotations[b, j, part] = to_numpy(state[0])[0]
         first_backward[b] = to_numpy(state[0])[0]
     return annotations, first_backward
@@ -45,7 +45,7 @@ def test_equals_a_loop_over_words_with_rows_of_differing_lengths(cell, num_layer
     expected = x
     for i in range(num_layers):
         expected, first = both_directions(layer, i, expected, LENGTHS)
-    annotations, first_backward = layer(x, inputs_mask=mask)
+    annotations, first_backward = layer(x, mask=mask)
     np.testing.assert_allclose(to_numpy(annotations), expected, atol=1e-5)
     np.testing.assert_allclose(to_numpy(first_backward), first, atol=1e-5)
     assert (to_numpy(annotations)[~mask] == 0).all()
@@ -57,9 +57,22 @@ def test_padding_changes_nothing(cell):
     annotations, first = (to_numpy(y) for y in layer(x))
     longer = np.concatenate([x, np.full((B, 4, D), 1e3, "float32")], axis=1)
     mask = np.broadcast_to(np.arange(S + 4) < S, (B, S + 4))
-    padded, padded_first = (to_numpy(y) for y in layer(longer, inputs_mask=mask))
+    padded, padded_first = (to_numpy(y) for y in layer(longer, mask=mask))
     np.testing.assert_allclose(padded[:, :S], annotations, atol=1e-6)
     np.testing.assert_allclose(padded_first, first, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_padding_may_be_at_any_place(cell):
+    layer, x = random_encoder(cell, 2)
+    annotations, first = (to_numpy(y) for y in layer(x))
+    for places in ([4, 5, 6, 7, 8], [0, 2, 3, 6, 7]):
+        spread, mask = np.full((B, 9, D), 1e3, "float32"), np.zeros((B, 9), bool)
+        spread[:, places], mask[:, places] = x, True
+        padded, padded_first = (to_numpy(y) for y in layer(spread, mask=mask))
+        np.testing.assert_allclose(padded[:, places], annotations, atol=1e-6)
+        np.testing.assert_allclose(padded_first, first, atol=1e-6)
+        assert (padded[~mask] == 0).all()
 
 
 def test_one_word_by_eye():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import BidirectionalEncoder, RecurrentStack
+from keraszoo.layers import BahdanauAttention, BidirectionalEncoder, RecurrentStack
 from keraszoo.layers.recurrent_cell import GATES
 
 to_numpy = ops.convert_to_numpy
@@ -23,6 +23,15 @@ def random_stack(kind, num_layers=2, make=RecurrentStack, **options):
     return stack, rng.normal(size=(B, T, E)).astype("float32")
 
 
+class Seen(keras.layers.Layer):
+    """The mask that Keras passes on to the next layer."""
+
+    supports_masking = True
+
+    def call(self, inputs, mask=None):
+        return mask
+
+
 def flat(state):
     return [to_numpy(x) for x in keras.tree.flatten(state)]
 
@@ -31,14 +40,13 @@ def flat(state):
 @pytest.mark.parametrize("kind", GATES)
 def test_equals_its_cells_word_by_word(kind, backward):
     stack, x = random_stack(kind, backward=backward)
-    outputs, state = stack(x, inputs_mask=MASK)
+    outputs, *state = stack(x, mask=MASK)
     for b, length in enumerate(LENGTHS):
-        states = [cell.first_state(ops.zeros((1, U))) for cell in stack.cells]
+        states = [cell.as_state(None, 1) for cell in stack.cells]
         for t in reversed(range(length)) if backward else range(length):
             below = x[b, t][None]
             for i, cell in enumerate(stack.cells):
-                states[i] = cell(below, states[i])
-                below = states[i][0]
+                below, states[i] = cell(below, states[i])
             np.testing.assert_allclose(to_numpy(outputs)[b, t], to_numpy(below)[0], atol=1e-5)
         assert (to_numpy(outputs)[b, length:] == 0).all()
         for actual, expected in zip(flat(state), flat(states), strict=True):
@@ -49,9 +57,9 @@ def test_equals_its_cells_word_by_word(kind, backward):
 def test_backward_is_forward_over_the_reversed_words(kind):
     backward, x = random_stack(kind, backward=True)
     forward, _ = random_stack(kind)
-    outputs, state = backward(x, inputs_mask=MASK)
+    outputs, *state = backward(x, mask=MASK)
     for b, length in enumerate(LENGTHS[:2]):
-        turned, last = forward(x[b : b + 1, :length][:, ::-1])
+        turned, *last = forward(x[b : b + 1, :length][:, ::-1])
         np.testing.assert_allclose(to_numpy(outputs)[b, :length], to_numpy(turned)[0, ::-1], atol=1e-5)
         for actual, expected in zip(flat(state), flat(last), strict=True):
             np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
@@ -60,9 +68,9 @@ def test_backward_is_forward_over_the_reversed_words(kind):
 @pytest.mark.parametrize("backward", [False, True])
 def test_padding_changes_nothing(backward):
     stack, x = random_stack("lstm", backward=backward)
-    outputs, state = stack(x)
+    outputs, *state = stack(x)
     longer = np.concatenate([x, np.full((B, 4, E), 1e3, "float32")], axis=1)
-    padded, padded_state = stack(longer, inputs_mask=np.broadcast_to(np.arange(T + 4) < T, (B, T + 4)))
+    padded, *padded_state = stack(longer, mask=np.broadcast_to(np.arange(T + 4) < T, (B, T + 4)))
     np.testing.assert_allclose(to_numpy(padded)[:, :T], to_numpy(outputs), atol=1e-6)
     for a, b in zip(flat(padded_state), flat(state), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -71,8 +79,8 @@ def test_padding_changes_nothing(backward):
 @pytest.mark.parametrize("kind", GATES)
 def test_stepping_equals_a_whole_sequence_from_a_given_state(kind):
     stack, x = random_stack(kind)
-    _, start = stack(x[:, ::-1])
-    outputs, last = stack(x, start)
+    _, *start = stack(x[:, ::-1])
+    outputs, *last = stack(x, start)
     state = start
     for t in range(T):
         output, state = stack.step(stack.cells[0].project(x[:, t]), state)
@@ -86,11 +94,56 @@ def test_the_mask_arrives_by_itself_and_goes_on(make):
     ids = np.array([[4, 2, 0, 0], [1, 3, 2, 5]])
     embedding = keras.layers.Embedding(6, E, mask_zero=True)
     stack, _ = random_stack("gru", make=make)
-    arrived, _ = stack(embedding(ids))
-    given, _ = stack(to_numpy(embedding(ids)), inputs_mask=ids != 0)
+    arrived, *_ = stack(embedding(ids))
+    given, *_ = stack(to_numpy(embedding(ids)), mask=ids != 0)
     np.testing.assert_array_equal(to_numpy(arrived), to_numpy(given))
-    mask = ids != 0
-    assert stack.compute_mask(None, mask)[0] is mask
+    for outputs in (arrived, given):
+        np.testing.assert_array_equal(to_numpy(Seen()(outputs)), ids != 0)
+
+
+def test_the_mask_goes_on_with_an_initial_state_too():
+    ids = np.array([[4, 2, 0, 0], [1, 3, 2, 5]])
+    embedding, (stack, _) = keras.layers.Embedding(6, E, mask_zero=True), random_stack("gru")
+    state = [ops.ones((2, U))] * 2
+    expected, *_ = stack(to_numpy(embedding(ids)), state, mask=ids != 0)
+    arrived, *_ = stack(embedding(ids), state)
+    given, *_ = stack(to_numpy(embedding(ids)), state, inputs_mask=ids != 0)
+    for outputs in (arrived, given):
+        np.testing.assert_array_equal(to_numpy(outputs), to_numpy(expected))
+        np.testing.assert_array_equal(to_numpy(Seen()(outputs)), ids != 0)
+
+
+@pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
+def test_padding_gets_no_attention_in_a_functional_model(make):
+    ids = np.array([[0, 4, 2, 0], [1, 3, 2, 5]])
+    source, mask = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="bool")
+    embedded = keras.layers.Embedding(6, E, mask_zero=True)(source), keras.layers.Embedding(6, E)(source)
+    weights = []
+    for x, masks in zip(embedded, ({}, {"mask": mask}), strict=True):
+        memory, *_ = make(U, "gru")(x, **masks)
+        weights.append(BahdanauAttention(3)(memory, memory)[1])
+    for actual in keras.Model((source, mask), weights)((ids, ids != 0)):
+        assert (to_numpy(actual)[np.broadcast_to((ids == 0)[:, None], actual.shape)] == 0).all()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a SavedModel")
+def test_a_model_that_outputs_the_state_is_exported(tmp_path):
+    import tensorflow as tf
+
+    inputs = keras.Input((None, E))
+    model = keras.Model(inputs, RecurrentStack(U, "lstm", 2)(inputs))
+    model.export(tmp_path / "model", format="tf_saved_model", verbose=False)
+    x = np.random.default_rng(1).normal(size=(2, 3, E)).astype("float32")
+    exported = tf.saved_model.load(tmp_path / "model")
+    actual = exported.serve(x)
+    assert len(actual) == 5
+    for ours, expected in zip(actual, model(x), strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+def test_the_wrapper_of_keras_for_both_directions_is_named_with_a_way_out():
+    with pytest.raises(TypeError, match="no go_backwards: use backward, or BidirectionalEncoder"):
+        keras.layers.Bidirectional(RecurrentStack(3))
 
 
 @pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
@@ -105,8 +158,8 @@ def test_dropout_stands_between_layers_in_training_alone(make):
 @pytest.mark.parametrize("make", [RecurrentStack, BidirectionalEncoder])
 def test_a_mask_of_another_length_is_an_error(make):
     for length in (2, 4):
-        with pytest.raises(ValueError, match="inputs_mask must be .batch, length.. Received"):
-            make(5)(np.ones((2, 3, 4), "float32"), inputs_mask=np.ones((2, length), bool))
+        with pytest.raises(ValueError, match="mask must be .batch, length.. Received"):
+            make(5)(np.ones((2, 3, 4), "float32"), mask=np.ones((2, length), bool))
 
 
 @pytest.mark.parametrize("sizes", [{"units": 0}, {"units": -3}, {"units": 3, "num_layers": 0}])

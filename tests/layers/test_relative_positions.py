@@ -26,8 +26,8 @@ def layer_and_words():
 def test_equals_loops_at_prime_sizes(layer_and_words):
     layer, x = layer_and_words
     mask = np.arange(T) < np.array([T, 4])[:, None]
-    W = {name: to_numpy(getattr(layer, f"W_{name}")) for name in "qkvo"}
-    b = {name: to_numpy(getattr(layer, f"b_{name}")) for name in "qkvo"}
+    W = {name: to_numpy(getattr(layer, f"W_{name}").kernel) for name in "qkvo"}
+    b = {name: to_numpy(getattr(layer, f"W_{name}").bias) for name in "qkvo"}
     A_k, A_v = to_numpy(layer.A_k), to_numpy(layer.A_v)
     assert A_k.shape == (2 * K + 1, D_K) and A_v.shape == (2 * K + 1, D_V)
     q, k, v = ((x @ W[name] + b[name]).reshape(B, T, H, -1) for name in "qkv")
@@ -58,14 +58,13 @@ def test_a_query_over_a_cache_whose_keys_stand_in_any_order(layer_and_words):
     layer, x = layer_and_words
     context, weights = (to_numpy(y) for y in layer(x, x))
     order = np.random.default_rng(1).permutation(T).astype("int32")
-    keys, values = layer.prepare(x[:, order])
+    prepared = layer.prepare(x[:, order])
     for t in range(T):
         place = ops.convert_to_tensor([t], dtype="int32")
         for rows in (1, 3):  # one query, or several at one place
-            attended, where = layer.attend(
+            attended, where = layer(
                 np.repeat(x[:, t : t + 1], rows, axis=1),
-                keys,
-                values,
+                prepared=prepared,
                 positions=place,
                 key_positions=ops.convert_to_tensor(order),
             )

@@ -50,8 +50,8 @@ def layer_and_words(**options):
 def test_attention_with_them_knows_distances_and_not_places():
     layer, x = layer_and_words()
     _, weights = layer(x, x)
-    keys, values = layer.prepare(x, positions=ops.arange(T) + 50)
-    _, moved = layer.attend(x, keys, values, positions=ops.arange(T) + 50)
+    prepared = layer.prepare(x, positions=ops.arange(T) + 50)
+    _, moved = layer(x, prepared=prepared, positions=ops.arange(T) + 50)
     np.testing.assert_allclose(to_numpy(moved), to_numpy(weights), atol=1e-5)
     _, turned = layer(x[:, ::-1], x[:, ::-1])
     assert np.abs(to_numpy(turned)[..., ::-1, ::-1] - to_numpy(weights)).max() > 1e-3
@@ -64,7 +64,9 @@ def test_attention_with_them_knows_distances_and_not_places():
 def test_scores_are_products_of_turned_queries_and_keys():
     layer, x = layer_and_words(use_bias=False)
     _, weights = layer(x, x)
-    queries, keys = (np.moveaxis((x[0] @ to_numpy(w)).reshape(T, 2, 4), 1, 0) for w in (layer.W_q, layer.W_k))
+    queries, keys = (
+        np.moveaxis((x[0] @ to_numpy(w.kernel)).reshape(T, 2, 4), 1, 0) for w in (layer.W_q, layer.W_k)
+    )
     queries, keys = (to_numpy(rotate(ops.convert_to_tensor(y), ops.arange(T))) for y in (queries, keys))
     scores = np.exp(np.einsum("htd,hsd->hts", queries, keys) / 2)
     expected = scores / scores.sum(-1, keepdims=True)

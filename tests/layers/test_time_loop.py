@@ -11,27 +11,26 @@ to_numpy = ops.convert_to_numpy
 
 
 def running_sum(x, state):
-    total = state[0] + x
-    return 2 * total, [total]
+    return 2 * (state + x), state + x
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_outputs_stand_beside_their_inputs(backward):
     x = np.array([[[1.0], [10.0], [100.0]]], "float32")
-    outputs, state = over_time(running_sum, x, [ops.zeros((1, 1))], backward=backward)
+    outputs, state = over_time(running_sum, x, ops.zeros((1, 1)), backward=backward)
     sums = [222, 220, 200] if backward else [2, 22, 222]
     np.testing.assert_array_equal(to_numpy(outputs)[0, :, 0], sums)
-    np.testing.assert_array_equal(to_numpy(state[0]), [[111]])
+    np.testing.assert_array_equal(to_numpy(state), [[111]])
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_padding_is_skipped(backward):
     x = np.array([[[1.0], [10.0], [7.0]], [[5.0], [7.0], [7.0]], [[7.0]] * 3], "float32")
     mask = np.array([[True, True, False], [True, False, False], [False] * 3])
-    outputs, state = over_time(running_sum, x, [ops.zeros((3, 1))], mask, backward)
+    outputs, state = over_time(running_sum, x, ops.zeros((3, 1)), mask, backward)
     sums = [22, 20, 0] if backward else [2, 22, 0]
     np.testing.assert_array_equal(to_numpy(outputs)[..., 0], [sums, [10, 0, 0], [0, 0, 0]])
-    np.testing.assert_array_equal(to_numpy(state[0]), [[11], [5], [0]])
+    np.testing.assert_array_equal(to_numpy(state), [[11], [5], [0]])
 
 
 def test_a_position_counts_exactly_where_the_numbers_are_of_half_precision():
@@ -39,22 +38,40 @@ def test_a_position_counts_exactly_where_the_numbers_are_of_half_precision():
     x = ops.zeros((1, 300, 1), dtype="bfloat16")
 
     def step(x, state):
-        (position,) = state
-        return x + ops.cast(position % 7, "bfloat16"), [position + 1]
+        s, position = state
+        return x + ops.cast(position % 7, "bfloat16"), (s + 0.5, position + 1)
 
-    outputs, _ = over_time(step, x, [ops.zeros((), dtype="int32")])
+    outputs, state = over_time(step, x, (ops.zeros((1, 1)), ops.zeros((), dtype="int32")))
+    assert [keras.backend.standardize_dtype(part.dtype) for part in state] == ["float32", "int32"]
+    assert (float(state[0][0, 0]), int(state[1])) == (150.0, 300)
     actual = to_numpy(ops.cast(outputs, "float32"))[0, :, 0]
     np.testing.assert_array_equal(actual, np.arange(300) % 7)
 
 
-def test_states_may_be_nested():
+@pytest.mark.parametrize("backward", [False, True])
+def test_inputs_outputs_and_states_may_be_nested(backward):
     def step(x, state):
-        ((a, b),) = state
-        return a["s"] + b, [[{"s": a["s"] + x}, b + 1]]
+        count, (matrix, *_) = state["count"], state["matrices"]
+        after = {"count": count + 1, "matrices": (matrix + x["matrix"],)}
+        return [x["word"] * 10 + count[:, None], {"sum": after["matrices"][0]}], after
 
-    start = [[{"s": ops.zeros((1, 1))}, ops.zeros((1, 1))]]
-    outputs, _ = over_time(step, np.ones((1, 4, 1), "float32"), start)
-    np.testing.assert_array_equal(to_numpy(outputs)[0, :, 0], [0, 2, 4, 6])
+    rng = np.random.default_rng(0)
+    words, matrices = rng.integers(0, 9, (2, 4, 1), "int32"), rng.normal(size=(2, 4, 3, 5)).astype("float32")
+    state = {"count": ops.zeros((2,), dtype=words.dtype), "matrices": (ops.zeros((2, 3, 5)),)}
+    mask = np.array([[True] * 4, [True, False, True, False]])
+    inputs = {"word": words, "matrix": matrices}
+    (numbers, sums), last = over_time(step, inputs, state, mask, backward)
+    for b in range(2):
+        count, total = 0, np.zeros((3, 5))
+        for t in reversed(range(4)) if backward else range(4):
+            if not mask[b, t]:
+                assert not to_numpy(numbers)[b, t].any() and not to_numpy(sums["sum"])[b, t].any()
+                continue
+            assert int(numbers[b, t, 0]) == 10 * words[b, t, 0] + count
+            count, total = count + 1, total + matrices[b, t]
+            np.testing.assert_allclose(to_numpy(sums["sum"])[b, t], total, atol=1e-6)
+        assert int(last["count"][b]) == count
+        np.testing.assert_allclose(to_numpy(last["matrices"][0])[b], total, atol=1e-6)
 
 
 def test_what_a_step_closes_over_gets_its_gradient():
@@ -65,10 +82,10 @@ def test_what_a_step_closes_over_gets_its_gradient():
 
         def call(self, x):
             def step(x, state):
-                total = self.a * state[0] + x
-                return total, [total]
+                total = self.a * state + x
+                return total, total
 
-            return over_time(step, x, [ops.zeros_like(x[:, 0])])[0][:, -1]
+            return over_time(step, x, ops.zeros_like(x[:, 0]))[0][:, -1]
 
     layer = Decay()
     model = keras.Sequential([layer])

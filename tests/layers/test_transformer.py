@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers import BahdanauAttention, TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers.masked import Masked
 
 to_numpy = ops.convert_to_numpy
 B, T, S, H, D, F, M = 2, 3, 5, 2, 14, 11, 17
@@ -22,8 +23,8 @@ def norm(x, layer):
 
 def attention(x, memory, allowed, layer):
     """One query, one head at a time; `allowed[t]` are the positions that query t of this sentence may see."""
-    W = {name: to_numpy(getattr(layer, f"W_{name}")) for name in "qkvo"}
-    b = {name: to_numpy(getattr(layer, f"b_{name}")) for name in "qkvo"}
+    W = {name: to_numpy(getattr(layer, f"W_{name}").kernel) for name in "qkvo"}
+    b = {name: to_numpy(getattr(layer, f"W_{name}").bias) for name in "qkvo"}
     q, k, v = x @ W["q"] + b["q"], memory @ W["k"] + b["k"], memory @ W["v"] + b["v"]
     width = D // H
     heads, weights = np.zeros((len(x), D)), np.zeros((H, len(x), len(memory)))
@@ -38,7 +39,9 @@ def attention(x, memory, allowed, layer):
 
 
 def feed_forward(x, layer):
-    W_1, b_1, W_2, b_2 = (to_numpy(w) for w in (layer.W_1, layer.b_1, layer.W_2, layer.b_2))
+    W_1, b_1, W_2, b_2 = (
+        to_numpy(w) for w in (layer.W_1.kernel, layer.W_1.bias, layer.W_2.kernel, layer.W_2.bias)
+    )
     return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
 
 
@@ -51,9 +54,9 @@ def sublayer(x, function, layer_norm, pre_norm):
 def encode(layer, x, length, pre_norm):
     seen = [range(length)] * len(x)
     x = sublayer(
-        x, lambda y: attention(y, y, seen, layer.self_attention)[0], layer.norms["self_attention"], pre_norm
+        x, lambda y: attention(y, y, seen, layer.self_attention)[0], layer.self_attention_norm, pre_norm
     )
-    return sublayer(x, lambda y: feed_forward(y, layer.feed_forward), layer.norms["feed_forward"], pre_norm)
+    return sublayer(x, lambda y: feed_forward(y, layer.feed_forward), layer.feed_forward_norm, pre_norm)
 
 
 def decode(layer, x, memory, length, pre_norm):
@@ -65,10 +68,10 @@ def decode(layer, x, memory, length, pre_norm):
         return context
 
     x = sublayer(
-        x, lambda y: attention(y, y, past, layer.self_attention)[0], layer.norms["self_attention"], pre_norm
+        x, lambda y: attention(y, y, past, layer.self_attention)[0], layer.self_attention_norm, pre_norm
     )
-    x = sublayer(x, cross, layer.norms["cross_attention"], pre_norm)
-    x = sublayer(x, lambda y: feed_forward(y, layer.feed_forward), layer.norms["feed_forward"], pre_norm)
+    x = sublayer(x, cross, layer.cross_attention_norm, pre_norm)
+    x = sublayer(x, lambda y: feed_forward(y, layer.feed_forward), layer.feed_forward_norm, pre_norm)
     return x, weights[0]
 
 
@@ -100,7 +103,7 @@ def decoder_and_data(pre_norm, **options):
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_encoder_layer_equals_the_paper(pre_norm):
     layer, x, mask = encoder_and_data(pre_norm)
-    outputs = to_numpy(layer(x, inputs_mask=mask))
+    outputs = to_numpy(layer(x, mask=mask))
     for b, length in enumerate(LENGTHS):
         expected = encode(layer, x[b], length, pre_norm)
         np.testing.assert_allclose(outputs[b], expected, atol=1e-5)
@@ -120,17 +123,53 @@ def test_decoder_layer_equals_the_paper(pre_norm):
 def test_stepping_with_a_cache_equals_all_positions_at_once(pre_norm):
     layer, x, memory, mask = decoder_and_data(pre_norm)
     outputs, weights = (to_numpy(y) for y in layer(x, memory, memory_mask=mask))
-    prepared, cache = layer.prepare(memory), []
 
-    def write(*new):  # a cache that grows
-        cache.append(new)
-        return [ops.concatenate(parts, axis=2) for parts in zip(*cache, strict=True)]
+    class Cache:  # that grows
+        kept = []
 
+        def attend(self, attention, x):
+            self.kept.append(attention.prepare(x))
+            prepared = [ops.concatenate(parts, axis=2) for parts in zip(*self.kept, strict=True)]
+            return attention(x, prepared=prepared)
+
+    prepared, cache = layer.prepare(memory), Cache()
     for t in range(T):
-        output, where = layer.step(x[:, t : t + 1], prepared, mask, write, None)
-        assert len(cache) == t + 1
+        output, where = layer(x[:, t : t + 1], memory_mask=mask, prepared=prepared, cache=cache)
+        assert len(cache.kept) == t + 1
         np.testing.assert_allclose(to_numpy(output)[:, 0], outputs[:, t], atol=1e-5)
         np.testing.assert_allclose(to_numpy(where)[:, :, 0], weights[:, :, t], atol=1e-5)
+
+
+PADDED = [[False, True, True], [True, False, True]]  # in front and inside
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_padding_anywhere_in_the_decoder_is_as_if_it_were_not_there(pre_norm):
+    layer, x, memory, _ = decoder_and_data(pre_norm)
+    outputs, weights = map(to_numpy, layer(x, memory, inputs_mask=np.array(PADDED)))
+    for b, real in enumerate(PADDED):
+        alone, where = map(to_numpy, layer(x[b : b + 1, real], memory[b : b + 1]))
+        np.testing.assert_allclose(outputs[b, real], alone[0], atol=1e-5)
+        np.testing.assert_allclose(weights[b][:, real], where[0], atol=1e-5)
+
+
+def test_masks_are_passed_on_however_they_came():
+    _, x, memory, _ = decoder_and_data(False)
+    encoder, decoder, look = (
+        TransformerEncoderLayer(H, F),
+        TransformerDecoderLayer(H, F),
+        BahdanauAttention(3),
+    )
+    mask = np.array(PADDED)
+    masked = Masked()(ops.convert_to_tensor(x), mask=mask)
+    for hidden in (
+        encoder(x, mask=mask),
+        encoder(masked),
+        decoder(x, memory, inputs_mask=mask)[0],
+        decoder(masked, memory)[0],
+    ):
+        _, weights = look(memory, hidden)
+        assert (to_numpy(weights)[~np.broadcast_to(mask[:, None], weights.shape)] == 0).all()
 
 
 def test_the_decoder_sees_no_later_word():
@@ -146,13 +185,13 @@ def test_the_decoder_sees_no_later_word():
 def test_padding_changes_nothing():
     layer, x, mask = encoder_and_data(True)
     longer = np.concatenate([x, np.full((B, 2, D), 50.0, "float32")], 1)
-    padded = to_numpy(layer(longer, inputs_mask=np.pad(mask, ((0, 0), (0, 2)))))
-    np.testing.assert_allclose(padded[:, :S], to_numpy(layer(x, inputs_mask=mask)), atol=1e-5)
+    padded = to_numpy(layer(longer, mask=np.pad(mask, ((0, 0), (0, 2)))))
+    np.testing.assert_allclose(padded[:, :S], to_numpy(layer(x, mask=mask)), atol=1e-5)
 
 
 def test_an_encoder_row_of_padding_and_a_decoder_row_without_memory_stay_finite():
     layer, x, _ = encoder_and_data(False)
-    assert np.isfinite(to_numpy(layer(x, inputs_mask=np.zeros((B, S), bool)))).all()
+    assert np.isfinite(to_numpy(layer(x, mask=np.zeros((B, S), bool)))).all()
     layer, x, memory, _ = decoder_and_data(False)
     outputs, weights = layer(x, memory, memory_mask=np.zeros((B, S), bool))
     assert np.isfinite(to_numpy(outputs)).all()
@@ -164,7 +203,7 @@ def test_masks_arrive_by_themselves_from_an_embedding():
     embedding = keras.layers.Embedding(6, D, mask_zero=True)
     encoder, decoder = TransformerEncoderLayer(H, F), TransformerDecoderLayer(H, F)
     plain = to_numpy(embedding(ids))
-    arrived, given = encoder(embedding(ids)), encoder(plain, inputs_mask=ids != 0)
+    arrived, given = encoder(embedding(ids)), encoder(plain, mask=ids != 0)
     np.testing.assert_array_equal(to_numpy(arrived), to_numpy(given))
     _, arrived = decoder(plain, embedding(ids))
     _, given = decoder(plain, plain, memory_mask=ids != 0)
@@ -192,7 +231,7 @@ def test_inputs_that_do_not_fit_are_errors():
     encoder, decoder = TransformerEncoderLayer(H, F), TransformerDecoderLayer(H, F)
     for case in (
         lambda: encoder(x[:, 0]),
-        lambda: encoder(x, inputs_mask=np.ones((B, S + 1), bool)),
+        lambda: encoder(x, mask=np.ones((B, S + 1), bool)),
         lambda: decoder(x[:, 0], x),
         lambda: decoder(x, x[:1]),
         lambda: decoder(x, x, memory_mask=np.ones((S, B), bool)),

@@ -28,7 +28,7 @@ def step(stack, x, state):
     """One word through all layers: i, f, c~, o of W x + U h + b."""
     after = []
     for cell, (h, c) in zip(stack.cells, state, strict=True):
-        W, U_, b = (to_numpy(w) for w in (cell.W, cell.U, cell.b))
+        W, U_, b = map(to_numpy, (cell.W.kernel, cell.U.kernel, cell.W.bias))
         i, f, candidate, o = (x @ W + h @ U_ + b).reshape(4, U)
         c = sigma(f) * c + sigma(i) * np.tanh(candidate)
         x = sigma(o) * np.tanh(c)
@@ -46,7 +46,7 @@ def forward(model, source, target_in):
     logits = []
     for word in target_in:
         x, state = step(model.decoder, E_y[word], state)
-        logits.append(x @ to_numpy(model.output_kernel) + to_numpy(model.output_bias))
+        logits.append(x @ to_numpy(model.output_layer.kernel) + to_numpy(model.output_layer.bias))
     return np.array(logits)
 
 

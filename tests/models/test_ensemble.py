@@ -8,7 +8,6 @@ import pytest
 from keras import ops
 
 from keraszoo.models import DeepLSTM, Ensemble, RNNEncDec, RNNSearch, Transformer
-from keraszoo.search.state import lengthen, select_rows, select_sentences
 
 to_numpy = ops.convert_to_numpy
 V = 13
@@ -61,12 +60,12 @@ def test_stepping_equals_teacher_forcing_when_rows_get_new_parents(ensemble):
     written[::2, 1:] = written[::2, 1:][:, ::-1]  # the first row of each sentence says something else
     for t in range(6):
         if t == 3:
-            state = lengthen(state, 3)
+            state = ensemble.lengthen(state, 3)
         logits, state = ensemble.step(ops.convert_to_tensor(written[:, t]), state)
         forced, weights = ensemble((sources, written), return_attention_weights=True)
         np.testing.assert_allclose(to_numpy(logits), to_numpy(forced)[:, t], atol=1e-5)
         np.testing.assert_allclose(to_numpy(state["attention_weights"]), to_numpy(weights)[:, t], atol=1e-5)
-        state = select_rows(state, ops.convert_to_tensor([1, 1, 3, 3]))
+        state = ensemble.select_rows(state, ops.convert_to_tensor([1, 1, 3, 3]))
         written[:, : t + 1] = written[[1, 1, 3, 3], : t + 1]
     assert int(state["position"]) == 6
 
@@ -75,7 +74,7 @@ def test_the_state_of_one_sentence(ensemble):
     state = ensemble.initial_state(ensemble.encode(SOURCE), 1, 2)
     _, state = ensemble.step(ops.convert_to_tensor(TARGET[:, 0]), state)
     together, _ = ensemble.step(ops.convert_to_tensor(TARGET[:, 1]), state)
-    one = select_sentences(state, ops.convert_to_tensor([1]))
+    one = ensemble.select_sentences(state, ops.convert_to_tensor([1]))
     alone, _ = ensemble.step(ops.convert_to_tensor(TARGET[1:, 1]), one)
     np.testing.assert_allclose(to_numpy(alone)[0], to_numpy(together)[1], atol=1e-5)
 
@@ -88,7 +87,7 @@ def test_members_without_attention_or_cache():
     with pytest.raises(ValueError, match="Ensemble does not attend"):
         model((SOURCE, TARGET), return_attention_weights=True)
     _, state = model.step(np.array([1, 1], "int32"), model.initial_state(model.encode(SOURCE), 1, 4))
-    assert {*state} == {"memory", "position", "recurrent", "added", "readout"}
+    assert {*state} == {"members", "position"}
 
 
 def test_a_single_precision_mean_of_half_precision_members():

@@ -28,7 +28,7 @@ def random_model(**sizes):
 def lstm(stack, x, state, fed=0):
     after = []
     for i, (cell, (h, c)) in enumerate(zip(stack.cells, state, strict=True)):
-        W, U_, b = (to_numpy(w) for w in (cell.W, cell.U, cell.b))
+        W, U_, b = map(to_numpy, (cell.W.kernel, cell.U.kernel, cell.W.bias))
         gates = x @ W + h @ U_ + b + (0 if i else fed)
         g_i, g_f, candidate, g_o = gates.reshape(4, U)
         c = sigma(g_f) * c + sigma(g_i) * np.tanh(candidate)
@@ -41,9 +41,9 @@ def score(attention, h_t, h_s):
     if attention.score == "dot":
         return h_t @ h_s
     if attention.score == "general":
-        return h_s @ to_numpy(attention.W_a) @ h_t
-    joined = h_t @ to_numpy(attention.W_q) + h_s @ to_numpy(attention.W_k)
-    return (np.tanh(joined) @ to_numpy(attention.v))[0]
+        return h_s @ to_numpy(attention.W_a.kernel) @ h_t
+    joined = h_t @ to_numpy(attention.W_q.kernel) + h_s @ to_numpy(attention.W_k.kernel)
+    return (np.tanh(joined) @ to_numpy(attention.v.kernel))[0]
 
 
 def forward(model, source, target_in):
@@ -53,15 +53,17 @@ def forward(model, source, target_in):
     attention, decoder = model.decoder.attention, model.decoder
     state, S = [(np.zeros(U), np.zeros(U))] * 2, len(source)
     memory = [None] * S
-    for j in reversed(range(S)) if model.arguments["reverse_source"] else range(S):
+    for j in reversed(range(S)) if model.encoder.backward else range(S):
         memory[j], state = lstm(model.encoder, E_x[source[j]], state)
     readout, logits, alphas = np.zeros(R), [], []
     for t, word in enumerate(target_in):
-        fed = readout @ to_numpy(decoder.C) if decoder.input_feeding else 0
+        fed = readout @ to_numpy(decoder.C.kernel) if decoder.input_feeding else 0
         h_t, state = lstm(decoder.stack, E_y[word], state, fed)
         place = t
         if attention.window == "predictive":
-            place = S * sigma((np.tanh(h_t @ to_numpy(attention.W_p)) @ to_numpy(attention.v_p))[0])
+            place = S * sigma(
+                (np.tanh(h_t @ to_numpy(attention.W_p.kernel)) @ to_numpy(attention.v_p.kernel))[0]
+            )
         alpha = np.zeros(S)
         seen = [s for s in range(S) if attention.window is None or abs(s - place) <= D]
         for s in seen:
@@ -70,8 +72,8 @@ def forward(model, source, target_in):
         if attention.window == "predictive":
             alpha = alpha * np.exp(-((np.arange(S) - place) ** 2) / (2 * (D / 2) ** 2))
         context = sum(a * h_s for a, h_s in zip(alpha, memory, strict=True))
-        readout = np.tanh(np.concatenate([context, h_t]) @ to_numpy(decoder.W_c))
-        logits.append(readout @ to_numpy(model.output_kernel) + to_numpy(model.output_bias))
+        readout = np.tanh(np.concatenate([context, h_t]) @ to_numpy(decoder.W_c.kernel))
+        logits.append(readout @ to_numpy(model.output_layer.kernel) + to_numpy(model.output_layer.bias))
         alphas.append(alpha)
     return np.array(logits), np.array(alphas)
 

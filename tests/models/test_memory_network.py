@@ -36,10 +36,10 @@ def encode(E, words, encoding):
 
 def by_loops(model, story, question):
     """Logits and attention weights of one story by equations (1) to (4)."""
-    adjacent, encoding = model.tying == "adjacent", model.arguments["encoding"]
-    tables = [to_numpy(encoder.E) for encoder in model.encoders]
+    adjacent, encoding = model.tying == "adjacent", model.encoders[0].encoding
+    tables = [to_numpy(encoder.E.embeddings) for encoder in model.encoders]
     times = [to_numpy(time.embeddings) for time in model.times]
-    u = encode(to_numpy(model.question_encoder.E), question, encoding)
+    u = encode(to_numpy(model.question_encoder.E.embeddings), question, encoding)
     said = [sentence for sentence in story if any(sentence)]
     attention = []
     for k in range(HOPS):
@@ -52,10 +52,10 @@ def by_loops(model, story, question):
         nothing = model.memory_size - len(said)  # places that are empty, each with exp(0)
         p = scores if float(model.linear) else np.exp(scores) / (np.exp(scores).sum() + nothing)
         attention.append(p)
-        kept = u if adjacent else u @ to_numpy(model.hop.H)
+        kept = u if adjacent else u @ model.hop.H.get_weights()[0]
         u = kept + sum(weight * row for weight, row in zip(p, o, strict=True))
     if not adjacent:
-        return u @ to_numpy(model.answers), attention
+        return u @ model.answers.get_weights()[0], attention
     W = tables[-1].copy()
     W[0] = 0  # the null word
     return W @ u, attention
@@ -83,7 +83,7 @@ def test_adjacent_tying_shares_variables():
     assert len(model.trainable_variables) == 2 * (HOPS + 1)
     assert model.question_encoder is model.encoders[0]
     before = to_numpy(model((STORY, QUESTION)))
-    E = model.encoders[-1].E
+    E = model.encoders[-1].E.embeddings
     E.assign(to_numpy(E) * np.eye(V)[:, 5:6])  # all answers but word 5 are as likely as the null word
     after = to_numpy(model((STORY, QUESTION)))
     assert (before[:, 1:] != 0).all() and (np.delete(after, 5, axis=1) == 0).all()
@@ -193,6 +193,39 @@ def test_saved_and_loaded(tmp_path):
     again.load_weights(tmp_path / "model.weights.h5")
     assert again.get_config() == model.get_config()
     np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), to_numpy(model((STORY, QUESTION))))
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+def test_int8_is_near_and_read_again_and_lora_trains(tying, tmp_path):
+    model = make(tying=tying)
+    exact = to_numpy(model((STORY, QUESTION)))
+    model.quantize("int8")
+    found = to_numpy(model((STORY, QUESTION)))
+    assert 0 < np.abs(found - exact).max() < 0.05 * np.abs(exact).max()
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert sum(str(weight.dtype) == "int8" for weight in again.weights) >= 2 * len(model.encoders)
+    np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), found)
+
+    model = make(tying=tying)
+    model.enable_lora(2)
+    assert len(model.trainable_variables) > 4
+    assert all("lora" in weight.path for weight in model.trainable_variables)
+    np.testing.assert_allclose(to_numpy(model((STORY, QUESTION))), exact, rtol=1e-4, atol=1e-4)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
+    model.train_on_batch((STORY, QUESTION), np.array([5, 6]))
+    assert np.abs(to_numpy(model((STORY, QUESTION))) - exact).max() > 1e-3
+
+
+def test_padding_in_front_and_inside_changes_nothing():
+    model = make()
+    story, question = np.insert(STORY, [0, 1, 2], 0, axis=1), np.insert(QUESTION, [0, 2], 0, axis=1)
+    story = np.insert(story, [0, 1], 0, axis=2)
+    expected, attention = map(to_numpy, model.read(STORY, QUESTION))
+    found, weights = map(to_numpy, model.read(story, question))
+    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(weights[..., [1, 3, 5]], attention, atol=1e-5)
 
 
 @pytest.mark.parametrize(

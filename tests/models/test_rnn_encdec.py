@@ -30,7 +30,8 @@ def dense(layer, x):
 
 def encoder_step(cell, x, h):
     """Eq. 5 to 8: the reset gate before the recurrent product."""
-    W, U_zr, U_s, b = (to_numpy(w) for w in (cell.W, cell.U, cell.U_s, cell.b))
+    W, U_zr, U_s = (to_numpy(layer.kernel) for layer in (cell.W, cell.U, cell.U_s))
+    b = to_numpy(cell.W.bias)
     z, r = sigma(x @ W[:, : 2 * U] + h @ U_zr + b[: 2 * U]).reshape(2, U)
     candidate = np.tanh(x @ W[:, 2 * U :] + (r * h) @ U_s + b[2 * U :])
     return z * h + (1 - z) * candidate
@@ -38,7 +39,7 @@ def encoder_step(cell, x, h):
 
 def decoder_step(cell, C, y, h, c):
     """A.1.2: the reset gate around U h + C c."""
-    W, U_, b, b_after = (to_numpy(w) for w in (cell.W, cell.U, cell.b, cell.b_after))
+    W, b, U_, b_after = map(to_numpy, (*cell.W.weights, *cell.U.weights))
     from_state = h @ U_ + b_after + c @ C
     z, r = sigma((y @ W + b + from_state)[: 2 * U]).reshape(2, U)
     candidate = np.tanh((y @ W + b)[2 * U :] + r * from_state[2 * U :])
@@ -55,10 +56,10 @@ def forward(model, source, target_in):
     c = np.tanh(dense(model.source_summary, h))
     h, logits = np.tanh(dense(model.initial, c)), []
     for word in target_in:
-        h = decoder_step(model.decoder, to_numpy(model.C), E_y[word], h, c)
+        h = decoder_step(model.decoder, to_numpy(model.C.kernel), E_y[word], h, c)
         s = dense(model.readout, np.concatenate([h, E_y[word]])) + dense(model.readout_summary, c)
         s = [max(s[2 * k], s[2 * k + 1]) for k in range(L)]
-        logits.append(s @ to_numpy(model.output_kernel) + to_numpy(model.output_bias))
+        logits.append(dense(model.output_layer, np.array(s)))
     return np.array(logits)
 
 

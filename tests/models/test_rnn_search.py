@@ -51,7 +51,7 @@ def test_first_state_and_readout_are_those_of_the_appendix():
         weight.assign(rng.normal(size=weight.shape) * 0.5)
     source, token = np.array([[4, 7, 3]]), 9
     memory = model.encode(source)
-    _, first_backward = model.encoder(5**0.5 * model.source_embedding(source), inputs_mask=source != 0)
+    _, first_backward = model.encoder(5**0.5 * model.source_embedding(source), mask=source != 0)
     kernel, bias = (to_numpy(w) for w in model.initial.weights)
     s_0 = np.tanh(to_numpy(first_backward)[0] @ kernel + bias)
     np.testing.assert_allclose(to_numpy(memory["first"])[0], s_0, atol=1e-6)
@@ -63,7 +63,7 @@ def test_first_state_and_readout_are_those_of_the_appendix():
     kernel, bias = (to_numpy(w) for w in model.readout.weights)
     before_max = np.concatenate([s_0, embedded, context]) @ kernel + bias
     t = [max(before_max[2 * k], before_max[2 * k + 1]) for k in range(3)]
-    expected = t @ to_numpy(model.output_kernel) + to_numpy(model.output_bias)
+    expected = t @ to_numpy(model.output_layer.kernel) + to_numpy(model.output_layer.bias)
     np.testing.assert_allclose(to_numpy(logits)[0], expected, atol=1e-5)
 
 

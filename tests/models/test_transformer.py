@@ -83,7 +83,7 @@ def test_embeddings_are_scaled_and_get_positions():
     model = Transformer(7, d_model=4, num_layers=1, num_heads=2, intermediate_dim=5)
     model.encoder_layers = []
     memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])[0]
-    E = to_numpy(model.target_embedding.E)
+    E = to_numpy(model.target_embedding.embeddings)
     np.testing.assert_allclose(memory[0], 2 * E[5] + [0, 1, 0, 1], atol=1e-6)
     np.testing.assert_allclose(
         memory[1] - memory[0], [np.sin(1), np.cos(1) - 1, np.sin(0.01), np.cos(0.01) - 1], atol=1e-6
@@ -133,15 +133,14 @@ def test_unknown_positions_are_an_error():
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_makes_room_for_itself(width):
-    """An initial state without a length has room for one position."""
     keras.utils.set_random_seed(4)
     model = Transformer(17, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
     model.build()
     memory = model.encode(np.array([[4, 5, 6, 3], [7, 3, 0, 0]]))
     options = SearchOptions(beam_width=width, max_length=20, min_length=18)
     found = [
-        search(model.step, model.initial_state(memory, width, length), options, start_id=1, end_id=3)
-        for length in (None, 1, 16, 20)
+        search(model, memory, options, start_id=1, end_id=3, lengths=lengths)
+        for lengths in ([1, 20], [1, 16, 20], [20])
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(other.tokens, found[0].tokens)

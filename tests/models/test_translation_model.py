@@ -14,6 +14,7 @@ from keraszoo.models import (
     Transformer,
     TranslationModel,
 )
+from keraszoo.search import SearchOptions, search
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,9 @@ def test_source_and_target_embeddings_start_apart(name):
     assert abs(np.corrcoef(source, target)[0, 1]) < 0.15
 
 
-def test_sizes_and_shapes():
+def test_a_size_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="target_vocabulary_size must be a positive integer"):
         RNNSearch(9, 0, embedding_dim=4, units=4)
-    model = RNNSearch(9, 11, embedding_dim=4, units=4)
-    assert model.compute_output_shape(((2, 3), (2, 5))) == (2, 5, 11)
 
 
 class Dropped(DeepLSTM):
@@ -122,3 +121,73 @@ def test_a_subclass_may_fix_an_argument():
     for t in range(2):
         logits, state = model.step(words[:, t], state)
     np.testing.assert_allclose(ops.convert_to_numpy(logits), forced, atol=1e-5)
+
+
+STATE = {
+    "memory": {"memory_mask": np.arange(9).reshape(3, 3) % 2 == 0},
+    "position": np.array(2, "int32"),
+    "recurrent": [np.arange(42, dtype="float32").reshape(6, 7)],
+    "attention_weights": np.arange(18, dtype="float32").reshape(6, 3),
+}
+
+
+def equal(part, expected):
+    np.testing.assert_array_equal(ops.convert_to_numpy(part), expected)
+
+
+def test_rows_get_other_parents_and_what_belongs_to_a_sentence_stays():
+    rows = np.array([1, 1, 2, 3, 5, 4])
+    after = TranslationModel(5).select_rows(STATE, rows)
+    assert after.keys() == STATE.keys()
+    assert after["memory"] is STATE["memory"] and after["position"] is STATE["position"]
+    equal(after["recurrent"][0], STATE["recurrent"][0][rows])
+    equal(after["attention_weights"], STATE["attention_weights"][rows])
+
+
+def test_sentences_take_all_their_rows_with_them():
+    after = TranslationModel(5).select_sentences(STATE, np.array([2, 0]), 2)
+    equal(after["memory"]["memory_mask"], STATE["memory"]["memory_mask"][[2, 0]])
+    equal(after["recurrent"][0], STATE["recurrent"][0][[4, 5, 0, 1]])
+    assert after["position"] is STATE["position"]
+
+
+def test_a_state_of_rows_has_room_and_varies_in_its_rows():
+    model = TranslationModel(5)
+    assert model.lengthen(STATE, 3) is STATE
+    axes = {"memory": {"memory_mask": (0,)}, "position": (), "recurrent": [(0,)], "attention_weights": (0,)}
+    assert model.free_axes(STATE) == axes
+
+
+@pytest.mark.parametrize("kind", [RNNSearch, Transformer])
+def test_padding_counts_in_no_loss(kind):
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+    model = kind(9, **(sizes if kind is Transformer else {"embedding_dim": 4, "units": 4}), target_pad_id=8)
+    source, target_in = np.array([[4, 5, 3], [6, 3, 0]]), np.array([[1, 5, 7, 6], [1, 4, 8, 8]])
+    target_out = np.array([[5, 7, 6, 3], [4, 3, 8, 8]])
+    log_probs = ops.convert_to_numpy(ops.log_softmax(model((source, target_in))))
+    wanted = -np.mean([log_probs[b, t, target_out[b, t]] for b, t in np.argwhere(target_out != 8)])
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert model.evaluate((source, target_in), target_out, verbose=0) == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_a_search_knows_its_dtypes(floatx):
+    before, policy = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx(floatx)
+    keras.config.set_dtype_policy(floatx)
+    try:
+        model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+        model.build()
+        memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
+        for width in (1, 2):
+            options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.1, min_length=2)
+            best = search(model, memory, options, start_id=1, end_id=3, lengths=[2, 4])
+            assert np.isfinite(ops.convert_to_numpy(best.score)).all()
+            dtypes = {name: keras.backend.standardize_dtype(getattr(best, name).dtype) for name in KINDS}
+            assert dtypes == KINDS
+    finally:
+        keras.config.set_floatx(before)
+        keras.config.set_dtype_policy(policy)
+
+
+KINDS = {"tokens": "int32", "lengths": "int32", "log_prob": "float32", "score": "float32"}

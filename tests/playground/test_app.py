@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.playground.app import make_app
+from keraszoo.playground.examples import SENTENCES, TEXTS, example_of
 from keraszoo.playground.models import Models
 from keraszoo.playground.serve import serve
 from keraszoo.playground.worker import Worker
@@ -59,6 +60,48 @@ def test_page_and_models(client):
     ]
 
 
+def test_every_included_model_has_an_example_and_the_best_general_one_comes_first():
+    about = Models().about
+    translators = [model for model in about.values() if model["task"] == "translation"]
+    names = [model["name"] for model in translators]
+    assert names[0] == "tatoeba_en_fr_transformer"  # BLEU 52.82
+    assert names.index("tatoeba_en_de_transformer") < names.index("tatoeba_en_de_luong")
+    starts = {"en": "My brother", "de": "Mein Bruder", "fr": "Mon frère"}
+    assert all(model["example"].startswith(starts[model["languages"][0]]) for model in translators)
+    taggers = {name: model for name, model in about.items() if model["task"] == "tagging"}
+    assert [*taggers][0] == "english_entities, general"
+    for name, model in taggers.items():
+        assert ("Marie Curie" if name.startswith("english") else "Aspirin") in model["example"], name
+
+
+@pytest.mark.parametrize("labels", [None, 5, [], [5, None], ["Plant"]])
+def test_a_model_without_an_example_comes_last(labels):
+    config = {"task": "tagging", "vocabulary": {"labels": labels}}
+    assert example_of(config, []) == ("", len(TEXTS))
+    assert example_of({"task": "translation"}, ["hsb"]) == ("", len(SENTENCES))
+
+
+@pytest.mark.slow
+def test_the_first_click_answers_well():
+    """No word of an example is unknown to its model, and the answer is the right one."""
+    models = Models()
+    said = {}
+    for name in ("tatoeba_en_fr_transformer", "tatoeba_de_en_transformer", "tatoeba_fr_en_transformer"):
+        translator = models.get(name, "translation", print)
+        said[name] = translator.translate([models.about[name]["example"]])[0]
+    assert said == {
+        "tatoeba_en_fr_transformer": "Mon frère a acheté une nouvelle voiture hier.",
+        "tatoeba_de_en_transformer": "My brother bought a new car yesterday.",
+        "tatoeba_fr_en_transformer": "My brother bought a new car yesterday.",
+    }
+    for name, found in (
+        ("english_entities, general", {("Marie Curie", "PER"), ("Warsaw", "LOC"), ("Brussels", "LOC")}),
+        ("biomedical_entities, bc5cdr", {("Aspirin", "Chemical"), ("asthma", "Disease")}),
+    ):
+        entities = models.get(name, "tagging", print).tag(models.about[name]["example"])
+        assert found <= {(entity.text, entity.label) for entity in entities}, name
+
+
 def test_translate(ask_for, directories, eagerly):
     translator = Translator.from_preset(directories[0])
     search = {"beam_width": 2, "length_penalty": 0.5}
@@ -66,7 +109,7 @@ def test_translate(ask_for, directories, eagerly):
     (wanted,) = translator.translate_details(["vier eins"], num_hypotheses=2, **search)
     assert result["text"] == wanted.text and result["probability"] == pytest.approx(np.exp(wanted.log_prob))
     assert [h["text"] for h in result["hypotheses"]] == [h.text for h in wanted.hypotheses]
-    assert result["source"] == ["vier", "eins", "</s>"]
+    assert result["source"] == ["vier", "eins", "</s>"] and result["unknown"] == []
     weights = np.array(result["attention"])
     assert weights.shape == (2, 2, len(result["target"]), 3)
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-3)

@@ -58,7 +58,7 @@ def test_long_names_and_few_ranges_leave_nothing_out_of_the_picture():
         ({"a": []}, "each with at least one range"),
         (
             {"a": buckets(1.0, 2.0), "b": buckets(1.0, 2.0, counts=(300, 199))},
-            "'b' and 'a' have other ranges",
+            "the ranges of 'a', 'b' differ",
         ),
     ],
 )

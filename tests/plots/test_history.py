@@ -3,8 +3,8 @@
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.evaluation import bleu_by_length, reliability
-from keraszoo.plots import history_plot, length_plot, reliability_plot
+from keraszoo.evaluation import bleu_by_length
+from keraszoo.plots import history_plot, length_plot
 
 BLEU = {"steps": 60, "loss": [3, 2, 1.5], "val_loss": [2.5, 2, 2.2], "val_bleu": [1, 5, 4]}
 F1 = {"steps": 40, "loss": [2, 1], "val_loss": [2, 1], "val_f1": [50, 60], "learning_rate": [1e-3, 5e-4]}
@@ -56,13 +56,8 @@ def test_a_last_evaluation_that_came_early_stands_at_the_end():
 def test_letters_without_a_font_are_boxes_in_titles_and_legends():
     """Matplotlib would warn of each, and warnings are errors here."""
     rare = "\U00016e60"  # Medefaidrin
-    bins = reliability([0.5], [True])
     buckets = bleu_by_length(["a b"], ["a b"], ["a b"])
-    for figure in (
-        history_plot({rare: BLEU, "b": F1}, title=rare),
-        length_plot({rare: buckets}, title=rare),
-        reliability_plot(bins, title=rare),
-    ):
+    for figure in (history_plot({rare: BLEU, "b": F1}, title=rare), length_plot({rare: buckets}, title=rare)):
         figure.draw_without_rendering()
 
 

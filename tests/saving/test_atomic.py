@@ -11,7 +11,7 @@ import pytest
 
 from keraszoo.errors import DataError, PresetError
 from keraszoo.saving import atomic
-from keraszoo.saving.atomic import replace_directory, replace_file
+from keraszoo.saving.atomic import check_room, replace_directory, replace_file
 from keraszoo.saving.model_directory import read_directory, write_directory
 
 OLD = {"config.json": {"model": "old"}, "part/words.txt": "old" * 100}
@@ -264,6 +264,46 @@ def test_a_disk_that_is_full(tmp_path, full_disk):
     with pytest.raises(DataError, match="a.txt: cannot be written: File too large"):
         with replace_file(tmp_path / "a.txt") as file:
             file.write(bytes(1 << 15))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a.txt", "new/model", "link"])
+def test_room_that_there_is_leaves_nothing(tmp_path, name):
+    (tmp_path / "link").symlink_to("model")
+    check_room(tmp_path / name, 1 << 16, 1 << 17)
+    assert names(tmp_path) == ["link"]
+
+
+def test_the_longest_name_that_has_room_can_be_written(tmp_path):
+    most = os.pathconf(tmp_path, "PC_NAME_MAX")
+    path = tmp_path / ("ü" + "x" * (most - 17))  # ü has two bytes; a hidden name is longer by 15
+    check_room(path)
+    with replace_file(path):
+        pass
+    path.unlink()
+    with replace_directory(path):
+        pass
+    for wrong in (Path(f"{path}x"), tmp_path / "a" / ("x" * 300) / "b"):
+        with pytest.raises(DataError, match="cannot be written: File name too long"):
+            check_room(wrong)
+    assert len(names(tmp_path)) == 1
+
+
+def test_room_that_is_missing(tmp_path, full_disk):
+    check_room(tmp_path / "model", 1 << 14)
+    with pytest.raises(
+        DataError, match=r"model: cannot be written: File too large \(a file of 16,385 bytes\)"
+    ):
+        check_room(tmp_path / "model", (1 << 14) + 1)
+    with pytest.raises(DataError, match="cannot be written: it takes 1,.* bytes, but only .* are free"):
+        check_room(tmp_path / "model", total=10**18)
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_the_block_reads_is_named_if_it_is_missing(tmp_path):
+    with pytest.raises(DataError) as error, replace_file(tmp_path / "out.txt") as file:
+        file.write((tmp_path / "in.txt").read_bytes())
+    assert str(error.value) == f"{tmp_path / 'in.txt'}: cannot be read: No such file or directory"
     assert names(tmp_path) == []
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keraszoo.models import TranslationModel
+
 START, END = 1, 3
 
 
@@ -15,6 +17,12 @@ class Tables:
     It is a table of logits `(B, L, V, V, V)` and one of attention weights `(B, L, V, S)`: NumPy reads the
     same tables word by word that `step` reads in rows. No two hypotheses have one probability.
     """
+
+    attends = True
+    of_sentences = TranslationModel.of_sentences
+    select_rows = TranslationModel.select_rows
+    select_sentences = TranslationModel.select_sentences
+    lengthen = TranslationModel.lengthen
 
     def __init__(self, sentences=2, length=4, vocabulary=5, source=3, seed=0, sharpness=1.5):
         rng = np.random.default_rng(seed)
@@ -36,11 +44,15 @@ class Tables:
             setattr(other, name, getattr(self, name)[sentences])
         return other
 
-    def state(self, beam_width=1):
-        rows = self.sentences * beam_width
+    @property
+    def memory(self):
         memory = {"logits": self.logits, "looks": self.looks, "memory_mask": self.mask}
+        return {key: ops.convert_to_tensor(part) for key, part in memory.items()}
+
+    def initial_state(self, memory, beam_width=1, length=None):
+        rows = self.sentences * beam_width
         return {
-            "memory": {key: ops.convert_to_tensor(part) for key, part in memory.items()},
+            "memory": memory,
             "position": ops.zeros((), "int32"),
             "before": ops.zeros((rows,), "int32"),
             "attention_weights": ops.zeros((rows, self.source), "float32"),

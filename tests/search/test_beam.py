@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keraszoo.models import TranslationModel
 from keraszoo.search import SearchOptions, beam_search, greedy_search, search
 
 to_numpy = ops.convert_to_numpy
@@ -12,9 +13,40 @@ START, END = 1, 3
 ALL = 85  # hypotheses of at most 3 words out of 5: 1 + 4 + 16 that end, 64 that are cut
 
 
-def exhaustive(model, **options):
-    options = SearchOptions(beam_width=90, num_hypotheses=90, max_length=3, **options)
-    return options, model.state(90)
+class Words:
+    """A model whose next word, and what it looks at, depend on the last word only; for one sentence."""
+
+    attends = True
+    of_sentences = TranslationModel.of_sentences
+    select_rows = TranslationModel.select_rows
+
+    def __init__(self, logits, looks):
+        self.logits, self.looks = (ops.convert_to_tensor(x, "float32") for x in (logits, looks))
+        self.memory = {"memory_mask": ops.ones((1, looks.shape[1]), "bool")}
+
+    def initial_state(self, memory, beam_width, length):
+        looks = ops.zeros((beam_width, self.looks.shape[1]))
+        return {"memory": memory, "position": ops.zeros((), "int32"), "attention_weights": looks}
+
+    def step(self, tokens, state):
+        looks = ops.take(self.looks, tokens, axis=0)
+        state = {**state, "position": state["position"] + 1, "attention_weights": looks}
+        return ops.take(self.logits, tokens, axis=0), state
+
+    def lengthen(self, state, extra):
+        return state
+
+
+def words_model(probabilities, looks=None):
+    """The model of the probabilities of a word after another; others are hardly ever written."""
+    scores = np.full((6, 6), -20.0, "float32")
+    for (word, after), p in probabilities.items():
+        scores[word, after] = np.log(p)
+    return Words(scores, np.ones((6, 1)) if looks is None else looks)
+
+
+def exhaustive(**options):
+    return SearchOptions(beam_width=90, num_hypotheses=90, max_length=3, **options)
 
 
 def check_n_best(model, hypotheses, expected_of):
@@ -42,8 +74,8 @@ SCORES = {
 @pytest.mark.parametrize("kind", SCORES)
 def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, listed, kind):
     model = tables(length=3)
-    options, state = exhaustive(model, **SCORES[kind])
-    hypotheses = listed(beam_search(model.step, state, options, START, END))
+    options = exhaustive(**SCORES[kind])
+    hypotheses = listed(beam_search(model, model.memory, options, START, END))
     assert len(hypotheses[0]) == ALL
     check_n_best(model, hypotheses, lambda sentence: model.all_hypotheses(sentence, options))
 
@@ -75,8 +107,8 @@ CONSTRAINTS = {
 def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, listed, kind):
     changes, arguments, allowed = CONSTRAINTS[kind]
     model = tables(length=3, seed=1)
-    options, state = exhaustive(model, **changes)
-    hypotheses = listed(beam_search(model.step, state, options, START, END, **arguments))
+    options = exhaustive(**changes)
+    hypotheses = listed(beam_search(model, model.memory, options, START, END, **arguments))
     check_n_best(
         model,
         hypotheses,
@@ -89,9 +121,7 @@ def test_a_forced_prefix_does_not_use_up_the_beam(tables, listed):
     model = tables(length=8, vocabulary=5, seed=2)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=8)
     prefix = np.array([[4, 4, 2, 4], [2, 2, 4, 2]], "int32")
-    for b, mine in enumerate(
-        listed(beam_search(model.step, model.state(5), options, START, END, prefix=prefix))
-    ):
+    for b, mine in enumerate(listed(beam_search(model, model.memory, options, START, END, prefix=prefix))):
         assert len(mine) == 5
         for _, words, log_prob in mine:
             assert words[:4] == tuple(prefix[b])
@@ -104,9 +134,7 @@ def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, listed):
     prefix = np.array([[2, 2], [0, 0]], "int32")
     for width in (1, 2):
         options = options.replace(beam_width=width)
-        out = search(
-            model.step, model.state(width), options, start_id=START, end_id=END, never=(0,), prefix=prefix
-        )
+        out = search(model, model.memory, options, start_id=START, end_id=END, never=(0,), prefix=prefix)
         assert [mine[0][1][:2] for mine in listed(out)] == [(2, 2), (0, 0)]
 
 
@@ -139,7 +167,7 @@ def beam_in_python(model, sentence, options):
 def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
     model = tables(sentences=7, length=6, seed=3)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=6, **SCORES[kind])
-    out = listed(beam_search(model.step, model.state(width), options, START, END))
+    out = listed(beam_search(model, model.memory, options, START, END))
     for sentence, mine in enumerate(out):
         expected = beam_in_python(model, sentence, options)
         assert [h[1] for h in mine] == [words for _, words in expected]
@@ -153,8 +181,8 @@ def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
 def test_a_beam_of_one_is_greedy_search(tables, same, arguments):
     model = tables(sentences=11, length=9, seed=4)
     options = SearchOptions(beam_width=1, max_length=9, length_penalty=0.0)
-    greedy = greedy_search(model.step, model.state(), options, START, END, **arguments)
-    same(beam_search(model.step, model.state(), options, START, END, **arguments), greedy)
+    greedy = greedy_search(model, model.memory, options, START, END, **arguments)
+    same(beam_search(model, model.memory, options, START, END, **arguments), greedy)
 
 
 @pytest.mark.parametrize(("width", "kind"), [(1, "length"), (5, "log-probability"), (5, "gnmt")])
@@ -167,7 +195,7 @@ def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, liste
     for i, word in enumerate(sure):
         model.logits[:, i, :, :, word] = 12
     options = SearchOptions(beam_width=width, max_length=14, **SCORES[kind])
-    for ((score, words, _),) in listed(beam_search(model.step, model.state(width), options, START, END)):
+    for ((score, words, _),) in listed(beam_search(model, model.memory, options, START, END)):
         assert words == sure
         assert score == pytest.approx(model.score(0, sure, options), abs=1e-4)
 
@@ -177,11 +205,11 @@ def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, wid
     model = tables(sentences=6, length=8, seed=5)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=8, coverage_penalty=0.2)
     arguments = {"start_id": START, "end_id": END, "attention": True}
-    together = search(model.step, model.state(width), options, **arguments)
+    together = search(model, model.memory, options, **arguments)
     assert len(set(to_numpy(together.lengths)[:, 0])) > 1  # some end early and wait for the others
     for sentences in ([3], [5, 1, 1]):
         some = model.some(sentences)
-        same(search(some.step, some.state(width), options, **arguments), pick(together, sentences))
+        same(search(some, some.memory, options, **arguments), pick(together, sentences))
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -190,7 +218,7 @@ def test_after_the_end_nothing_changes(tables, width):
     model = tables(sentences=5, length=20, seed=6)
     arguments = {"start_id": START, "end_id": END, "attention": True}
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=20)
-    long = search(model.step, model.state(width), options, **arguments)
+    long = search(model, model.memory, options, **arguments)
     longest = int(to_numpy(long.lengths).max())
     assert longest < 16
     tokens, lengths = to_numpy(long.tokens), to_numpy(long.lengths)
@@ -199,7 +227,7 @@ def test_after_the_end_nothing_changes(tables, width):
         assert (tokens[b, k, n - 1 :] == END).all()
         assert (tokens[b, k, : n - 1] != END).all()
         assert (to_numpy(long.attention_weights)[b, k, n:] == 0).all()
-    again = search(model.step, model.state(width), options.replace(max_length=16), **arguments)
+    again = search(model, model.memory, options.replace(max_length=16), **arguments)
     np.testing.assert_array_equal(to_numpy(again.tokens), tokens[..., :16])
     np.testing.assert_allclose(to_numpy(again.log_prob), to_numpy(long.log_prob), atol=1e-6)
 
@@ -208,7 +236,7 @@ def test_after_the_end_nothing_changes(tables, width):
 def test_attention_belongs_to_the_words_of_the_hypothesis(tables, listed, width):
     model = tables(sentences=5, length=7, source=4, seed=7)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=7)
-    out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
+    out = search(model, model.memory, options, start_id=START, end_id=END, attention=True)
     weights = to_numpy(out.attention_weights)
     for b, mine in enumerate(listed(out)):
         for k, (_, words, _) in enumerate(mine):
@@ -220,7 +248,7 @@ def test_attention_belongs_to_the_words_of_the_hypothesis(tables, listed, width)
 def test_attention_comes_when_asked_for_alone(tables, width):
     model, options = tables(), SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.5)
     for asked in (True, False):
-        out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=asked)
+        out = search(model, model.memory, options, start_id=START, end_id=END, attention=asked)
         assert (out.attention_weights is not None) == asked
 
 
@@ -228,11 +256,11 @@ def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, listed):
     model = tables(length=3, seed=8)
     model.logits[0, ..., END] = -30.0  # the first sentence hardly ever ends
     options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=3)
-    cut, mixed = listed(beam_search(model.step, model.state(4), options, START, END))
+    cut, mixed = listed(beam_search(model, model.memory, options, START, END))
     assert all(len(words) == 3 and END not in words for _, words, _ in cut)
     ends = [END in words for _, words, _ in mixed]
     assert ends == sorted(ends, reverse=True)
-    (greedy, *_) = listed(greedy_search(model.step, model.state(), options.replace(beam_width=1), START, END))
+    (greedy, *_) = listed(greedy_search(model, model.memory, options.replace(beam_width=1), START, END))
     assert len(greedy[0][1]) == 3
 
 
@@ -240,7 +268,7 @@ def test_fewer_hypotheses_than_asked_for(tables):
     # one word at most, of five: </s> or one of four that are cut
     model = tables()
     options = SearchOptions(beam_width=7, num_hypotheses=7, max_length=1)
-    out = beam_search(model.step, model.state(7), options, START, END, attention=True)
+    out = beam_search(model, model.memory, options, START, END, attention=True)
     np.testing.assert_array_equal(to_numpy(out.lengths), [[1] * 5 + [0] * 2] * 2)
     assert (to_numpy(out.log_prob)[:, 5:] == -np.inf).all()
     assert (to_numpy(out.score)[:, 5:] == -np.inf).all()
@@ -253,8 +281,8 @@ def test_fewer_hypotheses_than_asked_for(tables):
 def test_as_many_hypotheses_as_asked_for_the_best_first(tables, listed):
     model = tables(length=6)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=6)
-    five = beam_search(model.step, model.state(5), options, START, END)
-    two = beam_search(model.step, model.state(5), options.replace(num_hypotheses=2), START, END)
+    five = beam_search(model, model.memory, options, START, END)
+    two = beam_search(model, model.memory, options.replace(num_hypotheses=2), START, END)
     assert tuple(two.tokens.shape) == (2, 2, 6)
     np.testing.assert_array_equal(to_numpy(two.tokens), to_numpy(five.tokens)[:, :2])
     for mine in listed(five):  # those that end in order, then those that are cut in order
@@ -267,7 +295,7 @@ def test_no_sentences_give_no_hypotheses(tables):
     model = tables().some([])
     for width in (1, 3):
         options = SearchOptions(beam_width=width, max_length=4)
-        out = search(model.step, model.state(width), options, start_id=START, end_id=END, attention=True)
+        out = search(model, model.memory, options, start_id=START, end_id=END, attention=True)
         assert tuple(out.tokens.shape) == (0, 1, 4)
 
 
@@ -282,19 +310,10 @@ def test_what_the_next_word_may_cover_is_waited_for():
         (4, 5): 0.99,
         (4, 2): 0.01,
     }
-    scores = np.full((6, 6), -20.0, "float32")
-    for (word, after), p in {**probability, (5, 2): 1.0, (2, 2): 1.0}.items():
-        scores[word, after] = np.log(p)
-
-    def step(tokens, state):
-        looks = ops.where((tokens == 5)[:, None], np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]))
-        weights = ops.cast(looks, "float32")
-        state = {**state, "position": state["position"] + 1, "attention_weights": weights}
-        return ops.take(ops.convert_to_tensor(scores), tokens, axis=0), state
-
-    state = {"memory": {}, "position": ops.zeros((), "int32"), "attention_weights": ops.zeros((2, 2))}
+    looks = np.array([[1.0, 0.0]] * 5 + [[0.0, 1.0]])
+    model = words_model({**probability, (5, 2): 1.0, (2, 2): 1.0}, looks)
     options = SearchOptions(beam_width=2, max_length=6, length_penalty=0.0, coverage_penalty=0.2)
-    best = beam_search(step, state, options, start_id=1, end_id=2, never=(0, 1))
+    best = beam_search(model, model.memory, options, start_id=1, end_id=2, never=(0, 1))
     assert to_numpy(best.tokens)[0, 0, :3].tolist() == [4, 5, 2]
     assert float(best.score[0, 0]) == pytest.approx(np.log(0.3 * 0.99), abs=1e-4)
 
@@ -304,6 +323,34 @@ def test_a_prefix_of_no_words_is_none(tables, same, width):
     model = tables(seed=2)
     options = SearchOptions(beam_width=width, max_length=3)
     given = {"start_id": START, "end_id": END}
-    none = search(model.step, model.state(width), options, **given)
+    none = search(model, model.memory, options, **given)
     empty = np.zeros((none.tokens.shape[0], 0), "int32")
-    same(search(model.step, model.state(width), options, prefix=empty, **given), none)
+    same(search(model, model.memory, options, prefix=empty, **given), none)
+
+
+@pytest.mark.parametrize("normalization", ["length", "gnmt"])
+def test_hope_counts_the_next_word_and_the_end(normalization):
+    """1 -> 2 ends at once; 1 -> 4 is less probable, but 1 -> 4 -> 2 has the better score."""
+    model = words_model({(1, 2): 0.5, (1, 4): 0.45, (4, 2): 1.0, (2, 2): 1.0})
+    options = SearchOptions(beam_width=1, max_length=6, length_penalty=2.0, normalization=normalization)
+    best = beam_search(model, model.memory, options, start_id=1, end_id=2)
+    assert to_numpy(best.tokens)[0, 0, :2].tolist() == [4, 2]
+
+
+def test_a_sentence_is_done_though_two_more_words_would_score_better():
+    """1 -> 4 -> 5 -> 2 has -1.2 / 3 > -0.5, but when 1 -> 2 ends, 1 -> 4 hopes for -1.2 / 2 < -0.5."""
+    model = words_model({(1, 2): np.exp(-0.5), (1, 4): np.exp(-1.2), (4, 5): 1.0, (5, 2): 1.0, (2, 2): 1.0})
+    options = SearchOptions(beam_width=1, max_length=6)
+    best = beam_search(model, model.memory, options, start_id=1, end_id=2)
+    assert to_numpy(best.lengths)[0, 0] == 1
+    assert float(best.score[0, 0]) == pytest.approx(-0.5, abs=0.1)
+
+
+def test_a_sentence_without_a_live_hypothesis_is_done():
+    model, steps = words_model({(1, 4): 1.0, (4, 2): 1.0, (2, 2): 1.0}), []
+    step = model.step
+    model.step = lambda tokens, state: steps.append(1) or step(tokens, state)
+    options = SearchOptions(beam_width=3, max_length=20)
+    best = beam_search(model, model.memory, options, start_id=1, end_id=2, prefix=np.array([[4, 2]]))
+    assert to_numpy(best.tokens)[0, 0, :2].tolist() == [4, 2]
+    assert keras.backend.backend() == "jax" or len(steps) == 2

@@ -80,7 +80,7 @@ def test_long_outputs_hold_no_ngram_twice(tables, listed, n):
     model.logits[..., END] -= 3
     options = SearchOptions(beam_width=1, sampling=True, max_length=40, no_repeat_ngram=n)
     longest = 0
-    for ((_, words, _),) in listed(greedy_search(model.step, model.state(), options, START, END)):
+    for ((_, words, _),) in listed(greedy_search(model, model.memory, options, START, END)):
         grams = [words[i : i + n] for i in range(len(words) - n + 1)]
         assert len(grams) == len(set(grams))
         longest = max(longest, len(words))

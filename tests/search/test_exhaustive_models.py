@@ -59,8 +59,7 @@ def test_the_n_best_of_all(model, listed, normalization, penalty):
     options = SearchOptions(
         beam_width=90, num_hypotheses=20, max_length=L, length_penalty=penalty, normalization=normalization
     )
-    state = model.initial_state(model.encode(source), 90, 2)
-    out = listed(beam_search(model.step, state, options, START, END, lengths=[2, 3]))
+    out = listed(beam_search(model, model.encode(source), options, START, END, lengths=[2, 3]))
     words = [(*h, END) for n in range(L) for h in itertools.product((0, 1, 2, 4), repeat=n)]
     target_in = np.array([[START, *h[:-1], *[0] * (L - len(h))] for h in words], "int32")
     for b in range(2):

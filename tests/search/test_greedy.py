@@ -23,7 +23,7 @@ def test_takes_the_likeliest_word_until_the_end(tables, listed):
     model = tables(sentences=9, length=8)
     options = SearchOptions(beam_width=1, max_length=8)
     for b, ((score, words, log_prob),) in enumerate(
-        listed(greedy_search(model.step, model.state(), options, START, END))
+        listed(greedy_search(model, model.memory, options, START, END))
     ):
         assert words == loop(model, b, 8)
         assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-5)
@@ -39,7 +39,7 @@ def test_constraints_hold_and_the_log_probability_stays_that_of_the_model(tables
         pairs = list(zip(after, after[1:], strict=False))
         return word != 0 and (word != END or len(words) >= 3) and len(pairs) == len(set(pairs))
 
-    out = listed(greedy_search(model.step, model.state(), options, START, END, never=(0,)))
+    out = listed(greedy_search(model, model.memory, options, START, END, never=(0,)))
     assert any(words != loop(model, b, 8) for b, ((_, words, _),) in enumerate(out))
     for b, ((_, words, log_prob),) in enumerate(out):
         assert words == loop(model, b, 8, allowed)
@@ -53,7 +53,7 @@ def test_prefixes_of_differing_lengths(tables, listed):
     for b, prefix in enumerate(prefixes):
         given[b, : len(prefix)] = prefix
     options = SearchOptions(beam_width=1, max_length=6)
-    out = listed(greedy_search(model.step, model.state(), options, START, END, prefix=given))
+    out = listed(greedy_search(model, model.memory, options, START, END, prefix=given))
     for b, ((_, words, _),) in enumerate(out):
         forced = prefixes[b]
         expected = loop(model, b, 6, lambda words, w, f=forced: len(words) >= len(f) or w == f[len(words)])
@@ -65,7 +65,7 @@ def test_at_most_max_length_words(tables, listed, limit):
     model = tables(length=5)
     model.logits[..., END] = -30.0
     options = SearchOptions(beam_width=1, max_length=limit)
-    out = greedy_search(model.step, model.state(), options, START, END)
+    out = greedy_search(model, model.memory, options, START, END)
     assert tuple(out.tokens.shape) == (2, 1, limit)
     assert [len(words) for ((_, words, _),) in listed(out)] == [limit] * 2
 

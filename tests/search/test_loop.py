@@ -18,12 +18,12 @@ from keraszoo.translation import graph_loop
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 7, 12
 MODELS = {
-    "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16), 1),
+    "Transformer": (lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16), 4),
     "Transformer, rotary": (
         lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="rotary"),
-        1,
+        5,
     ),
-    "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 8),
+    "LuongNMT": (lambda: LuongNMT(V, embedding_dim=7, units=6, num_layers=2), 1),
     "RNNSearch": (lambda: RNNSearch(V, embedding_dim=7, units=6), 1),
 }
 
@@ -58,10 +58,9 @@ def options_of(width, **changes):
 
 
 def find(model, source, options, lengths=(L,), attention=True, **arguments):
-    state = model.initial_state(model.encode(source), options.beam_width, lengths[0])
     return search(
-        model.step,
-        state,
+        model,
+        model.encode(source),
         options,
         start_id=START,
         end_id=END,
@@ -201,13 +200,20 @@ def test_cache_lengths_by_eye():
 
 def test_the_loop_stops_when_all_are_done():
     # sentence b is done after b + 1 steps; the counter says how many there were
-    def advance(progress, state, constants):
+    def advance(progress, state):
         steps = progress["steps"] + ops.cast(progress["live"], "int32")
-        return {"steps": steps, "live": steps < constants["wanted"]}, {"position": state["position"] + 1}
+        return {**progress, "steps": steps, "live": steps < progress["wanted"]}, model.stepped(state)
+
+    class model:
+        def lengthen(state, extra):
+            return state
+
+        def stepped(state):
+            return {"position": state["position"] + 1}
 
     wanted = ops.convert_to_tensor(np.array([1, 5, 3], "int32"))
-    progress = {"steps": ops.zeros((3,), "int32"), "live": ops.ones((3,), "bool")}
+    progress = {"steps": ops.zeros((3,), "int32"), "live": ops.ones((3,), "bool"), "wanted": wanted}
     state = {"position": ops.zeros((), "int32")}
     for lengths, expected in (([9], [1, 5, 3]), ([2, 9], [1, 5, 3]), ([2, 4], [1, 4, 3])):
-        out = run(advance, progress, state, {"wanted": wanted}, lengths)
+        out = run(advance, progress, state, model, lengths)
         np.testing.assert_array_equal(to_numpy(out["steps"]), expected)

@@ -109,7 +109,7 @@ def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, listed):
     model = tables(sentences=9, length=8)
 
     def words(options):
-        out = listed(greedy_search(model.step, model.state(), options, START, END))
+        out = listed(greedy_search(model, model.memory, options, START, END))
         return [mine[0][1] for mine in out]
 
     greedy = words(SearchOptions(beam_width=1, max_length=8))
@@ -122,10 +122,10 @@ def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, listed):
 def test_a_search_that_samples_keeps_its_contract(tables, listed, same, pick):
     model = tables(sentences=6, length=8)
     options = sampling(max_length=8, temperature=1.3, seed=11)
-    out = greedy_search(model.step, model.state(), options, START, END, attention=True)
-    same(greedy_search(model.step, model.state(), options, START, END, attention=True), out)
+    out = greedy_search(model, model.memory, options, START, END, attention=True)
+    same(greedy_search(model, model.memory, options, START, END, attention=True), out)
     few = model.some([0, 1, 2])
-    same(greedy_search(few.step, few.state(), options, START, END, attention=True), pick(out, [0, 1, 2]))
+    same(greedy_search(few, few.memory, options, START, END, attention=True), pick(out, [0, 1, 2]))
     for b, ((_, words, log_prob),) in enumerate(listed(out)):
         # of the model as it is, not of the warmer one that was drawn from
         assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
@@ -136,7 +136,7 @@ def test_frequencies_of_whole_hypotheses(tables, listed):
     one = tables(sentences=1, length=2, sharpness=0.7)
     many = one.some([0] * 3000)
     options = sampling(max_length=2)
-    drawn = [mine[0][1] for mine in listed(greedy_search(many.step, many.state(), options, START, END))]
+    drawn = [mine[0][1] for mine in listed(greedy_search(many, many.memory, options, START, END))]
     every = [words for _, words in one.all_hypotheses(0, options)]
     assert len(every) == 1 + 4 + 16
     counts = np.array([drawn.count(words) for words in every])

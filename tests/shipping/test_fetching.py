@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gzip
 import http.server
 import json
 import os
@@ -12,16 +13,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import keraszoo
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.shipping import fetching, shipped
+from keraszoo.shipping import fetching, shipped, transfer
 from keraszoo.shipping.fetching import fetch
 
-BIG = "model.weights.h5"
+BIG = "model.safetensors"
 FILES = {
     "config.json": {"task": "translation"},
     "words/words.txt": "a\nb\n",
@@ -51,6 +53,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        if behaviour == "packed":
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(content) - start + 10 * (behaviour == "more")))
         self.end_headers()
         content = content[start:]
@@ -76,7 +80,7 @@ def folder(tmp_path):
 @pytest.fixture
 def server(folder, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("keraszoo.shipping.transfer.time.sleep", lambda seconds: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.folder, server.behaviour, server.requests = str(folder), [], []
         server.url = f"http://127.0.0.1:{server.server_port}"
@@ -178,7 +182,7 @@ def test_a_name_needs_a_source_and_an_address_has_one(cache):
 
 
 def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, known):
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * fetching.RETRIES]
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * transfer.RETRIES]
     with pytest.raises(PresetError, match=r"small: 503 Server Error"):
         fetch("small", server.url)
     assert not (cache / "small").exists() and "small" not in shipped.places()
@@ -190,8 +194,8 @@ def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, know
 
 
 def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known):
-    server.behaviour = ["damage"] * (fetching.RETRIES + 1)
-    with pytest.raises(PresetError, match=r"SHA256 hash of downloaded file \(config.json\) does not match"):
+    server.behaviour = ["damage"] * (transfer.RETRIES + 1)
+    with pytest.raises(PresetError, match=r"config.json: its SHA-256 is not that of manifest.json"):
         fetch("small", server.url)
     server.behaviour = ["more"]
     with pytest.raises(PresetError, match=r"config.json has more than the \d+ bytes expected"):
@@ -202,7 +206,7 @@ def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known
 
 def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
     model_directory.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
-    with pytest.raises(PresetError, match=r"SHA256 hash of downloaded file \(words.txt\) does not match"):
+    with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of manifest.json"):
         fetch("small", server.url)
 
 
@@ -213,7 +217,8 @@ def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
         ("http://127.0.0.1:1", "refused"),
         ("ftp://example.org/x", "expected a folder, or a URL with http, https, hf or file"),
         ("file://example.org/x", "expected a folder, or a URL"),
-        ("{folder}/nowhere", "No such file or directory"),
+        ("{folder}/nowhere", "mirror/nowhere: no such folder"),
+        ("{folder}/small", "mirror/small: has no model small; expected the folder that .*/mirror$"),
         ("http://[", "not a valid host"),
     ],
 )
@@ -263,8 +268,63 @@ def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
     with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
         fetch("small", folder)
     (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * manifests.MOST_JSON + b'"')
-    with pytest.raises(PresetError, match="manifest.json: is larger than 4194304 bytes"):
+    with pytest.raises(PresetError, match="small: manifest.json has more than the 4,194,304 bytes expected"):
         fetch("small", folder)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "../../secret", "pipe", "folder"])
+def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known, tmp_path, target):
+    """A link to a device would fill the disk, and one out of the folder would copy what is private."""
+    (tmp_path / "secret").write_bytes((folder / "small" / "config.json").read_bytes())
+    (folder / "small" / "config.json").unlink()
+    if target == "pipe":
+        os.mkfifo(folder / "small" / "config.json")
+    elif target == "folder":  # the right file, in a folder that is a link
+        shutil.move(folder / "small" / "words", tmp_path / "words")
+        (folder / "small" / "words").symlink_to(tmp_path / "words")
+        (tmp_path / "secret").rename(folder / "small" / "config.json")
+    else:
+        (folder / "small" / "config.json").symlink_to(target)
+    said = "is not a plain file" if target == "pipe" else "is a link, not a plain file"
+    with pytest.raises(PresetError, match=f"{'words.txt' if target == 'folder' else 'config.json'}: {said}"):
+        fetch("small", folder)
+    assert not (cache / "small").exists()
+    assert not (cache / ".small.partial" / "config.json").exists() or target == "folder"
+
+
+def test_a_file_longer_than_in_the_manifest_is_not_copied(folder, cache, known):
+    with open(folder / "small" / BIG, "r+b") as file:
+        file.truncate(1 << 40)  # sparse: nothing is written
+    with pytest.raises(PresetError, match="small: model.weights.h5 has more than the 300,000 bytes expected"):
+        fetch("small", folder)
+    assert not (cache / ".small.partial" / BIG).exists()
+
+
+def test_a_model_that_has_no_room_is_not_fetched(folder, cache, known):
+    manifest = json.loads((folder / "small" / "manifest.json").read_text())
+    manifest["files"][BIG]["size"] = shutil.disk_usage(folder).free + 1
+    known["small"]["manifest"] = manifest
+    said = r"small needs [\d,]+ bytes more, but only [\d,]+ are free|more than any file of a model"
+    with pytest.raises(PresetError, match=said):
+        fetch("small", folder)
+    assert os.listdir(cache / ".small.partial") == []
+
+
+def test_what_an_earlier_call_fetched_needs_no_more_room(folder, server, cache, known, monkeypatch):
+    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * transfer.RETRIES]
+    with pytest.raises(PresetError, match="503"):
+        fetch("small", server.url)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=200_000))
+    assert same(fetch("small", server.url), folder / "small")  # the half of 300,000 bytes is here
+
+
+def test_packed_content_counts_unpacked(folder, server, cache, known):
+    """A megabyte of zeros is a kilobyte of gzip; the manifest of `small` states 28 bytes."""
+    (folder / "small" / "config.json").write_bytes(gzip.compress(bytes(1 << 20)))
+    server.behaviour = ["packed"]
+    with pytest.raises(PresetError, match=r"small: config.json has more than the \d+ bytes expected"):
+        fetch("small", server.url)
+    assert os.listdir(cache / ".small.partial") == []
 
 
 def test_two_calls_at_a_time(folder, cache, known):

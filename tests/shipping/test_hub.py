@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import gzip
 import hashlib
 import http.server
 import json
@@ -21,7 +22,7 @@ from keraszoo.shipping.fetching import fetch
 
 pytest.importorskip("huggingface_hub")
 
-WEIGHTS = "model.weights.h5"
+WEIGHTS = "model.safetensors"
 FILES = {
     "config.json": {"task": "translation"},
     "words/words.txt": "a\nb\n",
@@ -56,6 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.requests.append(self.path)
+        self.server.tokens.add(self.headers["Authorization"])
         name = re.sub(r"^/[^/]+/[^/]+/resolve/[^/]+/", "", self.path)
         content = self.server.files.get(name)
         if content is None:
@@ -69,6 +71,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("X-Repo-Commit", "1" * 40)
         self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
         self.send_header("Content-Length", str(len(content) - start))
+        if name in self.server.packed:
+            self.send_header("Content-Encoding", "gzip")
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.end_headers()
@@ -99,6 +103,7 @@ def forget_library():
 def server(tmp_path, monkeypatch):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.url, server.files, server.requests = f"http://127.0.0.1:{server.server_port}", {}, []
+        server.tokens, server.packed = set(), set()
         server.commit = f"{server.url}/somebody/small/commit/{'1' * 40}"
         for name, value in {
             "HF_ENDPOINT": server.url, "HF_HOME": f"{tmp_path}/hf", "HF_TOKEN": "hf_token",
@@ -135,12 +140,13 @@ def test_what_is_uploaded_is_found_by_its_address_and_then_without_network(serve
     assert shipped.find("hf://somebody/small") == place and len(server.requests) == count
 
 
-def test_fetch_looks_for_a_newer_one_and_keeps_the_old_one_if_that_is_damaged(server, small):
+def test_fetch_looks_for_a_newer_one_and_keeps_the_old_one_if_that_is_damaged(server, small, monkeypatch):
     server.files |= contents(small)
     reported = []
     place = fetch("hf://somebody/small")
     assert fetch("hf://somebody/small", report=reported.append) == place
     assert reported == ["small: exists already and is complete"]
+    monkeypatch.setattr("keraszoo.shipping.transfer.time.sleep", lambda seconds: None)
     model_directory.write_directory(small, {**FILES, "words/words.txt": "c\n"})
     server.files |= contents(small)
     server.files[WEIGHTS] = b"?" + server.files[WEIGHTS][1:]
@@ -161,11 +167,11 @@ def test_what_cannot_be_reached_is_one_line(server, small, monkeypatch):
     for wrong in ("hf://small", "hf://a/b/c", "hf://../x", "hf://a/"):
         with pytest.raises(PresetError, match="expected hf://USER/NAME"):
             shipped.find(wrong)
-    with pytest.raises(PresetError, match=r"hf://somebody/small: 404") as error:
+    with pytest.raises(PresetError, match=r"hf://somebody/small: manifest.json: 404") as error:
         shipped.find("hf://somebody/small")
     assert "\n" not in str(error.value)
     server.files["manifest.json"] = contents(small)["manifest.json"]
-    with pytest.raises(PresetError, match=r"hf://somebody/small: 404.*"):
+    with pytest.raises(PresetError, match=r"hf://somebody/small: config.json: 404"):
         shipped.find("hf://somebody/small")
     (small / WEIGHTS).write_bytes(b"damaged")
     with pytest.raises(PresetError, match="damaged"):
@@ -175,12 +181,39 @@ def test_what_cannot_be_reached_is_one_line(server, small, monkeypatch):
         shipped.find("hf://a/b")
 
 
+@pytest.mark.parametrize("name", ["manifest.json", WEIGHTS])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_is_too_long_is_not_written(server, small, name, packed):
+    from keraszoo.saving.manifest import MOST_JSON
+
+    most = MOST_JSON if name == "manifest.json" else len(FILES[WEIGHTS])
+    long = bytes(most + 1)
+    server.files |= contents(small) | {name: gzip.compress(long) if packed else long}
+    server.packed = {name} if packed else set()
+    with pytest.raises(PresetError, match=rf"small: {name} has more than the {most:,} bytes expected"):
+        fetch("hf://somebody/small")
+    partial = shipped.cache_folder() / "hub" / "somebody" / ".small.partial"
+    assert not list(partial.rglob(f"*{name}*"))
+
+
+def test_requests_carry_the_token_and_none_is_made_offline(server, small, monkeypatch):
+    server.files |= contents(small)
+    fetch("hf://somebody/small")
+    assert server.tokens == {"Bearer hf_token"}
+    forget_library()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(PresetError, match="hf://somebody/other: .*HF_HUB_OFFLINE is set"):
+        fetch("hf://somebody/other")
+
+
 def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server, run):
     from keraszoo import QuestionAnswerer
 
     assert run("upload", "babi_memory_network", "hf://somebody/babi") == (0, f"{server.commit}\n", "")
     code, out, err = run("fetch", "hf://somebody/babi")
-    assert (code, err) == (0, "") and contents(Path(out.strip())) == server.files
+    assert (code, err) == (0, "keraszoo: babi: downloading 0.2 MB\n") and contents(
+        Path(out.strip())
+    ) == server.files
     for wrong in (["hf://somebody/babi", "--from", "x"], ["babi_memory_network"]):
         code, out, err = run("fetch", *wrong)
         assert (code, out) == (2, "") and "expected NAME --from FOLDER, where" in err

@@ -34,6 +34,11 @@ def test_a_path_that_exists_wins(folder, tmp_path, monkeypatch):
     assert read_directory(find("rnnsearch_en_de")).config == {"name": "mine"}
 
 
+def test_another_language_is_no_misspelling(folder):
+    with pytest.raises(PresetError, match=r"rnnsearch_en_es: .*; `keraszoo list` shows those there are"):
+        find("rnnsearch_en_es")
+
+
 def test_an_unknown_name_gives_the_near_ones(folder):
     with pytest.raises(PresetError, match=r"rnnserch_en_de: .* did you mean rnnsearch_en_de"):
         find("rnnserch_en_de")

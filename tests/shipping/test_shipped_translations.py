@@ -7,6 +7,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.shipping import shipped
+from keraszoo.text.subwords import Subwords
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SOURCE = "Where did you park the car?"
@@ -21,6 +22,12 @@ GOLDEN = {
     "tatoeba_en_fr_transformer": "Où as-tu garé la voiture ?",
     "tatoeba_fr_en_transformer": "Where did you park the car?",
 }
+TWENTY = [
+    *("They weren't at home.", "I can't remember the name of it.", "It's raining.", "That's Tom's dog."),
+    *("Don't be late!", "She's here.", "We'll see.", "I'd like that.", "You're right.", "Who's there?"),
+    *("J'ai faim.", "Je n'ai pas d'argent.", "C'est l'été.", "Qu'est-ce que c'est ?", "L'eau est froide."),
+    *("Wie geht's?", "Das ist Lisa' Hund.", "Ich hab's!", "Gib's mir.", "So ist's gut."),
+]
 OTHERS = {
     "babi_memory_network",
     "biomedical_entities",
@@ -62,7 +69,26 @@ def test_it_says_what_it_said(name, monkeypatch):
     monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
     assert shipped.find(name) == FOLDER / name
     source = next((source for pair, source in SOURCES.items() if pair in name), SOURCE)
-    assert Translator.from_preset(name).translate([source], beam_width=1) == [GOLDEN[name]]
+    translator = Translator.from_preset(name)
+    assert translator.translate([source], beam_width=1) == [GOLDEN[name]]
+    plain, typographic = translator.translate(["They weren't at home.", "They weren’t at home."])
+    assert plain == typographic
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_typographic_signs_are_read_as_those_of_the_training_text(name):
+    config = json.loads((FOLDER / name / "config.json").read_text(encoding="utf-8"))
+    subwords = Subwords((FOLDER / name / "joint.model").read_bytes(), config["signs"]["source"])
+    for sentence in TWENTY:
+        plain = subwords.encode([sentence])
+        for sign in "’‘´`":
+            assert subwords.encode([sentence.replace("'", sign)]) == plain
+        assert subwords.encode([f"\u200e{sentence[:3]}\u00ad{sentence[3:]}\ufeff"]) == plain
+        assert subwords.unknown(sentence) == []
+    if name.startswith("tatoeba_en_"):  # English sentences there have no other quotation marks and dashes
+        plain = subwords.encode(['He said, "No - never."'])
+        for opening, closing in ("“”", "„“", "«»", "„”"):
+            assert subwords.encode([f"He said, {opening}No – never.{closing}"]) == plain
 
 
 def test_it_says_what_it_said_with_a_beam():

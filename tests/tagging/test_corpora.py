@@ -39,8 +39,8 @@ def taggings(tagger, corpus, words):
     encoded = tagger.vocabulary.encode([words])
     scores = np.asarray(tagger.model({name: encoded[name] for name in tagger.model.features}))[0]
     moves, start, end = np.zeros((len(scores[0]),) * 2), *np.zeros((2, len(scores[0])))
-    if tagger.model.crf:
-        chain = tagger.model.chain
+    if tagger.model.head.crf:
+        chain = tagger.model.head.chain
         moves, start, end = (np.asarray(weight) for weight in (chain.transitions, chain.start, chain.end))
     found = {}
     for path in itertools.product(range(len(own)), repeat=len(words)):

@@ -19,14 +19,14 @@ def test_the_same_after_reading(new_tagger, tmp_path):
     assert again.vocabulary == tagger.vocabulary and again.metrics == tagger.metrics
     for ours, theirs in zip(again.model.get_weights(), tagger.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert (again.model.chain.allowed[0] == tagger.model.chain.allowed[0]).all()
+    assert (again.model.head.chain.allowed[0] == tagger.model.head.chain.allowed[0]).all()
     card = (tmp_path / "model" / "README.md").read_text()
     assert "LOC, PER" in card and "EntityTagger.from_preset" in card
 
 
 def test_half_precision_is_smaller(tagger_directory, trained_tagger, tmp_path):
     trained_tagger.save_to_preset(tmp_path / "half", dtype="float16")
-    sizes = [(d / "model.weights.h5").stat().st_size for d in (tagger_directory, tmp_path / "half")]
+    sizes = [(d / "model.safetensors").stat().st_size for d in (tagger_directory, tmp_path / "half")]
     assert sizes[1] < sizes[0]  # by little: most of a file this small is not numbers
     again = EntityTagger.from_preset(tmp_path / "half")
     for ours, theirs in zip(trained_tagger.model.get_weights(), again.model.get_weights(), strict=True):
@@ -35,9 +35,9 @@ def test_half_precision_is_smaller(tagger_directory, trained_tagger, tmp_path):
 
 def test_constraints_that_there_were_not_are_not_there_again(new_tagger, tmp_path):
     tagger = new_tagger(constrain="none", crf=False)
-    assert tagger.model.chain is None
+    assert tagger.model.head.chain is None
     tagger.save_to_preset(tmp_path / "model")
-    assert EntityTagger.from_preset(tmp_path / "model").model.chain is None
+    assert EntityTagger.from_preset(tmp_path / "model").model.head.chain is None
 
 
 def test_directories_of_other_tasks(tagger_directory, trained_directory):
@@ -55,7 +55,7 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
         ("model", "class", "RNNSearch", "there is no model 'RNNSearch'"),
         ("model", "config", {"units": "many"}, "units: expected a valid integer|num_tags: Field required"),
         ("vocabulary", "scheme", "BIOU", "BIOU"),
-        ("vocabulary", "labels", ["PER"], "5 tags, but model.weights.h5 has no such CRF"),
+        ("vocabulary", "labels", ["PER"], "5 tags, but model.safetensors has no such CRF"),
         ("vocabulary", "colour", "red", "vocabulary.colour: Extra inputs are not permitted, got 'red'"),
         ("vocabulary", "word_length", 1.5, "vocabulary.word_length: expected a valid integer"),
         ("vocabulary", "labels", "PER", "vocabulary.labels: expected a valid list, got 'PER'"),
@@ -65,7 +65,7 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
             "vocabulary",
             "labels",
             [f"L{i}" for i in range(40_000)],
-            "tags, but model.weights.h5 has no such CRF",
+            "tags, but model.safetensors has no such CRF",
         ),
         ("corpora", None, ["mail"] * 101, "corpora: List should have at most 100 items"),
         ("corpora", None, "mail", "corpora: expected a valid list, got 'mail'"),
@@ -113,10 +113,20 @@ def test_transitions_other_than_those_of_the_scheme_are_not_stored(new_tagger, t
     tagger.save_to_preset(tmp_path / "d")
 
 
-def test_a_tagger_that_keras_has_quantized(new_tagger, tmp_path):
+def test_an_int8_tagger_is_saved_and_read_with_equal_tags(new_tagger, other_sentences, tmp_path):
+    tagger, sentences = new_tagger(), [list(sentence.tokens) for sentence in other_sentences[:8]]
+    tagger.model.quantize("int8")
+    before = tagger.tag_probabilities(sentences)
+    tagger.save_to_preset(tmp_path / "model")
+    again = EntityTagger.from_preset(tmp_path / "model")
+    assert again.model.head.scores.quantization_mode == "int8"
+    for ours, theirs in zip(again.tag_probabilities(sentences), before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_tagger_that_is_int8_in_part_is_refused(new_tagger, tmp_path):
     tagger = new_tagger()
-    tagger.save_to_preset(tmp_path / "d")
-    tagger.model.vectors.quantize("int8")
-    with pytest.raises(PresetError, match="Keras has quantized the model"):
-        tagger.save_to_preset(tmp_path / "d")
-    EntityTagger.from_preset(tmp_path / "d")
+    tagger.model.head.scores.quantize("int8")
+    with pytest.raises(PresetError, match="as it is or with all matrices in int8, not in None, int8"):
+        tagger.save_to_preset(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

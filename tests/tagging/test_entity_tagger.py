@@ -88,9 +88,9 @@ def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
         if not tokens:
             continue
         tags = np.array(list(itertools.product(range(len(names)), repeat=len(tokens))))
-        scores, _ = tagger.model.read(tagger.model.check_features(tagger.vocabulary.encode([tokens])))
+        scores, _ = tagger.model.read(tagger.vocabulary.encode([tokens]))
         scores = np.repeat(np.asarray(scores), len(tags), axis=0)
-        chances = np.exp(tagger.model.chain.log_likelihood(scores, tags, np.ones(tags.shape, "bool")))
+        chances = np.exp(tagger.model.head.chain.log_likelihood(scores, tags, np.ones(tags.shape, "bool")))
         wanted = [[chances[tags[:, t] == k].sum() for k in range(len(names))] for t in range(len(tokens))]
         np.testing.assert_allclose(probabilities, wanted, atol=1e-5)
 
@@ -133,6 +133,23 @@ def test_strange_texts_lose_nothing(trained_tagger):
         assert len(result.tags) == len(result.tokens)
     assert len(result.tokens) == 2
     assert len(trained_tagger.tag_tokens([["Paris"] * 5000])[0]) == 5000
+
+
+def test_characters_that_nobody_sees_change_nothing(trained_tagger):
+    plain = trained_tagger.tag("Hedy Lamarr flew to Paris.")
+    marked = trained_tagger.tag("\u200eHe\u00addy Lamarr\u200f flew to \u202aPa\u00adris\u202c\u00ad.")
+    assert [(e.label, e.text) for e in plain] == [("PER", "Hedy Lamarr"), ("LOC", "Paris")]
+    assert [(e.label, e.text, e.start) for e in marked] == [
+        ("PER", "He\u00addy Lamarr", 1),
+        ("LOC", "Pa\u00adris", 24),
+    ]
+    assert [e.probability for e in marked] == pytest.approx([e.probability for e in plain])
+    words = [
+        ["\ufeffHedy", "flew", "to", "Pa\u200cris\u200d", "\u200e"],
+        ["Hedy", "flew", "to", "Paris", "x"],
+    ]
+    tags = trained_tagger.tag_tokens(words)
+    assert tags[0][:4] == tags[1][:4]
 
 
 def test_words_that_were_cut_before(trained_tagger):

@@ -27,6 +27,7 @@ STRANGE = [
     "''t 'tis O'Neil's n't ’",
     "Paris " * 1030,
     "a. " * 70,
+    "\u200eParis\u200f, Pa\u00adris\u00ad: Pa\u200cris \ufeffHedy\u2060 Lamarr",
     "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
 ]
 

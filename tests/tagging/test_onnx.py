@@ -2,19 +2,17 @@
 
 import json
 import os
-import random
-import re
 import subprocess
 import sys
 
 import pytest
-import regex
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
-from keraszoo.tagging.onnx_export import for_re
-from keraszoo.text.tagging_features import CASINGS
-from keraszoo.text.tokens import SENTENCE, TOKEN_RULES
+from keraszoo.tagging import onnx_program
+from keraszoo.tagging.onnx_export import tokens
+from keraszoo.text.tagging_features import TaggingVocabulary
+from keraszoo.text.tokens import TOKEN_RULES, sentence_tokens
 
 STRANGE = [
     "",
@@ -24,21 +22,30 @@ STRANGE = [
     "a\u0301bc\u200bParis\ufeff\u2028x",
     "''t 'tis O'Neil's n't ’ ΣΑΣ straße ǅ B12 1,000.5",
     "Paris " * 1030,
+    "\u200eParis\u200f, Pa\u00adris\u00ad: Pa\u200cris \ufeffHedy\u2060 Lamarr",
     "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
 ]
-EXPRESSIONS = [SENTENCE, *CASINGS.values(), *(one for rules in TOKEN_RULES.values() for one in rules if one)]
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
-def test_expressions_match_the_same(expression):
-    draw, rewritten = random.Random(4), re.compile(for_re(expression))
-    letters = list("aB1 .,'’-@#&/:\n\t()!?_[]\\^\u00a0\u00e9\u0301\u200d😀👩🏽🇫日ß€\u2026«»ǅſ\u212a")
-    texts = ["".join(draw.choices(letters, k=draw.randint(0, 40))) for _ in range(300)]
-    every = "".join(map(chr, [*range(0x3400), *range(0xF900, 0x10400), *range(0x1F000, 0x1FB00)]))
-    texts += [every[i : i + 32] for i in range(0, len(every), 32)]
-    for text in texts:
-        wanted = [match.span() for match in regex.finditer(expression, text)]
-        assert [match.span() for match in rewritten.finditer(text)] == wanted
+@pytest.mark.parametrize("rules", TOKEN_RULES)
+def test_the_program_splits_words_at_the_same_characters(rules, characters_of_every_kind):
+    program = object.__new__(onnx_program.Tagger)
+    vars(program).update(tokens(TaggingVocabulary(["a"], "a", ["LOC"], token_rules=rules)))
+    for some in characters_of_every_kind:
+        text = "\n\n".join(f"a{c}b" for c in some)
+        assert list(program.split(text)) == [[tuple(t) for t in s] for s in sentence_tokens(text, rules)]
+
+
+def test_the_program_reads_characters_as_the_tagger(characters_of_every_kind):
+    vocabulary = TaggingVocabulary(["a", "ab"], "ab", ["LOC"])
+    program = object.__new__(onnx_program.Tagger)
+    vars(program).update(tokens(vocabulary))
+    words = [f"a{c}b" for some in characters_of_every_kind[:20] for c in some]
+    features = vocabulary.encode([[word] for word in words])
+    for word, row in zip(words, range(len(words)), strict=True):
+        ids, casing, *characters = program.ids(word)
+        assert (ids, casing) == (features["words"][row, 0], features["casing"][row, 0]), word
+        assert characters == features["characters"][row, 0, : len(characters)].tolist(), word
 
 
 @pytest.fixture(scope="module")

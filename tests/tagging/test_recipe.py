@@ -4,6 +4,7 @@ import pytest
 
 from keraszoo import EntityTagger, models
 from keraszoo.errors import RecipeError
+from keraszoo.shipping import shipped
 from keraszoo.tagging.recipe import TaggerRecipe
 from keraszoo.tasks.model_names import MODELS, model_classes
 from keraszoo.tasks.recipe_runs import read_recipe
@@ -109,11 +110,16 @@ def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
     text = "task: tagging\ndata: {train: a.tsv}\nvectors: {file: '${VECTORS}'}\noutput: out\n"
     file.write_text(text)
     monkeypatch.chdir(tmp_path)
-    places = {"english_words": "english_words", "words.bin": str(tmp_path / "words.bin")}
+    places = {"no_such_words": "no_such_words", "words.bin": str(tmp_path / "words.bin")}
     for given, place in places.items():
         monkeypatch.setenv("VECTORS", given)
         recipe = read_recipe(file)
         assert recipe.vectors.file == place and recipe.as_dict()["vectors"]["file"] == "${VECTORS}"
+    (tmp_path / "english_words").mkdir()  # is another thing than the included vectors
+    monkeypatch.setenv("VECTORS", "./english_words")
+    assert read_recipe(file).vectors.file == str(tmp_path / "english_words")
+    monkeypatch.setenv("VECTORS", "english_words")
+    assert read_recipe(file).vectors.file == str(shipped.places()["english_words"])
     (tmp_path / "mine").mkdir()
     file.write_text(text.replace("${VECTORS}", "mine"))
     assert read_recipe(file).vectors.file == str(tmp_path / "mine")

@@ -17,6 +17,7 @@ from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_files import read_corpora
 from keraszoo.text.word_vectors import WordVectors
+from keraszoo.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -66,14 +67,23 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
 
 
+def test_other_numbers_in_the_vectors_file_are_another_run(files):
+    recipe = read_recipe(files / "recipe.yaml")
+    run_recipe(recipe)
+    vectors = WordVectors.read(files / "vectors.txt")
+    WordVectors(vectors.words, 2 * vectors.matrix).write(files / "vectors.txt")
+    with pytest.raises(RecipeError, match=r"the run in it differs: content of vectors.file was .*, is "):
+        run_recipe(recipe)
+
+
 def test_n_grams_are_learned_from_all_vectors(files):
     run_seeds(read_recipe(files / "recipe.yaml", ["model.overrides.subword_buckets=101"]), 1)
     tagger = EntityTagger.from_preset(files / "out/model_seed1")
     vectors = WordVectors.read(files / "vectors.txt")
     assert "unused" in vectors and "unused" not in tagger.vocabulary.words
-    layer = BagOfSubwords.from_config(tagger.model.subwords.get_config())
+    layer = BagOfSubwords.from_config(tagger.model.words.subwords.get_config())
     learn_subwords(layer, tagger.vocabulary, vectors)
-    for ours, other in zip(tagger.model.subwords.get_weights(), layer.get_weights(), strict=True):
+    for ours, other in zip(tagger.model.words.subwords.get_weights(), layer.get_weights(), strict=True):
         np.testing.assert_allclose(ours, other, atol=1e-5)
 
 
@@ -148,10 +158,10 @@ def test_a_file_without_b_does_not_decide_the_scheme(tmp_path):
 
 def test_a_recipe_decides_scheme_constraints_and_words(files):
     said = ["tags.scheme=BIOES", "tags.constraints=none", "vectors.keep=all", "vectors.backoff=[exact]"]
-    tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), None)
+    tagger, *_ = prepare(TaggerRecipe.read(files / "recipe.yaml", said), Checkpoints(files / "none"))
     vocabulary = tagger.vocabulary
     assert (vocabulary.scheme, vocabulary.backoff) == ("BIOES", ("exact",)) and "unused" in vocabulary.words
-    assert tagger.model.chain is None  # nothing is enforced
+    assert tagger.model.head.chain is None  # nothing is enforced
 
 
 def test_the_rules_that_split_text(files):
@@ -172,7 +182,7 @@ def test_the_rules_that_split_text(files):
     ):
         changes = [*changes, f"data.test={files / 'test.jsonl'}"]
         recipe = TaggerRecipe.read(files / "recipe.yaml", changes)
-        tagger, *_, (test, _) = prepare(recipe, None)
+        tagger, *_, (test, _) = prepare(recipe, Checkpoints(files / "none"))
         assert tagger.vocabulary.token_rules == rules
         assert test.sentences[0].tokens == tuple(tokens)
         stored = TaggerRecipe.from_dict(recipe.as_dict())

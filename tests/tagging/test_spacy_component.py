@@ -52,6 +52,42 @@ def test_tokens_are_split_where_an_entity_begins_or_ends_inside_them():
     assert doc.text == text
 
 
+def test_span_groups_keep_their_characters_where_tokens_are_split():
+    from keraszoo.tagging.spacy_component import _split_tokens
+
+    doc = spacy.blank("en")("Paris/Texas and London in 2012")
+    places = {"CITY": [(16, 22), (0, 11)], "YEAR": [(26, 30)], "all": [(0, 30), (16, 25)]}
+    for label, spans in places.items():
+        group = [doc.char_span(a, b, label, kb_id="Q84", span_id="x") for a, b in spans]
+        doc.spans[label] = spacy.tokens.SpanGroup(doc, name=f"of {label}", attrs={"by": "hand"}, spans=group)
+    doc.spans["none"] = []
+    text = {label: [span.text for span in group] for label, group in doc.spans.items()}
+    _split_tokens(doc, {5, 6, 18})
+    assert [token.text for token in doc] == ["Paris", "/", "Texas", "and", "Lo", "ndon", "in", "2012"]
+    assert {label: [span.text for span in group] for label, group in doc.spans.items()} == text
+    for label, spans in places.items():
+        group = doc.spans[label]
+        assert [(span.start_char, span.end_char) for span in group] == spans
+        assert {(span.label_, span.kb_id_, span.id_) for span in group} == {(label, "Q84", "x")}
+        assert (group.name, group.attrs) == (f"of {label}", {"by": "hand"})
+
+
+def test_evaluate_reports_the_f1_of_entities(monkeypatch):
+    text, places = "Ed met Bob/Al in Rome", [(0, 2), (7, 10), (17, 21)]
+    entities = [Entity(text[a:b], "X", a, b, 1.0, None) for a, b in places]
+    tagger = SimpleNamespace(tag=lambda texts, **options: [entities] * len(texts))
+    monkeypatch.setattr(EntityTagger, "from_preset", lambda preset, corpus: tagger)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("keraszoo")
+    assert nlp.get_pipe_meta("keraszoo").default_score_weights["ents_f"] == 1
+    gold = {"entities": [(0, 2, "X"), (7, 10, "X"), (11, 13, "X"), (17, 21, "Y")]}
+    words, spaces = "Ed met Bob / Al in Rome".split(), [True, True, False, False, True, True, False]
+    reference = spacy.tokens.Doc(nlp.vocab, words, spaces)
+    scores = nlp.evaluate([spacy.training.Example.from_dict(reference, gold)])
+    assert (scores["ents_p"], scores["ents_r"]) == (pytest.approx(2 / 3), pytest.approx(2 / 4))
+    assert scores["ents_f"] == pytest.approx(2 * 2 / (3 + 4)) and scores["ents_per_type"]["Y"]["f"] == 0
+
+
 def test_a_split_token_keeps_its_place_in_the_parse():
     from keraszoo.tagging.spacy_component import _split_tokens
 
@@ -68,13 +104,10 @@ def test_a_split_token_keeps_its_place_in_the_parse():
     assert [token.head.text for token in doc][3:7] == ["met", "Merkel", "Merkel", "met"]
 
 
-def test_a_forked_process_is_refused():
-    from keraszoo.tagging.spacy_component import SpacyEntities
-
-    component = SpacyEntities(SimpleNamespace(tag=None))
-    component.process = -1
+def test_a_forked_process_is_refused(nlp, monkeypatch):
+    monkeypatch.setattr("keraszoo.tasks.process._process", -1)
     with pytest.raises(KerasZooError, match="n_process=1"):
-        component(spacy.blank("en")("Rome"))
+        nlp("Rome")
 
 
 def test_displacy_and_a_saved_pipeline(nlp, tmp_path):

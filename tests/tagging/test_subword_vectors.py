@@ -41,9 +41,9 @@ def test_it_solves_the_normal_equations(vectors):
     np.testing.assert_allclose(to_numpy(layer(spelt[:, None]))[:, 0], wanted, atol=0.01)
 
 
-@pytest.mark.parametrize("buckets", [True, None, 0.0, 1.5, -1, 200_000])
+@pytest.mark.parametrize("buckets", [True, 1.5, -1, 200_000])
 def test_buckets_are_checked_before_anything_is_trained(buckets, vectors, tagged_sentences):
-    with pytest.raises(RecipeError, match="model: subword_buckets must be an integer from 0 to 131072"):
+    with pytest.raises(RecipeError, match="model: buckets must be "):
         EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", subword_buckets=buckets)
 
 
@@ -60,11 +60,11 @@ def test_words_dropped_in_training_have_the_vector_of_the_unknown_word(vectors, 
     options = {"units": 6, "subword_buckets": 101, "word_dropout": 0.999, "keep": "all"}
     model = EntityTagger.for_sentences(tagged_sentences, vectors, "recurrent", "tiny", **options).model
     features = {"words": np.full((1, 50), 2), "characters": np.full((1, 50, 3), 4)}
-    dropped = to_numpy(model.represent(features, training=True))[0]
+    dropped = to_numpy(model.words(features, training=True))[0]
     np.testing.assert_allclose(np.median(dropped, axis=0), vectors.matrix.mean(axis=0), atol=1e-5)
     features["words"] = np.full((1, 50), 1)
     model.word_dropout = 0.0
-    unknown = to_numpy(model.represent(features, training=True))[0, 0]
+    unknown = to_numpy(model.words(features, training=True))[0, 0]
     assert np.abs(unknown - vectors.matrix.mean(axis=0)).max() > 1e-3
 
 
@@ -79,14 +79,14 @@ def test_an_unknown_word_has_a_vector_near_its_relatives(vectors, tagged_sentenc
     assert tagger.vocabulary.words == ("walk",) and tagger.model.features == ("words", "characters")
 
     def represented(words):
-        return to_numpy(tagger.model.represent(tagger.vocabulary.encode([words])))[0]
+        return to_numpy(tagger.model.words(tagger.vocabulary.encode([words])))[0]
 
     np.testing.assert_allclose(represented(["walk"])[0], known.matrix[known.words.index("walk")], atol=1e-6)
     cosine = np.corrcoef(represented(list(hidden)), vectors.matrix[vectors.lookup(list(hidden))])
     assert np.diag(cosine[:3, 3:]).min() > 0.5
-    before = [to_numpy(weight) for weight in tagger.model.subwords.weights]
+    before = [to_numpy(weight) for weight in tagger.model.words.subwords.weights]
     tagger.fit(tagged_sentences[:8], epochs=1, verbose=0)
-    for weight, was in zip(tagger.model.subwords.weights, before, strict=True):
+    for weight, was in zip(tagger.model.words.subwords.weights, before, strict=True):
         np.testing.assert_array_equal(to_numpy(weight), was)  # as frozen as the vectors
     sentences = [list(hidden), ["walk", "zoo"]]
     tagger.save_to_preset(tmp_path / "saved")

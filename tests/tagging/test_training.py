@@ -8,12 +8,11 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
-from keraszoo.tagging.training import make_data
+from keraszoo.tagging.training import digests
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.held_out import HeldOutSentences
-from keraszoo.training.run import Run
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -62,7 +61,7 @@ def test_numbers_of_numpy_can_be_saved(tagged_sentences, tmp_path):
     tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", **options)
     tagger.save_to_preset(tmp_path / "model")
     read = EntityTagger.from_preset(tmp_path / "model")
-    assert (read.model.arguments["dropout"], read.model.arguments["character_dim"]) == (0.25, 5)
+    assert (read.model.get_config()["dropout"], read.model.get_config()["character_dim"]) == (0.25, 5)
     vocabulary = TaggingVocabulary(["a"], "a", ["PER"], word_length=np.int64(20))
     assert type(vocabulary.word_length) is int
 
@@ -72,13 +71,13 @@ def test_frozen_vectors_stay_and_unused_ones_go(tagged_sentences):
     vectors = WordVectors([*words, "zebra"], np.random.default_rng(1).normal(size=(len(words) + 1, 4)))
     model = {"model": "recurrent", "configuration": "tiny", "units": 3}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
-    assert "zebra" not in tagger.vocabulary.words and tagger.model.arguments["vector_width"] == 4
+    assert "zebra" not in tagger.vocabulary.words and tagger.model.get_config()["vector_width"] == 4
     assert (
         "zebra" in EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", **model).vocabulary.words
     )
-    before = tagger.model.vectors.embeddings.numpy().copy()
+    before = tagger.model.words.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
-    np.testing.assert_array_equal(tagger.model.vectors.embeddings.numpy(), before)
+    np.testing.assert_array_equal(tagger.model.words.vectors.embeddings.numpy(), before)
     np.testing.assert_allclose(before[2:], vectors.restrict(tagger.vocabulary.words).matrix, atol=1e-6)
 
 
@@ -126,15 +125,26 @@ def test_taggers_that_cannot_be_made(tagged_sentences, options, said):
         EntityTagger.for_sentences(tagged_sentences, **options)
 
 
-def test_other_words_are_other_data(tagged_sentences):
-    digests = set()
-    for word in ("zebra", "yak"):
-        vectors = WordVectors(["ada", word], np.ones((2, 4)))
+def test_other_words_vectors_or_tags_are_other_data(tagged_sentences):
+    def digests_of(word="zebra", number=1.0, sentences=tagged_sentences[:5], held_out=None):
+        vectors = WordVectors(["ada", word], np.full((2, 4), number))
         options = {"model": "recurrent", "configuration": "tiny", "units": 3, "keep": "all"}
         tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **options)
-        run = Run(tagger._section(batch_tokens=512))
-        digests.add(make_data(tagger, tagged_sentences[:5], None, run)[2])
-    assert len(digests) == 2
+        return digests(tagger, sentences, held_out)
+
+    first = digests_of()
+    assert first == digests_of()
+    one, other = (TaggedSentence(tokens, ("O", "O")) for tokens in (("a", "bc"), ("ab", "c")))
+    changes = [
+        ({"word": "yak"}, {"vocabulary"}),
+        ({"number": 2.0}, {"frozen_weights"}),
+        ({"sentences": tagged_sentences[:4]}, {"train"}),
+        ({"held_out": [one]}, {"validation"}),
+    ]
+    for change, differs in changes:
+        now = digests_of(**change)
+        assert {name for name in first if first[name] != now[name]} == differs
+    assert digests_of(held_out=[one])["validation"] != digests_of(held_out=[other])["validation"]
 
 
 def test_nothing_to_learn_from():
@@ -150,9 +160,9 @@ def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(len(words), 4)))
     model = {"model": "recurrent", "configuration": "tiny", "units": 3, **options}
     tagger = EntityTagger.for_sentences(tagged_sentences, vectors, **model)
-    before = tagger.model.vectors.embeddings.numpy().copy()
+    before = tagger.model.words.vectors.embeddings.numpy().copy()
     tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
-    assert np.any(before != tagger.model.vectors.embeddings.numpy()) == moves
+    assert np.any(before != tagger.model.words.vectors.embeddings.numpy()) == moves
 
 
 @pytest.mark.parametrize(("monitor", "best"), [("val_f1", 1), ("val_loss", 0)])

@@ -24,9 +24,12 @@ def make_tagger(*words, label="PER", **sizes):
 
 
 def weights_of(tagger):
+    words, head = tagger.model.words, tagger.model.head
+    layers = [words.vectors, words.characters, words.casing, tagger.model.recurrent, head.scores, head.chain]
     return {
         f"{layer.name} {i}": weight
-        for layer in tagger.model.layers
+        for layer in layers
+        if layer is not None
         for i, weight in enumerate(layer.get_weights())
     }
 

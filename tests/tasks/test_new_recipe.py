@@ -1,15 +1,33 @@
 """A first recipe: the corpora of a folder are found by name, counted, and train."""
 
 import gzip
+import json
 
+import numpy as np
 import pytest
 
+from keraszoo import EntityTagger, Translator
 from keraszoo.errors import DataError, KerasZooError
+from keraszoo.models import Transformer
+from keraszoo.shipping import shipped
 from keraszoo.tasks.new_recipe import write_recipe
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.text.numbers import number_pairs
+from keraszoo.text.subwords import Subwords
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.text.word_vectors import WordVectors
 
 PAIRS = number_pairs(range(300))
+ENGLISH = (
+    "the of and is to you in it that was he for with have my not dog cat house big small red runs sees park "
+    "water bread we they she him her this these here there now then very good bad old new day night man "
+    "woman child tree street car book"
+).split()
+GERMAN_PAIRS = [
+    (f"the dog is in the {place} and it was {size}", f"der Hund ist in der {place} und er war {size}")
+    for place in ("park", "house", "street", "car", "tree")
+    for size in ("big", "small", "red", "old", "new", "good", "bad", "here")
+]
 
 
 def write_pairs(folder, name, pairs, ending="", languages=("en", "de")):
@@ -38,6 +56,123 @@ def test_parallel_files_make_a_recipe(tmp_path):
     recipe = read_recipe(tmp_path / "recipes" / "first.yaml")
     assert recipe.data.train.source == str(tmp_path / "train.en.gz")
     assert recipe.data.test.target == str(tmp_path / "test_2016.de") and recipe.training.patience == 5
+
+
+@pytest.fixture
+def small_models(tmp_path_factory, monkeypatch):
+    """Included models: two translators from English, vectors, and taggers of them and of others."""
+    places, words = tmp_path_factory.mktemp("models"), sorted({*ENGLISH, *"Ada met Bo in Oslo".split()})
+    subwords = Subwords.train([pair for pair in GERMAN_PAIRS for pair in pair], 60)
+    french = Subwords.train([pair[0] for pair in GERMAN_PAIRS] + ["et le chat où ça"] * 50, 60)
+    sizes = {"d_model": 8, "num_layers": 1, "num_decoder_layers": 2, "num_heads": 2, "intermediate_dim": 8}
+    for name, vocabulary in {"en_de": subwords, "en_fr": french}.items():
+        translator = Translator(Transformer(60, dropout=0.2, **sizes), vocabulary)
+        translator.about = {"languages": name.split("_")}
+        translator.save_to_preset(places / name)
+    WordVectors(words, np.ones((len(words), 6))).save(places / "words")
+    sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-P", "O", "B-P"))
+    vectors = WordVectors(words, np.ones((len(words), 6)))
+    for name, kept in {"tagger": vectors, "other": WordVectors(["x", "Ada"], np.ones((2, 6)))}.items():
+        tagger = EntityTagger.for_sentences([sentence], kept, configuration="tiny", keep="all", casing_dim=4)
+        tagger.save_to_preset(places / name)
+    monkeypatch.setattr(shipped, "places", lambda: {path.name: path for path in sorted(places.iterdir())})
+    return places
+
+
+def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
+    write_pairs(tmp_path, "train", GERMAN_PAIRS)
+    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    text = (tmp_path / "recipe.yaml").read_text()
+    recipe = read_recipe(tmp_path / "recipe.yaml")
+    assert (recipe.model.start_from, recipe.subwords.model) == ("en_de", "en_de")
+    assert recipe.model.name == "transformer" and recipe.model.overrides["num_decoder_layers"] == 2
+    assert "pairs are few to learn from nothing" in text and "updates an epoch" in text
+    assert 256 == recipe.training.batch_tokens and "its products have" in text
+    other = [(source, target.replace("e", "é").replace("n", "ñ")) for source, target in GERMAN_PAIRS]
+    (tmp_path / "new").mkdir()
+    write_pairs(tmp_path / "new", "train", other)
+    write_recipe("translation", tmp_path / "new", tmp_path / "new" / "recipe.yaml")
+    recipe = read_recipe(tmp_path / "new" / "recipe.yaml")
+    assert recipe.subwords.model is None and recipe.model.start_from in ("en_de", "en_fr")
+    assert "does not know" in (tmp_path / "new" / "recipe.yaml").read_text()
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_the_recipe_that_begins_with_a_model_trains_and_copies_all_of_it(tmp_path, small_models, capsys):
+    write_pairs(tmp_path, "train", GERMAN_PAIRS)
+    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    short = ["training.steps=1", "training.precision=float32"]
+    translator = run_recipe(read_recipe(tmp_path / "recipe.yaml", short))
+    said = capsys.readouterr().err
+    assert (
+        f"{translator.model.count_params():,} of them copied from en_de" in said and "left out (" not in said
+    )
+    short += ["model.overrides.num_decoder_layers=1", "output=smaller"]
+    run_recipe(read_recipe(tmp_path / "recipe.yaml", [*short, f"output={tmp_path}/smaller"]))
+    assert "parameters are left out (decoder" in capsys.readouterr().err
+
+
+def test_a_tagger_begins_with_the_vectors_and_the_encoder_that_know_its_words(tmp_path, small_models):
+    rows = [f"{word}\tO\n" for word in ENGLISH] + ["Ada\tB-PER\n"]
+    (tmp_path / "train.conll").write_text("\n".join("".join(rows[i : i + 5]) for i in range(0, len(rows), 5)))
+    write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
+    recipe = read_recipe(tmp_path / "recipe.yaml")
+    assert (recipe.vectors.file, recipe.vectors.keep) == ("words", "all")
+    assert recipe.model.start_from == "tagger" and recipe.model.preset == "tiny"
+    assert recipe.model.overrides == {"casing_dim": 4} and recipe.training.batch_tokens == 128
+    assert "100% of the words of this text have a vector" in (tmp_path / "recipe.yaml").read_text()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "train.conll").write_text(
+        "".join(f"{word}zz\tO\n" for word in ENGLISH) + "Ada\tB-P\n"
+    )
+    write_recipe("tagging", tmp_path / "other", tmp_path / "other" / "recipe.yaml")
+    recipe = read_recipe(tmp_path / "other" / "recipe.yaml")
+    assert recipe.vectors is None and recipe.model.start_from is None
+
+
+def test_pairs_that_teach_nothing_are_reported(tmp_path):
+    faults = [("", "Es regnet."), ("a " * 150, "b " * 150), ("Oslo Rome", "Oslo Rome"), ("a &amp; b", "c")]
+    write_pairs(tmp_path, "train", [*PAIRS, *faults])
+    report = write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    assert report[1].startswith("problems    ") and "`keraszoo pairs`" in report[2]
+    for count in ("1 blank", "1 copied", "1 HTML entities", "1 long"):
+        assert count in report[1]
+
+
+def test_files_that_are_named_by_languages(tmp_path):
+    for names in (
+        ("english.txt", "french.txt"),
+        ("train_English.txt", "train_German.txt.gz"),
+        ("en.txt", "de.txt"),
+    ):
+        folder = tmp_path / names[0]
+        folder.mkdir()
+        for name, side in zip(names, zip(*PAIRS, strict=True), strict=True):
+            with (gzip.open if name.endswith("gz") else open)(folder / name, "wt") as file:
+                file.writelines(f"{text}\n" for text in side)
+        write_recipe("translation", folder, folder / "recipe.yaml")
+        train = read_recipe(folder / "recipe.yaml").data.train
+        assert (train.source, train.target) == tuple(str(folder / name) for name in names)
+
+
+def test_repairs_of_readers_are_reported_for_each_corpus(tmp_path):
+    text = "\U0001f600 " * 3 + "Ada Lovelace met Bo."
+    entity = {"start": 9, "end": 21, "label": "PER"}  # UTF-16 units: it should be 6 to 18
+    (tmp_path / "train.jsonl").write_text((json.dumps({"text": text, "entities": [entity]}) + "\n") * 3)
+    (tmp_path / "dev.conll").write_text("Ed I-PER\nran O\n\nBo B-PER\n\nAda B-PER\n")
+    report = write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
+    train, validation = (
+        next(line for line in report if line.startswith(role)) for role in ("train", "valid")
+    )
+    assert "3 entities widened to whole tokens, so `start` and `end` may not count characters" in train
+    assert "1 invalid tags repaired" in validation
+
+
+def test_comments_and_labels_without_letters(tmp_path):
+    (tmp_path / "train.conll").write_text("# id 1\tdomain=en\n" + "Ed person-actor\nran O\nso O\n\n" * 3)
+    report = write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
+    assert read_recipe(tmp_path / "recipe.yaml").data.scheme == "plain"
+    assert report[2] == "labels      person-actor 3"
 
 
 def test_more_characters_than_the_usual_vocabulary(tmp_path):

@@ -3,20 +3,21 @@
 import math
 import os
 import random
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, PresetError, RecipeError
+from keraszoo.errors import DataError, KerasZooError, PresetError, RecipeError
 from keraszoo.models import RNNSearch
-from keraszoo.tasks import training
+from keraszoo.tasks import fit_plan, training
+from keraszoo.tasks.fit_plan import FitPlan
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.adam import Adam
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.run import Run
 from keraszoo.translation.recipe import TrainingSection
 
 SHORT = {"epochs": 1, "batch_tokens": 512, "verbose": 0}
@@ -98,7 +99,7 @@ def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkey
     history = translator.fit(pairs, pairs[:50], **settings)
     assert history.history["val_loss"][-1] < math.log(90)
     assert "only" not in capsys.readouterr().err
-    monkeypatch.setattr(training, "train", lambda *arguments: pytest.fail("too far"))
+    monkeypatch.setattr(training, "train", lambda *arguments, **options: pytest.fail("too far"))
     with pytest.raises(pytest.fail.Exception):  # the advice comes before the training
         translator.fit(pairs[:20], pairs[:5], **settings)
     assert "this run makes only 1 update(s)" in capsys.readouterr().err
@@ -188,40 +189,36 @@ def test_a_tagger_names_misuse_too(new_tagger):
 
 
 def test_tensorboard_is_asked_for_before_the_training(new_translator, train_pairs, monkeypatch):
-    monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        RecipeError, match="fit: tensorboard needs a directory: its logs are written to DIREC"
+    ):
+        new_translator().fit(train_pairs[:9], tensorboard=True)
+    monkeypatch.setattr(fit_plan.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RecipeError, match=r"tensorboard is needed: pip install 'keraszoo\[tensorboard\]'"):
         new_translator().fit(train_pairs[:9], tensorboard=True)
-
-
-def run_of(checkpoints, **settings):
-    return Run(TrainingSection(**settings), checkpoints=checkpoints)
 
 
 def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):
     class Stop(Exception):
         pass
 
-    run = run_of(tmp_path / "run")
-    with pytest.raises(Stop), training.opened_checkpoints(run, {"seed": 1}):
-        run.checkpoints.save(3, {"run": {"over": False}})
+    plan = FitPlan(TrainingSection(), checkpoints=tmp_path / "run")
+    with pytest.raises(Stop), training.opened(plan) as checkpoints:
+        checkpoints.save(3, {}, {"over": False})
         raise Stop
-    run = run_of(tmp_path / "run")
-    with training.opened_checkpoints(run, {"seed": 1}):
-        assert run.checkpoints.newest.step == 3
+    with training.opened(plan) as checkpoints:
+        assert checkpoints.newest().step == 3
     assert os.listdir(tmp_path) == []
-    with training.opened_checkpoints(run_of(None), {}):
-        pass
+    with training.opened(FitPlan(TrainingSection())) as checkpoints:
+        assert checkpoints is None
 
 
 def test_open_checkpoints_stay_open(tmp_path):
-    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
-        with training.opened_checkpoints(run_of(given), {"data": "a"}):
-            given.save(3, {"run": {"over": False}})
-        given.save(4, {"run": {"over": False}})
-    with Checkpoints(tmp_path / "run", {"recipe": 1}).open() as given:
-        with pytest.raises(RecipeError, match='data was "a", is "b"'):
-            with training.opened_checkpoints(run_of(given), {"data": "b"}):
-                pass
+    with Checkpoints(tmp_path / "run").open() as given:
+        with training.opened(FitPlan(TrainingSection(), checkpoints=given)) as checkpoints:
+            assert checkpoints is given
+        given.save(4, {}, {"over": False})
+    assert os.listdir(tmp_path / "run") == ["step-00000004"]
 
 
 def test_a_full_disk_does_not_end_the_training(new_translator, monkeypatch):
@@ -234,67 +231,93 @@ def test_a_full_disk_does_not_end_the_training(new_translator, monkeypatch):
     translator = new_translator()
     monkeypatch.setattr(Translator, "save_to_preset", fail(OSError()))
     with pytest.warns(UserWarning, match="the best model so far was not saved: .*; training goes on"):
-        translator._save_best("model", {"val_loss": 1.0, "loss": 2.0})
+        training.save_best(translator, "model", {"val_loss": 1.0, "loss": 2.0})
     assert translator.metrics["validation"] == {"val_loss": 1.0}
     monkeypatch.setattr(Translator, "save_to_preset", fail(None))
     with pytest.raises(PresetError):
-        translator._save_best("model", {})
+        training.save_best(translator, "model", {})
 
 
-def test_what_a_run_derives_from_its_settings():
-    assert run_of(None, accumulate=3).rows_multiple == 3
-    for settings, shapes in (
-        ({}, None),
-        ({"shapes": 2}, 2),
-        ({"jit_compile": True}, 16),
-        ({"jit_compile": True, "shapes": 3}, 3),
+def test_figures_that_are_not_finite_are_not_noted():
+    task = SimpleNamespace(metrics={})
+    training.note_validation(task, {"loss": 1.0, "val_loss": float("nan"), "val_f1": 50})
+    assert task.metrics == {"validation": {"val_f1": 50.0}}
+
+
+@pytest.mark.parametrize("name", ["x" * 243, "room"])
+def test_a_model_that_could_not_be_saved_is_not_trained(new_translator, train_pairs, tmp_path, request, name):
+    steps, translator = [], new_translator()
+    if name == "room":
+        request.getfixturevalue("full_disk")
+    counter = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: steps.append(1))
+    with pytest.raises(DataError, match="cannot be written: File (name too long|too large)"):
+        translator.fit(train_pairs, directory=tmp_path / name, epochs=1, callbacks=[counter])
+    assert steps == [] and os.listdir(tmp_path) == []
+
+
+def test_what_batches_derive_from_the_settings():
+    for settings, replicas, shapes in (
+        ({}, 1, None),
+        ({"shapes": 2, "accumulate": 3}, 3, 2),
+        ({"jit_compile": True}, 1, 16),
+        ({"jit_compile": True, "shapes": 3}, 1, 3),
     ):
-        assert run_of(None, **settings).shapes == shapes
-    assert run_of(None, epochs=2, steps=9).steps(range(5)) == 9
-    assert run_of(None, epochs=1, steps=9).steps(range(5)) == 5
+        options = FitPlan(TrainingSection(**settings)).batch_options
+        assert options == {"seed": 1, "replicas": replicas, "shapes": shapes}
 
 
 def test_settings_that_decide_nothing_may_change():
-    other = TrainingSection(checkpoint_minutes=1, checkpoint_steps=5, tensorboard=True)
+    other = TrainingSection(checkpoint_minutes=1, checkpoint_steps=5, tensorboard=True, epochs=99, steps=3)
     assert TrainingSection().deciding() == other.deciding() != TrainingSection(accumulate=2).deciding()
 
 
-def test_a_run_can_be_made_deterministic(new_translator, monkeypatch):
-    import tensorflow as tf
+def test_a_run_can_be_made_deterministic_and_leaves_the_process_as_it_was(
+    new_translator, train_pairs, monkeypatch
+):
+    from tensorflow.python.framework import config
 
-    asked = []
-    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
-    translator = new_translator()
-    translator._check(run_of(None), None)
-    assert not asked
-    translator._check(run_of(None, deterministic=True), None)
-    assert asked
-    monkeypatch.setattr(training.keras.backend, "backend", lambda: "jax")
+    seen = []
+    note = keras.callbacks.LambdaCallback(
+        on_train_begin=lambda logs: seen.append(config.is_op_determinism_enabled())
+    )
+    for asked in (True, False):
+        new_translator().fit(train_pairs[:9], deterministic=asked, steps=1, callbacks=note, **SHORT)
+        assert not config.is_op_determinism_enabled()
+    assert seen == [True, False]
+    monkeypatch.setattr(fit_plan.keras.backend, "backend", lambda: "jax")
     with pytest.raises(RecipeError, match="deterministic needs TensorFlow; JAX has XLA_FLAGS="):
-        translator._check(run_of(None, deterministic=True), None)
+        new_translator().fit(train_pairs[:9], deterministic=True)
+
+
+def stop_at_once(monkeypatch):
+    """Lets a training save one checkpoint and end; returns the error that ends it."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(*arguments, checkpoints, **options):
+        checkpoints.save(1, {}, {"over": False})
+        raise Stop
+
+    monkeypatch.setattr(training, "train", stop)
+    return Stop
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"accumulate": 2}, "training.accumulate was 1, is 2; batches.rows_multiple was 1, is 2"),
+        ({"accumulate": 2}, "training.accumulate was 1, is 2; .*batches.rows_multiple was 1, is 2"),
         ({"shapes": 2}, "batches.shapes was None, is 2"),
-        ({"optimizer": keras.optimizers.SGD}, "training.optimizer.module was None"),
+        ({"optimizer": keras.optimizers.SGD}, "optimizer.module was 'keraszoo.*, is 'keras.optimizers'"),
+        ({"label_smoothing": 0.0}, "training.label_smoothing was 0.1, is 0.0"),
     ],
 )
 def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
     new_translator, train_pairs, tmp_path, monkeypatch, change, said
 ):
-    class Stop(Exception):
-        pass
-
-    def stop(model, batches, run):
-        run.checkpoints.save(1, {"run": {"over": False}})
-        raise Stop
-
     translator = new_translator()
     pairs = ParallelCorpus.from_pairs(train_pairs[:9], translator.source_subwords, translator.target_subwords)
-    monkeypatch.setattr(training, "train", stop)
+    Stop = stop_at_once(monkeypatch)
     for _ in range(2):
         with pytest.raises(Stop):
             translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT)
@@ -303,15 +326,42 @@ def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
         translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT, **change)
 
 
+WARMED_UP = {"schedule": "inverse_sqrt", "warmup_steps": 9}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "said"),
+    [
+        ({"schedule": "constant"}, None),
+        (WARMED_UP, None),
+        ({"schedule": "inverse_sqrt"}, "optimizer.config.learning_rate.config.warmup_steps was 2, is 3"),
+        ({"schedule": "cosine", "warmup_steps": 1}, "learning_rate.config.decay_steps was 19, is 29"),
+    ],
+)
+def test_a_run_gets_longer_if_the_learning_rate_does_not_depend_on_the_length(
+    new_translator, train_pairs, tmp_path, monkeypatch, optimizer, said
+):
+    Stop = stop_at_once(monkeypatch)
+    settings = {"checkpoints": tmp_path / "run", "batch_tokens": 512, "optimizer": optimizer}
+    for epochs in (20, 30):
+        wanted = Stop if epochs == 20 or said is None else RecipeError
+        with pytest.raises(wanted, match=None if wanted is Stop else said):
+            new_translator().fit(train_pairs[:9], epochs=epochs, **settings)
+
+
+def test_other_held_out_pairs_are_another_run(new_translator, train_pairs, tmp_path, monkeypatch):
+    Stop = stop_at_once(monkeypatch)
+    settings = {**SHORT, "checkpoints": tmp_path / "run"}
+    for _ in range(2):
+        with pytest.raises(Stop):
+            new_translator().fit(train_pairs[:9], [("six", "six"), ("one", "two")], **settings)
+    for other in (None, [("six", "six"), ("onetwo", "")], [("six", "six"), ("one", "six")]):
+        with pytest.raises(RecipeError, match="data.validation was"):
+            new_translator().fit(train_pairs[:9], other, **settings)
+
+
 def test_a_run_resumes_with_an_equal_optimizer(new_translator, train_pairs, tmp_path, monkeypatch):
-    class Stop(Exception):
-        pass
-
-    def stop(model, batches, run):
-        run.checkpoints.save(1, {"run": {"over": False}})
-        raise Stop
-
-    monkeypatch.setattr(training, "train", stop)
+    Stop = stop_at_once(monkeypatch)
     for _ in range(2):  # Keras names the second one adam_1
         rate = keras.optimizers.schedules.CosineDecay(0.1, 9)
         with pytest.raises(Stop):
@@ -322,24 +372,17 @@ def test_a_run_resumes_with_an_equal_optimizer(new_translator, train_pairs, tmp_
 
 def test_a_strange_file_in_the_directory_does_not_end_the_training(new_translator, tmp_path):
     translator = new_translator()
-    translator._save_best(tmp_path / "model", {})
+    training.save_best(translator, tmp_path / "model", {})
     (tmp_path / "model" / ".DS_Store").write_bytes(b"")
     with pytest.warns(UserWarning, match="the best model so far was not saved: .*'.DS_Store'"):
-        translator._save_best(tmp_path / "model", {})
+        training.save_best(translator, tmp_path / "model", {})
 
 
 def test_a_run_does_not_resume_with_another_model(train_pairs, tmp_path, monkeypatch):
-    class Stop(Exception):
-        pass
-
-    def stop(model, batches, run):
-        run.checkpoints.save(1, {"run": {"over": False}})
-        raise Stop
-
     def make(dropout):
         return Translator(RNNSearch(60, embedding_dim=4, units=4, dropout=dropout), both)
 
-    monkeypatch.setattr(training, "train", stop)
+    Stop = stop_at_once(monkeypatch)
     both = Subwords.train([text for pair in train_pairs for text in pair], 60)
     with pytest.raises(Stop):
         make(0.0).fit(train_pairs[:9], checkpoints=tmp_path / "run", **SHORT)

@@ -130,7 +130,7 @@ def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
         for worker in start(output):
             status, said = end(worker)
             assert status == 0, said
-    whole, broken = (tmp_path / output / "model.weights.h5" for output in ("whole", "broken"))
+    whole, broken = (tmp_path / output / "model.safetensors" for output in ("whole", "broken"))
     assert whole.read_bytes() == broken.read_bytes()
 
 

@@ -144,6 +144,7 @@ def test_new_columns_are_read_as_they_were(tmp_path):
     [
         ("", None, "expected rows of a token and its tag, got none"),
         ("\n\n-DOCSTART- O\n\n", None, "got none"),
+        ("# id 7 x\n\n# text = y O\n", None, "got none"),
         ("a\tO\nb O\n", 2, "expected 2 columns, as in line 1, got 1: 'b O'"),
         ("a O\n\nb x O\n", 3, "expected 2 columns, as in line 1, got 3: 'b x O'"),
         ("a\tx\tO\nb\tx\n", 2, "expected 3 columns, as in line 1, got 2"),
@@ -209,3 +210,93 @@ def test_the_real_corpora(name, scheme, sentences):
         assert entities == sum("\tB-" in row for row in rows)
     if "wikigold" in name:
         assert corpus.sentences[-1].document + 1 == text.count("-DOCSTART-") == 145
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        # MultiCoNER 1 and 2: the note has as many fields as a row, or a tab of its own
+        ("# id 0000 domain=en\nEd _ _ B-P\nKoch _ _ I-P\nran _ _ O\n\n# id 1\tdomain=en\nRome _ _ B-L\n", {}),
+        # UniversalNER, as in CoNLL-U
+        (
+            "# sent_id = a-1\n# text = Ed Koch ran\n1\tEd\tB-P\t-\n2\tKoch\tI-P\t-\n3\tran\tO\t-\n\n"
+            "# newdoc\n# text = Rome\n1\tRome\tB-L\t-\n",
+            {"token_column": 1, "tag_column": 2},
+        ),
+        # HIPE: a header, then notes, also between the rows of a sentence
+        (
+            "TOKEN\tNE\tMISC\n# hipe2022:document_id = a\nEd\tB-P\t_\n# segment_iiif_link = _\nKoch\tI-P\t_\n"
+            "ran\tO\t_\n\n# hipe2022:document_id = b\nRome\tB-L\t_\n",
+            {"token_column": "TOKEN", "tag_column": "NE"},
+        ),
+        # GermEval 2014
+        (
+            "#\thttp://de.wikipedia.org/wiki/Ed [2009]\n1\tEd\tB-P\tO\n2\tKoch\tI-P\tO\n3\tran\tO\tO\n\n"
+            "#\thttp://x [2009]\n1\tRome\tB-L\tO\n",
+            {"token_column": 1, "tag_column": 2},
+        ),
+        # a title of one file
+        ("# A corpus of two sentences\nEd\tB-P\nKoch\tI-P\nran\tO\n\nRome\tB-L\n", {}),
+    ],
+)
+def test_comments_are_no_words(write, text, columns):
+    path = write(text)
+    corpus = read_columns(path, **columns)
+    assert tokens_and_tags(corpus) == ROMANS
+    assert corpus.sentences[1].document == ("newdoc" in text or "document_id" in text)
+    assert [line for line in lines_with_tags(corpus, [s.tags for s in corpus]) if "#" in line] == [
+        line for line in text.split("\n") if "#" in line
+    ]
+    words = read_columns(path, columns.get("token_column", 0), None)
+    assert [sentence.tokens for sentence in words] == [("Ed", "Koch", "ran"), ("Rome",)]
+
+
+def test_a_number_sign_is_a_word_where_it_has_a_tag(write):
+    for text in ("# O\nEd B-P\n\n# B-L\n", "# O\n\n# B-L\n", "Ed B-P\n# O\n"):
+        assert sum("#" in sentence.tokens for sentence in read_columns(write(text))) == text.count("#")
+    with pytest.raises(DataError, match=":2: expected a tag such as O"):
+        read_columns(write("Ed B-P\n# nothing\n"))
+    assert len(read_columns(write("# NN\nEd NNP\n"), tag_column=None).sentences[0].tokens) == 2
+
+
+def test_letters_alone_and_labels_alone(write):
+    """BioBERT's files have B, I and O; those of Few-NERD have labels without letters."""
+    path = write("Ed B\nKoch I\nran O\n\nRome B\n")
+    assert tokens_and_tags(read_columns(path)) == [
+        ("Ed Koch ran", "B-ENTITY I-ENTITY O"),
+        ("Rome", "B-ENTITY"),
+    ]
+    assert read_columns(path, label="Disease").labels == ("Disease",)
+    corpus = read_columns(write("Ed B\nvan M\nKoch E\nRome S"))
+    assert (corpus.scheme, corpus.sentences[0].tags[:3]) == ("BIOES", ("B-ENTITY", "I-ENTITY", "I-ENTITY"))
+    path = write("Ed person-actor\nKoch person-actor\nran O\n\nRome location-GPE\n")
+    with pytest.raises(DataError, match="got 'person-actor'"):
+        read_columns(path)
+    corpus = read_columns(path, scheme="plain")
+    assert tokens_and_tags(corpus) == [
+        ("Ed Koch ran", "B-person-actor I-person-actor O"),
+        ("Rome", "B-location-GPE"),
+    ]
+    with pytest.raises(DataError, match=":2: .*; labels without B- or I- are read with the scheme plain"):
+        read_columns(write("a O\nb PER\n"))
+
+
+def test_a_corpus_is_short_to_look_at(write):
+    corpus = read_columns(write("Ed B-P\nKoch I-P\n\nand I-P\nB B-P\n\n" * 1000))
+    assert repr(corpus) == (
+        "<TaggedCorpus: 2,000 sentences, 4,000 tokens, labels P, scheme IOB2; 1,000 invalid tags repaired>"
+    )
+    assert corpus[0].tokens == ("Ed", "Koch") and len(corpus[:3]) == 3
+    assert repr(read_columns(write("a\nb\n"), tag_column=None)) == "<TaggedCorpus: 1 sentences, 2 tokens>"
+
+
+def test_a_byte_order_mark_inside_joined_files_hides_nothing(write):
+    corpus = read_columns(write("Ed B-P\n\n\ufeff-DOCSTART- O\n\n\ufeffRome B-L\n"))
+    assert tokens_and_tags(corpus) == [("Ed", "B-P"), ("Rome", "B-L")]
+    assert [sentence.document for sentence in corpus] == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["Ed\tB-PER\rran\tO\r\rRome\tB-LOC\r", "Ed\tB-PER\rran\tO\n"])
+def test_line_ends_of_carriage_returns_alone_are_refused(write, text):
+    with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
+        read_columns(write(text))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
-from keraszoo.text.json_spans import read_spans
+from keraszoo.text.json_spans import has_texts, read_spans
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tokens import tokenize
@@ -100,7 +100,11 @@ def record(text="abc def", **entity):
         ("[1]", "expected an object with a \"text\", got '[1]'"),
         ('{"text": 5}', 'expected an object with a "text"'),
         ('{"text": "a"}', 'expected a list of "entities", got None'),
-        ('{"text": "a", "entities": [[0, 1, "x"]]}', "expected an entity with start, end and label, got [0"),
+        ('{"text": "a", "entities": [[0, 1]]}', "expected an entity with start, end and label, got [0"),
+        ('{"text": "a", "label": ["sport"]}', "expected an entity with start, end and label, got 'sport'"),
+        ('{"tokens": ["a"], "ner_tags": [3]}', "expected names of tags, got [3]; `dataset.features["),
+        ('{"tokens": ["a"], "ner_tags": []}', "expected a tag for each of 1 tokens, got 0"),
+        ('{"tokens": ["a"], "ner_tags": ["PER"]}', "expected a tag such as O, B-PER or I-PER, got 'PER'"),
         (r'{"text": "a\ud800", "entities": []}', "a lone surrogate at character 1"),
         (record(end=8), "expected start and end within 0 and 7, got 0 and 8"),
         (record(start=-1), "got -1 and 3"),
@@ -150,3 +154,37 @@ def test_a_file_without_texts(tmp_path):
     (tmp_path / "empty").write_bytes(b"\n")
     with pytest.raises(DataError, match="empty: expected texts with entities"):
         read_spans(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "Ed Koch ran.", "label": [[0, 7, "PER"]]},  # doccano
+        {"text": "Ed Koch ran.", "entities": [{"id": 1, "label": "PER", "start_offset": 0, "end_offset": 7}]},
+        {
+            "text": "Ed Koch ran.",
+            "tokens": [{"text": "Ed", "start": 0, "end": 2, "id": 0}],
+            "spans": [{"start": 0, "end": 7, "token_start": 0, "token_end": 1, "label": "PER"}],
+            "answer": "accept",
+        },  # Prodigy
+        ["Ed Koch ran.", {"entities": [[0, 7, "PER"]]}],  # spaCy
+        {"text": "Ed Koch ran.", "entities": [[0, 7, "PER"]]},
+        {"id": "0", "tokens": ["Ed", "Koch", "ran", "."], "ner_tags": ["B-PER", "I-PER", "O", "O"]},
+        {"tokens": ["Ed", "Koch", "ran", "."], "tags": ["B-PER", "E-PER", "O", "O"]},
+    ],
+)
+def test_the_forms_of_other_programs(tmp_path, record):
+    write_lines(tmp_path / "a.jsonl", [json.dumps(record)] * 2)
+    corpus = read_spans(tmp_path / "a.jsonl")
+    assert len(corpus) == 2 and corpus.changes() == [] and corpus[1].line == 2
+    assert corpus[0].tokens == ("Ed", "Koch", "ran", ".") and corpus[0].tags == ("B-PER", "I-PER", "O", "O")
+    assert has_texts(tmp_path / "a.jsonl") == ("text" in record or isinstance(record, list))
+
+
+def test_texts_that_were_not_accepted_are_counted(tmp_path):
+    lines = [
+        json.dumps({"text": "Ed", "spans": [], "answer": answer}) for answer in ("reject", "accept", "ignore")
+    ]
+    write_lines(tmp_path / "a.jsonl", lines)
+    corpus = read_spans(tmp_path / "a.jsonl")
+    assert len(corpus) == 1 and corpus.changes() == ["2 texts that were not accepted skipped"]

@@ -2,14 +2,16 @@
 
 import gzip
 import io
+import os
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
-from keraszoo.text.lines import read_lines, write_lines
+from keraszoo.text.lines import read_lines, read_rows, write_lines
 
 
 def error_of(iterator):
@@ -30,6 +32,30 @@ def test_blank_lines_are_kept(write):
     assert list(read_lines(write("c", b"\xef\xbb\xbf"))) == [""]
 
 
+def test_byte_order_marks_of_joined_files_are_dropped(write):
+    assert list(read_lines(write("a", "\ufeffA\n\ufeffB\n\ufeff\ufeffC\ufeff".encode()))) == [
+        "A",
+        "B",
+        "C\ufeff",
+    ]
+
+
+@pytest.mark.parametrize("data", [b"a\rb", b"a\rb\r", b"\ra", b"\xef\xbb\xbfa\r\rb\r"])
+def test_line_ends_of_carriage_returns_alone_are_refused(write, data):
+    error = error_of(read_lines(write("old.txt", data)))
+    assert error.line == 1
+    assert "a carriage return (CR) inside the line: expected line ends of LF or CR LF" in str(error)
+    assert list(read_lines(write("new.txt", data.replace(b"\r", b"\n"))))
+    assert "a carriage return" in str(error_of(read_lines(write("a.gz", gzip.compress(data)))))
+
+
+def test_rows_have_no_carriage_return_inside(write):
+    path = write("rows", b"a\tb\r\nc\td\re\tf\r\n")
+    assert list(read_lines(path)) == ["a\tb", "c\td\re\tf"]
+    error = error_of(read_rows(path))
+    assert (error.path, error.line) == (path, 2) and "a carriage return (CR)" in str(error)
+
+
 def test_standard_input(monkeypatch):
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\r\n\nb")))
     assert list(read_lines("-")) == ["a", "", "b"]
@@ -40,8 +66,8 @@ def test_standard_input(monkeypatch):
 @settings(max_examples=30)
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]))))
 def test_any_lines_come_back(tmp_path_factory, lines):
-    # A carriage return before the line end is part of it; a byte order mark is only one at the start.
-    lines = [line.rstrip("\r") for line in lines]
+    # Carriage returns before the line end are part of it, byte order marks at the start are dropped.
+    lines = [line.rstrip("\r").lstrip("\ufeff") for line in lines]
     path = tmp_path_factory.mktemp("any") / "text"
     path.write_bytes(b"\xef\xbb\xbf" + "".join(line + "\n" for line in lines).encode())
     assert list(read_lines(path)) == (lines or [""])
@@ -86,6 +112,16 @@ def test_line_without_end(write, monkeypatch):
     monkeypatch.setattr("keraszoo.text.lines.LONGEST_LINE", 8)
     assert list(read_lines(write("a", b"1234567\n12345678"[:15]))) == ["1234567", "1234567"]
     assert error_of(read_lines(write("a", b"1234567\n123456789"))).line == 2
+
+
+def test_a_pipe_is_read_once_and_the_second_time_is_an_error(tmp_path):
+    """Opening it again would wait for a writer forever."""
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        pool.submit((tmp_path / "pipe").write_bytes, b"one\ntwo\n")
+        assert list(read_lines(tmp_path / "pipe")) == ["one", "two"]
+    with pytest.raises(DataError, match="pipe: a pipe, which is read only once; expected a file"):
+        next(read_lines(tmp_path / "pipe"))
 
 
 def test_lines_are_written_whole_or_not_at_all(tmp_path):

@@ -47,6 +47,12 @@ def test_only_a_line_feed_ends_a_line(write):
     assert list(read_pairs(path, path)) == [(odd, odd), ("second", "second")]
 
 
+def test_line_ends_of_carriage_returns_alone_are_refused(write):
+    old, pairs = write("old.en", b"A dog.\rA cat.\r"), write("old.tsv", b"a\tb\rc\td\r\ne\tf\n")
+    for files in ((old, write("new.de", b"Ein Hund.\n")), (write("new.en", b"A dog.\n"), old), (pairs,)):
+        assert ":1: a carriage return (CR) inside the line" in str(error_of(read_pairs(*files)))
+
+
 def test_unequal_counts_are_named(write):
     three, one = write("a.en", b"1\n2\n3\n"), write("a.de", b"1\n")
     for error in (error_of(read_pairs(three, one)), error_of(read_pairs(one, three))):

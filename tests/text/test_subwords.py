@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import keraszoo
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.subwords import Subwords, _sample
+from keraszoo.text.subword_training import _sample
+from keraszoo.text.subwords import Subwords
 
 WORDS = (
     "the a dog cat sat on mat and house tree under runs jumps Übergrößenträger schön café 12 345 <s> </s> "

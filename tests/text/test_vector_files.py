@@ -128,6 +128,23 @@ def test_duplicates_are_counted_and_the_first_stays(write):
     assert (words, matrix.tolist()) == (["a", "b"], [[1, 2], [3, 4]])
 
 
+def test_a_word_with_a_whole_number_in_it(write):
+    words, matrix = read_vectors(
+        write(b"3 2\nthe 0.1 0.2\nR$ 5 0.3 -0.4\n. 10 1e-5 0.5\n".replace(b"1e-5", b"0.0"))
+    )
+    assert words == ["the", "R$ 5", ". 10"]
+    np.testing.assert_allclose(matrix, [[0.1, 0.2], [0.3, -0.4], [0, 0.5]], rtol=1e-6)
+    assert read_vectors(write(b"R$ 0.5 0.3\nR$ 5 0.3 -0.4\n"))[0] == ["R$", "R$ 5"]
+    assert "expected 2 numbers, got 3" in error_of(write(b"3 2\nthe 0.1 0.2\na 0.5 0.3 0.4\nb 1. 2.\n"))
+
+
+def test_a_word_that_ends_within_a_letter_is_left_out(write):
+    rows = (b"caf\xc3\xa9", [1, 2]), (b"caf\xc3", [3, 4]), (b"b", [5, 6])
+    with pytest.warns(UserWarning, match="1 rows left out because their word ends within a letter"):
+        words, matrix = read_vectors(write(binary(*rows, header=b"3 2\n")), "binary")
+    assert (words, matrix.tolist()) == (["café", "b"], [[1, 2], [5, 6]])
+
+
 def binary(*rows, header):
     body = b"".join(word + b" " + np.array(row, "<f4").tobytes() for word, row in rows)
     return header + body
@@ -223,3 +240,15 @@ def test_the_real_files_of_glove(tmp_path):
     other = keyedvectors.KeyedVectors.load_word2vec_format(str(with_header), limit=500)
     assert len(words) == 9163 and words[:500] == other.index_to_key
     np.testing.assert_array_equal(matrix[:500], other.vectors)
+
+
+@pytest.mark.parametrize("data", [b"2 2\ra 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r\nc 5 6\n"])
+@pytest.mark.parametrize("format", ["auto", "glove", "word2vec"])
+def test_line_ends_of_carriage_returns_alone_are_refused(write, data, format):
+    with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
+        read_vectors(write(data), format)
+
+
+def test_byte_order_marks_of_joined_files_are_no_part_of_a_word(write):
+    words, _ = read_vectors(write("\ufeffa 1 2\n\ufeffb 3 4\n".encode()))
+    assert words == ["a", "b"]

@@ -1,6 +1,7 @@
 """Scores of word vectors, against scipy, a search through all words, and loops."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -49,6 +50,10 @@ def test_nothing_is_known(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match="pairs.tsv: cannot read: No such file"):
         score_vectors(WordVectors(["a"], [[1.0]]), pairs=tmp_path / "pairs.tsv")
+    os.mkfifo(tmp_path / "pipe")  # gensim would wait for a second writer
+    for options in ({"pairs": tmp_path / "pipe"}, {"analogies": tmp_path / "pipe"}):
+        with pytest.raises(DataError, match="pipe: a pipe, which is read only once; expected a file"):
+            score_vectors(WordVectors(["a"], [[1.0]]), **options)
 
 
 def test_counts_against_a_loop():

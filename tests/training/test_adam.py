@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keraszoo.errors import KerasZooError
-from keraszoo.training.adam import Adam, largest_gradients
+from keraszoo.training.adam import Adam
 from keraszoo.training.optimizers import InverseSquareRoot
 
 SHAPES = (3, 5), (7,)
@@ -32,9 +32,9 @@ def apply(optimizer, weights, gradients):
     optimizer.apply(list(map(ops.convert_to_tensor, gradients)), weights)
 
 
-@pytest.mark.parametrize("clipnorm", [None, 0.5])
-def test_parts_of_a_batch_make_the_update_of_the_whole(clipnorm):
-    whole, in_parts = make(global_clipnorm=clipnorm), make(3, global_clipnorm=clipnorm)
+@pytest.mark.parametrize("clipping", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}])
+def test_parts_of_a_batch_make_the_update_of_the_whole(clipping):
+    whole, in_parts = make(**clipping), make(3, **clipping)
     for _ in range(3):
         parts = [draw(whole[2]) for _ in range(3)]
         before = numbers(in_parts[1])
@@ -70,9 +70,6 @@ def test_a_gradient_that_is_not_finite_changes_nothing_then_or_later(poison, cli
     apply(optimizer, weights, draw(rng))
     assert all(map(np.array_equal, before, numbers(state)))
     np.testing.assert_array_equal(health, ops.convert_to_numpy(optimizer.health))
-    (first, norm), (second, other) = largest_gradients(optimizer)
-    assert (first, second) == (weights[1].path, weights[0].path) and not np.isfinite(norm)
-    assert other == pytest.approx(np.linalg.norm(bad[0]), rel=1e-5)
 
 
 def test_health_is_measured():
@@ -91,7 +88,6 @@ def test_a_weight_without_a_gradient():
     with pytest.warns(UserWarning, match="no gradient|not exist"):
         optimizer.apply([None, ops.convert_to_tensor(draw(rng)[1])], weights)
     assert np.array_equal(before, numbers(weights)[0])
-    assert ops.convert_to_numpy(optimizer.gradient_norms)[0] == 0
 
 
 def test_its_configuration_makes_it_again():

@@ -1,4 +1,5 @@
 import concurrent.futures
+import itertools
 
 import keras
 import numpy as np
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.models import RNNSearch
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.addressed_batches import Periods
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.token_batches import TokenBatches
 
@@ -84,7 +84,7 @@ def test_every_pair_once_within_the_budget(lengths, tokens, replicas, shuffle, s
 def test_an_address_names_a_batch(corpus):
     first = TokenBatches(corpus, 256, seed=7)
     batch = first.batch(5, 3)
-    first.batch(0, 0), first.batch(9, 1), first.on_epoch_begin(), first.on_epoch_end()
+    first.batch(0, 0), first.batch(9, 1)
     assert equal(first.batch(5, 3), batch)
     assert equal(TokenBatches(corpus, 256, seed=7).batch(5, 3), batch)
     assert not equal(TokenBatches(corpus, 256, seed=8).batch(5, 3), batch)
@@ -120,37 +120,6 @@ def test_few_shapes_and_little_padding(corpus):
             assert 1 - real / sum(inputs[side].size for inputs, *_ in arrays) < padding
 
 
-@settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=6), st.booleans())
-def test_the_first_two_batches_show_which_lengths_vary(lengths, shuffle):
-    corpus = corpus_of(*zip(*lengths, strict=True))
-    batches = TokenBatches(corpus, 4, shapes=None, shuffle=shuffle)
-    for epoch in range(3):
-        shapes = [batches.shape(epoch, i)[1:] for i in range(len(batches))]
-        for lengths_of_all in zip(*shapes, strict=True):
-            assert len(set(lengths_of_all[:2])) == min(2, len(set(lengths_of_all)))
-
-
-@pytest.mark.parametrize(("skip", "steps"), [(0, 4), (2, 1)])
-def test_a_run_resumes_though_its_next_batches_are_alike(skip, steps):
-    corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
-    batches = TokenBatches(corpus, 10, shapes=None, shuffle=False)
-    assert len(batches) > 3
-    tiny_model().fit(Periods(batches, skip=skip).for_fit(), steps_per_epoch=steps, shuffle=False, verbose=0)
-
-
-class Recorder(keras.callbacks.Callback):
-    """Notes the epoch of the batches at each step of `fit`."""
-
-    def __init__(self, batches):
-        super().__init__()
-        self.batches = batches
-        self.epochs = []
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.epochs.append(self.batches.epoch)
-
-
 def tiny_model():
     source, target = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
     embed = keras.layers.Embedding(600, 4)
@@ -164,48 +133,75 @@ def tiny_model():
 def test_fit_and_evaluate_take_them(corpus):
     batches = TokenBatches(corpus, 2048, replicas=2)
     validation = TokenBatches(corpus, 2048, shuffle=False)
-    model = tiny_model()
-    recorder = Recorder(batches)
-    history = model.fit(
-        batches,
-        shuffle=False,
+    history = tiny_model().fit(
+        batches.for_fit(),
+        steps_per_epoch=len(batches),
         epochs=3,
-        validation_data=validation,
-        callbacks=[batches.at_epoch(), recorder],
+        validation_data=validation.for_fit(),
+        validation_steps=len(validation),
+        shuffle=False,
         verbose=0,
     )
     assert np.isfinite(history.history["loss"]).all() and np.isfinite(history.history["val_loss"]).all()
-    assert recorder.epochs == [epoch for epoch in range(3) for _ in range(len(batches))]
 
 
-def test_an_epoch_that_ends_without_a_beginning_is_none(corpus):
+def test_steps_walk_through_the_epochs_from_any_step_on(corpus):
+    batches = TokenBatches(corpus, 256, seed=3)
+    count = len(batches)
+    for first in (0, 3, 2 * count + 3):
+        steps = iter(batches.for_fit(first))
+        for step in range(first, first + count + 2):
+            assert equal(next(steps), batches.batch(*divmod(step, count)))
+
+
+def test_parts_are_shares_of_a_batch_and_weigh_as_much(corpus):
+    batches = TokenBatches(corpus, 128, seed=3, replicas=2)
+    steps = iter(batches.for_fit(parts=2))
+    (*inputs, weight), first, second = flat(batches.batch(0, 0)), flat(next(steps)), flat(next(steps))
+    for whole, one, other in zip(inputs, first, second, strict=False):
+        np.testing.assert_array_equal(whole, np.concatenate([one, other]))
+    np.testing.assert_array_equal(2 * weight, np.concatenate([first[-1], second[-1]]))
+    assert equal(next(itertools.islice(steps, 1, None)), next(iter(batches.for_fit(3, parts=2))))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a tf.data.Dataset")
+def test_fit_may_see_batches_of_any_shape_and_no_thread_tunes(corpus):
     batches = TokenBatches(corpus, 256)
-    batches.on_epoch_end()  # as `fit` calls it before its first epoch
-    assert batches.epoch == 0
-    for epoch in (1, 2):
-        batches.on_epoch_begin()
-        batches.on_epoch_end()
-        assert batches.epoch == epoch
-    assert equal(batches[0], batches.batch(2, 0))
+    dataset = batches.for_fit(5)
+    for spec, array in zip(
+        keras.tree.flatten(dataset.element_spec), keras.tree.flatten(batches.batch(0, 5)), strict=True
+    ):
+        assert spec.shape.as_list() == [None] * array.ndim and spec.dtype == array.dtype
+    assert not dataset.options().autotune.enabled  # its thread sleeps, and the end of an iterator waits
 
 
-def test_fit_taken_up_ends_with_the_same_weights(corpus):
-    def run(model, batches, **arguments):
-        model.fit(batches, shuffle=False, callbacks=[batches.at_epoch()], verbose=0, **arguments)
+def test_a_run_resumes_though_its_next_batches_have_equal_lengths():
+    corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
+    batches = TokenBatches(corpus, 10, shapes=None, shuffle=False)
+    assert len(batches) > 3
+    tiny_model().fit(batches.for_fit(), steps_per_epoch=len(batches), shuffle=False, verbose=0)
+
+
+def test_fit_resumed_ends_with_the_same_weights(corpus):
+    def run(model, first, steps):
+        model.fit(TokenBatches(corpus, 2048).for_fit(first), steps_per_epoch=steps, shuffle=False, verbose=0)
 
     keras.utils.set_random_seed(0)
     one, two = tiny_model(), tiny_model()
     two.set_weights(one.get_weights())
-    run(one, TokenBatches(corpus, 2048), epochs=3)
-    run(two, TokenBatches(corpus, 2048), epochs=1)
-    again = TokenBatches(corpus, 2048)
-    length = len(again)
-    for skip, steps in ((0, 2), (2, length - 2)):
-        taken_up = Periods(again, period=1, skip=skip)
-        two.fit(taken_up.for_fit(), steps_per_epoch=steps, shuffle=False, verbose=0)
-    run(two, again, initial_epoch=2, epochs=3)
+    length = len(TokenBatches(corpus, 2048))
+    run(one, 0, 2 * length)
+    for first, steps in ((0, length), (length, 2), (length + 2, length - 2)):
+        run(two, first, steps)
     for a, b in zip(one.get_weights(), two.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_tokens_of_a_run_are_counted(corpus):
+    batches = TokenBatches(corpus, 256, seed=3)
+    updates = 2 * len(batches) + 3
+    real = sum((batches.batch(*divmod(n, len(batches)))[2] > 0).sum() for n in range(updates))
+    assert batches.tokens_of(updates) == real
 
 
 def test_many_threads_ask_at_once(corpus):
@@ -232,7 +228,7 @@ def test_bad_arguments(corpus):
     batches = TokenBatches(corpus, 500)
     for i in (-1, len(batches)):
         with pytest.raises(IndexError):
-            batches[i]
+            batches.batch(0, i)
     with pytest.raises(KerasZooError, match="epoch must not be negative"):
         batches.batch(-1, 0)
 
@@ -241,5 +237,6 @@ def test_a_translation_model_trains_with_stock_compile_and_fit():
     corpus = corpus_of(range(1, 9), range(1, 9))
     model = RNNSearch(20, embedding_dim=4, units=4)
     model.compile(keras.optimizers.Adam(0.05), TokenCrossentropy(), jit_compile=False)
-    history = model.fit(TokenBatches(corpus, 64), epochs=3, shuffle=False, verbose=0)
+    batches = TokenBatches(corpus, 64)
+    history = model.fit(batches.for_fit(), steps_per_epoch=len(batches), epochs=3, shuffle=False, verbose=0)
     assert history.history["loss"][-1] < history.history["loss"][0]

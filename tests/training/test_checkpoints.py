@@ -1,9 +1,13 @@
 """Checkpoints: what is read is what was saved, even if the writer was killed or files were damaged."""
 
+import contextlib
 import errno
+import io
+import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,63 +15,77 @@ import pytest
 
 from keraszoo.errors import PresetError, RecipeError
 from keraszoo.saving import model_directory
-from keraszoo.training.checkpoints import Checkpoints, differences, read_checkpoint
+from keraszoo.training.checkpoint_files import read_checkpoint
+from keraszoo.training.checkpoints import Checkpoints, differences
+from keraszoo.training.state import pack, unpack
 
-IDENTITY = {"recipe": {"seed": 1, "model": {"units": 8}}}
-
-
-def parts(step):
-    arrays = [np.full((3, 2), step, "float32"), np.array(step), np.zeros((0, 4))]
-    plain = {"over": False, "loss": [0.1, float("inf")], "best": None}
-    return {"model": {"variables": arrays, "seeds": [np.arange(step)]}, "run": plain, "last": {}}
+DECIDES = {"recipe": {"seed": 1, "model": {"units": 8}}}
 
 
-def fill(folder, *steps, **options):
-    with Checkpoints(folder, IDENTITY, **options).open() as checkpoints:
+def arrays(step):
+    return {"weights/0": np.full((3, 2), step, "float32"), "step": np.array(step), "none": np.zeros((0, 4))}
+
+
+PLAIN = {"over": False, "loss": [0.1, float("inf")], "best": None}
+
+
+@contextlib.contextmanager
+def opened(folder, **decides):
+    with Checkpoints(folder).open() as checkpoints:
+        checkpoints.require(**{**DECIDES, **decides})
+        yield checkpoints
+
+
+def fill(folder, *steps):
+    with opened(folder) as checkpoints:
         for step in steps:
-            checkpoints.save(step, parts(step))
+            checkpoints.save(step, arrays(step), PLAIN)
 
 
 def newest(folder):
-    with Checkpoints(folder, IDENTITY).open() as checkpoints:
-        return checkpoints.newest
+    with opened(folder) as checkpoints:
+        return checkpoints.newest()
 
 
 def names(folder):
     return sorted(name for name in os.listdir(folder) if not name.startswith("."))
 
 
-def same(state, other):
-    assert state.keys() == other.keys()
-    for key, value in state.items():
-        if isinstance(value, list) and isinstance(value[0], np.ndarray):
-            for array, their in zip(value, other[key], strict=True):
-                assert array.dtype == their.dtype and np.array_equal(array, their)
-        else:
-            assert value == other[key]
-
-
 def test_what_is_saved_is_read_and_the_last_two_are_kept(tmp_path):
     folder = tmp_path / "a" / "run.checkpoints"
-    fill(folder, 2, 9, 10, files={"source.model": b"\0\1"})
+    with opened(folder) as checkpoints:
+        checkpoints.files = {"source.model": b"\0\1"}
+        for step in (2, 9, 10):
+            checkpoints.save(step, arrays(step), PLAIN)
     assert names(folder) == ["step-00000009", "step-00000010"]
     saved = newest(folder)
-    assert saved.step == 10 and saved.files == {"source.model": b"\0\1"} and saved.identity == IDENTITY
-    for name, state in parts(10).items():
-        same(saved.parts[name], state)
+    assert saved.step == 10 and saved.files == {"source.model": b"\0\1"} and saved.decides == DECIDES
+    assert saved.plain == PLAIN and saved.arrays.keys() == arrays(10).keys()
+    for name, array in arrays(10).items():
+        assert saved.arrays[name].dtype == array.dtype and np.array_equal(saved.arrays[name], array)
 
 
-def test_a_callback_may_keep_numbers_of_numpy(tmp_path):
-    state = {"best": np.float32(1.5), "row": np.arange(2), "rows": (np.ones(2),)}
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        checkpoints.save(1, {"callback": state})
-    kept = newest(tmp_path / "run").parts["callback"]
-    assert kept == {"best": 1.5, "row": [0, 1], "rows": [[1.0, 1.0]]}
+def test_the_state_of_a_callback_returns_as_it_was(tmp_path):
+    row, half = np.arange(2), np.ones((1, 2), "float16")
+    state = {"best": np.float32(1.5), "row": row, "rows": [half, {"deep": row}], "text": "a", "none": None}
+    with opened(tmp_path / "run") as checkpoints:
+        checkpoints.save(1, *pack({"callback": state}))
+    saved = newest(tmp_path / "run")
+    kept = unpack(saved.arrays, saved.plain)["callback"]
+    assert type(kept["best"]) is np.float32 and kept["best"] == 1.5
+    assert isinstance(kept["row"], np.ndarray) and np.array_equal(kept["row"], row)
+    assert kept["rows"][0].dtype == "float16" and np.array_equal(kept["rows"][0], half)
+    assert np.array_equal(kept["rows"][1]["deep"], row) and (kept["text"], kept["none"]) == ("a", None)
+
+
+def test_an_array_of_something_else_than_numbers_is_refused():
+    with pytest.raises(TypeError, match="cannot hold an array of <U1: callbacks/0/words"):
+        pack({"callbacks": {"0": {"words": np.array(["a"])}}})
 
 
 def test_a_folder_with_nothing_in_it_is_left_nowhere(tmp_path):
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        assert checkpoints.newest is None and checkpoints.finished is None
+    with opened(tmp_path / "run") as checkpoints:
+        assert checkpoints.newest() is None and checkpoints.finished is None
     assert os.listdir(tmp_path) == []
 
 
@@ -82,7 +100,7 @@ def test_only_what_a_dead_writer_left_is_deleted(tmp_path):
 @pytest.mark.parametrize("damage", ["flip", "cut", "missing", "added"])
 def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
     fill(tmp_path / "run", 1, 2)
-    file = tmp_path / "run" / "step-00000002" / "model.npz"
+    file = tmp_path / "run" / "step-00000002" / "arrays.npz"
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     {
@@ -113,30 +131,39 @@ def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
 
 def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
     fill(tmp_path / "run", 1)
-    other = {"recipe": {"seed": 2, "model": {"units": 8, "cell": "gru"}}}
-    said = r"recipe\.seed was 1, is 2; recipe\.model\.cell was None, is \"gru\"; use the same settings"
-    with pytest.raises(RecipeError, match=said), Checkpoints(tmp_path / "run", other).open():
+    other = {"recipe": {"seed": 2, "model": {"units": 9}}}
+    said = r"recipe\.seed was 1, is 2; recipe\.model\.units was 8, is 9; use the same settings"
+    with pytest.raises(RecipeError, match=said), opened(tmp_path / "run", **other):
         pass
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        checkpoints.save(2, parts(2))
+    with opened(tmp_path / "run") as checkpoints:
+        checkpoints.finish(steps=1)
+    with pytest.raises(RecipeError, match="seed was 1"), opened(tmp_path / "run", **other):
+        pass
+
+
+def test_a_setting_that_only_one_side_knows_refuses_no_run(tmp_path):
+    """An older program has no entry for a newer one's setting, which has its default."""
+    fill(tmp_path / "run", 1)
+    newer = {"recipe": {"seed": 1, "model": {"units": 8, "cell": "gru"}}, "data": "abc"}
+    with opened(tmp_path / "run", **newer) as checkpoints:
+        checkpoints.save(2, arrays(2), PLAIN)
+    assert newest(tmp_path / "run").decides == newer
+    with pytest.raises(RecipeError, match="data was 'abc', is 'abd'"), opened(tmp_path / "run", data="abd"):
+        pass
+
+
+def test_a_finished_run_keeps_its_last_checkpoint_for_a_longer_one(tmp_path):
+    fill(tmp_path / "run", 1, 2)
+    with opened(tmp_path / "run") as checkpoints:
         checkpoints.finish(steps=2)
-        assert names(tmp_path / "run") == ["finished"]
-    with pytest.raises(RecipeError, match="seed was 1"), Checkpoints(tmp_path / "run", other).open():
-        pass
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        assert checkpoints.finished == {"steps": 2} and checkpoints.newest is None
+    assert names(tmp_path / "run") == ["finished", "step-00000002"]
+    with opened(tmp_path / "run") as checkpoints:
+        assert checkpoints.finished == {"steps": 2} and checkpoints.newest().step == 2
+        checkpoints.save(3, arrays(3), PLAIN)
+        assert checkpoints.finished is None
+        assert names(tmp_path / "run") == ["step-00000002", "step-00000003"]
         checkpoints.forget()
     assert os.listdir(tmp_path) == []
-
-
-def test_what_is_known_later_must_be_the_same_too(tmp_path):
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        checkpoints.require(data="abc")
-        checkpoints.save(1, parts(1))
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
-        checkpoints.require(data="abc")
-        with pytest.raises(RecipeError, match='data was "abc", is "abd"'):
-            checkpoints.require(data="abd")
 
 
 def test_other_libraries_are_worth_a_warning(tmp_path, monkeypatch):
@@ -148,7 +175,7 @@ def test_other_libraries_are_worth_a_warning(tmp_path, monkeypatch):
 
 def test_one_process_at_a_time(tmp_path):
     fill(tmp_path / "run", 1)
-    with Checkpoints(tmp_path / "run", IDENTITY).open():
+    with opened(tmp_path / "run"):
         with pytest.raises(PresetError, match="another process is training"):
             newest(tmp_path / "run")
     assert newest(tmp_path / "run").step == 1
@@ -156,11 +183,11 @@ def test_one_process_at_a_time(tmp_path):
 
 def test_one_process_at_a_time_also_before_anything_is_saved(tmp_path):
     for forget in (False, True):
-        with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+        with opened(tmp_path / "run") as checkpoints:
             if forget:  # and start over
-                checkpoints.save(1, parts(1))
+                checkpoints.save(1, arrays(1), PLAIN)
                 checkpoints.forget()
-                checkpoints.save(1, parts(1))
+                checkpoints.save(1, arrays(1), PLAIN)
             with pytest.raises(PresetError, match="another process is training"):
                 newest(tmp_path / "run")
 
@@ -181,13 +208,13 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with Checkpoints(tmp_path / "run", IDENTITY).open() as checkpoints:
+    with opened(tmp_path / "run") as checkpoints:
         with monkeypatch.context() as patch:
             patch.setattr(np if where == "savez" else os, where, full)
             with pytest.raises(PresetError, match="step-00000002: cannot be written: No space left"):
-                checkpoints.save(2, parts(2))
+                checkpoints.save(2, arrays(2), PLAIN)
         assert names(tmp_path / "run") == ["step-00000001"]
-        checkpoints.save(3, parts(3))
+        checkpoints.save(3, arrays(3), PLAIN)
     assert newest(tmp_path / "run").step == 3
 
 
@@ -197,9 +224,83 @@ def test_a_directory_that_is_no_checkpoint(tmp_path):
         read_checkpoint(tmp_path / "model")
 
 
+def altered(change, tmp_path):
+    """A checkpoint of a stranger: `change` edits its files, a dict of name -> bytes; the manifest fits."""
+    fill(tmp_path / "run", 7)
+    place = tmp_path / "run" / "step-00000007"
+    directory = model_directory.read_directory(place)
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    change(files)
+    model_directory.write_directory(place, files)
+    return tmp_path / "run"
+
+
+def put(**entries):
+    def change(files):
+        files["config.json"] = {**json.loads(files["config.json"]), **entries}
+
+    return change
+
+
+def put_array(array, compressed=False):
+    def change(files):
+        packed = io.BytesIO()
+        (np.savez_compressed if compressed else np.savez)(packed, **{"weights/0": array})
+        files["arrays.npz"] = packed.getvalue()
+
+    return change
+
+
+def huge(files):
+    """An array whose header claims 2^45 numbers."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (35184372088832,), }"
+        file.writestr("weights/0.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    files["arrays.npz"] = packed.getvalue()
+
+
+STRANGE = {
+    "decides as text": (put(decides="seed"), "config.json: decides: expected a valid dictionary"),
+    "no decides": (lambda files: files.update({"config.json": {"task": "checkpoint"}}), "decides: Field"),
+    "negative step": (put(step=-5), "config.json: step: expected greater than or equal to 0, got -5"),
+    "step as text": (put(step="7"), "config.json: step: expected a valid integer"),
+    "versions as list": (put(versions=["1"]), "config.json: versions: expected a valid dictionary"),
+    "deep state": (
+        lambda files: files.update({"state.json": b'{"a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"}),
+        "not a valid checkpoint: RecursionError",
+    ),
+    "state as list": (lambda files: files.update({"state.json": b"[1]"}), "not a valid checkpoint: Attr"),
+    "text": (put_array(np.array(["a"])), "arrays.npz holds other things than numbers"),
+    "objects": (put_array(np.array([{}], "object")), "not a valid checkpoint: ValueError"),
+    "packed": (put_array(np.zeros(10**6), compressed=True), "arrays.npz claims to hold more than it has"),
+    "huge": (huge, "not a valid checkpoint: (MemoryError|ValueError)"),
+    "no archive": (lambda files: files.update({"arrays.npz": b"PK"}), "not a valid checkpoint: BadZipFile"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path, kind):
+    change, said = STRANGE[kind]
+    folder = altered(change, tmp_path)
+    with (
+        pytest.warns(UserWarning, match="a damaged checkpoint is ignored"),
+        pytest.raises(PresetError, match=f"all checkpoints are damaged; .*{said}") as error,
+    ):
+        newest(folder)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 700
+
+
+def test_a_note_of_wrong_content_is_one_line(tmp_path):
+    config = {"task": "checkpoint", "decides": "seed", "versions": {}, "finished": {}}
+    model_directory.write_directory(tmp_path / "run" / "finished", {"config.json": config})
+    with pytest.raises(PresetError, match="finished: config.json: decides: expected a valid dictionary"):
+        newest(tmp_path / "run")
+
+
 def test_differences_of_long_values_are_cut():
-    (line,) = differences({"a": "x" * 500}, {"a": [1]})
-    assert line.startswith('a was "xxx') and line.endswith("..., is [1]") and len(line) < 110
+    (line,) = differences({"a": "x" * 500, "b": 1}, {"a": [1]})
+    assert line.startswith("a was 'xxx") and line.endswith("xxx', is [1]") and len(line) < 110
 
 
 # Saves step 1, forks, and has the child killed at the n-th system call of saving steps 2 and 3.
@@ -210,7 +311,7 @@ from keraszoo.saving import atomic
 from keraszoo.training.checkpoints import Checkpoints
 
 def parts(step):
-    return {"model": {"variables": [np.full(5, step)]}, "run": {"over": False}}
+    return {"weights": np.full(5, step)}, {"over": False}
 
 def watch(n):
     def watched(name, function):
@@ -230,14 +331,14 @@ def watch(n):
 
 for n in range(0, 500, 3):
     folder = pathlib.Path(sys.argv[1], str(n))
-    with Checkpoints(folder, {}).open() as checkpoints:
-        checkpoints.save(1, parts(1))
+    with Checkpoints(folder).open() as checkpoints:
+        checkpoints.save(1, *parts(1))
     child = os.fork()
     if not child:
-        with Checkpoints(folder, {}).open() as checkpoints:
+        with Checkpoints(folder).open() as checkpoints:
             watch(n)
-            checkpoints.save(2, parts(2))
-            checkpoints.save(3, parts(3))
+            checkpoints.save(2, *parts(2))
+            checkpoints.save(3, *parts(3))
         os._exit(0)
     if os.waitpid(child, 0)[1] == 0:
         break
@@ -251,11 +352,11 @@ def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
     done = subprocess.run(command, check=True, timeout=300, cwd=where, capture_output=True, text=True)
     killed, steps = {tuple(line.split()) for line in done.stdout.splitlines()}, []
     for folder in sorted(tmp_path.iterdir(), key=lambda item: int(item.name)):
-        with Checkpoints(folder, {}).open() as checkpoints:
-            steps.append(checkpoints.newest.step)
-            assert checkpoints.newest.parts["model"]["variables"][0].tolist() == [steps[-1]] * 5
-            checkpoints.save(4, {"run": {"over": True}})
-            checkpoints.save(5, {"run": {"over": True}})
+        with Checkpoints(folder).open() as checkpoints:
+            steps.append(checkpoints.newest().step)
+            assert checkpoints.newest().arrays["weights"].tolist() == [steps[-1]] * 5
+            checkpoints.save(4, {}, {"over": True})
+            checkpoints.save(5, {}, {"over": True})
         assert sorted(os.listdir(folder)) == [
             "step-00000004",
             "step-00000005",

@@ -16,7 +16,7 @@ from keraszoo.training import distribution
 
 # Trains the same model on one device and on two, and prints how far apart the weights are.
 CHECK = """
-import json, sys, tempfile
+import json, sys
 import keras
 import numpy as np
 from keraszoo.training.distribution import make_strategy
@@ -30,13 +30,11 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.token_batches import TokenBatches
-from keraszoo.training.callbacks import LastWeights
-from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.adam import Adam
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
-from keraszoo.tasks.recipe_base import FitSection
-from keraszoo.training.run import Run, train
+from keraszoo.tagging.recipe import TaggerTrainingSection
+from keraszoo.training.loop import train
 from keraszoo.training.tag_batches import TagBatches
 from keraszoo.training.tag_batches import TaggedRows
 
@@ -53,8 +51,7 @@ class Reversed(TokenBatches):
         (source, target_in), target_out, weight = super().batch(epoch, i)
         source[1::2] = source[1::2, ::-1]
         return (source, target_in), target_out, weight
-of_copies = Reversed(corpus, 64, **few)
-of_copies.copies = 2
+of_copies = Reversed(corpus, 64, copies=2, **few)
 of_tags = TagBatches(TaggedRows(tagged, vocabulary, ["words"]), 64, **few)
 for batches in (of_pairs, of_tags):
     real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
@@ -74,21 +71,22 @@ def trained(name, kind, dtype, parts, steps):
         model = AttentionTagger(**tagger, dropout=dropout, dtype=dtype)
     model.build()
     translates = kind in ("transformer", "rnnsearch", "r_drop")
-    def compile_model(model):
-        optimizer = Adam(
-            InverseSquareRoot(3e-3, 10), 0.9, 0.98, 1e-9, global_clipnorm=0.3, accumulate=parts
-        )
-        alpha = 2.0 if kind == "r_drop" else 0.0
-        loss = TokenCrossentropy(0.1, dtype="float64" if dtype == "float64" else "float32", r_drop=alpha)
-        model.compile(optimizer, loss if translates else None, jit_compile=on_jax)
-    last, batches = LastWeights(1), of_pairs if translates else of_tags
-    batches = of_copies if kind == "r_drop" else batches
+    rate, clipped = InverseSquareRoot(3e-3, 10), {"global_clipnorm": 0.3}
+    optimizer = Adam(rate, 0.9, 0.98, 1e-9, **clipped, accumulate=parts)
+    alpha, of_loss = 2.0 if kind == "r_drop" else 0.0, "float64" if dtype == "float64" else "float32"
+    loss = TokenCrossentropy(0.1, dtype=of_loss, r_drop=alpha) if translates else None
+    batches = of_copies if kind == "r_drop" else of_pairs if translates else of_tags
     shared = {"strategy": name, "replicas": replicas} if name else {}
-    settings = FitSection(epochs=100, steps=steps, accumulate=parts, **shared)
-    run = Run(settings, compile_model=compile_model, evaluations=[last], verbose=0)
-    with tempfile.TemporaryDirectory() as folder, Checkpoints(folder, {}).open() as run.checkpoints:
-        history = train(model, batches, run)
-    assert all(map(np.array_equal, last.mean(), model.get_weights()))
+    shared |= {"monitor": "val_loss", "jit_compile": on_jax or None}
+    settings = TaggerTrainingSection(epochs=100, steps=steps, accumulate=parts, **shared)
+    evaluated = []
+    def evaluate(model):  # the model on one device has the weights of the copy
+        evaluated.append(model.get_weights())
+        return {"val_loss": -float(len(evaluated))}
+    history = train(
+        model, batches, settings, loss=loss, optimizer=optimizer, evaluate=evaluate, verbose=0
+    )
+    assert all(map(np.array_equal, evaluated[-1], model.get_weights()))
     # A key's bias adds the same to all scores of a query: its gradient is rounding, which Adam makes large.
     weights = [weight for weight in model.weights if not weight.path.endswith("/b_k")]
     return np.concatenate([np.ravel(keras.ops.convert_to_numpy(x)) for x in weights]), history.history["loss"]
@@ -163,7 +161,7 @@ from keraszoo.training.adam import Adam, LossScale
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
 from keraszoo.tasks.recipe_base import FitSection
-from keraszoo.training.run import Run, train
+from keraszoo.training.loop import train
 
 def make(seed, dtype=None):
     keras.utils.set_random_seed(seed)
@@ -222,12 +220,10 @@ def run(seed, folder, stop_at=None):
             os.kill(os.getpid(), signal.SIGTERM)
         return batch(epoch, i)
     batches.batch = stopping
-    def compile_model(model):
-        model.compile(Adam(0.01, 0.9, 0.98, 1e-9), TokenCrossentropy(), run_eagerly=True)
     settings = FitSection(steps=6, steps_per_evaluation=6, strategy="mirrored", replicas=2)
-    run = Run(settings, compile_model=compile_model)
-    with Checkpoints(folder, {}).open() as run.checkpoints:
-        history = train(model, batches, run)
+    given = {"loss": TokenCrossentropy(), "optimizer": Adam(0.01, 0.9, 0.98, 1e-9)}
+    with Checkpoints(folder).open() as checkpoints:
+        history = train(model, batches, settings, evaluate=None, checkpoints=checkpoints, **given)
     return [v.numpy() for v in model.variables], history.history["loss"]
 
 whole, loss = run(1, sys.argv[1] + "/whole")
@@ -341,6 +337,6 @@ def test_what_fails_on_this_machine_is_not_laid_on_others(monkeypatch, kind, mes
 
     monkeypatch.setattr(distribution, "shared_by_workers", lambda strategy: True)
     with pytest.raises(Exception, match=expected) as error:
-        with distribution.while_all_workers_live(object(), "start all of them again"):
+        with distribution.while_all_workers_live(object()):
             raise getattr(tf.errors, kind)(None, None, message)
     assert isinstance(error.value, KerasZooError) == ("another" in expected)

@@ -1,5 +1,6 @@
 """Training in half precision: the loss is scaled, and what overflows is not learnt from."""
 
+import contextlib
 import os
 import signal
 
@@ -13,11 +14,13 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam, innermost
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.divergence import Diverged
+from keraszoo.training.loop import train
 from keraszoo.training.losses import TokenCrossentropy
-from keraszoo.training.run import Run, train
 from keraszoo.training.token_batches import TokenBatches
 
 V = 12
+
+pytestmark = pytest.mark.usefixtures("eagerly")
 
 
 @pytest.fixture
@@ -28,11 +31,6 @@ def batches():
     return TokenBatches(corpus, 32, seed=1, shapes=None)
 
 
-def compile_model(model, optimizer=None):
-    optimizer = optimizer or Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
-    model.compile(optimizer, TokenCrossentropy(0.1), run_eagerly=True, jit_compile=False)
-
-
 def new_model(dtype):
     keras.utils.set_random_seed(1)
     sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8, "dropout": 0.0}
@@ -41,17 +39,14 @@ def new_model(dtype):
     return model
 
 
-def run(batches, dtype, steps=6, scale=None, checkpoints=None, callbacks=(), optimizer=None, **options):
-    model = new_model(dtype)
-
-    def compiled(model):
-        compile_model(model, optimizer)
-        if scale is not None:
-            model.optimizer.initial_scale = scale
-
-    run = Run(FitSection(steps=steps, **options), None, checkpoints, compiled, verbose=0)
-    run.callbacks = list(callbacks)
-    return model, train(model, batches, run)
+def run(batches, dtype, steps=6, scale=None, folder=None, callbacks=(), optimizer=None, **options):
+    model, settings = new_model(dtype), FitSection(steps=steps, **options)
+    optimizer = optimizer or Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
+    if scale is not None:
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=scale)
+    given = {"loss": TokenCrossentropy(0.1), "evaluate": None, "optimizer": optimizer, "verbose": 0}
+    with Checkpoints(folder).open() if folder else contextlib.nullcontext() as checkpoints:
+        return model, train(model, batches, settings, callbacks=callbacks, checkpoints=checkpoints, **given)
 
 
 def test_it_learns_what_float32_learns(batches):
@@ -109,10 +104,9 @@ class Stop(keras.callbacks.Callback):
 def test_a_run_that_was_stopped_ends_with_the_same_weights(batches, tmp_path):
     whole, _ = run(batches, "mixed_float16", steps=5, steps_per_evaluation=2)
     options = {"steps": 5, "steps_per_evaluation": 2}
-    with Checkpoints(tmp_path / "run", {}).open() as checkpoints, pytest.raises(KeyboardInterrupt):
-        run(batches, "mixed_float16", checkpoints=checkpoints, callbacks=[Stop()], **options)
-    with Checkpoints(tmp_path / "run", {}).open() as checkpoints:
-        resumed, _ = run(batches, "mixed_float16", checkpoints=checkpoints, **options)
+    with pytest.raises(KeyboardInterrupt):
+        run(batches, "mixed_float16", folder=tmp_path / "run", callbacks=[Stop()], **options)
+    resumed, _ = run(batches, "mixed_float16", folder=tmp_path / "run", **options)
     for ours, wanted in zip(resumed.optimizer.variables, whole.optimizer.variables, strict=True):
         np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
     for ours, wanted in zip(resumed.weights, whole.weights, strict=True):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keraszoo.errors import KerasZooError
+from keraszoo.tagging.recipe import TaggerOptimizerSection
 from keraszoo.tasks.recipe_base import OptimizerSection
 from keraszoo.training.adam import Adam
 from keraszoo.training.optimizers import InverseSquareRoot, make_optimizer, transformer_schedule
@@ -119,13 +120,22 @@ def test_a_warm_up_that_is_not_stated_is_a_tenth_of_the_run(steps, warmup):
 
 
 def test_the_optimizer_has_the_numbers_of_the_section():
-    config = make_optimizer(OptimizerSection(clipnorm=2.0), 10, accumulate=3).get_config()
+    config = make_optimizer(OptimizerSection(global_clipnorm=2.0), 10, accumulate=3).get_config()
     assert (config["beta_1"], config["beta_2"], config["epsilon"]) == (0.9, 0.98, 1e-9)
-    assert (config["global_clipnorm"], config["accumulate"]) == (2.0, 3)
+    assert (config["clipnorm"], config["global_clipnorm"], config["accumulate"]) == (None, 2.0, 3)
+    config = make_optimizer(OptimizerSection(clipnorm=2.0), 10).get_config()
+    assert (config["clipnorm"], config["global_clipnorm"]) == (2.0, None)  # as in Keras, for each weight
 
 
-@pytest.mark.parametrize("clipnorm", [None, 0.5])
-def test_the_updates_are_those_of_keras(clipnorm):
+def test_a_section_has_one_kind_of_clipping():
+    assert TaggerOptimizerSection().global_clipnorm == 5.0
+    assert TaggerOptimizerSection(clipnorm=1.0).global_clipnorm is None  # the default gives way
+    with pytest.raises(ValueError, match="`clipnorm` and `global_clipnorm` exclude each other"):
+        OptimizerSection(clipnorm=1.0, global_clipnorm=1.0)
+
+
+@pytest.mark.parametrize("clipping", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}])
+def test_the_updates_are_those_of_keras(clipping):
     rng = np.random.default_rng(0)
     shapes = (3, 5), (7,)
     start = [rng.normal(size=shape).astype("float32") for shape in shapes]
@@ -133,7 +143,7 @@ def test_the_updates_are_those_of_keras(clipnorm):
     results = []
     for kind in (Adam, keras.optimizers.Adam):
         weights = [keras.Variable(value) for value in start]
-        optimizer = kind(0.1, 0.9, 0.98, 1e-9, global_clipnorm=clipnorm)
+        optimizer = kind(0.1, 0.9, 0.98, 1e-9, **clipping)
         for some in gradients:
             optimizer.apply(list(map(keras.ops.convert_to_tensor, some)), weights)
         results.append([keras.ops.convert_to_numpy(part) for part in (*weights, *optimizer.variables)])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from keraszoo.training.checkpoint_callback import Signals
+from keraszoo.training.signals import Signals
 
 
 def test_the_first_is_noted_and_the_second_ends_what_runs():

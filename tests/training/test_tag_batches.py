@@ -80,16 +80,6 @@ def test_an_address_names_a_batch(vocabulary):
     )
 
 
-def test_the_first_two_batches_differ_wherever_any_do(vocabulary):
-    """Keras learns from them along which axes shapes vary."""
-    rows = TaggedRows(sentences_of([1, 1, 1, 1, 9, 2, 2, 5, 5]), vocabulary, FEATURES)
-    for seed in range(5):
-        batches = TagBatches(rows, 9, seed=seed, shapes=None)
-        shapes = np.array([batches.shape(0, i)[1:] for i in range(len(batches))])
-        varies = (shapes != shapes[0]).any(axis=0)
-        assert (shapes[0] != shapes[1])[varies].all()
-
-
 def test_only_what_the_model_reads(vocabulary):
     rows = TaggedRows(sentences_of([3, 2]), vocabulary, ["words"])
     features, *_ = TagBatches(rows, 8).batch(0, 0)

@@ -23,13 +23,13 @@ def make_transformer(both_subwords):
         draw = np.random.default_rng(seed)
         for weight in model.trainable_variables:
             weight.assign(weight + draw.normal(0, 0.2, weight.shape))
-        norm = model.decoder_norm or model.decoder_layers[-1].norms["feed_forward"]
-        beta, matrix = draw.normal(0, 1, 16), model.target_embedding.E.numpy()
+        norm = model.decoder_norm if model.pre_norm else model.decoder_layers[-1].feed_forward_norm
+        beta, matrix = draw.normal(0, 1, 16), model.target_embedding.embeddings.numpy()
         norm.gamma.assign(norm.gamma * sharpness)
         norm.beta.assign(beta)  # is part of every hidden vector
         for token, logit in ((target.end_id, end), (target.pad_id, -9), (target.start_id, -9)):
             matrix[token] += logit * sharpness * beta / (beta @ beta)
-        model.target_embedding.E.assign(matrix)
+        model.target_embedding.embeddings.assign(matrix)
         return Translator(model, source, target, SearchOptions(beam_width=3, max_length=12), 40)
 
     return new

@@ -1,6 +1,8 @@
 """The compiled search equals the eager one: for one sentence, for a batch, and for no sentences."""
 
+import gc
 import time
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -171,6 +173,22 @@ def test_the_oldest_of_many_searches_goes(source, eagerly, monkeypatch):
     found = [search(source[:1], GREEDY.replace(max_length=n)).tokens.shape[-1] for n in (1, 2, 3, 1)]
     assert found == [1, 2, 3, 1]
     assert [options.max_length for options, *_ in search._compiled] == [3, 1]
+    search(source[:1], GREEDY.replace(max_length=3))  # is now the last used
+    search(source[:1], GREEDY.replace(max_length=4))
+    assert [options.max_length for options, *_ in search._compiled] == [3, 4]
+
+
+@needs_tensorflow
+def test_all_models_of_a_process_share_the_number_of_searches(source, eagerly, monkeypatch):
+    monkeypatch.setattr(compiled_search, "KEPT", 2)
+    one, other = (search_of(RNNSearch(V, embedding_dim=4, units=4)) for _ in range(2))
+    for search, length in ((one, 1), (one, 2), (other, 1), (other, 2), (one, 2)):
+        search(source[:1], GREEDY.replace(max_length=length))
+    assert [len(search._compiled) for search in (one, other)] == [1, 1]
+    gone = weakref.ref(other)
+    del other, search
+    gc.collect()
+    assert gone() is None  # the list of searches keeps no model
 
 
 @needs_tensorflow

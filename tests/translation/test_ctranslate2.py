@@ -35,6 +35,21 @@ MORE = [
 
 
 @pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("model.bin", "--engine ctranslate2"),
+        ("a.onnx", "run the program in it"),
+        ("saved_model.pb", "tf.saved_model.load"),
+    ],
+)
+def test_an_export_is_no_model_and_the_way_to_read_it_is_named(tmp_path, file, said):
+    for name in ("keraszoo.json", file):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(KerasZooError, match=f"expected a model directory, got an export; .*{said}"):
+        Translator.from_preset(tmp_path)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [*VARIANTS, *(pytest.param(arguments, marks=pytest.mark.slow) for arguments in MORE)],
     ids=lambda arguments: "-".join(map(str, arguments.values())) or "paper",
@@ -62,7 +77,7 @@ def test_every_variant(make_transformer, tmp_path, arguments):
 
 @pytest.fixture(scope="module")
 def translator(make_transformer):
-    return make_transformer(positions="relative", max_distance=2, sharpness=4, seed=13)
+    return make_transformer(positions="relative", max_distance=2, sharpness=4, seed=16)
 
 
 @pytest.fixture(scope="module")

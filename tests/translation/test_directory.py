@@ -29,7 +29,7 @@ def test_what_is_read_translates_like_what_was_written(trained, saved, test_pair
 
 def test_the_files(saved):
     directory = model_directory.read_directory(saved)
-    names = ["README.md", "config.json", "metrics.json", "model.weights.h5", "source.model", "target.model"]
+    names = ["README.md", "config.json", "metrics.json", "model.safetensors", "source.model", "target.model"]
     assert directory.names == names
     card = (saved / "README.md").read_text()
     assert "# RNNSearch" in card and "40 source, 44 target" in card and "val_bleu" in card
@@ -54,7 +54,7 @@ def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_p
 
 def test_in_half_precision_it_is_half_as_large_and_hardly_another(trained, saved, test_pairs, tmp_path):
     trained.save_to_preset(tmp_path / "half", dtype="float16")
-    sizes = [(path / "model.weights.h5").stat().st_size for path in (saved, tmp_path / "half")]
+    sizes = [(path / "model.safetensors").stat().st_size for path in (saved, tmp_path / "half")]
     assert sizes[1] < 0.7 * sizes[0]
     assert json.loads((tmp_path / "half" / "config.json").read_text())["weights_dtype"] == "float16"
     again = Translator.from_preset(tmp_path / "half")
@@ -67,10 +67,10 @@ def test_in_half_precision_it_is_half_as_large_and_hardly_another(trained, saved
 
 
 def test_a_changed_weight_is_refused(saved):
-    content = bytearray((saved / "model.weights.h5").read_bytes())
+    content = bytearray((saved / "model.safetensors").read_bytes())
     content[len(content) // 2] ^= 1
-    (saved / "model.weights.h5").write_bytes(content)
-    with pytest.raises(PresetError, match=r"model.weights.h5"):
+    (saved / "model.safetensors").write_bytes(content)
+    with pytest.raises(PresetError, match=r"model.safetensors"):
         Translator.from_preset(saved)
 
 
@@ -97,8 +97,8 @@ def changed(saved, change):
         (lambda c: c["model"]["config"].update(colour="red"), "RNNSearch: there is no 'colour'"),
         (lambda c: c["model"]["config"].update(units="many"), "units: expected a valid integer, got 'many'"),
         (lambda c: c["model"]["config"].update(units=-1), "units: expected greater than"),
-        (lambda c: c["model"]["config"].update(units=47), "model.weights.h5"),
-        (lambda c: c["model"]["config"].update(source_vocabulary_size=41), "model.weights.h5 holds"),
+        (lambda c: c["model"]["config"].update(units=47), "model.safetensors"),
+        (lambda c: c["model"]["config"].update(source_vocabulary_size=41), r"expected \(41, 32\)"),
         (lambda c: c["search"].update(beam_width=0), "beam_width"),
         (lambda c: c["search"].update(bean=0), "not a valid directory for translation"),
         (lambda c: c["search"].update(beam_width=10**9), "beam_width must be from 1 to 1000"),
@@ -130,3 +130,34 @@ def test_somebody_elses_directory_is_not_overwritten(trained, tmp_path):
     with pytest.raises(PresetError, match="not overwritten"):
         trained.save_to_preset(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.fixture
+def own_copy(saved):
+    """A trained translator whose model the test may change."""
+    return Translator.from_preset(saved)
+
+
+def test_an_int8_translator_is_saved_and_read_with_equal_translations(own_copy, test_pairs, tmp_path):
+    sources, targets = zip(*test_pairs[:10], strict=True)
+    own_copy.model.quantize("int8")
+    scores = own_copy.score(list(sources), list(targets))
+    own_copy.save_to_preset(tmp_path / "int8")
+    again = Translator.from_preset(tmp_path / "int8")
+    assert {str(weight.dtype) for weight in again.model.weights if len(weight.shape) == 2} == {"int8"}
+    assert again.score(list(sources), list(targets)) == scores
+
+
+def test_low_rank_matrices_are_saved_as_part_of_theirs(own_copy, test_pairs, tmp_path):
+    sources, targets = zip(*test_pairs[:10], strict=True)
+    plain = own_copy.score(list(sources), list(targets))
+    own_copy.model.enable_lora(2)
+    for weight in own_copy.model.trainable_weights:
+        assert weight.name in ("lora_kernel_a", "lora_kernel_b", "lora_embeddings_a", "lora_embeddings_b")
+        weight.assign(np.random.default_rng(1).normal(0, 0.2, weight.shape))
+    scores = own_copy.score(list(sources), list(targets))
+    own_copy.save_to_preset(tmp_path / "low_rank")
+    again = Translator.from_preset(tmp_path / "low_rank")
+    assert len(again.model.weights) < len(own_copy.model.weights)
+    assert not np.allclose(scores, plain, atol=0.1)
+    np.testing.assert_allclose(again.score(list(sources), list(targets)), scores, atol=1e-4)

@@ -73,6 +73,17 @@ def test_a_stopped_run_continues(recipe, kept):
         assert file.read().splitlines() == LINES
 
 
+@pytest.mark.parametrize("note", [None, "{"])
+def test_translations_of_nobody_are_refused(recipe, tmp_path, note):
+    distil(recipe, Teacher(), "big", beam_width=3)
+    (tmp_path / "student.distilled" / "teacher.json").unlink()
+    if note:
+        (tmp_path / "student.distilled" / "teacher.json").write_text(note)
+    said = r"teacher.json: does not say which teacher translated 7 sources .*; delete .*student.distilled to"
+    with pytest.raises(RecipeError, match=said):
+        distil(recipe, Teacher(), "big", beam_width=3)
+
+
 def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
     distil(recipe, Teacher(), "big", beam_width=3)
     with pytest.raises(RecipeError, match="student.distilled: its translations have another teacher, search"):

@@ -210,7 +210,7 @@ def deep(entry):
             "there is no model 'Ensemble'",
         ),
         (lambda two: [deep(two[0]), deep(two[0])], "models.1: num_layers is 60, but the weight"),
-        (lambda two: two * 99, "198 models have more layers than model.weights.h5 has"),
+        (lambda two: two * 99, "198 models have more layers than model.safetensors has"),
         (lambda two: 3, "Ensemble: models: expected a valid list"),
         (lambda two: [*two, "Transformer"], "Ensemble: models.2: expected a valid dictionary"),
         (lambda two: [two[0], {**two[1], "class": "os"}], "there is no model 'os'"),

@@ -55,7 +55,7 @@ def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwo
         np.testing.assert_allclose(all_heads[-1].mean(axis=0), last, atol=1e-6)
         np.testing.assert_allclose(all_heads.sum(axis=-1), 1, atol=1e-5)
     attention = model.decoder_layers[1].cross_attention
-    attention.W_q.assign(attention.W_q * (np.arange(8) < 4))  # the second head has no queries
+    attention.W_q.kernel.assign(attention.W_q.kernel * (np.arange(8) < 4))  # the second head has no queries
     for old, new in zip(before, translator.align(*pairs, heads=True), strict=True):
         np.testing.assert_allclose(new[1, 1], 1 / new.shape[-1], atol=1e-6)
         np.testing.assert_allclose(new[0], old[0], atol=1e-6)

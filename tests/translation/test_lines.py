@@ -31,6 +31,7 @@ class Reversing:
                     SimpleNamespace(text=text, log_prob=-0.5),
                     SimpleNamespace(text="?", log_prob=-2),
                 ][: 2 * bool(text)],
+                unknown=[],
             )
             for source, text in zip(sources, self.translate(sources, **options), strict=True)
         ]

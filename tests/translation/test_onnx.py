@@ -7,6 +7,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+import sentencepiece
 
 from keraszoo import Translator, models
 from keraszoo.errors import KerasZooError
@@ -35,7 +36,10 @@ def test_transformers(make_transformer, tmp_path, arguments):
     translator = make_transformer(sharpness=2, end=0.5, **arguments)
     translator.search = translator.search.replace(max_length=40)
     translator.export(tmp_path / "exported", format="onnx")
-    assert translator.verify_export(tmp_path / "exported", TEXTS) == len(TEXTS)
+    vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "exported" / "source.model"))
+    marked = ["\u200eo\u00adne\u2060 three"]
+    assert vocabulary.encode(marked) == translator.source_subwords.encode(["one three"])
+    assert translator.verify_export(tmp_path / "exported", TEXTS + marked) == len(TEXTS) + 1
     found = translator.translate_details(TEXTS, beam_width=1)
     assert max(len(one.tokens) for one in found) > 16 and len({one.text for one in found}) > 2
     hidden = "keras", "tensorflow", "keraszoo"

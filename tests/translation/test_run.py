@@ -1,9 +1,9 @@
 """A recipe run: from text files to a directory that says what was done."""
 
+import itertools
 import json
 import os
 import signal
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +14,12 @@ from keraszoo.models import RNNSearch, Transformer
 from keraszoo.tasks import recipe_runs
 from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.text.subwords import Subwords
+from keraszoo.training.callbacks import BetweenSteps
+from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model, prepare
 
+TWO_MODELS = "subwords.source_model", "subwords.target_model"
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
@@ -47,6 +50,29 @@ def make_recipe(files):
         return Recipe.read(files / "recipe.yaml")
 
     return make
+
+
+def test_what_a_run_begins_with_decides_it(make_recipe, files, new_translator, both_subwords):
+    digests = []
+    for version in (1, 1, 2):
+        if version == 2 or not digests:
+            (files / "a.model").write_bytes(both_subwords[version - 1].model_bytes)
+            new_translator(min_length=version).save_to_preset(files / "first")
+        recipe = make_recipe(
+            subwords={"source_model": "a.model", "target_model": "a.model"},
+            model={"name": "rnnsearch", "preset": "tiny", "start_from": "first"},
+        )
+        digests.append(recipe_runs._contents(recipe))
+    assert digests[0] == digests[1] and all(digests[0][key] != digests[2][key] for key in digests[0])
+    assert set(digests[0]) == {f"content of {key}" for key in ("model.start_from", *TWO_MODELS)}
+
+
+@pytest.mark.parametrize("key", ["data.train.source", "data.validation.target"])
+def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files, key):
+    os.mkfifo(files / "pipe")
+    make_recipe()
+    with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
+        run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
 
 
 def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
@@ -157,8 +183,6 @@ def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files)
 
 def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
     """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
-    from keraszoo.training.checkpoint_callback import SaveCheckpoints
-
     changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7, "r_drop": 1.0}
     monkeypatch.setenv("PLACE", str(files))
     pairs = {"source": "${PLACE}/train.en", "target": "train.de"}
@@ -169,30 +193,38 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     }
     recipe = make_recipe(**same, training=changes)
     whole = run_recipe(recipe)
-    assert (files / "out" / "model.checkpoints" / "finished").is_dir()
+    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == ["finished", "step-00000007"]
     assert (files / "out" / "model.history.png").read_bytes().startswith(b"\x89PNG")
     run_recipe(recipe)
     assert "this run is finished; delete" in capsys.readouterr().err
     other = make_recipe(**same, training={**changes, "batch_tokens": 512})
     with pytest.raises(RecipeError, match="recipe.training.batch_tokens was 256, is 512; .*another output"):
         run_recipe(other)
-    with monkeypatch.context() as patch, pytest.raises(RecipeError, match='differs: PLACE was ".*", is ".*"'):
+    override = {"name": "rnnsearch", "preset": "tiny", "overrides": {"units": 16, "embedding_dim": 8}}
+    with pytest.raises(RecipeError, match=r"recipe.model.overrides was \[.*16.*\], is "):
+        run_recipe(make_recipe(**same, training=changes, model=override))
+    with monkeypatch.context() as patch, pytest.raises(RecipeError, match="differs: PLACE was '.*', is '.*'"):
         patch.setenv("PLACE", str(files.parent))  # the recipe is the same, the corpus is another one
         run_recipe(make_recipe(**same, training=changes))
 
-    (files / "out" / "model").rename(files / "whole")  # a finished run without its model is forgotten
-    recipe = make_recipe(**same, training=changes)
-    begin = SaveCheckpoints.on_train_batch_begin
+    (files / "out" / "model").rename(files / "whole")  # without its model, it is made of the checkpoint again
+    again = run_recipe(make_recipe(**same, training=changes))
+    for ours, theirs in zip(again.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+    (files / "out" / "model.checkpoints").rename(files / "over")
+    begin = BetweenSteps.on_train_batch_begin
 
     def interrupted(self, batch, logs=None):
-        if self.periods.step(batch) == 4:
-            self.earlier = 1000.0
+        if self.first + batch == 4:
             os.kill(os.getpid(), signal.SIGINT)
         begin(self, batch, logs)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(SaveCheckpoints, "on_train_batch_begin", interrupted)
-        run_recipe(recipe)
+        patch.setattr(BetweenSteps, "on_train_batch_begin", interrupted)
+        patch.setattr("time.monotonic", lambda: next(seconds))
+        seconds = itertools.count(step=1000.0)
+        run_recipe(make_recipe(**same, training=changes))
     # Other words about it change nothing.
     recipe = make_recipe(**same, training=changes, about={"limits": "Many."})
     monkeypatch.setattr(Subwords, "train", None)  # the vocabularies are those of the checkpoint
@@ -203,57 +235,73 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     assert again.metrics["training"]["seconds"] > 1000 > whole.metrics["training"]["seconds"]
     for key in ("loss", "val_bleu", "val_loss", "target_tokens", "steps"):
         assert again.metrics["training"][key] == whole.metrics["training"][key]
-    assert sorted(os.listdir(files / "out" / "model.checkpoints")) == ["finished"]
 
 
-def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch):
-    from keraszoo.training.checkpoint_callback import SaveCheckpoints
+def test_a_finished_run_goes_on_for_more_steps(make_recipe, files, capsys):
+    optimizer = {"schedule": "constant", "learning_rate": 0.01}
+    settings = {"batch_tokens": 512, "optimizer": optimizer, "steps_per_evaluation": 2, "epochs": 9}
+    short = run_recipe(make_recipe(training={**settings, "steps": 2}))
+    longer = run_recipe(make_recipe(training={**settings, "steps": 4}))
+    assert "resuming after step 2 of 4" in capsys.readouterr().err
+    whole = run_recipe(make_recipe(training={**settings, "steps": 4}, output="out/whole"))
+    assert longer.metrics["training"]["loss"] == whole.metrics["training"]["loss"]
+    assert longer.metrics["training"]["loss"][:1] == short.metrics["training"]["loss"]
+    for ours, theirs in zip(longer.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("train.en", "data.train was "), ("test.en", "data.validation was ")]
+)
+def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch, file, said):
     recipe = make_recipe(training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1})
 
     class Stop(Exception):
         pass
 
-    def stop(self):
+    def stop(self, step):
         raise Stop
 
     with monkeypatch.context() as patch, pytest.raises(Stop):
-        patch.setattr(SaveCheckpoints, "_is_due", stop)
-        begin = lambda self, epoch, logs=None: stop(self) if epoch else None  # noqa: E731
-        patch.setattr(SaveCheckpoints, "on_epoch_begin", begin)
+        patch.setattr(
+            BetweenSteps, "on_epoch_end", lambda self, epoch, logs: stop(self, 1) if self.first else None
+        )
+        patch.setattr(BetweenSteps, "rate", 0.0, raising=False)
         run_recipe(recipe)
-    text = (files / "train.en").read_text()
-    (files / "train.en").write_text(text.replace("one", "six"))
-    with pytest.raises(RecipeError, match="data was "):
+    text = (files / file).read_text()
+    (files / file).write_text(text.replace("one", "six"))
+    with pytest.raises(RecipeError, match=said):
         run_recipe(recipe)
 
 
-def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe):
+def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe, files):
     recipe = make_recipe(data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 800})
-    translator, *_ = prepare(recipe, SimpleNamespace(newest=None))
+    translator, *_ = prepare(recipe, Checkpoints(files / "none"))
     assert translator.max_source_tokens == 800
     unlimited = recipe.data.model_copy(update={"max_length": 10**6})
-    translator, *_ = prepare(recipe.model_copy(update={"data": unlimited}), SimpleNamespace(newest=None))
+    translator, *_ = prepare(recipe.model_copy(update={"data": unlimited}), Checkpoints(files / "none"))
     assert translator.max_source_tokens == 100_000  # as many as a directory may say
     with pytest.raises(KerasZooError, match="max_source_tokens must be at most 100,000, got 100,001"):
         Translator(translator.model, translator.source_subwords, max_source_tokens=100_001)
 
 
-def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, monkeypatch):
+def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, files, monkeypatch):
     recipe = make_recipe(
         data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 9},
         subwords={
             "type": "unigram",
             "vocabulary_size": 30,
             "character_coverage": 0.99,
+            "normalization": "nmt_nfkc",
             "sampling": "unigram",
             "rate": 0.3,
         },
     )
     given, train = [], Subwords.train
-    monkeypatch.setattr(Subwords, "train", lambda *a: given.append(a[1:]) or train(*a))
-    _, corpus, *_ = prepare(recipe, SimpleNamespace(newest=None))
-    assert given == [(30, "unigram", 0.99)]
+    monkeypatch.setattr(Subwords, "train", lambda text, **a: given.append(a) or train(text, **a))
+    _, corpus, *_ = prepare(recipe, Checkpoints(files / "none"))
+    trained = {"vocabulary_size": 30, "model_type": "unigram", "character_coverage": 0.99}
+    assert given == [{**trained, "normalization": "nmt_nfkc"}]
     assert corpus.dropped["too_long"] > 0
     assert max(corpus.sources.lengths.max(), corpus.targets.lengths.max()) <= 9
     assert (corpus.sampling.kind, corpus.sampling.rate) == ("unigram", 0.3)

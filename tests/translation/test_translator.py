@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, ScoreError
+from keraszoo.errors import KerasZooError, ScoreError, SeveralSentences, UnknownCharacters
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
@@ -39,6 +39,31 @@ def test_blank_texts_keep_their_places(trained, sources, translations):
     details = trained.translate_details(texts)
     assert (details[0].text, details[0].log_prob, details[0].attention_weights.shape) == ("", 0.0, (0, 0))
     assert details[3].text == translations[1]
+
+
+def test_unknown_characters_are_named(trained, sources):
+    with pytest.warns(UnknownCharacters, match=r"1 of 2 texts have .* vocabulary does not have.*: 'Łódź' in"):
+        details = trained.translate_details([sources[0], f"Łódź {sources[1]} Łódź"])
+    assert [translation.unknown for translation in details] == [[], ["Łódź"]]
+    for call in (trained.translate, trained.n_best, lambda texts: trained.score(texts, ["eins"])):
+        with pytest.warns(UnknownCharacters):
+            call([f"{sources[0]} 🙂"])
+    with pytest.warns(UnknownCharacters):
+        trained.score(sources[:1], ["eins 🙂"])
+
+
+@pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
+def test_several_sentences_are_not_taken_for_one(trained):
+    for text in ("one two. Three four.", "One two! (Three four?) Five six seven."):
+        with pytest.warns(SeveralSentences, match="1 of 2 texts look like several sentences"):
+            trained.translate(["one two", text])
+    for text in ("one two.", "one two. ", "Dr. one two.", "one 3. Two.", "one... two", "one two! 🙂"):
+        trained.translate_details([text])  # no warning, which would be an error
+
+
+def test_invisible_characters_change_nothing(trained, sources, translations):
+    marked = [f"\ufeff\u200e{source[:2]}\u00ad{source[2:]}\u200f" for source in sources[:5]]
+    assert trained.translate(marked) == translations[:5]
 
 
 def test_nothing_in_nothing_out(trained):

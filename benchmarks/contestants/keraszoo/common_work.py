@@ -92,7 +92,7 @@ def given_batches(corpus, batches):
 
     class GivenBatches(TokenBatches):
         def _new_plan(self, generator):
-            return plan.rearranged(generator)
+            return plan.shuffled(generator)
 
     return GivenBatches(corpus, tokens=1 << 20, seed=1, shapes=None)
 
@@ -115,9 +115,9 @@ def take_weights(model, path):
 
     weights = dict(np.load(Path(path)))
 
-    def dense(kernel, bias, name):
-        kernel.assign(weights[f"{name}.weight"].T)
-        bias.assign(weights[f"{name}.bias"])
+    def dense(layer, name):
+        layer.kernel.assign(weights[f"{name}.weight"].T)
+        layer.bias.assign(weights[f"{name}.bias"])
 
     def norm(layer, name):
         layer.gamma.assign(weights[f"{name}.weight"])
@@ -125,18 +125,18 @@ def take_weights(model, path):
 
     def attention(layer, name):
         for ours, theirs in {"q": "q_layer", "k": "k_layer", "v": "v_layer", "o": "output_layer"}.items():
-            dense(getattr(layer, f"W_{ours}"), getattr(layer, f"b_{ours}"), f"{name}.{theirs}")
+            dense(getattr(layer, f"W_{ours}"), f"{name}.{theirs}")
 
     def block(layer, name, sublayers):
         for ours, theirs, theirs_norm in sublayers:
             attention(getattr(layer, ours), f"{name}.{theirs}")
-            norm(layer.norms[ours], f"{name}.{theirs_norm}")
-        dense(layer.feed_forward.W_1, layer.feed_forward.b_1, f"{name}.feed_forward.pwff_layer.0")
-        dense(layer.feed_forward.W_2, layer.feed_forward.b_2, f"{name}.feed_forward.pwff_layer.3")
-        norm(layer.norms["feed_forward"], f"{name}.feed_forward.layer_norm")
+            norm(getattr(layer, f"{ours}_norm"), f"{name}.{theirs_norm}")
+        dense(layer.feed_forward.W_1, f"{name}.feed_forward.pwff_layer.0")
+        dense(layer.feed_forward.W_2, f"{name}.feed_forward.pwff_layer.3")
+        norm(layer.feed_forward_norm, f"{name}.feed_forward.layer_norm")
 
     model.build()
-    model.target_embedding.E.assign(weights["src_embed.lut.weight"])
+    model.target_embedding.embeddings.assign(weights["src_embed.lut.weight"])
     for i, layer in enumerate(model.encoder_layers):
         block(layer, f"encoder.layers.{i}", [("self_attention", "src_src_att", "layer_norm")])
     sublayers = [

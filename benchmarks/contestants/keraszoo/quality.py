@@ -13,7 +13,6 @@ from keraszoo import Translator  # noqa: E402
 from keraszoo.evaluation.translation import score_translations  # noqa: E402
 from keraszoo.search import SearchOptions  # noqa: E402
 from keraszoo.text.subwords import Subwords  # noqa: E402
-from keraszoo.training.addressed_batches import Periods  # noqa: E402
 
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
@@ -56,7 +55,7 @@ class Checkpoints(keras.callbacks.Callback):
 
 checkpoints = Checkpoints()
 model.fit(
-    Periods(batches).for_fit(),
+    batches.for_fit(),
     steps_per_epoch=len(batches),
     epochs=1_000_000,
     shuffle=False,

@@ -7,12 +7,9 @@ arguments = common_work.start("train-speed")
 
 import keras  # noqa: E402
 
-from keraszoo.training.addressed_batches import Periods  # noqa: E402
-
 variant = arguments.variant or "transformer"
 keras.utils.set_random_seed(1)
 batches = common_work.make_batches(arguments.prep, variant)
-periods = Periods(batches, arguments.steps)
 model = common_work.make_model(variant)
 common_work.compile_model(model)
 version, backend = common_work.versions()
@@ -44,7 +41,9 @@ class Windows(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.clock.__exit__()
-        tokens = sum(batches.real_tokens(*periods.address(i)) for i in range(arguments.steps))
+        first = epoch * arguments.steps
+        addresses = (divmod(first + i, len(batches)) for i in range(arguments.steps))
+        tokens = sum(batches.real_tokens(*address) for address in addresses)
         kit.emit(
             bench="train-speed",
             contestant="keraszoo",
@@ -66,10 +65,10 @@ class Windows(keras.callbacks.Callback):
 
 model.fit(OfEachShape(), shuffle=False, verbose=0)
 model.fit(
-    periods.for_fit(),
-    steps_per_epoch=len(periods),
+    batches.for_fit(),
+    steps_per_epoch=arguments.steps,
     epochs=arguments.repeat,
     shuffle=False,
     verbose=0,
-    callbacks=[periods.at_period(), Windows()],
+    callbacks=[Windows()],
 )

@@ -116,6 +116,17 @@ export function offer(panel, models, task, select = panel.querySelector("[name=m
   return Object.fromEntries(fitting.map((model) => [model.name, model]));
 }
 
+// Shows the example of the chosen model, unless somebody has typed another text.
+export function showExamples(form, known) {
+  const { text, model } = form.elements;
+  const examples = Object.values(known).map((one) => one.example);
+  const show = () => {
+    if (!text.value.trim() || examples.includes(text.value)) text.value = known[model.value]?.example ?? "";
+  };
+  model.addEventListener("change", show);
+  show();
+}
+
 export function onSubmit(form, action) {
   form.addEventListener("submit", (event) => { event.preventDefault(); action(); });
   form.querySelector("textarea")?.addEventListener("keydown", (event) => {

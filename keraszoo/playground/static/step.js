@@ -1,11 +1,12 @@
 // The tab Step by step: what else could stand at each position, and how the translation would go on.
 
 import { attentionView } from "./attention.js";
-import { el, offer, onSubmit, percent, runner, shown } from "./common.js";
+import { el, offer, onSubmit, percent, runner, showExamples, shown } from "./common.js";
 
 export function setUp(panel, models) {
   const form = panel.querySelector("form"), results = panel.querySelector(".results"), run = runner(panel);
   const known = offer(panel, models, "translation");
+  showExamples(form, known);
   onSubmit(form, () => go({ model: form.elements.model.value, text: form.elements.text.value }, []));
 
   // `asked`: the model and the sentence of the shown result, whatever the form holds by now.

@@ -1,12 +1,12 @@
 // The tab Tag: entities in colour, the probabilities of a word's tags, its attention, and downloads.
 
-import { el, fail, folded, offer, onSubmit, percent, runner, table } from "./common.js";
+import { el, fail, folded, offer, onSubmit, percent, runner, showExamples, table } from "./common.js";
 
 const COLOURS = 8, ROWS = 500, LARGEST = 200_000; // bytes of a file
 
 export function setUp(panel, models) {
   const form = panel.querySelector("form"), results = panel.querySelector(".results"), run = runner(panel);
-  offer(panel, models, "tagging");
+  showExamples(form, offer(panel, models, "tagging"));
   form.elements.file.addEventListener("change", async () => {
     const file = form.elements.file.files[0];
     if (!file) return;

@@ -1,0 +1,58 @@
+"""The multiplicative score of Shazeer et al. (2017): additive attention as a matrix product."""
+
+import keras
+from keras import ops
+
+from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.attention import Attention
+from keraszoo.layers.kernel_options import KernelOptions
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class MultiplicativeAttention(KernelOptions, Attention):
+    """Attention whose score is a product of two tanh; that of `BahdanauAttention` is the tanh of a sum.
+
+        A(x_i, y_j) = sum_d V_d tanh((x_i U)_d) tanh((y_j W)_d)        (appendix G)
+
+    with x the queries and y the keys. All scores are one matrix product, without a tensor `(B, T, S, units)`.
+    `prepare` computes tanh(y_j W) once per sentence.
+
+    Args:
+        units: width of the projections.
+        dropout, seed, kwargs: as for `Attention` and `KernelOptions`, whose options hold for `V`, too.
+
+    Call arguments, outputs and errors: as for `Attention`; `query` and `key` may have different widths.
+
+    Example:
+
+    >>> import numpy as np
+    >>> context, weights = MultiplicativeAttention(units=8)(np.ones((1, 2, 3)), np.ones((1, 5, 4)))
+    >>> tuple(context.shape), tuple(weights.shape)
+    ((1, 2, 4), (1, 2, 5))
+
+    Reference: Shazeer et al.: Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts
+    Layer, 2017, https://arxiv.org/abs/1701.06538.
+    """
+
+    def __init__(self, units=None, **kwargs):
+        super().__init__(**kwargs)
+        check_sizes(units=units)
+        self.units = int(units)
+        self.U = self.dense(self.units, "U")
+        self.W = self.dense(self.units, "W")
+        self.V = self.dense(1, "V")
+
+    def make_weights(self, query_shape, value_shape, key_shape):
+        self.U.build(query_shape)
+        self.W.build(key_shape)
+        self.V.build((None, self.units))
+
+    def prepare(self, value, key=None, positions=None):
+        return ops.tanh(self.W(value if key is None else key)), value  # (B, S, units)
+
+    def scores(self, query, keys):
+        V = self.V(ops.eye(self.units, dtype=keys.dtype))[:, 0]  # by a call, as it is quantized or adapted
+        return ops.matmul(ops.tanh(self.U(query)) * V, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}

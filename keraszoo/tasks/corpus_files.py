@@ -1,0 +1,120 @@
+"""Finds corpora among the files of a folder, by their names and first lines."""
+
+import contextlib
+import itertools
+import re
+from collections import Counter
+
+from keraszoo.errors import DataError, KerasZooError
+from keraszoo.text.columns import PLAIN, TAG, content_lines, fields_of
+from keraszoo.text.json_spans import is_json_lines
+from keraszoo.text.lines import read_lines
+
+# What the name of a file says about its use; the first match counts.
+ROLES = {
+    "validation": re.compile(r"(?<![a-z])(val|valid|validation|dev|devel|testa)(?![a-z])", re.IGNORECASE),
+    "test": re.compile(r"(?<![a-z])(test|testb|newstest)(?![a-z])", re.IGNORECASE),
+    "train": re.compile(r"(?<![a-z])(train|training)(?![a-z])", re.IGNORECASE),
+}
+LANGUAGE = re.compile(r"(.+)\.([a-z]{2,3})")  # without .gz
+LANGUAGES = {
+    **{"english": "en", "german": "de", "deutsch": "de", "french": "fr", "francais": "fr", "spanish": "es"},
+    **{"italian": "it", "portuguese": "pt", "dutch": "nl", "polish": "pl", "czech": "cs", "russian": "ru"},
+    **{"chinese": "zh", "japanese": "ja", "korean": "ko", "arabic": "ar", "turkish": "tr", "hindi": "hi"},
+}
+TABLE = re.compile(r".+\.(tsv|tab|txt)(\.gz)?")
+LOOKED_AT = 200  # lines
+MOST_LABELS = 100  # of a column of labels without letters
+
+
+def role_of(name):
+    """The use of a file or corpus by its name, one of `ROLES`, or `None`."""
+    return next((role for role, words in ROLES.items() if words.search(name)), None)
+
+
+def parallel_files(files, languages):
+    """Parallel corpora by name: a dict of `source` and `target`, or of `tsv`, as in a recipe."""
+    found, sides = {}, {}
+    languages = languages and [LANGUAGES.get(language.lower(), language) for language in languages]
+    for file in files:
+        is_table = TABLE.fullmatch(file.name)
+        if is_table and all("\t" in line for line in first_lines(file) or [""]):
+            found[file.name] = {"tsv": file}
+            continue
+        name, language = _language(file.name.removesuffix(".gz"), is_table)
+        if language:
+            other = sides.setdefault(name, {}).setdefault(language, file)
+            if other != file:
+                raise KerasZooError(f"{file.parent}: has {other.name} and {file.name}; remove one of them")
+    for name, by_language in sides.items():
+        pair = languages or sorted(by_language, key=lambda language: (language != "en", language))
+        if len(pair) == 2 and set(pair) <= set(by_language):
+            found[name] = {"source": by_language[pair[0]], "target": by_language[pair[1]]}
+        elif len(pair) > 2 and role_of(name):
+            raise KerasZooError(f"{name}: there is {', '.join(pair)}; choose two, such as --languages en-de")
+    there = {name: by_language for name, by_language in sides.items() if role_of(name)}
+    if languages and there and not there.keys() & found.keys():
+        names = ", ".join(sorted({language for by_language in there.values() for language in by_language}))
+        raise KerasZooError(
+            f"--languages {'-'.join(languages)}: expected two of {names}, as the files have them"
+        )
+    return found
+
+
+def _language(name, is_text):
+    """The name of a file without its language, and the language, or `None`.
+
+    >>> _language("train.en", False), _language("english.txt", True), _language("train_french.txt", True)
+    (('train', 'en'), ('text', 'en'), ('train', 'fr'))
+    """
+    parts = re.split(r"[^A-Za-z0-9]+", name.removesuffix(".txt") if is_text else name)
+    codes = {part: LANGUAGES.get(part.lower()) for part in parts}
+    if is_text:
+        codes |= {part: part.lower() for part in parts if part.lower() in LANGUAGES.values()}
+    spoken = [part for part in parts if codes[part]]
+    if len(spoken) == 1:
+        return ".".join(part for part in parts if part != spoken[0]) or "text", codes[spoken[0]]
+    match = None if is_text else LANGUAGE.fullmatch(name)
+    return (match[1], match[2]) if match else (name, None)
+
+
+def tagged_files(files):
+    """Tagged corpora by name: a dict of their path."""
+    return {file.name: file for file in files if is_json_lines(file) or find_columns(file)}
+
+
+def find_columns(file):
+    """The options of `read_columns` for a file, and a line for the report; None if it has no tags.
+
+    The last column that holds tags counts, and the first one with other things than numbers. If the first row
+    holds no tag, it names the columns. A last column of few labels, most of which are `O`, has the scheme
+    `plain`.
+    """
+    lines = list(content_lines(first_lines(file)))
+    separator = "\t" if lines and "\t" in lines[0] else " "
+    rows = [fields_of(line, separator) for line in lines]
+    if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
+        return None
+    columns, options = range(len(rows[0])), {}
+    tags = [i for i in columns if all(TAG.fullmatch(row[i]) for row in rows[1:])]
+    if not tags and len(columns) > 1:
+        labels = Counter(row[-1] for row in rows[1:])
+        if labels.most_common(1)[0][0] == "O" and len(labels) <= MOST_LABELS:
+            tags, options = [columns[-1]], {"scheme": PLAIN}
+    tokens = [i for i in columns if i not in tags and not all(row[i].isdecimal() for row in rows[1:])]
+    if not tags or not tokens:
+        return None
+    token, tag = tokens[0], tags[-1]
+    names = rows[0] if not options and not TAG.fullmatch(rows[0][tag]) else None
+    shown = f"tokens in column {token} ({rows[1][token]!r}), tags in column {tag} of {len(columns)}"
+    places = {"token_column": token, "tag_column": -1 if tag == columns[-1] else tag}
+    if names:
+        places = {"token_column": names[token], "tag_column": names[tag]}
+    return places | options, [f"{'columns':<12}{shown}{'; the first row names them' if names else ''}"]
+
+
+def first_lines(file):
+    """The first lines of a file that are not blank, none if it is not text."""
+    with contextlib.suppress(DataError):
+        return list(itertools.islice(filter(str.strip, read_lines(file)), LOOKED_AT))
+    return []

@@ -1,0 +1,47 @@
+"""What is wrong with the pairs of a corpus: counts for a report."""
+
+import re
+from collections import Counter
+from statistics import median
+
+HTML = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
+NUMBER = re.compile(r"\d+")
+SHORT = 30  # characters; the lengths of shorter sentences say little
+FEW = 20  # pairs with numbers
+
+
+def count_problems(pairs):
+    """Counts pairs that teach a translator nothing, or something wrong.
+
+    Args:
+        pairs: list of (source, target) strings.
+
+    Returns:
+        A `Counter` of `"blank"` pairs; `"copied"` ones, whose sides are equal; `"repeated"` ones; pairs with
+        `"HTML entities"`; and `"misaligned"` ones. Their lengths differ by more than three times what is
+        usual, or their numbers differ, which counts if most pairs with numbers are like that.
+
+    Example:
+
+    >>> counts = count_problems([("A dog.", "Ein Hund.")] * 2 + [("Oslo", "Oslo"), ("", "&amp;")])
+    >>> sorted(counts.items())
+    [('HTML entities', 1), ('blank', 1), ('copied', 1), ('repeated', 1)]
+    """
+    counts, seen = Counter(), set()
+    full = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+    usual = median(len(target) / len(source) for source, target in full) if full else 1
+    numbered = differ = 0
+    for source, target in full:
+        counts["repeated"] += (source, target) in seen
+        seen.add((source, target))
+        counts["copied"] += source.strip() == target.strip()
+        ratio = len(target) / len(source) / usual
+        counts["misaligned"] += max(len(source), len(target)) > SHORT and not 1 / 3 <= ratio <= 3
+        numbers = [set(NUMBER.findall(side)) for side in (source, target)]
+        numbered += all(numbers)
+        differ += all(numbers) and not numbers[0] & numbers[1]
+    if numbered >= FEW and differ > numbered / 2:
+        counts["misaligned"] += differ
+    counts["blank"] = len(pairs) - len(full)
+    counts["HTML entities"] = sum(any(map(HTML.search, pair)) for pair in pairs)
+    return +counts

@@ -1,0 +1,53 @@
+"""A choice of labels, and other names for them."""
+
+from keraszoo.errors import KerasZooError
+from keraszoo.messages import one_line, shown, suggestion
+from keraszoo.text.tag_schemes import split_tag
+
+
+def relabel(tags, labels=None, mapping=None):
+    """Renames the labels of tags, then turns the tags of other labels than the wanted ones into `O`.
+
+    Args:
+        tags: a sequence of tags of any scheme.
+        labels: the labels to keep, after renaming; `None`: all.
+        mapping: dict of old labels to new ones; other labels keep their names.
+
+    Returns:
+        List of tags.
+
+    Example:
+
+    >>> relabel(["B-PERSON", "I-PERSON", "O", "B-DATE"], labels=["PER"], mapping={"PERSON": "PER"})
+    ['B-PER', 'I-PER', 'O', 'O']
+    """
+    labels, renamed = [labels] if isinstance(labels, str) else labels, []
+    for letter, label in map(split_tag, tags):
+        label = (mapping or {}).get(label, label)
+        renamed.append(f"{letter}-{label}" if label and (labels is None or label in labels) else "O")
+    return renamed
+
+
+def check_choice(known, labels=None, mapping=None):
+    """Checks the arguments of `relabel` for a text that has `known` labels, and returns them.
+
+    Raises:
+        KerasZooError: a label that there is not, or a new one that is no label.
+    """
+    labels, mapping = [labels] if isinstance(labels, str) else labels, dict(mapping or {})
+    for new in mapping.values():
+        if not isinstance(new, str) or new.split() != [new]:
+            raise KerasZooError(f"mapping: expected a label without blanks, got {shown(new)}")
+    renamed = {mapping.get(label, label) for label in known}
+    for name, given, there in (("mapping", mapping, known), ("labels", labels or (), renamed)):
+        for label in given:
+            if label not in there:
+                raise KerasZooError(
+                    f"{name}: there is no label {shown(label)}{suggestion(label, sorted(there))}"
+                )
+    return labels, mapping
+
+
+def readable(label):
+    """A label as it is printed: control characters, which a terminal would obey, are escaped."""
+    return one_line(label)

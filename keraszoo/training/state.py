@@ -1,0 +1,153 @@
+"""What a checkpoint holds: the state of a model and the progress of its run, as arrays and JSON."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from keraszoo.errors import PresetError
+from keraszoo.training.checkpoint_files import NUMBERS
+from keraszoo.training.distribution import shared_by_workers
+
+ARRAY = "__array__"  # the key of a dict that stands for an array; its value is the array's name
+
+
+def pack(state):
+    """Splits a nested state into arrays and JSON.
+
+    Args:
+        state: dict of JSON values, NumPy arrays and NumPy numbers, and of dicts, lists and tuples of these.
+
+    Returns:
+        `(arrays, plain)`: dict from names to arrays, and the state with these names instead of arrays.
+
+    Raises:
+        TypeError: an array of something other than numbers.
+
+    Example:
+
+    >>> pack({"best": 1.5, "last": [np.zeros(2)]})
+    ({'last/0': array([0., 0.])}, {'best': 1.5, 'last': [{'__array__': 'last/0'}]})
+    """
+    arrays = {}
+
+    def plain(value, path):
+        if isinstance(value, (np.ndarray, np.generic)):
+            if value.dtype.kind not in NUMBERS:
+                raise TypeError(f"a checkpoint cannot hold an array of {value.dtype}: {'/'.join(path)}")
+            arrays["/".join(path)] = np.asarray(value)
+            return {ARRAY: "/".join(path), **({"number": True} if isinstance(value, np.generic) else {})}
+        if isinstance(value, dict):
+            return {str(key): plain(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(item, (*path, str(i))) for i, item in enumerate(value)]
+        return value
+
+    state = plain(state, ())
+    return arrays, state
+
+
+def unpack(arrays, plain):
+    """Joins what `pack` split. Tuples come back as lists, and keys of dicts as str.
+
+    Example:
+
+    >>> unpack(*pack({"row": np.arange(2), "rate": np.float32(0.5)}))
+    {'row': array([0, 1]), 'rate': np.float32(0.5)}
+    """
+    if isinstance(plain, list):
+        return [unpack(arrays, item) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if ARRAY in plain:
+        return arrays[plain[ARRAY]][()] if "number" in plain else arrays[plain[ARRAY]]
+    return {key: unpack(arrays, item) for key, item in plain.items()}
+
+
+@dataclasses.dataclass
+class Progress:
+    """What a run has done so far, apart from its model.
+
+    Attributes:
+        step: number of steps of `fit` made; with parts, several of them make an update.
+        over: whether the run has ended before its last step.
+        seconds: time spent in saving.
+        elapsed: how long earlier sessions trained, in seconds.
+        periods: numbers of the periods that were evaluated.
+        figures: dict from names to lists of float, one for each of these periods.
+        best: None, or a dict of the best period: its number `period`, `figures` and `weights`.
+        last: lists of the weights of the last periods.
+    """
+
+    step: int = 0
+    over: bool = False
+    seconds: float = 0.0
+    elapsed: float = 0.0
+    periods: list = dataclasses.field(default_factory=list)
+    figures: dict = dataclasses.field(default_factory=dict)
+    best: dict | None = None
+    last: list = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, state):
+        """Makes it from a state that a checkpoint holds, with the types checked."""
+        best = state["best"]
+        if best is not None:
+            figures = {name: float(value) for name, value in best["figures"].items()}
+            best = {"period": int(best["period"]), "figures": figures, "weights": list(best["weights"])}
+        return cls(
+            int(state["step"]),
+            bool(state["over"]),
+            float(state["seconds"]),
+            float(state["elapsed"]),
+            [int(period) for period in state["periods"]],
+            {name: [float(value) for value in values] for name, values in state["figures"].items()},
+            best,
+            [list(weights) for weights in state["last"]],
+        )
+
+
+def model_state(model):
+    """Returns everything in a compiled model that decides how its training continues.
+
+    Args:
+        model: a compiled model whose optimizer is built.
+
+    Returns:
+        Dict of lists of NumPy arrays: weights and states of random numbers, the optimizer's variables and
+        running metrics. The metrics of several workers are left out, since each has only a share.
+    """
+    variables = _variables(model)
+    if not shared_by_workers(model):
+        variables["metrics"] = model.metrics_variables
+    # Copies, since the variables keep changing.
+    return {
+        name: [np.array(ops.convert_to_numpy(variable)) for variable in some]
+        for name, some in variables.items()
+    }
+
+
+def set_model_state(model, state):
+    """Restores what `model_state` returned, all of it or nothing, except for the running metrics.
+
+    Raises:
+        PresetError: the state belongs to another model.
+    """
+    variables = _variables(model)
+    for name, some in variables.items():
+        if not all(np.isfinite(array).all() for array in state[name] if array.dtype.kind == "f"):
+            raise PresetError(f"{name}: not all numbers are finite")
+        shapes = [tuple(variable.shape) for variable in some]
+        stored = [array.shape for array in state[name]]
+        if shapes != stored:
+            raise PresetError(
+                f"a checkpoint of another model: {name}: expected {len(shapes)} arrays, got {len(stored)}"
+                + next((f", {b} for {a}" for a, b in zip(shapes, stored, strict=False) if a != b), "")
+            )
+    for name, some in variables.items():
+        for variable, array in zip(some, state[name], strict=True):
+            variable.assign(array)
+
+
+def _variables(model):
+    return {"variables": model.variables, "optimizer": model.optimizer.variables}

@@ -1,0 +1,108 @@
+"""int8 and LoRA reach the projections of every layer, and what is saved gives equal results."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import (
+    BahdanauAttention,
+    FeedForward,
+    FeedForwardAttention,
+    LuongAttention,
+    MemoryHop,
+    MultiHeadAttention,
+    MultiplicativeAttention,
+)
+from keraszoo.layers.kernel_options import KernelOptions
+
+to_numpy = ops.convert_to_numpy
+B, T, S, D = 2, 3, 5, 8
+LAYERS = {  # what makes one, the number of its inputs and of its kernels
+    "bahdanau": (lambda **o: BahdanauAttention(8, normalize=True, **o), 2, 3),
+    "concat": (lambda **o: LuongAttention("concat", "predictive", **o), 2, 5),
+    "feed_forward": (lambda **o: FeedForward(8, **o), 1, 2),
+    "feed_forward_attention": (lambda **o: FeedForwardAttention(8, **o), 1, 2),
+    "general": (lambda **o: LuongAttention("general", scale=True, **o), 2, 1),
+    "memory_hop": (lambda **o: MemoryHop(use_map=True, **o), 2, 1),
+    "multiplicative": (lambda **o: MultiplicativeAttention(8, **o), 2, 3),
+    "multi_head": (lambda **o: MultiHeadAttention(2, 4, relative=2, **o), 2, 4),
+}
+
+
+@keras.saving.register_keras_serializable("quantized_layers")
+class Block(KernelOptions):
+    """A layer of layers, as those of a Transformer."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.attention = MultiHeadAttention(2, 4, dtype=self.dtype_policy, name="attention")
+        self.feed_forward = FeedForward(8, dtype=self.dtype_policy, name="feed_forward")
+
+    def build(self, inputs_shape):
+        self.attention.build(inputs_shape, inputs_shape)
+        self.feed_forward.build(inputs_shape)
+
+    def call(self, inputs):
+        return self.feed_forward(self.attention(inputs, inputs)[0])
+
+
+LAYERS["block"] = (Block, 1, 6)
+
+
+@pytest.fixture(params=LAYERS)
+def name(request):
+    return request.param
+
+
+def model_and_inputs(name, **options):
+    make, count, _ = LAYERS[name]
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(B, length, D)).astype("float32") for length in (T, S)[:count]]
+    symbols = [keras.Input((None, D)) for _ in inputs]
+    layer = make(**options)
+    model = keras.Model(symbols, keras.tree.flatten(layer(*symbols)))
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.3)
+    return model, layer, inputs
+
+
+def numbers(model, inputs):
+    return [to_numpy(x) for x in keras.tree.flatten(model(inputs))]
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")  # Keras asks each of them
+def test_int8_reaches_every_kernel_and_is_saved(name, tmp_path):
+    model, layer, inputs = model_and_inputs(name)
+    exact = numbers(model, inputs)
+    model.quantize("int8")
+    kernels = [w for w in layer.weights if w.dtype == "int8"]
+    assert len(kernels) == LAYERS[name][2]
+    quantized = numbers(model, inputs)
+    for a, b in zip(quantized, exact, strict=True):
+        np.testing.assert_allclose(a, b, atol=0.05)
+    assert any(np.abs(a - b).max() > 0 for a, b in zip(quantized, exact, strict=True))
+    for _ in range(2):  # what was loaded is saved again
+        model.save(tmp_path / "model.keras")
+        model = keras.saving.load_model(tmp_path / "model.keras")
+        for a, b in zip(numbers(model, inputs), quantized, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_lora_trains_and_is_saved(name, tmp_path):
+    model, layer, inputs = model_and_inputs(name)
+    before = numbers(model, inputs)
+    sublayers = [sub for sub in layer._flatten_layers() if isinstance(sub, keras.layers.Dense)]
+    assert len(sublayers) == LAYERS[name][2]
+    for sublayer in sublayers:
+        sublayer.enable_lora(2)
+    for a, b in zip(numbers(model, inputs), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.train_on_batch(inputs, [x + 1 for x in before])
+    after = numbers(model, inputs)
+    assert np.abs(after[0] - before[0]).max() > 1e-4
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for a, b in zip(numbers(loaded, inputs), after, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)

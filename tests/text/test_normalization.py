@@ -1,0 +1,136 @@
+"""What subwords read a text as: forms of characters that a vocabulary lacks, and rules inside of a model."""
+
+import random
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keraszoo.errors import KerasZooError
+from keraszoo.text.normalization import ALIKE, Reading, learned_signs, nfc_rules, normalizer
+from keraszoo.text.subwords import Subwords
+
+PLAIN = ["They weren't at home.", 'He said: "No - never..."', "a-b c's (1, 2)"] * 20
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A vocabulary of text that was cleaned: it has ASCII only."""
+    return Subwords.train(PLAIN, 50)
+
+
+def same(subwords, texts):
+    return len({tuple(ids) for ids in subwords.encode(texts)}) == 1
+
+
+@pytest.mark.parametrize("sign", "’‘´`ʼ′")
+def test_typographic_apostrophes_are_read_as_the_training_text_has_them(plain, sign):
+    text = f"They weren{sign}t at home."
+    assert same(plain, [PLAIN[0], text])
+    assert plain.unknown(text) == []
+
+
+@pytest.mark.parametrize("marks", ["“”", "„“", "””", "«»", "‟″"])
+@pytest.mark.parametrize("dash", "–—‐‑−")
+def test_quotation_marks_and_dashes_are_read_as_the_training_text_has_them(plain, marks, dash):
+    assert same(plain, [PLAIN[1], f"He said: {marks[0]}No {dash} never…{marks[1]}"])
+
+
+def test_compatible_forms_are_read_as_plain_ones(plain):
+    assert same(plain, ["(1, 2)", "（１，\u3000２）"])
+
+
+def test_a_vocabulary_of_typographic_text_reads_plain_signs_as_its_own():
+    french = Subwords.train(["l’été d’Anne", "qu’il a dit"] * 20, 30)
+    assert same(french, ["l’été", "l'été", "l´été"])
+    assert french.decode(french.encode(["l'été"])) == ["l’été"]
+
+
+def test_signs_that_a_text_has_are_kept():
+    both = Subwords.train(["'a' ’b’ \"c\" „d“ - e – f"] * 20, 25)
+    text = "'a' ’b’ \"c\" „d“ - e – f"
+    assert both.decode(both.encode([text])) == [text]
+    assert same(both, ["“", "“"]) and not same(both, ["„", '"'])
+
+
+def test_signs_of_the_other_language_of_a_joint_vocabulary_are_not_those_of_this_one():
+    english, german = ['"yes" - "no" \'s'] * 200, ['„ja“ – "nein"'] * 200
+    joint = Subwords.train(english + german, 30)
+    flat = np.concatenate([np.array(ids) for ids in joint.encode(english)])
+    source = joint.with_signs_of(flat)
+    assert source == joint and (source.signs, joint.signs) == ("'\"-", "'\"“„-–")
+    assert same(source, ['"yes" - "no"', "„yes“ – “no”"])
+    assert not same(joint, ['"yes" - "no"', "„yes“ – “no”"])
+    assert Subwords(joint.model_bytes, source.signs).encode(["„yes“"]) == source.encode(["„yes“"])
+
+
+def test_rare_signs_are_not_learned():
+    counts = Counter({'"': 1760, "“": 3, "„": 170, "'": 9, "’": 5, "-": 5000, "–": 150, "—": 99})
+    assert learned_signs(counts) == "'’" + '"„' + "-–"
+    assert learned_signs(Counter()) == "".join(ALIKE)  # nothing is known of a text without any
+
+
+def test_invisible_characters_are_not_read(plain):
+    marked = "\ufeff\u200eThey\u200f we\u00adren't\u2060 at \u202ahome\u202c.\u061c"
+    assert same(plain, [PLAIN[0], marked, "Th\u200cey weren't at ho\u200dme."])
+    assert plain.unknown(marked) == []
+
+
+def test_unknown_parts_are_named(plain):
+    assert plain.unknown("They weren't at Łódź 🙂, Łódź") == ["Łó", "ź", "🙂"]
+    assert plain.unknown("They weren't at home.") == plain.unknown("") == []
+
+
+def test_letters_without_a_mark_are_no_forms_of_those_with_one(plain):
+    assert plain.unknown("é ł") == ["é", "ł"]
+
+
+def test_rules_compose_letters_and_keep_what_a_reader_sees():
+    normalize = normalizer(norm_map=nfc_rules()).normalize
+    frozen = unicodedata.ucd_3_2_0.normalize
+    characters = "".join(map(chr, [*range(0xA1, 0x3000), *range(0xAC00, 0xAD00), *range(0xF900, 0xFFF0)]))
+    for character in characters:
+        composed = frozen("NFC", character)
+        shown = normalize(f"a.{character}.b")
+        if unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc") or character == "\u200b":
+            assert shown in ("▁a.▁.b", "▁a..b"), hex(ord(character))
+        elif shown != f"▁a.{composed}.b":
+            assert character in Reading("") or Reading("")[ord(character)] == "", hex(ord(character))
+        else:
+            assert normalize(f"a.{frozen('NFD', character)}.b") == shown
+    assert normalize("می\u200cخواهم，（好）… ﬁ") == "▁می\u200cخواهم，（好）…▁ﬁ"
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_a_vocabulary_keeps_joiners_and_full_width_punctuation(model_type):
+    texts = ["می\u200cخواهم", "你好，（世界）…", "નમસ્તે"] * 20
+    subwords = Subwords.train(texts, 27, model_type)
+    assert subwords.decode(subwords.encode(texts[:3])) == texts[:3]
+    unified = Subwords.train(texts, 26, model_type, normalization="nmt_nfkc")
+    assert unified.decode(unified.encode(texts[:2])) == ["می خواهم", "你好,(世界)..."]
+    with pytest.raises(KerasZooError, match="normalization must be one of nfc, nmt_nfkc, got 'nfd'"):
+        Subwords.train(texts, 27, normalization="nfd")
+
+
+def test_the_sign_of_sentencepiece_for_unknown_hides_no_character():
+    for normalization in ("nfc", "nmt_nfkc"):
+        subwords = Subwords.train(["abc", "xyz \u2585"] * 20, 14, normalization=normalization)
+        assert subwords.unknown("xyz abc") == []
+        assert subwords.unknown("x\u2585y") == ["\u2585"]
+
+
+@pytest.mark.parametrize("normalization", ["nfc", "nmt_nfkc"])
+def test_a_portable_model_reads_every_character_alike(normalization):
+    tf_text = pytest.importorskip("tensorflow_text")
+    subwords = Subwords.train(PLAIN + ["„é“ ﬁ"], 50, normalization=normalization).with_signs_of([9])
+    portable = sentencepiece.SentencePieceProcessor(model_proto=subwords.portable_bytes)
+    every = [chr(code) for code in [*range(1, 0xD800), *range(0xE000, 0x20000)]]
+    texts = [f"a{''.join(every[i : i + 9])}b" for i in range(0, len(every), 9)]
+    draw = random.Random(0)
+    texts += ["".join(draw.choices("a't \"“”’–\u00ad\u200e\u200c…é,ﬁ", k=12)) for _ in range(500)]
+    wanted = subwords.encode(texts)
+    assert portable.encode(texts) == wanted
+    tokenizer = tf_text.SentencepieceTokenizer(subwords.portable_bytes)
+    assert tokenizer.tokenize(texts).to_list() == wanted
