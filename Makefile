@@ -15,7 +15,7 @@ DEMO ?= examples/number_words.py --quick
 # `make test-jax` takes the files that have most to say; `make test-jax ON_JAX="tests/layers tests/models tests/search"` all.
 ANY_BACKEND := tests/layers tests/models tests/search
 ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py attention_decoder.py multi_head_attention.py \
-	luong_attention.py crf.py linear_chain.py embedding.py transformer.py) tests/models/test_rnn_search.py \
+	luong_attention.py crf.py linear_chain.py transformer.py) tests/models/test_rnn_search.py \
 	tests/models/test_transformer.py tests/search/test_beam.py tests/search/test_greedy.py tests/training/test_adam.py \
 	tests/training/test_loss_scale.py
 NIGHTLY := $(ANY_BACKEND) tests/training
