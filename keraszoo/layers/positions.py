@@ -3,17 +3,25 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes
+from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes, shapes_fit
 from keraszoo.layers.masking import at_least_float32
 
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative")  # the last two are read by attention
 
 
 def in_order(positions, x):
-    """Positions as int32; `None`: those of the rows of x `(..., T, width)`, 0 to T - 1."""
+    """Positions as int32; `None`: those of the rows of x `(..., T, width)`, 0 to T - 1.
+
+    Raises:
+        ValueError: if there are neither T positions nor one.
+    """
     if positions is None:
         return ops.arange(ops.shape(x)[-2], dtype="int32")
-    return ops.cast(ops.convert_to_tensor(positions), "int32")
+    positions = ops.cast(ops.convert_to_tensor(positions), "int32")
+    shape, length = tuple(positions.shape), x.shape[-2]
+    fits = shape == (1,) or shapes_fit(shape, (length,))
+    require_shapes(fits, f"positions must be ({length or 'length'},) or (1,)", positions=shape)
+    return positions
 
 
 def angles_of(positions, width, max_wavelength=10_000, dtype="float32"):
@@ -29,9 +37,7 @@ class _AddedPositions(keras.layers.Layer):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-
-    def build(self, inputs_shape):
-        require_shapes(len(inputs_shape) > 1, "inputs must be (..., length, width)", inputs=inputs_shape)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def call(self, inputs, positions=None):
         encoding = self.encoding(in_order(positions, inputs), inputs.shape[-1])
@@ -74,7 +80,6 @@ class PositionalEncoding(_AddedPositions):
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape):
-        super().build(inputs_shape)
         require_shapes(inputs_shape[-1] % 2 == 0, "d_model must be even", inputs=inputs_shape)
 
     def encoding(self, positions, d_model):
@@ -115,7 +120,6 @@ class LearnedPositions(_AddedPositions):
         self.max_positions = int(max_positions)
 
     def build(self, inputs_shape):
-        super().build(inputs_shape)
         shape = self.max_positions, inputs_shape[-1]
         normal = keras.initializers.RandomNormal(stddev=0.02)
         self.P = self.add_weight(name="P", shape=shape, initializer=normal)

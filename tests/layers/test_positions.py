@@ -79,8 +79,19 @@ def test_positions_are_those_of_the_axis_before_the_last(layer, shape):
 
 @pytest.mark.parametrize("make", [PositionalEncoding, lambda: LearnedPositions(7)])
 def test_a_vector_has_no_positions(make):
-    with pytest.raises(ValueError, match=r"inputs must be \(\.\.\., length, width\). Received: .*\(4,\)"):
-        make()(np.zeros((4,)))
+    layer, vector = make(), np.zeros((4,), "float32")
+    with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
+        layer(vector)
+    layer(np.zeros((5, 4), "float32"))
+    with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
+        layer(vector)
+
+
+@pytest.mark.parametrize("positions", [[0, 1], [[0, 1, 2]], 3])
+@pytest.mark.parametrize("make", [PositionalEncoding, lambda: LearnedPositions(7)])
+def test_there_are_as_many_positions_as_rows_or_one(make, positions):
+    with pytest.raises(ValueError, match=r"positions must be \(3,\) or \(1,\). Received: positions.shape="):
+        make()(np.zeros((2, 3, 4), "float32"), positions=positions)
 
 
 def test_it_is_added_to_what_comes_in():
