@@ -5,7 +5,7 @@ import inspect
 import keras
 import numpy as np
 
-from keraszoo.layers.arguments import constructor_arguments
+from keraszoo.layers.arguments import check_sizes, constructor_arguments, require
 
 
 class ConfiguredModel(keras.Model):
@@ -55,7 +55,16 @@ class ConfiguredModel(keras.Model):
         return cls(**{**cls.configurations[name], **arguments})
 
     def quantize(self, mode=None, config=None, filters=None, **kwargs):
-        """As in Keras; without filters, it skips layers that are quantized already or cannot be."""
+        """As in Keras; without filters, it skips layers that are quantized already or cannot be.
+
+        A `ReversibleEmbedding` with LoRA first gets the sum W', because Keras would leave A B out of its
+        logits.
+        """
+        for layer in self._flatten_layers():
+            if isinstance(layer, keras.layers.ReversibleEmbedding) and layer.lora_enabled:
+                weights = {}
+                layer.save_own_variables(weights)  # the sum
+                layer.load_own_variables(weights)
 
         def fits(layer):
             return not layer.quantization_mode and type(layer).quantize is not keras.layers.Layer.quantize
@@ -75,24 +84,28 @@ class ConfiguredModel(keras.Model):
             lora_alpha: factor of A B; `None`: the rank.
 
         Raises:
-            ValueError: if LoRA is enabled already, or Keras cannot add it to a matrix, which has a constraint
-                or a mode of quantization that excludes it.
+            ValueError: if LoRA is enabled already, no matrix is trainable, `rank` is no positive integer, or
+                Keras cannot add it to a matrix, which has a constraint or a mode of quantization that
+                excludes it.
 
         Reference: https://arxiv.org/abs/2106.09685.
         """
+        check_sizes(rank=rank)
         if not self.built:
             self.build()
         both_ways = keras.layers.ReversibleEmbedding
         adapted = [
             layer
             for layer in self._flatten_layers()
-            if layer is not self and hasattr(layer, "enable_lora") and layer.trainable
+            if hasattr(layer, "enable_lora") and layer.trainable and not isinstance(layer, keras.Model)
             if not (isinstance(layer, both_ways) and layer.quantization_mode)
         ]
-        for variable in self.trainable_variables:
-            variable.trainable = False
+        frozen = self.trainable_variables
+        require(adapted and frozen, "LoRA needs a matrix that is trainable", trainable=self.trainable)
         for layer in adapted:
             layer.enable_lora(rank, lora_alpha=lora_alpha)
+        for variable in frozen:
+            variable.trainable = False
 
     def get_compile_config(self):
         """`None` with LoRA: the sums that are saved have other variables than the optimizer."""

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keraszoo.layers.positions import POSITIONS
-from keraszoo.models import Transformer
+from keraszoo.models import Ensemble, Transformer
 from keraszoo.search import SearchOptions, search
 
 to_numpy = ops.convert_to_numpy
@@ -153,3 +153,44 @@ def test_a_search_makes_room_for_itself(width):
         length = int(found[0].lengths[row, 0])
         wanted = sum(log_probs[row, i, words[i]] for i in range(length))
         assert float(found[0].log_prob[row, 0]) == pytest.approx(wanted, abs=1e-3)
+
+
+def test_lora_that_is_quantized_keeps_its_logits():
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    model, batch = tiny_for_lora(), (rng.integers(1, 13, (3, 5)), rng.integers(1, 13, (3, 4)))
+    model.enable_lora(2)
+    for variable in model.trainable_variables:
+        variable.assign(rng.normal(scale=0.5, size=variable.shape))
+    exact = to_numpy(model(batch))
+    model.quantize("int8")
+    np.testing.assert_allclose(to_numpy(model(batch)), exact, atol=0.05 * np.abs(exact).max())
+
+
+def test_lora_that_fails_freezes_nothing():
+    model = tiny_for_lora()
+    with pytest.raises(ValueError, match="rank must be a positive integer. Received: rank=0"):
+        model.enable_lora(0)
+    model.enable_lora(2)
+    trained = [variable.path for variable in model.trainable_variables]
+    assert len(trained) == 34
+    with pytest.raises(ValueError, match="lora is already enabled"):
+        model.enable_lora(2)
+    assert [variable.path for variable in model.trainable_variables] == trained
+
+
+def test_lora_of_a_model_that_is_frozen_is_an_error():
+    model = tiny_for_lora()
+    model.trainable = False
+    with pytest.raises(ValueError, match="LoRA needs a matrix that is trainable"):
+        model.enable_lora(2)
+
+
+def test_an_ensemble_has_lora_in_each_of_its_models():
+    model = Ensemble([tiny_for_lora(), tiny_for_lora()])
+    model.enable_lora(2)
+    assert len(model.trainable_variables) == 2 * 34
+
+
+def tiny_for_lora():
+    return Transformer(13, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, dropout=0.0)
