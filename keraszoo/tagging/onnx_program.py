@@ -53,8 +53,24 @@ class Tagger:
                 answers[number] += [(*w, *r) for w, *r in zip(words, tags, *others, strict=False)]
         return [sorted(words, key=lambda word: word[1]) for words in answers]
 
+    def entities(self, text, words):
+        """The entities of a text, for its words from `tag`: dicts as `keraszoo tag` writes them."""
+        runs = []
+        for word in words:
+            if word[3] != "O":
+                runs += [[]] if word[3].startswith("B-") else []
+                runs[-1].append(word)
+        for run in runs:
+            _, starts, ends, tags, probabilities, *attention = zip(*run, strict=True)
+            start, end = starts[0], ends[-1]
+            entity = dict(text=text[start:end], label=tags[0][2:], start=start, end=end)
+            weights = {"attention": sum(attention[0])} if attention else {}
+            yield {**entity, "probability": min(probabilities), **weights}
+
 
 if __name__ == "__main__":
-    lines = [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
-    for line, words in zip(lines, Tagger(Path(__file__).parent).tag(lines), strict=True):
-        sys.stdout.buffer.write(json.dumps(dict(text=line, words=words), ensure_ascii=False).encode() + b"\n")
+    lines = [line.decode().rstrip("\r\n").lstrip("\ufeff") for line in sys.stdin.buffer]
+    tagger = Tagger(Path(__file__).parent)
+    for line, words in zip(lines, tagger.tag(lines), strict=True):
+        answer = {"text": line, "entities": list(tagger.entities(line, words))}
+        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
