@@ -37,7 +37,6 @@ class ParallelCorpus:
         sources, targets: `TokenRows`: `sources[i]` is int32 (length,), `sources.lengths` int32 (pairs,).
         source_special, target_special: `SpecialIds`.
         dropped: the number of pairs left out, `{"blank": n, "too_long": n}`.
-        sampling: a `SubwordSampling` of this corpus, which `TokenBatches` draws from, or None. Settable.
 
     Example:
 
@@ -56,7 +55,6 @@ class ParallelCorpus:
         self.source_special = source_special
         self.target_special = target_special
         self.dropped = dropped or {"blank": 0, "too_long": 0}
-        self.sampling = None
 
     @classmethod
     def from_pairs(cls, pairs, source_subwords, target_subwords, max_length=None):

@@ -17,13 +17,10 @@ class TokenBatches(AddressedBatches):
     Call `fit(batches.for_fit(), steps_per_epoch=len(batches), shuffle=False)`. Compile the model with a loss
     that sums, such as `TokenCrossentropy`: the weights of a batch sum to 1.
 
-    If the corpus has a `SubwordSampling`, every epoch reads other segmentations of its sentences. They
-    fit into the budget, too, so a batch holds fewer sentences.
-
     Shapes: B rows, S source and T target positions; all three differ from batch to batch.
 
     Args:
-        corpus: a `ParallelCorpus`, with or without `sampling`.
+        corpus: a `ParallelCorpus`.
         tokens: the budget: neither the padded source tokens B x S nor the padded target tokens B x T of a
             batch exceed it (`</s>` counted).
         seed: seed of the shuffling, not negative.
@@ -60,8 +57,6 @@ class TokenBatches(AddressedBatches):
 
     def __init__(self, corpus, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16, copies=1):
         lengths = corpus.sources.lengths, corpus.targets.lengths
-        if corpus.sampling is not None:
-            lengths = corpus.sampling.planned_lengths(tokens // replicas - 1)
         super().__init__([side + 1 for side in lengths], tokens, seed, replicas, shuffle, shapes)
         self.corpus = corpus
         self.copies = copies
@@ -79,14 +74,7 @@ class TokenBatches(AddressedBatches):
         """
         indices, shape = self._address(epoch, i)
         corpus = self.corpus
-        if corpus.sampling is None:
-            sides = corpus.sources.gather(indices), corpus.targets.gather(indices)
-        else:
-            limits = [length - 1 for length in shape[1:]]
-            drawn = corpus.sampling.draw(epoch, indices, limits)
-            sides = [(rows.ids, rows.lengths) for rows in drawn]
-            if self._grouping.exact:
-                shape = shape[0], *(1 + int(rows.lengths.max()) for rows in drawn)
+        sides = corpus.sources.gather(indices), corpus.targets.gather(indices)
         batch = teacher_forced(*sides, corpus.source_special, corpus.target_special, shape)
         if self.copies == 1:
             return batch
@@ -96,10 +84,7 @@ class TokenBatches(AddressedBatches):
         return inputs, target_out, weight / np.float32(self.copies)
 
     def real_tokens(self, epoch, i):
-        """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch.
-
-        With `sampling`, the tokens of the best segmentations are counted.
-        """
+        """The number of target tokens, `</s>` counted and padding not, in batch i of an epoch."""
         indices = self.indices(epoch, i)
         return int(self.corpus.targets.lengths[indices].sum()) + len(indices)
 

@@ -20,7 +20,6 @@ from keraszoo.tasks.model_names import MODELS
 from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
 from keraszoo.tasks.recipe_file import FileOrName, FilePath, PathOrName
 from keraszoo.text.normalization import RULES
-from keraszoo.text.subword_sampling import KINDS
 
 
 class Pairs(Section):
@@ -55,10 +54,6 @@ class SubwordsSection(Section):
     may also be the directory or the name of a trained translator, whose vocabulary is used.
     `normalization` is `nfc`, which keeps all that a reader sees, or sentencepiece's `nmt_nfkc`, which unifies
     more characters; see `Subwords.train`.
-
-    `sampling` draws another segmentation of each training sentence in every epoch, at a `rate`: `bpe_dropout`
-    for the type `bpe`, `unigram` for the type `unigram`; see `SubwordSampling`. Validation and test are not
-    sampled.
     """
 
     type: Literal["bpe", "unigram"] = "bpe"
@@ -69,8 +64,6 @@ class SubwordsSection(Section):
     model: FileOrName | None = None
     source_model: FilePath | None = None
     target_model: FilePath | None = None
-    sampling: Literal[*KINDS] | None = None
-    rate: Annotated[float, Field(ge=0, le=1)] = 0.1
 
     @model_validator(mode="before")
     @classmethod
@@ -92,10 +85,6 @@ class SubwordsSection(Section):
         if self.model is not None or self.source_model is not None:
             trained = ("type", "vocabulary_size", "character_coverage", "normalization")
             self.refuse(trained, "on an existing model")
-        elif self.sampling is not None and not self.sampling.startswith(self.type):
-            raise ValueError(f"`sampling: {self.sampling}` does not fit `type: {self.type}`")
-        if self.sampling is None:
-            self.refuse(("rate",), "without `sampling`")
         return self
 
 

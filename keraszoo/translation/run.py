@@ -6,13 +6,12 @@ import os
 
 import keras
 
-from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.errors import RecipeError
 from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.parallel import read_pairs
-from keraszoo.text.subword_sampling import SubwordSampling
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.directory import MOST_SOURCE_TOKENS, subwords_of
 from keraszoo.translation.training import make_corpus
@@ -43,12 +42,6 @@ def prepare(recipe, checkpoints):
         count = start_from(translator, Translator.from_preset(recipe.model.start_from))
         copied = f", {count:,} of them copied from {recipe.model.start_from}"
     corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
-    if recipe.subwords.sampling is not None:
-        options = recipe.subwords.sampling, recipe.subwords.rate, recipe.training.seed
-        try:
-            corpus.sampling = SubwordSampling(corpus, sides, *options)
-        except KerasZooError as error:
-            raise RecipeError(f"subwords.sampling: {error}") from None
     say(
         f"{type(model).__name__}, {model.count_params():,} parameters{copied}; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"

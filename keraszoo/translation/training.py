@@ -35,9 +35,8 @@ def held_out_pairs(validation):
 def digests(translator, corpus, pairs):
     """The digests of everything that enters a run: training data, held-out pairs and vocabularies."""
     rows = [array for side in (corpus.sources, corpus.targets) for array in (side.ids, side.offsets)]
-    sampling = [] if corpus.sampling is None else [repr(corpus.sampling)]
     return {
-        "train": digest([*rows, *sampling]),
+        "train": digest(rows),
         "validation": None if pairs is None else digest(side for pair in pairs for side in pair),
         "subwords": digest([translator.source_subwords.model_bytes, translator.target_subwords.model_bytes]),
     }

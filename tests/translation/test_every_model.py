@@ -52,13 +52,13 @@ def without_attention(make_translator, tmp_path_factory):
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_each_model_makes_updates_with_r_drop_and_sampled_subwords(train_pairs, tmp_path, name):
+def test_each_model_makes_updates_with_r_drop(train_pairs, tmp_path, name):
     (tmp_path / "train.tsv").write_text(
         "".join(f"{source}\t{target}\n" for source, target in train_pairs[:8])
     )
     values = {
         "data": {"train": {"tsv": "train.tsv"}},
-        "subwords": {"vocabulary_size": 44, "sampling": "bpe_dropout"},
+        "subwords": {"vocabulary_size": 44},
         "model": {"name": name, "preset": "tiny"},
         "training": {"steps": 2, "batch_tokens": 64, "r_drop": 1.0},
         "output": "model",

@@ -24,7 +24,6 @@ FULL = {
         "vocabulary_size": 5000,
         "joint": False,
         "character_coverage": 0.999,
-        "sampling": "unigram",
     },
     "model": {"name": "rnnsearch", "preset": "tiny", "overrides": {"dropout": 0.3, "units": [1, 2]}},
     "training": {
@@ -189,8 +188,6 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
             {"subwords": {"model": "a", "vocabulary_size": 9}},
             "`vocabulary_size` has no effect on an existing",
         ),
-        ({"subwords": {"sampling": "unigram"}}, "`sampling: unigram` does not fit `type: bpe`"),
-        ({"subwords": {"rate": 0.2}}, "`rate` has no effect without `sampling`"),
         ({"training.optimizer": {"schedule": "transformer", "learning_rate": 1.0}}, "`learning_rate` has no"),
         ({"training.optimizer": {"schedule": "inverse_sqrt", "factor": 1.0}}, "`factor` has no effect with"),
         ({"training.optimizer": {"schedule": "cosine", "factor": 1.0}}, "`factor` has no effect with"),

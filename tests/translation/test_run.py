@@ -188,7 +188,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
     pairs = {"source": "${PLACE}/train.en", "target": "train.de"}
     same = {
         "data": {"train": pairs, "validation": {"source": "test.en", "target": "test.de"}},
-        "subwords": {"vocabulary_size": 60, "sampling": "bpe_dropout"},
+        "subwords": {"vocabulary_size": 60},
         "search": {"beam_width": 1, "max_length": 3},
     }
     recipe = make_recipe(**same, training=changes)
@@ -285,7 +285,7 @@ def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe, 
         Translator(translator.model, translator.source_subwords, max_source_tokens=100_001)
 
 
-def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, files, monkeypatch):
+def test_a_recipe_decides_vocabulary_and_lengths(make_recipe, files, monkeypatch):
     recipe = make_recipe(
         data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 9},
         subwords={
@@ -293,8 +293,6 @@ def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, files, mo
             "vocabulary_size": 30,
             "character_coverage": 0.99,
             "normalization": "nmt_nfkc",
-            "sampling": "unigram",
-            "rate": 0.3,
         },
     )
     given, train = [], Subwords.train
@@ -304,4 +302,3 @@ def test_a_recipe_decides_vocabulary_lengths_and_sampling(make_recipe, files, mo
     assert given == [{**trained, "normalization": "nmt_nfkc"}]
     assert corpus.dropped["too_long"] > 0
     assert max(corpus.sources.lengths.max(), corpus.targets.lengths.max()) <= 9
-    assert (corpus.sampling.kind, corpus.sampling.rate) == ("unigram", 0.3)
