@@ -123,33 +123,6 @@ def convert(
 
 
 @vectors.command()
-def extend(
-    vectors: Vectors,
-    gazetteers: Annotated[
-        list[str],
-        Option("--list", metavar="NAME=FILE", help="A list of names, one per line, also .gz; repeatable."),
-    ],
-    output: Output,
-    dtype: Dtype = "float32",
-    format: Format = "auto",
-    rules: Rules = "words",
-):
-    """Add lists of names to vectors: for each list, whether a word is an entry, and part of a longer one."""
-    from keraszoo.text.gazetteers import add_gazetteers
-    from keraszoo.text.lines import read_lines
-
-    _check_output(output, dtype)
-    files = dict(given.partition("=")[::2] for given in gazetteers)
-    if len(files) < len(gazetteers) or not all(files.values()):
-        raise KerasZooError(f"--list: expected different names and their files, got {' '.join(gazetteers)}")
-    with console.results() as write:
-        lists = {name: read_lines(file) for name, file in files.items()}
-        _save(add_gazetteers(_read(vectors, format), lists, rules), output, dtype)
-        write([output])
-    console.hint("keraszoo", "train", "RECIPE", "--set", f"vectors.file={output}")
-
-
-@vectors.command()
 def coverage(
     vectors: Vectors,
     corpora: Annotated[list[str], Argument(metavar="CORPUS", help="Tagged columns, or text.")],
