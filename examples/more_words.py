@@ -4,14 +4,16 @@
         --words 90000 --output runs/english_entities
 
 The mean of the weights of two trainings that began with the same tagger is often better than either
-(Wortsman et al. 2022, https://arxiv.org/abs/2203.05482). `EntityTagger.with_words` adds words and stores all
-vectors as int8: twice as many in the space of half precision.
+(Wortsman et al. 2022, https://arxiv.org/abs/2203.05482). The vectors of the added words are turned to fit
+those of the tagger. All vectors are stored as int8: twice as many in the space of half precision.
 """
 
 import argparse
+import dataclasses
 import sys
 
 import numpy as np
+from keras import ops
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
@@ -29,6 +31,30 @@ def mean_tagger(names):
     return first
 
 
+def with_words(tagger, vectors):
+    """A tagger that also knows the words of other vectors, with all vectors as int8."""
+    model, vocabulary = tagger.model, tagger.vocabulary
+    table = ops.convert_to_numpy(model.words.vectors(np.arange(model.vocabulary_size)))  # (V, D)
+    special = table[: len(table) - len(vocabulary.words)]  # padding and the unknown word
+    joined = WordVectors(vocabulary.words, table[len(special) :]).with_words(vectors)
+    sizes = {"vocabulary_size": len(special) + len(joined), "int8_vectors": True}
+    larger = type(model).from_config({**model.get_config(), **sizes})
+    larger.build()
+    for weight, old in zip(other_weights(larger), other_weights(model), strict=True):
+        weight.assign(old)
+    larger.words.set_vectors(np.concatenate([special, joined.matrix]))
+    made = EntityTagger(larger, dataclasses.replace(vocabulary, words=joined.words), tagger.corpora)
+    made.about, made.recipe = dict(tagger.about), tagger.recipe
+    made.metrics = {name: facts for name, facts in tagger.metrics.items() if name == "training"}
+    return made
+
+
+def other_weights(model):
+    """All weights but the vectors."""
+    vectors = {id(weight) for weight in model.words.vectors.weights}
+    return [weight for weight in model.weights if id(weight) not in vectors]
+
+
 def main():
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -38,7 +64,7 @@ def main():
     parser.add_argument("--output", required=True, help="directory to write")
     options = parser.parse_args()
     vectors = WordVectors.read(options.vectors)
-    tagger = mean_tagger(options.taggers).with_words(vectors.first(options.words), int8_vectors=True)
+    tagger = with_words(mean_tagger(options.taggers), vectors.first(options.words))
     tagger.save_to_preset(options.output, dtype="float16")
     print(f"{options.output}: vectors of {len(tagger.vocabulary.words):,} words")
 

@@ -9,7 +9,6 @@ from keraszoo.models.trained_scores import scale_scores, with_tags
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import make_tagger, vocabulary_sizes
 from keraszoo.tagging.calibration import best_temperature
-from keraszoo.tagging.more_words import with_words
 from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
@@ -251,22 +250,6 @@ class EntityTagger(Task):
         alone = type(self)(with_tags(self.model, own, vocabulary.transitions()), vocabulary)
         alone.metrics, alone.about, alone.recipe = dict(self.metrics), dict(self.about), self.recipe
         return alone
-
-    def with_words(self, vectors, int8_vectors=None):
-        """A tagger that knows the words of other vectors, too; nothing is trained.
-
-        Args:
-            vectors: `WordVectors`; they are turned to fit the tagger's own, see `WordVectors.with_words`.
-            int8_vectors: store the table at a quarter of the size, as for `WordTagger`; `None`: as now.
-
-        Returns:
-            An `EntityTagger` with weights of its own; of the metrics it has those of the training.
-
-        Raises:
-            DataError: vectors of another width, or too few words in common.
-            KerasZooError: `int8_vectors` for a model that trains its vectors.
-        """
-        return with_words(self, vectors, int8_vectors)
 
     def calibrate(self, sentences, corpus=None):
         """Divides all scores by a temperature, so that the probabilities match how often entities are right.

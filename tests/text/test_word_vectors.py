@@ -111,6 +111,10 @@ def test_other_vectors_are_turned_by_the_best_rotation():
     near = np.linalg.norm(noisy.matrix[:30] @ rotation - matrix[:30])
     for other in (turn.T, np.linalg.qr(turn.T + rng.normal(scale=0.01, size=(4, 4)))[0]):
         assert near <= np.linalg.norm(noisy.matrix[:30] @ other - matrix[:30]) + 1e-5
+    with pytest.raises(DataError, match="expected vectors of 4 numbers, got 3"):
+        mine.with_words(WordVectors(["w0"], [[1, 2, 3]]))
+    with pytest.raises(DataError, match="expected 4 words or more in common, got 0"):
+        mine.with_words(WordVectors(["%"], [[1] * 4]))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2**-11)])
