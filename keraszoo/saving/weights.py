@@ -133,14 +133,19 @@ def stored_shapes(path):
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
 
 
-def check_shapes(path, wanted):
+def check_shapes(path, wanted, skip=None):
     """Raises PresetError that names the first weight that differs between a file and a model.
 
     Args:
         path: the file.
         wanted: dict of name -> shape.
+        skip: the end of names that are not compared; `None`: all are.
     """
     stored = stored_shapes(path)
+    if skip:
+        wanted, stored = (
+            {n: x for n, x in some.items() if not n.endswith(skip)} for some in (wanted, stored)
+        )
     for name, shape in wanted.items():
         if name not in stored:
             raise PresetError(f"{path}: has no weight '{name}'")

@@ -14,6 +14,7 @@ from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
 from keraszoo.tagging.training import digests, make_held_out, sentences_of
 from keraszoo.tasks.fit_plan import plan_fit
+from keraszoo.tasks.renewed import renewed
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import fit_task
 from keraszoo.text.tag_choice import check_choice, relabel
@@ -67,7 +68,10 @@ class EntityTagger(Task):
                 raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
         if not model.built:
             model.build()
-        self.sentence_tagger = SentenceTagger(model, vocabulary)
+
+    @renewed
+    def sentence_tagger(self):
+        return SentenceTagger(self.model, self.vocabulary)
 
     @classmethod
     def from_preset(cls, name, corpus=None, all_corpora=False):

@@ -9,6 +9,7 @@ from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
 from keraszoo.tasks.fit_plan import plan_fit
 from keraszoo.tasks.process import check_process
+from keraszoo.tasks.renewed import renewed
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import fit_task
 from keraszoo.text.corpus import SpecialIds
@@ -85,11 +86,18 @@ class Translator(TextTranslator, Task):
         self._check_shared_embedding()
         if not model.built:
             model.build()
-        specials = [
-            SpecialIds(s.pad_id, s.start_id, s.end_id) for s in (self.target_subwords, self.source_subwords)
-        ]
-        self.compiled_search = CompiledSearch(model, *specials)
-        self.forced_decoding = ForcedDecoding(model, *specials)
+
+    @renewed
+    def compiled_search(self):
+        return CompiledSearch(self.model, *self._specials())
+
+    @renewed
+    def forced_decoding(self):
+        return ForcedDecoding(self.model, *self._specials())
+
+    def _specials(self):
+        sides = self.target_subwords, self.source_subwords
+        return [SpecialIds(side.pad_id, side.start_id, side.end_id) for side in sides]
 
     @classmethod
     def from_preset(cls, name, engine="keras"):

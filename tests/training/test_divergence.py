@@ -90,13 +90,13 @@ def test_a_gradient_that_is_not_finite(model, batches, tmp_path, number):
 @pytest.mark.usefixtures("eagerly")
 def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
     with pytest.raises(Diverged, match="step 2, .*: the weights are no longer finite, and are not saved"):
-        run(model, batches, callbacks=[Late(2, "E")], folder=tmp_path / "run", checkpoint_steps=2)
+        run(model, batches, callbacks=[Late(2, "embeddings")], folder=tmp_path / "run", checkpoint_steps=2)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.usefixtures("eagerly")
 def test_the_step_that_diverged_left_no_trace(model, batches):
-    spoil = Spoil(3, "E", np.inf)
+    spoil = Spoil(3, "embeddings", np.inf)
     with pytest.raises(Diverged):
         run(model, batches, callbacks=[spoil])
     for before, after in zip(spoil.before, model.trainable_variables, strict=True):

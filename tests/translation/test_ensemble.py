@@ -215,7 +215,7 @@ def deep(entry):
         (lambda two: [*two, "Transformer"], "Ensemble: models.2: expected a valid dictionary"),
         (lambda two: [two[0], {**two[1], "class": "os"}], "there is no model 'os'"),
         (lambda two: two[:1], "two models or more"),
-        (lambda two: [two[0], two[0]], "makes a model of"),
+        (lambda two: [two[0], two[0]], "makes another model"),
     ],
 )
 def test_a_directory_from_a_stranger(directory, tmp_path, models, said):
