@@ -112,10 +112,7 @@ def export(
     ] = None,
     format_: Annotated[
         Literal["savedmodel", "onnx", "ctranslate2"],
-        Option(
-            "--format",
-            help="onnx: for ONNX Runtime. ctranslate2: Transformers that translate.",
-        ),
+        Option("--format", help="onnx: for ONNX Runtime. ctranslate2: Transformers that translate."),
     ] = "savedmodel",
     quantize: Annotated[
         str | None,
@@ -124,7 +121,7 @@ def export(
     corpus: tagger.Corpus = None,
 ):
     """Export a SavedModel, or another format, that maps strings to strings."""
-    from keraszoo.tasks.export import check_export
+    from keraszoo.tasks.export import check_export, megabytes
     from keraszoo.text.lines import read_lines
 
     console.check_output(directory, check_export)
@@ -143,6 +140,7 @@ def export(
         say(f"exporting to the format {format_}")
         loaded.export(directory, format=format_, **{k: v for k, v in options.items() if v is not None})
         write([directory])
+        say(f"the export has {megabytes(directory):,.1f} MB")
         if lines is not None:
             say(f"running the export on {len(lines)} lines")
             write([f"{loaded.verify_export(directory, lines)} of {len(lines)} results are the same"])

@@ -36,6 +36,11 @@ def format_of(directory):
     return "onnx" if any(directory.glob("*.onnx")) else "savedmodel"
 
 
+def megabytes(directory):
+    """The size of all files in a directory, in millions of bytes."""
+    return sum(file.stat().st_size for file in Path(directory).rglob("*") if file.is_file()) / 1e6
+
+
 def module_of(model):
     """Returns a `tf.Module` that holds the weights of a model."""
     import tensorflow as tf

@@ -235,8 +235,9 @@ def as_iob2(tags, rows, path, scheme=None, label="ENTITY"):
             try:
                 split_tag(tag, scheme)
             except DataError as error:
-                hint = "; labels without B- or I- are read with the scheme plain" if tag and place else ""
-                hint = hint if place else "; if this is a header, give the names of the columns, not numbers"
+                hint = "; labels without B- or I- are read with the scheme plain" if tag else ""
+                if place == 0:
+                    hint = f"; if this is a header, give the names of the columns, not numbers{hint}"
                 raise DataError(f"{error}{hint}", path, place + 1) from None
     with located(path):
         scheme = scheme or detect_scheme(tags)

@@ -295,9 +295,7 @@ def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known,
 def test_a_file_longer_than_in_the_manifest_is_not_copied(folder, cache, known):
     with open(folder / "small" / BIG, "r+b") as file:
         file.truncate(1 << 40)  # sparse: nothing is written
-    with pytest.raises(
-        PresetError, match=f"small: {BIG} has more than the 300,000 bytes expected"
-    ):
+    with pytest.raises(PresetError, match=f"small: {BIG} has more than the 300,000 bytes expected"):
         fetch("small", folder)
     assert not (cache / ".small.partial" / BIG).exists()
 

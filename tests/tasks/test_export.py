@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.export import check_export, exporter, format_of, replace_export, write_mark
+from keraszoo.tasks.export import check_export, exporter, format_of, megabytes, replace_export, write_mark
 
 
 def test_a_file_is_no_export(tmp_path):
@@ -71,3 +71,10 @@ def test_a_file_in_a_folder_of_an_export_is_not_lost(tmp_path):
     (tmp_path / "export/assets/mine.txt").write_text("notes")
     with pytest.raises(KerasZooError, match="holds 'assets/mine.txt', which is no part of the export"):
         check_export(tmp_path / "export")
+
+
+def test_the_size_of_an_export_is_that_of_all_its_files(tmp_path):
+    (tmp_path / "ids").mkdir()
+    (tmp_path / "model").write_bytes(bytes(1_500_000))
+    (tmp_path / "ids" / "model").write_bytes(bytes(500_000))
+    assert megabytes(tmp_path) == 2

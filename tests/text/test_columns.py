@@ -300,3 +300,8 @@ def test_a_byte_order_mark_inside_joined_files_hides_nothing(write):
 def test_line_ends_of_carriage_returns_alone_are_refused(write, text):
     with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
         read_columns(write(text))
+
+
+def test_a_first_row_of_another_kind_is_told_both_ways(write):
+    with pytest.raises(DataError, match="give the names .*; labels without .* with the scheme plain"):
+        read_columns(write("Ed\tPER\nran\tO\n"))
