@@ -63,7 +63,7 @@ def test_translations_do_not_depend_on_the_number_of_threads(monkeypatch, batch_
         return searched(*arguments)
 
     seen.pad = searched.pad
-    translator.compiled_search = seen
+    monkeypatch.setattr(Translator, "compiled_search", property(lambda _: seen))
     answers = []
     for threads in (1, 3):
         monkeypatch.setattr("keraszoo.translation.translator.batches_at_once", lambda n=threads: n)
