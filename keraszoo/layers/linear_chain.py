@@ -52,7 +52,8 @@ def _in_order(x, order):
     """The positions of `(B, T, K)` in another order, `(B, T)`."""
     rows, length = ops.shape(order)
     first = length * ops.arange(rows, dtype="int32")[:, None]
-    return ops.take(ops.reshape(x, (-1, x.shape[-1])), order + first, axis=0)
+    taken = ops.take(ops.reshape(x, (rows * length, x.shape[-1])), order + first, axis=0)
+    return ops.reshape(taken, (rows, length, x.shape[-1]))  # on JAX, Keras takes no rows of none
 
 
 def _outside(like):

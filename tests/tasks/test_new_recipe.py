@@ -105,7 +105,10 @@ def test_the_recipe_that_begins_with_a_model_trains_and_copies_all_of_it(tmp_pat
     short = ["training.steps=1", "training.precision=float32"]
     translator = run_recipe(read_recipe(tmp_path / "recipe.yaml", short))
     said = capsys.readouterr().err
-    assert f"{translator.model.count_params():,} of them copied from " in said and "left out (" not in said
+    assert (
+        f"{translator.model.count_params():,} of them copied from {small_models / 'en_de'}" in said
+        and "left out (" not in said
+    )
     short += ["model.overrides.num_decoder_layers=1", "output=smaller"]
     run_recipe(read_recipe(tmp_path / "recipe.yaml", [*short, f"output={tmp_path}/smaller"]))
     assert "parameters are left out (decoder" in capsys.readouterr().err
