@@ -1,4 +1,4 @@
-"""Layers: one idea of a paper per file, written with `keras.ops` only."""
+"""Layers: one idea of a paper per file, made of `keras.ops` and `keras.layers`."""
 
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder
@@ -13,7 +13,7 @@ from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.kernel_attention import KernelAttention
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
-from keraszoo.layers.masking import causal_mask, masked_softmax
+from keraszoo.layers.masking import masked_softmax
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.multiplicative_attention import MultiplicativeAttention
@@ -50,6 +50,5 @@ __all__ = [
     "SentenceEncoder",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
-    "causal_mask",
     "masked_softmax",
 ]

@@ -2,11 +2,7 @@
 
 import keras
 
-KINDS = {
-    "initializer": keras.initializers,
-    "regularizer": keras.regularizers,
-    "constraint": keras.constraints,
-}
+KINDS = "initializer", "regularizer", "constraint"
 
 
 class KernelOptions(keras.layers.Layer):

@@ -78,21 +78,6 @@ def as_bool(mask):
     return ops.cast(mask, "bool")
 
 
-def causal_mask(length, memory_length=None):
-    """The lower triangle: position t sees positions up to t.
-
-    Args:
-        length: T, the number of positions that look, an integer or a scalar tensor.
-        memory_length: S, the number of positions they look at, both counted from the first; `None`: T.
-
-    Returns:
-        bool `(1, T, S)`, `True` = keep.
-    """
-    positions = ops.arange(length, dtype="int32")
-    seen = positions if memory_length is None else ops.arange(memory_length, dtype="int32")
-    return (positions[:, None] >= seen[None, :])[None]
-
-
 def all_masks(*masks, heads=False):
     """The conjunction of masks `(T, S)`, `(B, T, S)` or, with heads, `(B, H, T, S)`; `None` masks nothing."""
     masks = [as_bool(mask) for mask in masks if mask is not None]

@@ -15,7 +15,7 @@ class MultiplicativeAttention(KernelOptions, Attention):
         A(x_i, y_j) = sum_d V_d tanh((x_i U)_d) tanh((y_j W)_d)        (appendix G)
 
     with x the queries and y the keys. All scores are one matrix product, without a tensor `(B, T, S, units)`.
-    `prepare` computes tanh(y_j W) once per sentence.
+    `prepare` computes V_d tanh((y_j W)_d) once per sentence.
 
     Args:
         units: width of the projections.
@@ -48,11 +48,11 @@ class MultiplicativeAttention(KernelOptions, Attention):
         self.V.build((None, self.units))
 
     def prepare(self, value, key=None, positions=None):
-        return ops.tanh(self.W(value if key is None else key)), value  # (B, S, units)
+        V = self.V(ops.eye(self.units, dtype=self.compute_dtype))[:, 0]  # called: it may be quantized
+        return ops.tanh(self.W(value if key is None else key)) * V, value  # (B, S, units)
 
     def scores(self, query, keys):
-        V = self.V(ops.eye(self.units, dtype=keys.dtype))[:, 0]  # by a call, as it is quantized or adapted
-        return ops.matmul(ops.tanh(self.U(query)) * V, ops.swapaxes(keys, -1, -2))  # (B, T, S)
+        return ops.matmul(ops.tanh(self.U(query)), ops.swapaxes(keys, -1, -2))  # (B, T, S)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}

@@ -57,17 +57,13 @@ class RecurrentModel(TranslationModel):
         self.tie_output = tie_output
         dtype = self.dtype_policy
 
-        def embedding(size, name):  # a new initializer for each: one draws the same numbers every time
-            normal = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
-            options = {"embeddings_initializer": normal if scale_embeddings else "uniform", "name": name}
-            options |= {"reverse_dtype": self.compute_dtype, "dtype": dtype}
-            return keras.layers.ReversibleEmbedding(size, embedding_dim, **options)
-
-        target = embedding(self.target_vocabulary_size, "target_embedding")
-        self.target_embedding = target
-        self.source_embedding = (
-            target if share_embeddings else embedding(source_vocabulary_size, "source_embedding")
+        self.target_embedding = self.source_embedding = self.embedding(
+            self.target_vocabulary_size, embedding_dim, "target_embedding", scale_embeddings
         )
+        if not share_embeddings:
+            self.source_embedding = self.embedding(
+                source_vocabulary_size, embedding_dim, "source_embedding", scale_embeddings
+            )
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
         self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")
 

@@ -126,7 +126,7 @@ class TaggingModel(ConfiguredModel):
             return super().compute_loss(x, y, y_pred, weight, training)
         weight = mask / ops.maximum(_over_replicas(ops.sum(mask)), 1) if weight is None else weight
         loss = self.head.loss(y_pred, y, mask, ops.cast(weight, mask.dtype))
-        return sum(map(self._aggregate_additional_loss, self.losses), loss)  # each device adds its share
+        return loss + super().compute_loss() if self.losses else loss  # each device adds its share
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         return super().compute_metrics(x, y, y_pred, _of_words(sample_weight))

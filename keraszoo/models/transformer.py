@@ -94,7 +94,6 @@ class Transformer(TranslationModel):
         **kwargs,
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, source_pad_id, **kwargs)
-        target_vocabulary_size = self.target_vocabulary_size
         check_choices(("all", "target"), tie_embeddings=tie_embeddings)
         if tie_embeddings == "all":
             self.require_joint_vocabulary('tie_embeddings="all"')
@@ -107,21 +106,10 @@ class Transformer(TranslationModel):
         self.position_kind = positions
         dtype = self.dtype_policy
 
-        def embedding(size, name):
-            initializer = keras.initializers.RandomNormal(stddev=d_model**-0.5)
-            return keras.layers.ReversibleEmbedding(
-                size,
-                d_model,
-                embeddings_initializer=initializer,
-                reverse_dtype=dtype.compute_dtype,
-                dtype=dtype,
-                name=name,
-            )
-
-        self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
+        self.target_embedding = self.embedding(self.target_vocabulary_size, d_model, "target_embedding")
         self.source_embedding = self.target_embedding
         if tie_embeddings == "target":
-            self.source_embedding = embedding(source_vocabulary_size, "source_embedding")
+            self.source_embedding = self.embedding(source_vocabulary_size, d_model, "source_embedding")
         self.positions = added_positions(positions, max_positions, dtype=dtype, name="positions")
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
         layer = {

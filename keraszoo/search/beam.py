@@ -2,11 +2,11 @@
 
 from keras import ops
 
+from keraszoo.layers.rows import pick, written
 from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import FORBIDDEN, words_of
 from keraszoo.search.hypotheses import Hypotheses, score_of
 from keraszoo.search.loop import cache_lengths, run, tracks_attention
-from keraszoo.search.rows import pick, written
 
 LOWEST = -float("inf")
 

@@ -2,8 +2,8 @@
 
 from keras import ops
 
+from keraszoo.layers.rows import pick
 from keraszoo.search.constraints import FORBIDDEN, constrain
-from keraszoo.search.rows import pick
 
 
 def best_allowed(logits, number, tokens, position, options, end_id, never=(), prefix=None):

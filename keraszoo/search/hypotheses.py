@@ -41,7 +41,7 @@ def score_of(log_prob, length, options, attention_weights=None, memory_mask=None
         length: int `(...)`, or a scalar for all.
         options: `SearchOptions`: `length_penalty`, `normalization` and `coverage_penalty` are used.
         attention_weights: `(..., L, S)`, zero beyond the length; needed only for a coverage penalty.
-        memory_mask: bool, broadcastable to `(..., S)`, `True` at words of the source; `None`: everywhere.
+        memory_mask: bool, broadcastable to `(..., S)`, `True` at words of the source; needed only with these.
 
     Returns:
         `(...)`.
@@ -49,6 +49,6 @@ def score_of(log_prob, length, options, attention_weights=None, memory_mask=None
     score = log_prob / length_penalty(length, options)
     if options.coverage_penalty:
         covered = ops.log(ops.clip(ops.sum(attention_weights, axis=-2), 1e-6, 1.0))  # (..., S)
-        covered = covered if memory_mask is None else ops.where(memory_mask, covered, 0.0)
+        covered = ops.where(memory_mask, covered, 0.0)
         score = score + options.coverage_penalty * ops.sum(covered, axis=-1)
     return score

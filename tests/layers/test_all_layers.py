@@ -113,7 +113,7 @@ ORTHOGONAL = {
 # Its scores are sums over whole sentences, and stay in float32.
 FLOAT32 = {"CRF"}
 # They are no layers, or no layer that can be called; each has a test file of its own.
-OTHERS = {"Attention", "CRFAccuracy", "CRFLoss", "causal_mask", "masked_softmax"}
+OTHERS = {"Attention", "CRFAccuracy", "CRFLoss", "masked_softmax"}
 
 # A key bias adds the same to all scores of a query: the softmax does not see it.
 WITHOUT_GRADIENT = "attention/W_k/bias"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers.masking import all_masks, as_bool, causal_mask, masked_softmax
+from keraszoo.layers.masking import all_masks, as_bool, masked_softmax
 
 to_numpy = ops.convert_to_numpy
 
@@ -57,14 +57,6 @@ def test_half_precision_keeps_its_type_and_has_no_nan(dtype):
     weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
     assert dtype in str(weights.dtype)
     np.testing.assert_allclose(to_numpy(ops.cast(weights, "float32")), [[1, 0, 0], [0, 0, 0]])
-
-
-def test_causal_mask_is_the_lower_triangle():
-    np.testing.assert_array_equal(
-        to_numpy(causal_mask(3)), [[[True, False, False], [True, True, False], [True, True, True]]]
-    )
-    assert tuple(causal_mask(0).shape) == (1, 0, 0)
-    np.testing.assert_array_equal(to_numpy(causal_mask(2, 3)), [[[True, False, False], [True, True, False]]])
 
 
 def test_masks_combine_by_and_and_none_masks_nothing():

@@ -182,6 +182,7 @@ def name(request):
 @pytest.fixture(scope="module")
 def random_model(name):
     """Weights far from the start, so that every path through the model shows in its numbers."""
+    keras.utils.set_random_seed(5)
     model, rng = make(name), np.random.default_rng(5)
     for weight in model.trainable_variables:
         weight.assign(to_numpy(weight) + 0.3 * rng.normal(size=weight.shape))
@@ -212,14 +213,14 @@ FAST = "LuongNMT, local-m, GRU, tied", "Transformer"  # the others train in `mak
     "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in MODELS]
 )
 def test_overfits_eight_sentences_and_says_them_again(name):
-    keras.utils.set_random_seed(1)
+    keras.utils.set_random_seed(2)
     model = make(name)
     source, target_in, target_out, weight = eight_sentences()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
     optimizer = keras.optimizers.Adam(0.01, clipnorm=1.0)
     model.compile(optimizer, loss, jit_compile=keras.backend.backend() == "jax")
     batch = (source, target_in), target_out, weight / weight.sum()
-    losses = [float(model.train_on_batch(*batch)) for _ in range(200)]
+    losses = [float(model.train_on_batch(*batch)) for _ in range(150)]
     assert losses[0] > 2
     assert losses[-1] < 0.05
     options = SearchOptions(beam_width=1, max_length=8)
@@ -417,9 +418,9 @@ def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
     }
     np.testing.assert_allclose(to_numpy(model((source, target_in))), before, atol=1e-5)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.02), loss, run_eagerly=True)
-    losses = [float(model.train_on_batch((source, target_in), target_out)) for _ in range(5)]
-    assert min(losses) < losses[0]
+    model.compile(keras.optimizers.Adam(0.01), loss, run_eagerly=True)
+    losses = [float(model.train_on_batch((source, target_in), target_out)) for _ in range(4)]
+    assert losses[-1] < losses[0]
     after = {w.path: to_numpy(w) for w in model.weights}
     assert all(np.array_equal(after[path], old) for path, old in zip(paths, frozen, strict=True))
     adapted = to_numpy(model((source, target_in)))
