@@ -15,6 +15,7 @@ from keraszoo.errors import (
 )
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
+from keraszoo.text.characters import plain_form
 from keraszoo.text.tokens import LONGEST_TEXT, split_sentences
 from keraszoo.translation.results import Hypothesis, Translation
 
@@ -259,7 +260,7 @@ def warn_of_sentences(texts):
             SeveralSentences,
             stacklevel=4,
         )
-    marks = [text for text in texts if text.strip() and not any(map(str.isalnum, text))]
+    marks = [text for text in texts if not any(map(str.isalnum, text)) and plain_form(text).strip()]
     if marks:
         warnings.warn(
             f"{len(marks)} of {len(texts)} texts have no letter and no digit, and a model may invent words "

@@ -57,7 +57,7 @@ def test_texts_without_a_word_are_named(trained):
     for call in (trained.translate, trained.translate_details):
         with pytest.warns(NoWords, match="3 of 4 texts have no letter and no digit, .* The first: '-'"):
             call(["one two", " - ", "...", "!? —"])
-    trained.translate(["one - two", "3", "é", "两", "", " \t"])  # no warning, which would be an error
+    trained.translate(["one - two", "3", "é", "两", "", " \t", "\u200e"])  # a warning would be an error
 
 
 @pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
