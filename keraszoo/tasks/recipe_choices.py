@@ -125,7 +125,8 @@ def _tagger(corpus):
     name, share, tagger = fitting
     found = f"{share:.0%} of the words of this text have a vector"
     if tagger is None:
-        return f"vectors: {{file: {name}, keep: all}}  # {found}\n{UNTRAINED}"
+        small = "model: {name: recurrent, preset: strong, overrides: {int8_vectors: true}}"
+        return f"vectors: {{file: {name}, keep: all}}  # {found}\n{small}  # or attention, transformer"
     backoff = ", ".join(tagger[1].config["vocabulary"]["backoff"])
     vectors = f"vectors: {{file: {name}, keep: all, backoff: [{backoff}]}}  # {found}"
     return "\n".join([vectors, _model(*tagger, f"the encoder is that of {tagger[0]}, which read more text")])

@@ -92,6 +92,6 @@ def _table():
         for run in runs:
             first, step, last = re.fullmatch(r"(\w+)([-/]?)(\w*)", run).groups()
             first, last = int(first, 16), int(last or first, 16)
-            every_second = [(code, code) for code in range(first, last + 1, 2)]
-            table[name] += every_second if step == "/" else [(first, last)]
+            every_second = range(first, last + 1, 2)
+            table[name] += zip(every_second, every_second, strict=True) if step == "/" else [(first, last)]
     return table

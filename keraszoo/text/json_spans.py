@@ -33,17 +33,6 @@ def is_json_lines(path):
     return str(path).removesuffix(".gz").endswith(".jsonl")
 
 
-def has_texts(path):
-    """Whether a file is one of JSON lines whose first one is a text, not a sentence of tokens."""
-    if not is_json_lines(path):
-        return False
-    first = next((line for line in read_lines(path) if line.strip()), "")
-    try:
-        return not _tokens_and_tags(json.loads(first))
-    except (ValueError, RecursionError):  # the reader says what is wrong
-        return True
-
-
 def read_spans(path, rules="words"):
     r"""Reads texts with entities, one JSON object per line, as sentences of tokens with tags.
 
@@ -84,6 +73,8 @@ def read_spans(path, rules="words"):
                 with_tags += [len(sentences)] if pair[0] else []
                 sentences += [TaggedSentence(*pair, document, number)] if pair[0] else []
                 continue
+            if not isinstance(record.get("text"), str):
+                raise DataError(f'expected an object with a "text", got {line[:40]!r}')
             if record.get("answer", "accept") != "accept":
                 skipped += 1
                 continue
@@ -108,7 +99,7 @@ def read_spans(path, rules="words"):
         scheme, repaired, tags = as_iob2([sentences[i].tags for i in with_tags], lines, path)
         for i, new in zip(with_tags, tags, strict=True):
             sentences[i] = dataclasses.replace(sentences[i], tags=new)
-    return TaggedCorpus(sentences, scheme, repaired, moved, dropped, skipped)
+    return TaggedCorpus(sentences, scheme, repaired, moved, dropped, skipped, not with_tags)
 
 
 def _shorter(bounds, tags):
@@ -133,17 +124,17 @@ def _record(line):
         raise DataError(f"not JSON: {error}") from None
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         record = {**record[1], "text": record[0]}
-    if not isinstance(record, dict) or not (_tokens_and_tags(record) or isinstance(record.get("text"), str)):
+    if not isinstance(record, dict):
         raise DataError(f'expected an object with a "text", got {line[:40]!r}')
     return record
 
 
 def _tokens_and_tags(record):
     """Returns the tokens and tags of an object that has both, two tuples; otherwise None."""
-    if not isinstance(record, dict) or not isinstance(record.get("tokens"), list):
+    tokens, tags = record.get("tokens"), next((record[key] for key in TAGS if key in record), None)
+    if not isinstance(tokens, list) or not isinstance(tags, list):
         return None
-    tokens, tags = record["tokens"], next((record[key] for key in TAGS if key in record), None)
-    if not isinstance(tags, list) or not all(isinstance(token, str) for token in tokens):
+    if not all(isinstance(token, str) for token in tokens):
         return None
     if len(tags) != len(tokens):
         raise DataError(f"expected a tag for each of {len(tokens)} tokens, got {len(tags)}")

@@ -48,8 +48,8 @@ def read_lines(path):
     with open_bytes(path, line=lambda: number + 1) as file:
         while line := file.readline(LONGEST_LINE):
             number += 1
-            if number == 1 and not line.endswith(b"\n"):
-                check_line_ends(line, path, number)
+            if number == 1 and b"\r" in line.rstrip(b"\r\n") and not (line.endswith(b"\n") and file.peek(1)):
+                check_line_ends(line, path, number)  # it is the only line: the others end in CR alone
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 message = f"expected one sentence per line, got a line above {LONGEST_LINE:,} bytes"
                 raise DataError(message, path, number)

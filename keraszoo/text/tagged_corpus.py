@@ -41,6 +41,7 @@ class TaggedCorpus:
         moved: the number of entities that began or ended inside a token and were widened to whole tokens.
         dropped: the number of entities dropped because no token was left for them.
         skipped: the number of texts that their annotator did not accept.
+        from_texts: whether token rules split its texts into tokens; files of tokens have their own.
         layout: for a file of columns its `Layout`, which `lines_with_tags` needs; otherwise None.
 
     Example:
@@ -56,6 +57,7 @@ class TaggedCorpus:
     moved: int = 0
     dropped: int = 0
     skipped: int = 0
+    from_texts: bool = False
     layout: object = None
 
     @classmethod
@@ -70,7 +72,8 @@ class TaggedCorpus:
             sentences += [dataclasses.replace(s, document=s.document + documents) for s in corpus]
             documents = 1 + max((sentence.document for sentence in sentences), default=-1)
         counts = {name: sum(getattr(corpus, name) for corpus in corpora) for name in COUNTS}
-        return cls(sentences, corpora[0].scheme, **counts)
+        from_texts = all(corpus.from_texts for corpus in corpora)
+        return cls(sentences, corpora[0].scheme, from_texts=from_texts, **counts)
 
     @property
     def labels(self):

@@ -12,7 +12,7 @@ import re
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.characters import plain_form
 from keraszoo.text.columns import BLANKS, content_lines, fields_of, read_columns
-from keraszoo.text.json_spans import has_texts, is_json_lines, read_spans
+from keraszoo.text.json_spans import is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 from keraszoo.text.tokens import fitting_rules, tokenize
@@ -81,7 +81,7 @@ def rules_of(data, train):
         data: a `TaggedDataSection`.
         train: the `TaggedCorpus` of its training files.
     """
-    if data.token_rules is None and not all(map(has_texts, data.train)):
+    if data.token_rules is None and not train.from_texts:
         return fitting_rules(sentence.tokens for sentence in train)
     return data.token_rules or "words"
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from keraszoo.errors import (
     KerasZooError,
+    NoWords,
     SeveralSentences,
     UnknownCharacters,
     check_at_least,
@@ -14,6 +15,7 @@ from keraszoo.errors import (
 )
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
+from keraszoo.text.characters import plain_form
 from keraszoo.text.tokens import LONGEST_TEXT, split_sentences
 from keraszoo.translation.results import Hypothesis, Translation
 
@@ -34,7 +36,8 @@ class TextTranslator:
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, and a
-        `SeveralSentences` warning a text that looks like more than one sentence.
+        `SeveralSentences` warning a text that looks like more than one sentence. A `NoWords` warning names a
+        text such as `-`, for which a model may invent a word.
 
         Args:
             texts: list of str; a blank one gives an empty translation.
@@ -67,7 +70,7 @@ class TextTranslator:
             List of lists of `Hypothesis`; the list of a blank text is empty.
         """
         check_texts(texts)
-        warn_of_several_sentences(texts)
+        warn_of_sentences(texts)
         options = self._options(search)
         prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
@@ -86,7 +89,7 @@ class TextTranslator:
                 attention.
         """
         check_texts(texts)
-        warn_of_several_sentences(texts)
+        warn_of_sentences(texts)
         options, attends = self._options(search), self.attends
         prefixes = self._prefixes(prefix, texts, options)
         nothing = np.zeros((0, 0), "float32") if attends else None
@@ -246,8 +249,8 @@ def warn_of_unknown(texts, rows, subwords):
         )
 
 
-def warn_of_several_sentences(texts):
-    """Warns if some texts look like several sentences: a model of sentences often leaves out the others."""
+def warn_of_sentences(texts):
+    """Warns if some texts look like several sentences, of which a model may leave out some, or like none."""
     several = [text for text in texts if _sentences(text[:LONGEST_TEXT]) > 1]
     if several:
         warnings.warn(
@@ -255,6 +258,14 @@ def warn_of_several_sentences(texts):
             f"out some; `keraszoo.text.tokens.split_sentences` splits them. The first: "
             f"{several[0].strip()[:40]!r}",
             SeveralSentences,
+            stacklevel=4,
+        )
+    marks = [text for text in texts if not any(map(str.isalnum, text)) and plain_form(text).strip()]
+    if marks:
+        warnings.warn(
+            f"{len(marks)} of {len(texts)} texts have no letter and no digit, and a model may invent words "
+            f"for them. The first: {marks[0].strip()[:40]!r}",
+            NoWords,
             stacklevel=4,
         )
 

@@ -1,6 +1,8 @@
 """A recipe run of a tagger: from files to a directory that says what was done, and several seeds of it."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -92,6 +94,16 @@ def test_means_and_deviations():
     assert (figure.mean, figure.deviation) == (82.0, 2.0)
     assert str(figure).startswith("f1") and "82.00 ± 2.00" in str(figure)
     assert Figure("f1", [80.0]).deviation == 0.0
+
+
+@pytest.mark.parametrize("record", [{"text": "Ed ran", "entities": []}, {"tokens": ["Ed"], "tags": ["O"]}])
+def test_a_corpus_is_read_once(tmp_path, record):
+    """A pipe gives its content once only."""
+    os.mkfifo(tmp_path / "a.jsonl")
+    with ThreadPoolExecutor() as pool:
+        pool.submit((tmp_path / "a.jsonl").write_text, json.dumps(record) + "\n")
+        train, *_ = read_corpora(TaggedDataSection(train=str(tmp_path / "a.jsonl")))
+    assert train[0].tokens[0] == "Ed" and train.from_texts == ("text" in record)
 
 
 def test_corpora_of_several_files(files):

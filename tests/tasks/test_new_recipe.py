@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,13 @@ def test_a_tagger_begins_with_the_vectors_and_the_encoder_that_know_its_words(tm
     assert Path(recipe.model.start_from).name == "tagger" and recipe.model.preset == "tiny"
     assert recipe.model.overrides == {"casing_dim": 4} and recipe.training.batch_tokens == 128
     assert "100% of the words of this text have a vector" in (tmp_path / "recipe.yaml").read_text()
+    for name in ("tagger", "other"):
+        shutil.rmtree(small_models / name)
+    (tmp_path / "recipe.yaml").unlink()
+    write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
+    recipe = read_recipe(tmp_path / "recipe.yaml")
+    assert (recipe.vectors.keep, recipe.model.start_from) == ("all", None)
+    assert recipe.model.overrides == {"int8_vectors": True}
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "train.conll").write_text(
         "".join(f"{word}zz\tO\n" for word in ENGLISH) + "Ada\tB-P\n"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError
-from keraszoo.text.json_spans import has_texts, read_spans
+from keraszoo.text.json_spans import read_spans
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tokens import tokenize
@@ -178,7 +178,7 @@ def test_the_forms_of_other_programs(tmp_path, record):
     corpus = read_spans(tmp_path / "a.jsonl")
     assert len(corpus) == 2 and corpus.changes() == [] and corpus[1].line == 2
     assert corpus[0].tokens == ("Ed", "Koch", "ran", ".") and corpus[0].tags == ("B-PER", "I-PER", "O", "O")
-    assert has_texts(tmp_path / "a.jsonl") == ("text" in record or isinstance(record, list))
+    assert corpus.from_texts == ("text" in record or isinstance(record, list))
 
 
 def test_texts_that_were_not_accepted_are_counted(tmp_path):

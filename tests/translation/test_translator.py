@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, ScoreError, SeveralSentences, UnknownCharacters
+from keraszoo.errors import KerasZooError, NoWords, ScoreError, SeveralSentences, UnknownCharacters
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
@@ -50,6 +50,14 @@ def test_unknown_characters_are_named(trained, sources):
             call([f"{sources[0]} 🙂"])
     with pytest.warns(UnknownCharacters):
         trained.score(sources[:1], ["eins 🙂"])
+
+
+@pytest.mark.filterwarnings("error::keraszoo.errors.NoWords", "ignore::keraszoo.errors.UnknownCharacters")
+def test_texts_without_a_word_are_named(trained):
+    for call in (trained.translate, trained.translate_details):
+        with pytest.warns(NoWords, match="3 of 4 texts have no letter and no digit, .* The first: '-'"):
+            call(["one two", " - ", "...", "!? —"])
+    trained.translate(["one - two", "3", "é", "两", "", " \t", "\u200e"])  # a warning would be an error
 
 
 @pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
