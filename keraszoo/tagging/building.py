@@ -1,6 +1,6 @@
 """Makes an untrained tagger from a corpus, word vectors and a model's sizes."""
 
-from keraszoo.errors import DataError, RecipeError
+from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown, suggestion
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.tasks.model_names import MODELS, model_arguments, model_classes
@@ -80,6 +80,14 @@ def vocabulary_sizes(vocabulary):
         "character_vocabulary_size": len(vocabulary.characters) + 2,
         "casing_size": len(CASINGS) + 1,
     }
+
+
+def check_sizes(model, vocabulary):
+    """Raises KerasZooError if a model and a vocabulary do not fit each other."""
+    for name, size in vocabulary_sizes(vocabulary).items():
+        used = getattr(model, name)
+        if used is not None and used != size:
+            raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
 
 
 def _checked_kind(name, arguments):

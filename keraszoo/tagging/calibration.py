@@ -4,7 +4,27 @@ import math
 
 from keras import ops
 
+from keraszoo.models.trained_scores import scale_scores, with_tags
+from keraszoo.tagging.corpora import part_of
+from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
+from keraszoo.tagging.training import sentences_of
+from keraszoo.training.tag_batches import TagBatches, TaggedRows
+
 LEAST, MOST = 0.05, 20.0
+
+
+def calibrate(tagger, sentences, corpus):
+    """Divides the scores of a tagger by `best_temperature`, and returns it; see `EntityTagger.calibrate`."""
+    if corpus is None and not tagger.corpora:
+        vocabulary, own = tagger.vocabulary, range(len(tagger.vocabulary.tags))
+        model = with_tags(tagger.model, own, vocabulary.transitions())
+    else:
+        model, vocabulary, own = part_of(tagger, corpus)
+    rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
+    batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
+    temperature = best_temperature(model, (batches.batch(0, i) for i in range(len(batches))))
+    scale_scores(tagger.model, 1 / temperature, own)
+    return temperature
 
 
 def best_temperature(model, batches):

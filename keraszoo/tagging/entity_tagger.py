@@ -1,14 +1,12 @@
 """Text in, entities out: a tagging model with its vocabulary."""
 
-import functools
-
 import numpy as np
 
 from keraszoo.errors import KerasZooError, check_texts, checked_sentences
-from keraszoo.models.trained_scores import scale_scores, with_tags
+from keraszoo.tagging import calibration, evaluation
 from keraszoo.tagging import directory as tagger_directory
-from keraszoo.tagging.building import make_tagger, vocabulary_sizes
-from keraszoo.tagging.calibration import best_temperature
+from keraszoo.tagging.building import check_sizes, make_tagger
+from keraszoo.tagging.corpora import checked_corpora, part_of
 from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
@@ -17,9 +15,6 @@ from keraszoo.tasks.fit_plan import plan_fit
 from keraszoo.tasks.renewed import renewed
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import fit_task
-from keraszoo.text.tag_choice import check_choice, relabel
-from keraszoo.text.tag_schemes import convert
-from keraszoo.text.tagged_corpus import TaggedCorpus
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
@@ -53,19 +48,14 @@ class EntityTagger(Task):
 
     kind = "tagging"
     export_formats = {"savedmodel": "keraszoo.tagging.export", "onnx": "keraszoo.tagging.onnx_export"}
+    _read = classmethod(tagger_directory.read)
+    _contents = tagger_directory.contents
 
     def __init__(self, model, vocabulary, corpora=()):
         super().__init__(model)
         self.vocabulary = vocabulary
-        self.corpora = (corpora,) if isinstance(corpora, str) else tuple(corpora)
-        if len(self.corpora) > tagger_directory.MOST_CORPORA:
-            raise KerasZooError(f"expected at most {tagger_directory.MOST_CORPORA} corpora")
-        for corpus in self.corpora:
-            vocabulary.labels_of(corpus)  # an error if there are none
-        for name, size in vocabulary_sizes(vocabulary).items():
-            used = getattr(model, name)
-            if used is not None and used != size:
-                raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
+        self.corpora = checked_corpora(vocabulary, corpora)
+        check_sizes(model, vocabulary)
         if not model.built:
             model.build()
 
@@ -163,10 +153,10 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: `sentences` is something else.
         """
-        sentences, chosen = checked_sentences(sentences), self._choice(**choice)
+        sentences = checked_sentences(sentences)
         results = [[] for _ in sentences]
-        for i, tags, *_ in self.sentence_tagger.tagged(sentences, batch_tokens, context, documents):
-            results[i] = chosen(convert(tags, self.vocabulary.scheme, "IOB2"))
+        for i, tags, *_ in self.sentence_tagger.iob2(sentences, batch_tokens, context, documents, choice):
+            results[i] = tags
         return results
 
     def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None, **choice):
@@ -177,15 +167,12 @@ class EntityTagger(Task):
         Returns:
             List of `TaggedTokens`.
         """
-        sentences, chosen = checked_sentences(sentences), self._choice(**choice)
+        sentences, tagger = checked_sentences(sentences), self.sentence_tagger
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
-        found = self.sentence_tagger.tagged(sentences, batch_tokens, context, documents, details=True)
+        found = tagger.iob2(sentences, batch_tokens, context, documents, choice, details=True)
         for i, tags, probabilities, *weights in found:
-            tags = chosen(convert(tags, self.vocabulary.scheme, "IOB2"))
-            results[i] = TaggedTokens(
-                list(sentences[i]), tags, probabilities, weights[0] if weights else None
-            )
+            results[i] = TaggedTokens(list(sentences[i]), tags, probabilities, *(weights or [None]))
         return results
 
     def tag_probabilities(self, sentences, batch_tokens=BATCH_TOKENS):
@@ -217,20 +204,7 @@ class EntityTagger(Task):
         Returns:
             `TaggingScores`: precision, recall and F1 by seqeval, strict and by default, and more.
         """
-        from keraszoo.evaluation.tagging import check_gold, known_entities, score_tags
-
-        sentences = sentences_of(sentences)
-        tokens = [list(sentence.tokens) for sentence in sentences]
-        gold = [sentence.tags for sentence in sentences]
-        check_gold(gold, tokens)
-        there = {*self.vocabulary.labels, *TaggedCorpus(sentences).labels}
-        labels, mapping = check_choice(there, labels, mapping)
-        predicted = [[] for _ in tokens]
-        documents = [sentence.document for sentence in sentences]
-        for i, tags, *_ in self.sentence_tagger.tagged(tokens, batch_tokens, context, documents):
-            predicted[i] = tags  # unchanged: invalid tags are counted, not repaired
-        known = None if known is None else known_entities(sentences_of(known))
-        return score_tags(gold, predicted, tokens, known, self.vocabulary.scheme, labels, mapping)
+        return evaluation.evaluate(self, sentences, known, batch_tokens, context, labels, mapping)
 
     def for_corpus(self, corpus):
         """The tagger of one corpus, of a tagger that was trained on several.
@@ -249,9 +223,8 @@ class EntityTagger(Task):
         Raises:
             KerasZooError: no such corpus.
         """
-        self._check_corpus(corpus)
-        vocabulary, own = self.vocabulary.for_corpus(corpus)
-        alone = type(self)(with_tags(self.model, own, vocabulary.transitions()), vocabulary)
+        model, vocabulary, _ = part_of(self, corpus)
+        alone = type(self)(model, vocabulary)
         alone.metrics, alone.about, alone.recipe = dict(self.metrics), dict(self.about), self.recipe
         return alone
 
@@ -272,16 +245,7 @@ class EntityTagger(Task):
             DataError: no sentence, or an unknown label.
             KerasZooError: no such corpus, or none given for a tagger of several.
         """
-        vocabulary, own = self.vocabulary, range(len(self.vocabulary.tags))
-        if corpus is not None or self.corpora:
-            self._check_corpus(corpus)
-            vocabulary, own = vocabulary.for_corpus(corpus)
-        model = with_tags(self.model, own, vocabulary.transitions())
-        rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
-        batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
-        temperature = best_temperature(model, (batches.batch(0, i) for i in range(len(batches))))
-        scale_scores(self.model, 1 / temperature, own)
-        return temperature
+        return calibration.calibrate(self, sentences, corpus)
 
     # --- training
 
@@ -328,28 +292,8 @@ class EntityTagger(Task):
         Returns, raises: as `Translator.fit`.
         """
         plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
-        train, held_out = sentences_of(train, "train"), sentences_of(validation, "validation")
+        train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)
         batches = TagBatches(rows, plan.settings.batch_tokens, **plan.batch_options)
-        data = digests(self, train, held_out)
-        held_out = None if held_out is None else make_held_out(self, held_out, plan.settings)
-        return fit_task(self, plan, batches, held_out, data=data)
-
-    # --- what the base class asks for
-
-    _read = classmethod(tagger_directory.read)
-    _contents = tagger_directory.contents
-
-    # --- in between
-
-    def _choice(self, labels=None, mapping=None):
-        """The function that changes tags as `labels` and `mapping` say, checked."""
-        if labels is None and not mapping:
-            return list
-        labels, mapping = check_choice(self.vocabulary.labels, labels, mapping)
-        return functools.partial(relabel, labels=labels, mapping=mapping)
-
-    def _check_corpus(self, corpus):
-        if corpus not in self.corpora:
-            known = ", ".join(self.corpora) or "none; from_preset(name, corpus=...) chooses one"
-            raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
+        held_out = None if validation is None else make_held_out(self, validation, plan.settings)
+        return fit_task(self, plan, batches, held_out, data=digests(self, train, validation))

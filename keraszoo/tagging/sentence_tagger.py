@@ -14,6 +14,8 @@ from keraszoo.tagging.compiled_tagger import (
 from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.tasks.batch_threads import batches_at_once, in_threads
 from keraszoo.tasks.process import check_process
+from keraszoo.text.tag_choice import chosen
+from keraszoo.text.tag_schemes import convert
 
 BATCH_TOKENS = 8192
 FEW_TOKENS = 1024  # not worth two batches on two threads
@@ -61,6 +63,12 @@ class SentenceTagger:
         names = self.vocabulary.tags
         for i, tags, *others in found:
             yield i, [names[tag] for tag in tags.tolist()], *others
+
+    def iob2(self, sentences, batch_tokens, context, documents, choice, details=False):
+        """Yields what `tagged` yields, with tags in IOB2, after checking the dict `choice` for `chosen`."""
+        choose = chosen(self.vocabulary.labels, **choice)
+        for i, tags, *others in self.tagged(sentences, batch_tokens, context, documents, details):
+            yield i, choose(convert(tags, self.vocabulary.scheme, "IOB2")), *others
 
     def _agreed(self, sentences, batch_tokens, context, documents):
         """Yields what `outputs` yields for `details`, where the words of a document agree."""

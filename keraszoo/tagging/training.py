@@ -38,7 +38,7 @@ def _parts(entry):
 
 
 def make_held_out(tagger, validation, settings):
-    """Makes the callback that evaluates held-out sentences, a list of `TaggedSentence`."""
+    """Makes the `HeldOutSentences` of a list of `TaggedSentence`."""
     if not validation:
         raise DataError("validation: expected at least one sentence, got none")
     rows = TaggedRows(validation, tagger.vocabulary, tagger.model.features)

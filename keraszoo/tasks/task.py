@@ -132,8 +132,6 @@ class Task:
             **({} if dtype is None else {"weights_dtype": dtype}),
             **({} if self.recipe is None else {"recipe": self.recipe}),
         }
-        if mode is not None:
-            entries["model"]["quantized"] = mode
         common = {
             "config.json": entries,
             WEIGHTS: lambda path: save_weights(model, path, dtype),

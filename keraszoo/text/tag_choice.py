@@ -1,5 +1,7 @@
 """A choice of labels, and other names for them."""
 
+import functools
+
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, shown, suggestion
 from keraszoo.text.tag_schemes import split_tag
@@ -46,6 +48,14 @@ def check_choice(known, labels=None, mapping=None):
                     f"{name}: there is no label {shown(label)}{suggestion(label, sorted(there))}"
                 )
     return labels, mapping
+
+
+def chosen(known, labels=None, mapping=None):
+    """Returns `relabel` with checked labels and mapping, a function of tags with `known` labels."""
+    if labels is None and not mapping:
+        return list
+    labels, mapping = check_choice(known, labels, mapping)
+    return functools.partial(relabel, labels=labels, mapping=mapping)
 
 
 def readable(label):

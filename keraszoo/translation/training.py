@@ -43,7 +43,7 @@ def digests(translator, corpus, pairs):
 
 
 def make_held_out(translator, validation, settings):
-    """Makes the callback that evaluates held-out pairs, a list of (source, target) strings."""
+    """Makes the `HeldOutPairs` of a list of (source, target) strings."""
     if not validation:
         raise DataError("validation: expected at least one pair, got none")
     sources, references = map(list, zip(*validation, strict=True))

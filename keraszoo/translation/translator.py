@@ -1,5 +1,7 @@
 """A translation model with its vocabularies and its search."""
 
+import itertools
+
 import keras
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts, plain_number
@@ -59,6 +61,8 @@ class Translator(TextTranslator, Task):
         "onnx": "keraszoo.translation.onnx_export",
     }
     counted = "target_tokens"
+    _read = classmethod(translator_directory.read)
+    _contents = translator_directory.contents
 
     def __init__(
         self, model, source_subwords, target_subwords=None, search=None, max_source_tokens=MAX_SOURCE_TOKENS
@@ -72,17 +76,13 @@ class Translator(TextTranslator, Task):
         self.search = self._checked(search or SearchOptions())
         check_at_least(max_source_tokens=(max_source_tokens, 1))
         self.max_source_tokens = plain_number(max_source_tokens)
-        if self.max_source_tokens > translator_directory.MOST_SOURCE_TOKENS:
-            most = translator_directory.MOST_SOURCE_TOKENS
+        most = translator_directory.MOST_SOURCE_TOKENS
+        if self.max_source_tokens > most:
             raise KerasZooError(f"max_source_tokens must be at most {most:,}, got {max_source_tokens:,}")
-        for side in ("source", "target"):
-            subwords = getattr(self, f"{side}_subwords")
-            ours, theirs = subwords.vocabulary_size, getattr(model, f"{side}_vocabulary_size")
+        for side, name in itertools.product(("source", "target"), ("vocabulary_size", "pad_id")):
+            ours, theirs = getattr(getattr(self, f"{side}_subwords"), name), getattr(model, f"{side}_{name}")
             if ours != theirs:
-                raise KerasZooError(f"the {side} vocabulary has {ours} subwords, but the model {theirs}")
-            ours, theirs = subwords.pad_id, getattr(model, f"{side}_pad_id")
-            if ours != theirs:
-                raise KerasZooError(f"the id of padding is {theirs} in the model, {ours} in the vocabulary")
+                raise KerasZooError(f"{side}_{name} is {ours} in the vocabulary, but {theirs} in the model")
         self._check_shared_embedding()
         if not model.built:
             model.build()
@@ -96,8 +96,7 @@ class Translator(TextTranslator, Task):
         return ForcedDecoding(self.model, *self._specials())
 
     def _specials(self):
-        sides = self.target_subwords, self.source_subwords
-        return [SpecialIds(side.pad_id, side.start_id, side.end_id) for side in sides]
+        return map(SpecialIds.of, (self.target_subwords, self.source_subwords))
 
     @classmethod
     def from_preset(cls, name, engine="keras"):
@@ -264,13 +263,7 @@ class Translator(TextTranslator, Task):
         batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
         held_out = None if pairs is None else make_held_out(self, pairs, plan.settings)
         loss = TokenCrossentropy(plan.settings.label_smoothing, r_drop=plan.settings.r_drop)
-        data = digests(self, corpus, pairs)
-        return fit_task(self, plan, batches, held_out, loss=loss, data=data)
-
-    # --- what the base class asks for
-
-    _read = classmethod(translator_directory.read)
-    _contents = translator_directory.contents
+        return fit_task(self, plan, batches, held_out, loss=loss, data=digests(self, corpus, pairs))
 
     # --- in between
 

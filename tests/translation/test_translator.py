@@ -196,7 +196,9 @@ def test_bad_search_options(trained, options, said):
 
 
 def test_a_vocabulary_of_another_model(trained):
-    with pytest.raises(KerasZooError, match="the source vocabulary has 44 subwords, but the model 40"):
+    with pytest.raises(
+        KerasZooError, match="source_vocabulary_size is 44 in the vocabulary, but 40 in the model"
+    ):
         Translator(trained.model, trained.target_subwords)
 
 
