@@ -20,6 +20,7 @@ They export and translate as RNNsearch does, and models with attention draw thei
 """
 
 import argparse
+import random
 import subprocess
 import sys
 import time
@@ -30,11 +31,11 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 # isort: split
 import keras
 import yaml
+from num2words import num2words
 
 from keraszoo import Translator
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.model_names import model_classes
-from keraszoo.text.numbers import number_pairs, split_numbers
 from keraszoo.text.subwords import Subwords
 
 # 0.25 to 0.6 million parameters each.
@@ -85,6 +86,29 @@ translations, log_probs = (answers[name].numpy() for name in ("translation", "lo
 for text, translation, log_prob in zip(sys.argv[2:], translations, log_probs):
     print(f"  {text} -> {translation.decode()} (log-probability {log_prob:.4f})")
 """
+
+
+def number_pairs(numbers):
+    """Pairs of numbers in words, (English, German)."""
+    return [(num2words(n, lang="en"), num2words(n, lang="de")) for n in numbers]
+
+
+def split_numbers(count_train, count_test, maximum, seed):
+    """Draws distinct numbers up to `maximum` by a seed; returns those to train and those to test on.
+
+    Each number of digits has an equal share, as far as there are enough numbers. Numbers up to 20 have words
+    of their own and are all in the training part. The test part has new combinations of known words.
+    """
+    draw, drawn, own = random.Random(seed), [], list(range(21))
+    edges = [*(edge for edge in (21, 100, 1_000, 10_000, 100_000) if edge <= maximum), maximum + 1]
+    ranges = sorted(map(range, edges, edges[1:]), key=len)  # short ranges first; the long ones share the rest
+    for i, numbers in enumerate(ranges):
+        share = (count_train + count_test - len(own) - len(drawn)) // (len(ranges) - i)
+        drawn += draw.sample(numbers, min(share, len(numbers)))
+    draw.shuffle(drawn)
+    train = own + drawn[count_test:]
+    draw.shuffle(train)
+    return train, drawn[:count_test]
 
 
 def arguments():

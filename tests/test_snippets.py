@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from number_words import number_pairs
 
 from keraszoo.cli import app
 from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.text.lines import write_lines
-from keraszoo.text.numbers import number_pairs
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(python|sh|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,19 +11,19 @@
 import hashlib
 import json
 import os
+import random
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
+from num2words import num2words
 
-from keraszoo.text.numbers import number_pairs, split_numbers
-
-train, validation = split_numbers(900, 100, maximum=9_999, seed=1)
-for name, numbers in (("train", train), ("val", validation)):
-    lines = "\n".join("\t".join(pair) for pair in number_pairs(numbers))
-    Path(f"{name}.tsv").write_text(lines + "\n", encoding="utf-8")
+numbers = random.Random(1).sample(range(10_000), 1_000)
+for name, some in (("train", numbers[100:]), ("val", numbers[:100])):
+    lines = "".join(f"{num2words(n)}\t{num2words(n, lang='de')}\n" for n in some)
+    Path(f"{name}.tsv").write_text(lines, encoding="utf-8")
 
 # %% [markdown]
 # `checkpoint_steps: 10` saves the run after every tenth update. The default is every ten minutes and after each evaluation.

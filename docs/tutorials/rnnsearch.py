@@ -11,17 +11,20 @@
 # %% [markdown]
 # ## Data
 #
-# `split_numbers` draws numbers and holds some out. The held-out numbers are new combinations of known words.
+# The library num2words writes numbers in words. Numbers up to 20 have words of their own, so we train on all of them. The held-out
+# numbers are new combinations of known words.
 
 # %%
-import keras
+import random
 
-from keraszoo.text.numbers import number_pairs, split_numbers
+import keras
+from num2words import num2words
 
 keras.utils.set_random_seed(1)
-train, held_out = split_numbers(3_000, 400, maximum=9_999, seed=1)
-train, validation, test = map(number_pairs, (train, held_out[:100], held_out[100:]))
-for source, target in train[:3]:
+numbers = [*range(21), *random.Random(1).sample(range(21, 10_000), 3_400)]
+pairs = [(num2words(n), num2words(n, lang="de")) for n in numbers]
+train, validation, test = pairs[:-400], pairs[-400:-300], pairs[-300:]
+for source, target in train[-3:]:
     print(f"{source}  =  {target}")
 
 # %% [markdown]
@@ -133,7 +136,7 @@ print("log-probabilities:", translator.score(*pair), translator.score(*swapped))
 #
 # 1. Train `RNNEncDec(english.vocabulary_size, german.vocabulary_size, embedding_dim=64, units=192)` on the same numbers. It has no attention.
 #    How many numbers are right, and which ones are wrong?
-# 2. `number_pairs` works for other languages of num2words with two small changes. What does the heat map of French "quatre-vingt-dix-sept" look
+# 2. num2words knows many other languages. What does the heat map of French "quatre-vingt-dix-sept" look
 #    like?
 # 3. Translate "nine nine nine". What does the model do with a phrase that is not a number?
 

@@ -9,17 +9,18 @@
 # %matplotlib inline
 
 # %%
+import random
 from pathlib import Path
 
 import keras
-
-from keraszoo.text.numbers import number_pairs, split_numbers
+from num2words import num2words
 
 keras.utils.set_random_seed(1)
-numbers, held_out = split_numbers(2_500, 200, maximum=9_999, seed=1)
-for part, some in {"train": numbers, "val": held_out[:100], "test": held_out[100:]}.items():
-    for language, lines in zip(("en", "de"), zip(*number_pairs(some), strict=True), strict=True):
-        Path(f"{part}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+numbers = [*range(21), *random.Random(1).sample(range(21, 10_000), 2_700)]
+for part, some in {"train": numbers[:-200], "val": numbers[-200:-100], "test": numbers[-100:]}.items():
+    for language in ("en", "de"):
+        lines = "".join(f"{num2words(n, lang=language)}\n" for n in some)
+        Path(f"{part}.{language}").write_text(lines, encoding="utf-8")
 
 # %% language="bash"
 # paste train.en train.de | head -4

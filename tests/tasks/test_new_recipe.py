@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from number_words import number_pairs
 
 from keraszoo import EntityTagger, Translator
 from keraszoo.errors import DataError, KerasZooError
@@ -14,7 +15,6 @@ from keraszoo.models import Transformer
 from keraszoo.shipping import shipped
 from keraszoo.tasks.new_recipe import write_recipe
 from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-from keraszoo.text.numbers import number_pairs
 from keraszoo.text.subwords import Subwords
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors

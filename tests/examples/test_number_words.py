@@ -1,12 +1,9 @@
 """Numbers in words: known ones, no leak between training and test, and all lengths."""
 
-import sys
 from collections import Counter
 
 import pytest
-
-from keraszoo.errors import KerasZooError
-from keraszoo.text.numbers import number_pairs, split_numbers
+from number_words import number_pairs, split_numbers
 
 KNOWN = {
     0: ("zero", "null"),
@@ -54,22 +51,3 @@ def test_every_word_that_is_tested_occurs_in_training():
     train, test = split_numbers(1000, 300, maximum=999_999, seed=3)
     words = {word for english, _ in number_pairs(train) for word in english.replace("-", " ").split()}
     assert {word for english, _ in number_pairs(test) for word in english.replace("-", " ").split()} <= words
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((50, 52, 100), r"50 \+ 52 .* there are 101"),
-        ((20, 5, 100), "at least 21"),
-        ((30, -1, 100), "30 and -1"),
-    ],
-)
-def test_impossible_draws_are_refused(arguments, message):
-    with pytest.raises(KerasZooError, match=message):
-        split_numbers(*arguments, seed=0)
-
-
-def test_a_missing_library_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "num2words", None)
-    with pytest.raises(KerasZooError, match=r"pip install num2words"):
-        number_pairs([1])
