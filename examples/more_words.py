@@ -14,6 +14,7 @@ import sys
 
 import numpy as np
 from keras import ops
+from word_vectors import joined_vectors
 
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
@@ -36,7 +37,7 @@ def with_words(tagger, vectors):
     model, vocabulary = tagger.model, tagger.vocabulary
     table = ops.convert_to_numpy(model.words.vectors(np.arange(model.vocabulary_size)))  # (V, D)
     special = table[: len(table) - len(vocabulary.words)]  # padding and the unknown word
-    joined = WordVectors(vocabulary.words, table[len(special) :]).with_words(vectors)
+    joined = joined_vectors(WordVectors(vocabulary.words, table[len(special) :]), vectors)
     sizes = {"vocabulary_size": len(special) + len(joined), "int8_vectors": True}
     larger = type(model).from_config({**model.get_config(), **sizes})
     larger.build()

@@ -18,17 +18,21 @@ the rest the 110,000 most frequent words are kept, as int8.
 """
 
 import argparse
+import logging
+import math
 import time
 from pathlib import Path
 
 import numpy as np
+from gensim.models import KeyedVectors
+from gensim.test.utils import datapath
+from scipy.linalg import orthogonal_procrustes
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.layers import BagOfSubwords
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.text.columns import read_columns
 from keraszoo.text.tagging_features import TaggingVocabulary
-from keraszoo.text.vector_scores import score_vectors
 from keraszoo.text.vector_training import train_vectors
 from keraszoo.text.word_vectors import WordVectors
 
@@ -62,7 +66,7 @@ def select(options):
     """Saves a directory of the words that are worth their place."""
     vectors = without_repeats(WordVectors.read(options.words / f"{options.domain}.bin"), options.count)
     if options.onto:
-        vectors = WordVectors.read(options.onto).with_words(vectors)
+        vectors = joined_vectors(WordVectors.read(options.onto), vectors)
     vectors.save(options.words / NAMES[options.domain], dtype="int8")
 
 
@@ -79,13 +83,63 @@ def without_repeats(vectors, count):
     return WordVectors([vectors.words[row] for row in kept], vectors.matrix[kept])
 
 
+def joined_vectors(vectors, others):
+    """Returns vectors and, after them, those of the words that only `others` have, turned to fit.
+
+    Two trainings give spaces that differ by a rotation. The rows v of `others` are turned so that those of
+    the words w of both come near to the rows e (orthogonal Procrustes; Smith et al. 2017,
+    https://arxiv.org/abs/1702.03859):
+
+        e = v R        R = argmin_{R^T R = I} sum_w |v_w R - e_w|^2
+    """
+    if others.width != vectors.width:
+        raise DataError(f"expected vectors of {vectors.width} numbers, got {others.width}")
+    rows = others.lookup(vectors.words, ["exact"])
+    common = rows >= 0
+    if common.sum() < vectors.width:
+        raise DataError(f"expected {vectors.width} words or more in common, got {common.sum()}")
+    rotation, _ = orthogonal_procrustes(others.matrix[rows[common]], vectors.matrix[common])
+    new = np.setdiff1d(np.arange(len(others)), rows)
+    words = [*vectors.words, *(others.words[row] for row in new)]
+    return WordVectors(words, np.concatenate([vectors.matrix, others.matrix[new] @ rotation]))
+
+
+def similarity_scores(vectors, pairs=None, analogies=None):
+    """Scores by human judgements of similarity and by analogies; both files are those of gensim by default.
+
+    `pairs`, of WordSim-353 (Finkelstein et al. 2001), is Spearman's rank correlation between cosines and
+    judgements. `analogies`, those of Mikolov et al. 2013 (https://arxiv.org/abs/1301.3781), is the share of
+    solved ones, in per cent. What has a word without a vector is left out; `..._known` is the share of the
+    rest.
+    """
+    logging.getLogger("gensim").setLevel(logging.ERROR)
+    model = KeyedVectors(vectors.width)
+    model.add_vectors(vectors.words, vectors.matrix)
+    pairs, analogies = pairs or datapath("wordsim353.tsv"), analogies or datapath("questions-words.txt")
+    try:
+        _, (spearman, _), missing = model.evaluate_word_pairs(pairs, restrict_vocab=None)
+    except ValueError:  # no pair is known
+        spearman, missing = math.nan, 100.0
+    share, sections = model.evaluate_word_analogies(analogies, restrict_vocab=None)
+    asked = sum(line.count(" ") == 3 for line in Path(analogies).read_text("utf-8").splitlines())
+    answered = len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])
+    return {
+        "pairs": None if math.isnan(spearman) else float(spearman),
+        "pairs_known": 100 - float(missing),
+        "analogies": 100 * float(share) if answered else None,
+        "analogies_known": 100 * answered / asked,
+    }
+
+
 def measure(options):
-    """Prints WordSim-353, analogies and the share of entity tokens without a vector."""
+    """Prints similarity, analogies and, of prepared corpora, the share of entity tokens without a vector."""
     for path in options.vectors:
         vectors = WordVectors.read(path)
-        print(path, len(vectors), {name: round(score, 4) for name, score in score_vectors(vectors).items()})
+        print(path, len(vectors), similarity_scores(vectors))
         for corpus in TESTS:
             file = options.entities / (f"{corpus}.tsv" if "test" in corpus else f"{corpus}/test.tsv")
+            if not file.exists():
+                continue
             missing = 1 - vectors.coverage(read_columns(file).sentences).covered["entity_tokens"]
             print(f"  {corpus}: {missing:.1%} of the entity tokens have no vector")
 

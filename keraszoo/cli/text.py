@@ -16,7 +16,7 @@ from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line
 
 subwords = typer.Typer(rich_markup_mode="markdown", help="Train subword vocabularies.")
-vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and evaluate word vectors.")
+vectors = typer.Typer(rich_markup_mode="markdown", help="Train, convert and inspect word vectors.")
 
 Vectors = Annotated[
     str,
@@ -144,30 +144,6 @@ def coverage(
         for corpus, of_corpus in sentences.items():
             report = read.coverage(of_corpus, backoff)
             write([json.dumps({"corpus": corpus, **report.as_dict()}) if as_json else f"{corpus}\n{report}"])
-
-
-@vectors.command()
-def evaluate(
-    vectors: Vectors,
-    pairs: Annotated[
-        str | None, Option(metavar="FILE", help="word TAB word TAB judgement; WordSim-353 by default.")
-    ] = None,
-    analogies: Annotated[
-        str | None, Option(metavar="FILE", help="Four words per line; Mikolov's set by default.")
-    ] = None,
-    format: Format = "auto",
-    as_json: AsJson = False,
-):
-    """Score vectors on word similarity and on analogies."""
-    from keraszoo.text.vector_scores import score_vectors
-
-    scores = score_vectors(_read(vectors, format), pairs, analogies)
-    with console.results() as write:
-        if as_json:
-            write([json.dumps(scores)])
-        else:
-            texts = {key: "-" if value is None else f"{value:.3f}" for key, value in scores.items()}
-            write(f"{key:<20}{value:>8}" for key, value in texts.items())
 
 
 @vectors.command()

@@ -1,5 +1,7 @@
 """Learns word vectors from text with gensim's word2vec."""
 
+import contextlib
+import logging
 import os
 import tempfile
 import time
@@ -8,11 +10,9 @@ from collections.abc import Iterable
 
 from keraszoo.errors import DataError, KerasZooError, check_at_least
 from keraszoo.text.tagged_files import read_sentences
-from keraszoo.text.vector_scores import quiet_gensim
 from keraszoo.text.word_vectors import BACKOFFS, WordVectors
 
 ALGORITHMS = ("skip-gram", "cbow")
-LONGEST_RUN = 10_000  # tokens; gensim ignores the rest of longer runs
 REPORT_EVERY = 100_000  # tokens
 
 
@@ -42,11 +42,13 @@ def train_vectors(
     (eq. 4 of the paper; the u are discarded). `"cbow"` predicts w from the mean of its neighbours instead.
 
     The text is tokenized once into a temporary file about as large as the text, so memory stays small and
-    `source` may be a generator. With `workers=1` the same text and arguments give the same vectors, bit by
-    bit; with more workers every run differs slightly.
+    `source` may be a generator. Tokens of files that contain blanks, such as no-break spaces, are left out.
+    With `workers=1` the same text and arguments give the same vectors, bit by bit; with more workers every
+    run differs slightly.
 
     Args:
-        source: a list or tuple of files, see `read_sentences`; or an iterable of lists of tokens.
+        source: a list or tuple of files, see `read_sentences`; or an iterable of lists of tokens without
+            blanks.
         width: the number of numbers of a vector.
         algorithm: `"skip-gram"`, better for rare words, or `"cbow"`, faster.
         window: the largest distance of neighbours, in words.
@@ -60,8 +62,8 @@ def train_vectors(
         workers: the number of threads.
         kind: of the files, see `read_sentences`.
         rules: how raw text in files is tokenized, see `tokenize`.
-        progress: called as `progress(stage, done, total)` with the stages "reading" and "learning", the
-            number of tokens done, and their total (None while it is unknown).
+        progress: called as `progress(stage, done, total)` with the stages "reading" and "learning" (after
+            each epoch), the number of tokens done, and their total (None while it is unknown).
 
     Returns:
         (vectors, report): `WordVectors`, the most frequent words first; a line of text with the numbers of
@@ -83,8 +85,18 @@ def train_vectors(
         Mikolov et al. 2013, Distributed Representations of Words and Phrases and their Compositionality,
         https://arxiv.org/abs/1310.4546.
     """
-    from gensim.models import word2vec
+    from gensim.models import callbacks, word2vec
 
+    class Epochs(callbacks.CallbackAny2Vec):
+        """Reports the tokens of the epochs that have ended."""
+
+        done = 0
+
+        def on_epoch_end(self, model):
+            self.done += total
+            progress("learning", self.done, total * epochs)
+
+    progress = progress or (lambda stage, done, total: None)
     for name, value, allowed in (("algorithm", algorithm, ALGORITHMS), ("form", form, BACKOFFS)):
         if value not in allowed:
             raise KerasZooError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
@@ -99,35 +111,46 @@ def train_vectors(
     numbers, least = {"width": width, "epochs": epochs, **options}, {"sample": 0.0, "seed": 0}
     check_at_least(**{name: (value, least.get(name, 1)) for name, value in numbers.items()})
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, quiet_gensim():
-        text = _StoredText(os.path.join(folder, "tokens"), progress)
-        text.store(_runs(source, kind, rules), BACKOFFS[form])
-        known = {word: count for word, count in text.counts.items() if count >= min_count}
+    with tempfile.TemporaryDirectory(prefix="keraszoo-vectors-") as folder, _quiet_gensim():
+        path = os.path.join(folder, "tokens")
+        counts, total = Counter(), 0
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            for run in _runs(source, kind, rules):
+                run = [BACKOFFS[form](token) for token in run]
+                try:
+                    file.write(" ".join(run) + "\n")
+                except UnicodeEncodeError:
+                    raise DataError(f"expected valid Unicode, got {str(run)[:60]}") from None
+                counts.update(run)
+                if (total + len(run)) // REPORT_EVERY > total // REPORT_EVERY:
+                    progress("reading", total + len(run), None)
+                total += len(run)
+        progress("reading", total, total)
+        known = {word: count for word, count in counts.items() if count >= min_count}
         if not known:
-            most = max(text.counts.values(), default=0)
-            raise DataError(f"no word occurs {min_count} times in {text.total:,} tokens; the most: {most}")
+            most = max(counts.values(), default=0)
+            raise DataError(f"no word occurs {min_count} times in {total:,} tokens; the most: {most}")
+        text = word2vec.LineSentence(path)
+        runs = sum(1 for _ in text)
         model = word2vec.Word2Vec(
             vector_size=width,
             sg=int(algorithm == "skip-gram"),
             # The learning rate falls from batch to batch, so a short text needs small batches.
-            batch_words=min(10_000, max(100, text.total // 100)),
+            batch_words=min(10_000, max(100, total // 100)),
             **options,
         )
-        model.build_vocab_from_freq(text.counts, corpus_count=text.runs)
-        text.epochs = epochs
-        model.train(text, total_examples=text.runs, epochs=epochs)
-        if text.failure is not None:
-            raise text.failure
-    tokens, share = text.total, 100 * sum(known.values()) / text.total
+        model.build_vocab_from_freq(counts, corpus_count=runs)
+        model.train(text, total_examples=runs, epochs=epochs, callbacks=[Epochs()])
     report = (
-        f"{tokens:,} tokens of {len(text.counts):,} types; {len(known):,} words have vectors, "
-        f"{share:.1f} % of the tokens; {epochs} epochs, {time.monotonic() - started:.0f} s"
+        f"{total:,} tokens of {len(counts):,} types; {len(known):,} words have vectors, "
+        f"{100 * sum(known.values()) / total:.1f} % of the tokens; {epochs} epochs, "
+        f"{time.monotonic() - started:.0f} s"
     )
     return WordVectors(model.wv.index_to_key, model.wv.vectors), report
 
 
 def _runs(source, kind, rules):
-    """Yields lists of tokens of files or of an iterable of lists of tokens."""
+    """Yields lists of tokens of files or of an iterable of lists of tokens, none with a blank in it."""
     if isinstance(source, (str, os.PathLike)):
         raise KerasZooError(f"expected a list of files or of lists of tokens, got {source!r}")
     are_files = isinstance(source, (list, tuple)) and all(
@@ -136,64 +159,25 @@ def _runs(source, kind, rules):
     for number, run in enumerate(source):
         if are_files:
             for sentence in read_sentences(run, kind, rules):
-                yield [token for token in sentence.tokens if token]
-        elif (
-            isinstance(run, str)
-            or not isinstance(run, Iterable)
-            or not all(isinstance(token, str) and token for token in run)
-        ):
-            problem = f"expected a list of tokens that are not empty, got {str(run)[:60]!r}"
-            raise DataError(f"run {number}: {problem}")
+                yield [token for token in sentence.tokens if _is_word(token)]
+        elif isinstance(run, str) or not isinstance(run, Iterable) or not all(map(_is_word, run)):
+            raise DataError(f"run {number}: expected a list of tokens without blanks, got {str(run)[:60]!r}")
         else:
             yield run
 
 
-class _StoredText:
-    """Runs of tokens in a file, one per line with TABs between the tokens, which gensim reads repeatedly."""
+def _is_word(token):
+    """Whether gensim reads a token as one word."""
+    return isinstance(token, str) and token.split() == [token]
 
-    def __init__(self, path, progress):
-        self.path = path
-        self.progress = progress or (lambda stage, done, total: None)
-        self.counts = Counter()
-        self.runs = self.total = self.done = 0
-        self.next_report = REPORT_EVERY
-        self.epochs = 1
-        self.failure = None
 
-    def store(self, runs, form):
-        with open(self.path, "w", encoding="utf-8", newline="\n") as file:
-            for run in runs:
-                run = [form(token) for token in run]
-                if any("\t" in token or "\n" in token for token in run):
-                    raise DataError(f"expected tokens without TABs and line feeds, got {str(run)[:60]}")
-                self.counts.update(run)
-                self.total += len(run)
-                for start in range(0, len(run), LONGEST_RUN):
-                    try:
-                        file.write("\t".join(run[start : start + LONGEST_RUN]) + "\n")
-                    except UnicodeEncodeError:
-                        raise DataError(f"expected valid Unicode, got {str(run)[:60]}") from None
-                    self.runs += 1
-                self._report("reading", self.total, None)
-        self.progress("reading", self.total, self.total)
-        self.next_report = REPORT_EVERY
-
-    def __iter__(self):
-        if self.failure is None:
-            try:
-                yield from self._read()
-            except Exception as error:  # gensim reads in a thread; if it died, the others would wait forever
-                self.failure = error
-
-    def _read(self):
-        with open(self.path, encoding="utf-8", newline="\n") as file:
-            for line in file:
-                run = line[:-1].split("\t")
-                yield run
-                self.done += len(run)
-                self._report("learning", self.done, self.total * self.epochs)
-
-    def _report(self, stage, done, total):
-        if done >= self.next_report or done == total:
-            self.progress(stage, done, total)
-            self.next_report = done + REPORT_EVERY
+@contextlib.contextmanager
+def _quiet_gensim():
+    """Hides gensim's warnings about short texts."""
+    logger = logging.getLogger("gensim")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

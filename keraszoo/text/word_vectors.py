@@ -14,9 +14,9 @@ from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.shipping import hub
 from keraszoo.text.lines import located
+from keraszoo.text.vector_coverage import measure_coverage
 from keraszoo.text.vector_directory import read_directory, write_directory
 from keraszoo.text.vector_files import read_vectors, write_vectors
-from keraszoo.text.vector_scores import measure_coverage
 
 # Only ASCII digits, so that the graph of a SavedModel, which uses RE2, replaces the same characters.
 _zeros = functools.partial(re.compile("[0-9]").sub, "0")
@@ -133,40 +133,6 @@ class WordVectors:
     def first(self, count):
         """Returns the first `count` words with their vectors, usually the most frequent ones."""
         return WordVectors(self.words[:count], self.matrix[:count])
-
-    def with_words(self, others):
-        """Returns these vectors and, after them, those of the words that only `others` has, turned to fit.
-
-        Two trainings give spaces that differ by a rotation. The rows v of `others` are turned so that those
-        of the words w of both come near to the rows e here (orthogonal Procrustes; Smith et al. 2017,
-        https://arxiv.org/abs/1702.03859):
-
-            e = v R        R = argmin_{R^T R = I} sum_w |v_w R - e_w|^2
-
-        Args:
-            others: `WordVectors` of the same width D, with D words or more in common; best of similar text.
-
-        Raises:
-            DataError: vectors of another width, or too few words in common.
-
-        Example:
-
-        >>> vectors = WordVectors(["zoo", "park"], [[1, 0], [0, 1]])
-        >>> vectors.with_words(WordVectors(["lion", "zoo", "park"], [[2, 1], [0, 1], [-1, 0]])).matrix[-1]
-        array([ 1., -2.], dtype=float32)
-        """
-        from scipy.linalg import orthogonal_procrustes
-
-        if others.width != self.width:
-            raise DataError(f"expected vectors of {self.width} numbers, got {others.width}")
-        rows = others.lookup(self.words, ["exact"])
-        common = rows >= 0
-        if common.sum() < self.width:
-            raise DataError(f"expected {self.width} words or more in common, got {common.sum()}")
-        rotation, _ = orthogonal_procrustes(others.matrix[rows[common]], self.matrix[common])
-        new = np.setdiff1d(np.arange(len(others)), rows)
-        words = [*self.words, *(others.words[row] for row in new)]
-        return WordVectors(words, np.concatenate([self.matrix, others.matrix[new] @ rotation]))
 
     def neighbours(self, word, count=10, backoff=DEFAULT_BACKOFF):
         """Returns the words whose vectors have the smallest angle with that of a word, without the word.

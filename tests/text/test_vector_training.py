@@ -60,6 +60,13 @@ def test_from_files_of_all_kinds_with_progress(tmp_path):
     assert told[0] == ("reading", 11, 11) and told[-1] == ("learning", 22, 22)
 
 
+def test_tokens_of_files_with_a_blank_inside_are_left_out(tmp_path):
+    """gensim would read one number as two words."""
+    (tmp_path / "a.conll").write_text("5\u00a0000\tO\nmen\tO\n5\u2009000\tO\nmen\tO\n")
+    vectors, report = train_vectors([tmp_path / "a.conll"], 2, epochs=1)
+    assert vectors.words == ["men"] and report.startswith("2 tokens of 1 types")
+
+
 def test_runs_of_any_length_are_read_to_their_end():
     vectors, report = train_vectors([["a", "b"] * 12_000, [], ["c", "c"]], 2, epochs=1)
     assert report.startswith("24,002 tokens") and set(vectors.words) == {"a", "b", "c"}
@@ -71,7 +78,8 @@ def test_what_cannot_be_learnt(tmp_path):
         ([["a", "b"]], "no word occurs 2 times in 2 tokens; the most: 1"),
         ([["a"], "text"], "run 1: expected a list of tokens"),
         ([["a", ""]], "run 0: expected a list of tokens"),
-        ([["a\tb"]], "tokens without TABs"),
+        ([["a\tb"]], "run 0: expected a list of tokens without blanks"),
+        ([["a", "5\u00a0000"]], "tokens without blanks"),
         ([["a\ud800"]], "expected valid Unicode"),
         ([5], "run 0: expected a list of tokens"),
         ((tmp_path / "none",), "No such file"),

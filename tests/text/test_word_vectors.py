@@ -92,31 +92,6 @@ def test_wrong_words_and_matrices(words, matrix, message):
         WordVectors(words, matrix)
 
 
-def test_other_vectors_are_turned_by_the_best_rotation():
-    rng = np.random.default_rng(3)
-    matrix = rng.normal(size=(40, 4))
-    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    names = [f"w{i}" for i in range(40)]
-    mine = WordVectors(names[:30], matrix[:30])
-    others = WordVectors(names[::-1], (matrix @ turn)[::-1])
-    joined = mine.with_words(others)
-    assert joined.words == [*names[:30], *names[:29:-1]]
-    np.testing.assert_array_equal(joined.matrix[:30], mine.matrix)
-    np.testing.assert_allclose(joined.matrix[30:], matrix[:29:-1], atol=1e-5)
-    assert mine.with_words(mine).words == mine.words
-    noisy = WordVectors(names, others.matrix[::-1] + rng.normal(scale=0.1, size=(40, 4)))
-    found = mine.with_words(noisy).matrix[30:]
-    rotation = np.linalg.lstsq(noisy.matrix[30:], found, rcond=None)[0]
-    np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-4)
-    near = np.linalg.norm(noisy.matrix[:30] @ rotation - matrix[:30])
-    for other in (turn.T, np.linalg.qr(turn.T + rng.normal(scale=0.01, size=(4, 4)))[0]):
-        assert near <= np.linalg.norm(noisy.matrix[:30] @ other - matrix[:30]) + 1e-5
-    with pytest.raises(DataError, match="expected vectors of 4 numbers, got 3"):
-        mine.with_words(WordVectors(["w0"], [[1, 2, 3]]))
-    with pytest.raises(DataError, match="expected 4 words or more in common, got 0"):
-        mine.with_words(WordVectors(["%"], [[1] * 4]))
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2**-11)])
 def test_a_directory_brings_them_back(vectors, tmp_path, dtype, tolerance):
     vectors.save(tmp_path / "v", dtype)
