@@ -19,6 +19,7 @@ English sentences with a name of the given files (one a line) or a number, and r
 contain it unchanged.
 """
 
+import hashlib
 import random
 import re
 import sys
@@ -28,7 +29,7 @@ from keraszoo.errors import DataError, KerasZooError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.saving.atomic import replace_directory
 from keraszoo.text.lines import read_lines
-from keraszoo.text.parallel import clean_pairs, one_of_each, read_pairs, split_pairs, words_of
+from keraszoo.text.parallel import clean_pairs, read_pairs, split_pairs, words_of
 
 HELD_OUT = 2000
 WITH_NAME = (
@@ -84,6 +85,19 @@ def split(corpus, held_out=HELD_OUT):
     except ValueError as error:
         raise DataError(str(error), corpus) from None
     return train, one_of_each(validation), one_of_each(test), test
+
+
+def one_of_each(pairs):
+    """Returns one pair per source sentence (as `split_pairs` counts them), chosen by hash."""
+    chosen = {}
+    for pair in pairs:
+        key = words_of(pair[0])
+        chosen[key] = min(chosen.get(key, pair), pair, key=_hash)
+    return list(chosen.values())
+
+
+def _hash(pair):
+    return hashlib.sha256("\t".join(pair).encode()).digest()
 
 
 def score(model, data, count=None):

@@ -32,8 +32,6 @@ class Question:
 def split_words(text):
     """Returns the words of a sentence in lower case, without punctuation.
 
-    Example:
-
     >>> split_words("Where is Mary? ")
     ['where', 'is', 'mary']
     """
@@ -45,9 +43,6 @@ def read_questions(path):
 
         1 Mary moved to the bathroom.
         2 Where is Mary? <TAB> bathroom <TAB> 1
-
-    Args:
-        path: the file, plain or gzip.
 
     Returns:
         List of `Question`, in the order of the file.

@@ -6,8 +6,7 @@ Strings such as `INVISIBLE` are the inside of a character class of `re` and of R
 import functools
 import itertools
 import re
-
-from keraszoo.text.unicode_table import CATEGORIES
+from pathlib import Path
 
 # Characters that a reader does not see and that change no word: soft hyphens, marks of direction, word
 # joiners, byte order marks, anchors of annotations.
@@ -43,11 +42,6 @@ def inside(categories, characters="", others=False):
         categories: names of Unicode categories, separated by blanks; one letter stands for all of its kind.
         characters: further characters: the inside of a class.
         others: whether all other characters are meant instead.
-
-    Example:
-
-    >>> inside("", "b-da"), inside("L", "b-z", others=True).startswith(r"\\x00-\\x40")
-    ('a-d', True)
     """
     wanted = tuple(categories.split())
     runs = [run for name, of_name in _table().items() if name.startswith(wanted) for run in of_name]
@@ -84,9 +78,15 @@ def _character(code):
 
 @functools.cache
 def _table():
-    """The ranges of each category: lists of its first and its last character, as numbers."""
+    """The ranges of each general category of Unicode 17: lists of first and last characters, as numbers.
+
+    It is frozen, because engines of regular expressions know different versions. In `unicode.txt`, a line
+    that is not indented starts a category; `41-5a` is a range, `100/136` every second character of one. Lo
+    includes Lm; S is Sm, Sc and Sk; M, N and Z are all of theirs. Other categories are not needed.
+    """
     table = {}
-    for line in CATEGORIES.replace("\n ", "").strip().split("\n"):
+    lines = Path(__file__).with_name("unicode.txt").read_text("ascii").replace("\n ", "")
+    for line in lines.strip().split("\n"):
         name, *runs = line.split()
         table[name] = []
         for run in runs:

@@ -21,19 +21,12 @@ PLAIN = "plain"  # the scheme of labels without letters
 
 
 class Layout(NamedTuple):
-    """The lines of a file of columns, and where its rows are.
-
-    Attributes:
-        lines: its lines, without line ends.
-        rows: for each sentence the indices of its rows in `lines`.
-        separator: `"\\t"` or another string; `" "` stands for any run of blanks and tabs.
-        header: index of the line with the names of the columns; None if there is none.
-    """
+    """The lines of a file of columns without line ends, and where its rows are."""
 
     lines: list
-    rows: list
-    separator: str
-    header: int | None
+    rows: list  # for each sentence the indices of its rows
+    separator: str  # a blank stands for any run of blanks and tabs
+    header: int | None  # index of the line with the names of the columns
 
 
 def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=None, label="ENTITY"):
@@ -126,10 +119,7 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
 
 
 def lines_with_tags(corpus, tags):
-    """Returns the lines of a corpus of `read_columns` with each sentence's tags as an additional last column.
-
-    Everything else stays as it is: other columns, white space between them, document bounds, blank lines.
-    """
+    """Returns the lines of a corpus of `read_columns` with the tags of its sentences as one more column."""
     lines, rows, separator, header = corpus.layout
     lines = list(lines)
     columns = len(fields_of(lines[rows[0][0] if header is None else header], separator))
@@ -147,14 +137,10 @@ def lines_with_tags(corpus, tags):
 
 
 def column_lines(sentences, scheme="IOB2"):
-    """Writes `TaggedSentence`s as lines `token TAB tag` without line ends, a blank line after each sentence.
-
-    `-DOCSTART-` separates documents. `read_columns` reads the same sentences back, apart from white space
-    around tokens.
+    """Yields lines `token TAB tag` for `TaggedSentence`s, from which `read_columns` reads them back.
 
     Raises:
-        DataError: a token with a tab or a line end in it or that would be read as `-DOCSTART-`, or a sentence
-            without tags.
+        DataError: a sentence without tags, or a token that would be read as something else.
     """
     document = 0
     for sentence in sentences:
@@ -219,13 +205,7 @@ def _column_number(column, names):
 
 
 def as_iob2(tags, rows, path, scheme=None, label="ENTITY"):
-    """Returns the scheme, the number of repaired tags, and the tags in IOB2.
-
-    Args:
-        tags: list of lists of tags, in lines `rows` of a file (lists of indices).
-        path: the file.
-        scheme, label: as for `read_columns`.
-    """
+    """Returns scheme, number of repaired tags, and IOB2 tags, for lists of tags in lines `rows` of a file."""
     if scheme == PLAIN:
         scheme, tags = "IO", [[tag if tag == "O" else f"I-{tag}" for tag in some] for some in tags]
     elif {"O"} < {"O", *(tag for some in tags for tag in some)} <= set("OBIESLU"):

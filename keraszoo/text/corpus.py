@@ -96,16 +96,9 @@ class ParallelCorpus:
 
     @classmethod
     def from_ids(cls, source_ids, target_ids, *, pad_id, start_id, end_id):
-        """Makes a corpus of existing ids, with the same special ids on both sides.
+        """Makes a corpus of two lists of lists of ids, without the special ids, which both sides share.
 
         Every pair is kept, including pairs without tokens.
-
-        Args:
-            source_ids: a list of lists (or arrays) of ids, without `<s>` and `</s>`.
-            target_ids: the same for the target side, of equal length.
-            pad_id: the id of padding.
-            start_id: the id of `<s>`.
-            end_id: the id of `</s>`.
 
         Raises:
             DataError: sides of unequal length, no pair, or ids that are negative or special.

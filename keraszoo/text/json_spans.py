@@ -40,11 +40,8 @@ def read_spans(path, rules="words"):
     is left for the next entity, that one is dropped and counted. A sentence never ends inside an entity.
     One of more than `LONGEST_SENTENCE` tokens is cut, as by `sentence_tokens`. Blank lines and unknown keys
     are ignored; but if an entity has a `text`, it must equal that part of the text. A text whose `answer` is
-    not `accept`, of Prodigy, is skipped and counted. Tags of tokens are read as by `read_columns`.
-
-    Args:
-        path: the file; see `read_lines`.
-        rules: how text becomes tokens, a key of `TOKEN_RULES`.
+    not `accept`, of Prodigy, is skipped and counted. Tags of tokens are read as by `read_columns`. `rules` is
+    a key of `TOKEN_RULES`: how text becomes tokens.
 
     Returns:
         A `TaggedCorpus`; each text is a document. A blank text has no sentence.

@@ -28,9 +28,6 @@ def read_lines(path):
     Args:
         path: the file, plain or gzip (recognised by its first bytes), or `"-"` for standard input.
 
-    Returns:
-        An iterator of strings. An empty file gives none.
-
     Raises:
         DataError: while reading, with the path and the line: no such file, a directory, bytes that are not
             UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 1 MiB, line ends of
@@ -85,13 +82,9 @@ def write_lines(path, lines):
 def open_bytes(path, line=lambda: None):
     """Opens a plain or gzip file, or standard input for `"-"`, to read bytes.
 
-    Args:
-        path: the file.
-        line: called when gzip turns out to be damaged; returns the current line, for the message.
-
     Raises:
-        DataError: the file cannot be opened or read, or it is a pipe that was read before: opening it again
-            would wait forever.
+        DataError: the file cannot be opened or read (`line()` is its current line), or it is a pipe that was
+            read before: opening it again would wait forever.
     """
     try:
         if str(path) == "-":

@@ -56,18 +56,7 @@ def is_joined(character):
 
 
 def learned_signs(counts):
-    """The signs of `ALIKE` that a model learns from a text: not the rare ones, next to one that is like them.
-
-    Args:
-        counts: a `Counter` of the characters of the text.
-
-    Example:
-
-    >>> from collections import Counter
-    >>> found = learned_signs(Counter({'"': 1760, "\u201c": 3, "'": 9, "\u2019": 5, "-": 400, "\u2014": 150}))
-    >>> found == "'\u2019" + '"-\u2014'
-    True
-    """
+    """The signs of `ALIKE` to learn from a text with these counts: none that is rare next to one like it."""
     most = {sign: max(counts[other] for other in group) for group in ALIKE for sign in group}
     return "".join(sign for sign in SIGNS if counts[sign] >= min(ENOUGH, SHARE * most[sign]))
 
@@ -98,15 +87,9 @@ def _scanned():
 def with_rules(model_bytes, rules):
     """A sentencepiece model with other rules of normalisation.
 
-    A model is a Protocol Buffer, in which the last value of a field counts: `normalizer_spec` (3), with
-    `precompiled_charsmap` (2), is appended.
+    A model is a Protocol Buffer: what is appended replaces values from before.
     """
-    spec = normalizer(norm_map=rules).serialized_normalizer_spec()
-    size, length = len(spec), bytearray()
-    while size > 127:  # a varint: seven bits per byte, the lowest first
-        length.append(size & 127 | 128)
-        size >>= 7
-    return model_bytes + bytes([3 << 3 | 2, *length, size]) + spec
+    return model_bytes + normalizer(norm_map=rules).serialized_model_proto()
 
 
 def rules_with(model_bytes, reading):

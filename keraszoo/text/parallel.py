@@ -171,18 +171,5 @@ def split_pairs(pairs, *sizes):
     return parts
 
 
-def one_of_each(pairs):
-    """Returns one pair per source sentence (as `split_pairs` counts them), chosen by hash.
-
-    >>> len(one_of_each([("Go.", "Geh."), ("Go!", "Los!"), ("Stay.", "Bleib.")]))
-    2
-    """
-    chosen = {}
-    for pair in pairs:
-        key = words_of(pair[0])
-        chosen[key] = min(chosen.get(key, pair), pair, key=lambda pair: _hash("\t".join(pair)))
-    return list(chosen.values())
-
-
 def _hash(text):
     return hashlib.sha256(text.encode("utf-8")).digest()

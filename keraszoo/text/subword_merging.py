@@ -12,9 +12,6 @@ def join_pieces(pieces):
     A piece that begins with U+2581 starts a word, other pieces continue the last one; `<s>`, `</s>` and
     `<pad>` are words of their own.
 
-    Args:
-        pieces: list of str, as sentencepiece gives them.
-
     Returns:
         (words, indices): list of str; list of int, one per piece, ascending.
 
@@ -49,9 +46,6 @@ def merge_subwords(source_pieces, target_pieces, attention_weights):
     Returns:
         (source_words, target_words, attention_weights): lists of str, and a float32 array of target words by
         source words.
-
-    Raises:
-        KerasZooError: the attention weights have another shape.
 
     Example:
 

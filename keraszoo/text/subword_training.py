@@ -13,7 +13,7 @@ MARK_OF_UNKNOWN = "\u2585".encode()  # sentencepiece leaves out sentences with i
 THREADS = 2
 
 
-def train(sentences, vocabulary_size, model_type, character_coverage, *, normalization, max_sentences, seed):
+def train(sentences, vocabulary_size, model_type, character_coverage, normalization, max_sentences, seed):
     """Returns the bytes of a sentencepiece model; see `Subwords.train`."""
     import sentencepiece
 

@@ -123,24 +123,12 @@ class Subwords:
             KerasZooError: a vocabulary too large or too small for the sentences (the message gives the
                 limit), or an unknown `model_type` or `normalization`. Errors of `sentences` are passed on.
         """
-        model_bytes = subword_training.train(
-            sentences,
-            vocabulary_size,
-            model_type,
-            character_coverage,
-            normalization=normalization,
-            max_sentences=max_sentences,
-            seed=seed,
-        )
-        return cls(model_bytes)
+        options = vocabulary_size, model_type, character_coverage, normalization, max_sentences, seed
+        return cls(subword_training.train(sentences, *options))
 
     @classmethod
     def load(cls, path):
-        """Reads a model file written by `save` or by sentencepiece.
-
-        Raises:
-            DataError: with the file: no such file, not a sentencepiece model, or a missing symbol.
-        """
+        """Reads a model file of `save` or of sentencepiece; raises DataError if it is none."""
         try:
             with located(path):
                 return cls(pathlib.Path(path).read_bytes())
@@ -153,16 +141,10 @@ class Subwords:
             file.write(self.model_bytes)
 
     def encode(self, texts):
-        """Turns texts into ids, without `<s>` and `</s>`.
-
-        Args:
-            texts: a list of strings. A blank string gives no ids.
-
-        Returns:
-            A list of lists of ids in `[0, vocabulary_size)`, one per text.
+        """Turns a list of texts into a list of lists of ids, without `<s>` and `</s>`; none for a blank text.
 
         Raises:
-            DataError: `texts` is not a list of strings, or a text is not valid Unicode.
+            DataError: not a list of strings, or a text is not valid Unicode.
         """
         if isinstance(texts, (str, bytes)):
             raise DataError(f"encode takes a list of strings, got one {type(texts).__name__}")
@@ -203,13 +185,9 @@ class Subwords:
         return with_rules(self.model_bytes, rules_with(self.model_bytes, self._reading))
 
     def decode(self, ids):
-        """Turns lists of ids into texts. `<pad>`, `<s>` and `</s>` give nothing, unknown gives ` ⁇ `.
+        """Turns a list of lists (or arrays) of ids into a list of texts.
 
-        Args:
-            ids: a list of lists (or arrays) of ids.
-
-        Returns:
-            A list of strings, one per list of ids.
+        `<pad>`, `<s>` and `</s>` give nothing, unknown gives ` ⁇ `.
 
         Raises:
             DataError: an id outside `[0, vocabulary_size)`.
@@ -228,11 +206,7 @@ class Subwords:
         return [self._names.get(id_) or self._processor.id_to_piece(id_) for id_ in self._checked(ids)]
 
     def ids(self, pieces):
-        """Returns the ids of subwords: the inverse of `pieces`.
-
-        Raises:
-            DataError: a piece that is not in the vocabulary.
-        """
+        """Returns the ids of subwords: the inverse of `pieces`. Raises DataError for an unknown piece."""
         special = {name: id_ for id_, name in self._names.items()}
         known = self._processor.piece_to_id
         ids = [special[piece] if piece in special else known(str(piece)) for piece in pieces]

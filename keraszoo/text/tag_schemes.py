@@ -177,13 +177,7 @@ def tags_of(spans, length, scheme):
 
 
 def convert(tags, source, target):
-    """Converts tags of one scheme to another; tags that `source` does not allow are repaired.
-
-    Returns:
-        Tuple of tags.
-
-    Raises:
-        As `spans` does.
+    """Converts tags of one scheme to another, a tuple; tags that `source` does not allow are repaired.
 
     Example:
 
@@ -194,13 +188,7 @@ def convert(tags, source, target):
 
 
 def repair(tags, scheme):
-    """Makes tags valid in their scheme; valid sequences stay the same.
-
-    Returns:
-        (tags, count): a tuple of tags, and the number of changed tags.
-
-    Raises:
-        As `spans` does.
+    """Makes tags valid in their scheme; returns a tuple of tags, and the number of changed tags.
 
     Example:
 
@@ -212,11 +200,7 @@ def repair(tags, scheme):
 
 
 def tag_names(labels, scheme):
-    """Returns all tags of labels: `O` first, then label by label in alphabetical order.
-
-    Args:
-        labels: iterable of str; duplicates count once.
-        scheme: a key of `SCHEMES`.
+    """Returns all tags of labels in a scheme: `O` first, then label by label in alphabetical order.
 
     Example:
 
@@ -238,9 +222,6 @@ def allowed_transitions(tags, scheme):
 
     Returns:
         (transitions, start, end): bool arrays (K, K), from row to column, (K,) and (K,).
-
-    Raises:
-        As `spans` does.
 
     Example:
 

@@ -48,9 +48,6 @@ def read_corpora(data):
     files after it, because the scheme of a small file can be ambiguous. The texts of JSON lines are split by
     the rules of the section or, without any, for validation and test by those that fit the training columns.
 
-    Args:
-        data: a `TaggedDataSection`.
-
     Returns:
         `(train, validation, test)`, each a `TaggedCorpus`, or `None` if the section names no file.
 
@@ -75,12 +72,7 @@ def read_corpora(data):
 
 
 def rules_of(data, train):
-    """The rules that split text for a tagger: those of a recipe, or those that fit the words of its files.
-
-    Args:
-        data: a `TaggedDataSection`.
-        train: the `TaggedCorpus` of its training files.
-    """
+    """The rules that split text for a tagger: those of a recipe, or those that fit the words of its files."""
     if data.token_rules is None and not train.from_texts:
         return fitting_rules(sentence.tokens for sentence in train)
     return data.token_rules or "words"
@@ -126,12 +118,7 @@ def read_sentences(path, kind="auto", rules="words"):
 
 
 def find_kind(path):
-    """Detects the kind of a file by its name, or by its first 100 lines that are not blank.
-
-    Raises:
-        DataError: the file cannot be read.
-        KerasZooError: standard input.
-    """
+    """Detects the kind of a file by its name, or by its first 100 lines that are not blank."""
     if str(path) == "-":
         raise KerasZooError("standard input is read once: give its kind, such as text")
     if is_json_lines(path):

@@ -10,6 +10,7 @@ from keraszoo.messages import shown
 from keraszoo.text.characters import inside, plain_form
 from keraszoo.text.tag_schemes import allowed_transitions, convert, split_tag, tag_names
 from keraszoo.text.tokens import check_rules, compile_expression
+from keraszoo.text.vocabulary import distinct
 from keraszoo.text.word_vectors import BACKOFFS, DEFAULT_BACKOFF, check_backoff
 
 MOST_CHARACTERS = 10_000  # of a token that are read
@@ -84,12 +85,9 @@ class TaggingVocabulary:
     token_rules: str = "words"
 
     def __post_init__(self):
-        self.words = _distinct(self.words, "words")
-        for word in self.words:
-            if "\n" in word:  # a directory stores one word on each line
-                raise DataError(f"words: expected words without a line feed, got {shown(word)}")
-        self.characters = _distinct(self.characters, "characters", longest=1)
-        self.labels = tuple(sorted(_distinct(self.labels, "labels")))
+        self.words = distinct(self.words, "words")
+        self.characters = distinct(self.characters, "characters", longest=1)
+        self.labels = tuple(sorted(distinct(self.labels, "labels")))
         self.backoff = check_backoff(self.backoff)
         check_rules(self.token_rules)
         self.word_length = plain_number(self.word_length)
@@ -102,16 +100,7 @@ class TaggingVocabulary:
 
     @classmethod
     def from_sentences(cls, sentences, words, **options):
-        """Makes a vocabulary of the characters and labels of tagged sentences, and of given words.
-
-        Args:
-            sentences: iterable of `TaggedSentence`.
-            words: those that have a vector, in the order of their rows.
-            options: `scheme`, `backoff`, `word_length` and `token_rules`, as above.
-
-        Returns:
-            A `TaggingVocabulary`; the characters are sorted.
-        """
+        """Makes a vocabulary of given words, and of the sorted characters and labels of `TaggedSentence`s."""
         characters, tags = set(), set()
         for sentence in sentences:
             characters.update(*map(plain_form, sentence.tokens))
@@ -120,16 +109,13 @@ class TaggingVocabulary:
         return cls(words, sorted(characters), labels, **options)
 
     def for_corpus(self, corpus):
-        """The vocabulary of one corpus alone, where each has labels of its own, such as `wikigold.PER`.
-
-        Args:
-            corpus: what its labels begin with.
+        """The vocabulary of one corpus, where each has labels of its own, such as `wikigold.PER`.
 
         Returns:
             A `TaggingVocabulary` with labels such as `PER`, and the numbers of its tags in this one.
 
         Raises:
-            KerasZooError: no label begins so.
+            KerasZooError: no label begins with the name of the corpus.
         """
         prefix = f"{corpus}."
         labels = self.labels_of(corpus)
@@ -152,10 +138,7 @@ class TaggingVocabulary:
         return UNKNOWN
 
     def encode(self, sentences):
-        """Turns sentences of tokens into padded arrays.
-
-        Args:
-            sentences: list of B sentences, each a sequence of tokens; an empty one is a row of padding.
+        """Turns a list of B sentences, sequences of tokens, into padded arrays.
 
         Returns:
             Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T). T is the length of
@@ -176,16 +159,9 @@ class TaggingVocabulary:
         return _padded(spelt)
 
     def encode_tags(self, sequences):
-        """Turns IOB2 tags into ids of the vocabulary's own scheme.
+        """Turns sequences of IOB2 tags into ids of the vocabulary's own scheme: int32 (B, T) as in `encode`.
 
-        Args:
-            sequences: list of B sequences of tags.
-
-        Returns:
-            int32 (B, T), T as in `encode`. Padding is 0, the id of `O`, and needs a mask.
-
-        Raises:
-            DataError: an unknown label.
+        Padding is 0, the id of `O`, and needs a mask. Raises DataError for an unknown label.
         """
         try:
             ids = [[self._tag_ids[tag] for tag in convert(tags, "IOB2", self.scheme)] for tags in sequences]
@@ -195,15 +171,7 @@ class TaggingVocabulary:
         return _padded(ids)
 
     def decode_tags(self, ids, lengths):
-        """Turns ids of tags into tags of the vocabulary's scheme, without repairing them.
-
-        Args:
-            ids: integer array (B, T).
-            lengths: the number of tokens of each of the B sentences.
-
-        Returns:
-            List of B tuples of tags.
-        """
+        """Turns ids (B, T) into B tuples of tags of the vocabulary's scheme; `lengths` has their lengths."""
         rows = zip(np.asarray(ids).tolist(), lengths, strict=True)
         return [tuple(self.tags[i] for i in row[:length]) for row, length in rows]
 
@@ -220,31 +188,12 @@ class TaggingVocabulary:
 def casing_id(token):
     """Returns the casing of a token: the number, from 1, of the first of `CASINGS` that matches it.
 
-    Example:
-
     >>> tokens = ("1,000", "--", "BRCA1", "the", "USA", "Rome", "iPod")
     >>> [list(CASINGS)[casing_id(token) - 1] for token in tokens]
     ['numeric', 'marks', 'with digits', 'lower', 'upper', 'capital', 'mixed']
     """
     matches = (compile_expression(expression).fullmatch(token) for expression in CASINGS.values())
     return next(i for i, match in enumerate(matches, start=1) if match)
-
-
-def _distinct(items, what, longest=None):
-    """Returns the items as a tuple if they are distinct strings that are not empty."""
-    if isinstance(items, str) and not longest:
-        raise DataError(f"{what}: expected a list of strings, got the string {shown(items)}")
-    items, seen = tuple(items), set()
-    for item in items:
-        if not isinstance(item, str) or not item or (longest and len(item) > longest):
-            kind = "single characters" if longest else "strings that are not empty"
-            raise DataError(f"{what}: expected {kind}, got {shown(item)}")
-        if item in seen:
-            raise DataError(f"{what}: expected them to differ, got {shown(item)} twice")
-        if not item.isascii() and any("\ud800" <= character <= "\udfff" for character in item):
-            raise DataError(f"{what}: expected valid Unicode, got {shown(item)}: a lone surrogate")
-        seen.add(item)
-    return items
 
 
 def _padded(rows):

@@ -35,14 +35,7 @@ class TokenRows:
         return cls(ids.astype(dtype), [len(row) for row in rows])
 
     def gather(self, indices):
-        """Returns the rows at `indices`, concatenated.
-
-        Args:
-            indices: integer array (n,).
-
-        Returns:
-            Their ids, int32 (sum of lengths,), and their lengths, int32 (n,).
-        """
+        """Returns the ids of rows, concatenated int32 (sum of lengths,), and their lengths, int32 (n,)."""
         indices = np.asarray(indices)
         lengths = self.lengths[indices]
         # From the start of each row in the result to its start in the flat array.

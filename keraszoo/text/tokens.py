@@ -153,7 +153,7 @@ def tokenize(text, rules="words"):
         rules: a key of `TOKEN_RULES`.
 
     Returns:
-        List of `Token`, in order; empty for a blank text.
+        List of `Token`; empty for a blank text.
 
     Raises:
         KerasZooError: unknown rules, or `text` is not a string, or too long.
@@ -186,7 +186,7 @@ def split_sentences(text):
         text: str of at most `LONGEST_TEXT` characters.
 
     Returns:
-        List of `Sentence`, in order, without blanks at their ends; empty for a blank text.
+        List of `Sentence`, without blanks at their ends; empty for a blank text.
 
     Raises:
         KerasZooError: `text` is not a string, or too long.
@@ -204,14 +204,8 @@ def split_sentences(text):
 def sentence_tokens(text, rules="words"):
     """Splits a text into sentences of `Token`s, with their places in the whole text.
 
-    A sentence of more than `LONGEST_SENTENCE` tokens is cut, so that time and memory grow linearly with the
-    length of any text.
-
-    Args:
-        text, rules: as for `tokenize`.
-
-    Returns:
-        List of lists of `Token`.
+    Returns a list of lists of `Token`. A sentence of more than `LONGEST_SENTENCE` tokens is cut, so that time
+    and memory grow linearly with the length of any text.
 
     Example:
 
@@ -228,14 +222,9 @@ def sentence_tokens(text, rules="words"):
 def fitting_rules(sentences):
     """Finds the rules that split raw text as a corpus is split.
 
-    These are the finest rules that keep the corpus' tokens whole. If `@` and `#` are tokens, the corpus
-    separates them from names, because nobody writes a blank after them.
-
-    Args:
-        sentences: iterable of sentences, each a sequence of tokens.
-
-    Returns:
-        A key of `TOKEN_RULES`: the last one that fails on at most 0.1 % more tokens than the best one.
+    These are the finest rules that keep the corpus' tokens whole: the last of `TOKEN_RULES` that fail on at
+    most 0.1 % more tokens than the best ones. If `@` and `#` are tokens, the corpus separates them from
+    names, because nobody writes a blank after them.
 
     Example:
 

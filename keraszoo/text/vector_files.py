@@ -8,6 +8,7 @@ gensim reads them as well. It allocates as many rows as the header claims, keeps
 does not name the damaged line, and fails on words with blanks. Its own format is pickle and is never read.
 """
 
+import contextlib
 import functools
 import gzip
 import itertools
@@ -58,20 +59,6 @@ def read_vectors(path, format="auto", wanted=None):
             numbers than the header or the first row, with NaN, infinity or no word, cut or not UTF-8; a wrong
             number of rows in the header; no such file, an empty one, damaged gzip, a file of another kind.
         KerasZooError: another `format`.
-
-    Example:
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "vectors.txt")
-    >>> _ = file.write_text("2 3\nthe 1 2 3\nzoo 0.5 0 -1\n")
-    >>> words, matrix = read_vectors(file)
-    >>> words, matrix[1]
-    (['the', 'zoo'], array([ 0.5,  0. , -1. ], dtype=float32))
-
-    Reference:
-        Mikolov et al. 2013 (word2vec), https://arxiv.org/abs/1301.3781; Pennington et al. 2014 (GloVe),
-        https://aclanthology.org/D14-1162; Bojanowski et al. 2017 (fastText),
-        https://aclanthology.org/Q17-1010.
     """
     binary, promised, width = _layout(path, format)
     split = _split_binary if binary else _split_text
@@ -120,19 +107,13 @@ def read_vectors(path, format="auto", wanted=None):
 
 
 def write_vectors(path, words, matrix, format="word2vec"):
-    r"""Writes word vectors for other programs; see `replace_file`.
+    """Writes words and a matrix (N, D) for other programs, compressed if the name of the file ends in `.gz`.
 
-    Text has enough digits to restore the same float32.
-
-    Args:
-        path: the file; compressed if its name ends in `.gz`.
-        words: N str without blanks and line ends, which the formats cannot hold.
-        matrix: (N, D) floats.
-        format: `"word2vec"`, the text format of word2vec and fastText, or `"binary"`.
+    The text of the format `word2vec` has enough digits to restore the same float32.
 
     Raises:
-        DataError: a word that the format cannot hold, or a file that cannot be written.
-        KerasZooError: another `format`.
+        DataError: a word with a blank, which the formats cannot hold, or a file that cannot be written.
+        KerasZooError: another `format` than `word2vec` and `binary`.
     """
     path = Path(path)
     if format not in ("word2vec", "binary"):
@@ -140,20 +121,15 @@ def write_vectors(path, words, matrix, format="word2vec"):
     for word in words:
         if not word or set(word) & set(" \t\r\n"):
             raise DataError(f"cannot write the word {shown(word)}: a blank ends a word in this format", path)
-    lines = _written_rows(words, np.ascontiguousarray(matrix, "<f4"), format)
-    with replace_file(path) as file:
+    matrix = np.ascontiguousarray(matrix, "<f4")
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(replace_file(path))
         if path.suffix == ".gz":  # without name and time: the same vectors give the same bytes
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                packed.writelines(lines)
-        else:
-            file.writelines(lines)
-
-
-def _written_rows(words, matrix, format):
-    yield f"{len(words)} {matrix.shape[1]}\n".encode()
-    for word, row in zip(words, matrix, strict=True):
-        data = row.tobytes() if format == "binary" else " ".join(row.astype("U")).encode()
-        yield word.encode() + b" " + data + b"\n"
+            file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+        file.write(f"{len(words)} {matrix.shape[1]}\n".encode())
+        for word, row in zip(words, matrix, strict=True):
+            data = row.tobytes() if format == "binary" else " ".join(row.astype("U")).encode()
+            file.write(word.encode() + b" " + data + b"\n")
 
 
 def _layout(path, format):

@@ -100,14 +100,8 @@ def train_vectors(
     for name, value, allowed in (("algorithm", algorithm, ALGORITHMS), ("form", form, BACKOFFS)):
         if value not in allowed:
             raise KerasZooError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
-    options = {
-        "window": window,
-        "min_count": min_count,
-        "negative": negative,
-        "sample": sample,
-        "seed": seed,
-        "workers": workers,
-    }
+    options = {"window": window, "min_count": min_count, "negative": negative}
+    options |= {"sample": sample, "seed": seed, "workers": workers}
     numbers, least = {"width": width, "epochs": epochs, **options}, {"sample": 0.0, "seed": 0}
     check_at_least(**{name: (value, least.get(name, 1)) for name, value in numbers.items()})
     started = time.monotonic()

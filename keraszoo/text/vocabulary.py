@@ -1,7 +1,29 @@
-"""A closed list of words and their ids."""
+"""Lists of distinct words, and a closed one with ids."""
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
+
+
+def distinct(items, what, longest=None):
+    """Returns items as a tuple if they are distinct strings of valid Unicode, not empty, without line feeds.
+
+    With `longest=1` they are single characters, of which a line feed may be one.
+    """
+    if isinstance(items, str) and not longest:
+        raise DataError(f"{what}: expected a list of strings, got the string {shown(items)}")
+    items, seen = tuple(items), set()
+    for item in items:
+        if not isinstance(item, str) or not item or (longest and len(item) > longest):
+            kind = "single characters" if longest else "strings that are not empty"
+            raise DataError(f"{what}: expected {kind}, got {shown(item)}")
+        if item in seen:
+            raise DataError(f"{what}: expected them to differ, got {shown(item)} twice")
+        if not longest and "\n" in item:  # a directory stores one word on each line
+            raise DataError(f"{what}: expected {what} without a line feed, got {shown(item)}")
+        if not item.isascii() and any("\ud800" <= character <= "\udfff" for character in item):
+            raise DataError(f"{what}: expected valid Unicode, got {shown(item)}: a lone surrogate")
+        seen.add(item)
+    return items
 
 
 class Vocabulary:

@@ -17,6 +17,7 @@ from keraszoo.text.lines import located
 from keraszoo.text.vector_coverage import measure_coverage
 from keraszoo.text.vector_directory import read_directory, write_directory
 from keraszoo.text.vector_files import read_vectors, write_vectors
+from keraszoo.text.vocabulary import distinct
 
 # Only ASCII digits, so that the graph of a SavedModel, which uses RE2, replaces the same characters.
 _zeros = functools.partial(re.compile("[0-9]").sub, "0")
@@ -64,17 +65,10 @@ class WordVectors:
     """
 
     def __init__(self, words, matrix):
-        self.words = list(words)
+        self.words = list(distinct(words, "words"))
         with np.errstate(over="ignore"):  # numbers that are too large become infinite
             self.matrix = np.asarray(matrix, "float32")
-        self._rows = {}
-        for row, word in enumerate(self.words):
-            if not isinstance(word, str) or not word or "\n" in word:
-                raise DataError(f"expected words that are not empty and have no line feed, got {shown(word)}")
-            if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
-                raise DataError(f"expected words of valid Unicode, got {shown(word)}")
-            if self._rows.setdefault(word, row) != row:
-                raise DataError(f"expected words that differ, got {shown(word)} twice")
+        self._rows = {word: row for row, word in enumerate(self.words)}
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words) or self.width == 0:
             shape = self.matrix.shape
             raise DataError(f"expected a matrix of {len(self.words)} rows, one per word, got {shape}")
@@ -99,8 +93,6 @@ class WordVectors:
     def find(self, word, backoff=DEFAULT_BACKOFF):
         """Returns the row of a word and the name of the chain that found it; (-1, None) if there is none.
 
-        Example:
-
         >>> WordVectors(["zoo"], [[1.0]]).find("ZOO")
         (0, 'lower')
         """
@@ -110,11 +102,7 @@ class WordVectors:
         return -1, None
 
     def lookup(self, words, backoff=DEFAULT_BACKOFF):
-        """Returns the rows of a list of words, int32; -1 for words without a row in any form.
-
-        Raises:
-            KerasZooError: an unknown name in `backoff`, or a string instead of a list.
-        """
+        """Returns the rows of a list of words, int32; -1 for words without a row in any form."""
         if isinstance(words, str):
             raise DataError(f"expected a list of words, got the string {shown(words)}; `find` looks up one")
         backoff = check_backoff(backoff)
@@ -123,8 +111,7 @@ class WordVectors:
     def restrict(self, words, backoff=DEFAULT_BACKOFF):
         """Returns only the vectors that a list of words uses, in the same order.
 
-        Each of these words is found as before. Include all words that will be looked up later, not only those
-        of the training text.
+        Include all words that will be looked up later, not only those of the training text.
         """
         rows = np.unique(self.lookup(words, backoff))
         rows = rows[rows >= 0]

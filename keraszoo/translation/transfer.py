@@ -7,6 +7,7 @@ import numpy as np
 from keraszoo.errors import RecipeError
 from keraszoo.messages import say
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.text.normalization import normalizer
 from keraszoo.text.subwords import Subwords
 
 
@@ -83,10 +84,6 @@ SIDES = {
     "output": "target_subwords",
 }
 
-# Appended to a sentencepiece model (a Protocol Buffer, whose last values count): `normalizer_spec` without
-# `add_dummy_prefix` and `remove_extra_whitespaces`. A piece within a word then does not start one.
-AS_WRITTEN = b"\x1a\x04\x18\x00\x20\x00"
-
 
 def _name(weight):
     """The name of a weight without that of its model."""
@@ -97,7 +94,9 @@ def _pieces(new, old):
     """For each id of a vocabulary, the ids of the other one that spell it."""
     known = {piece: id_ for id_, piece in enumerate(old.pieces(range(len(old))))}
     pieces = new.pieces(range(len(new)))
-    spelled = Subwords(old.model_bytes + AS_WRITTEN).encode(pieces)
+    plain = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}  # a piece in a word starts none
+    rules = normalizer(model_proto=old.model_bytes, **plain).serialized_model_proto()
+    spelled = Subwords(old.model_bytes + rules).encode(pieces)
     return [
         [known[piece]] if piece in known else ids or [old.unknown_id]
         for piece, ids in zip(pieces, spelled, strict=True)

@@ -20,6 +20,16 @@ def corpus(tmp_path):
     return path
 
 
+def test_one_pair_of_each_sentence_whatever_the_order():
+    pairs = [
+        (f"{'Ss'[k % 2]}entence {i}{'.!?'[k]}", f"Satz {i}, {k}") for i in range(60) for k in range(1 + i % 3)
+    ]
+    some = tatoeba.one_of_each(pairs)
+    assert len(some) == 60 and set(some) <= set(pairs)
+    assert set(tatoeba.one_of_each(pairs[::-1])) == set(some)
+    assert {target[-1] for _, target in some} == {"0", "1", "2"}  # not always the first
+
+
 def test_four_files(corpus, tmp_path, capsys):
     tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
     train, validation, test, references = (

@@ -13,7 +13,6 @@ from keraszoo.errors import DataError
 from keraszoo.text.parallel import (
     clean_pairs,
     clean_text,
-    one_of_each,
     read_pairs,
     split_pairs,
     words_of,
@@ -178,14 +177,6 @@ def test_what_is_read_once_is_split_as_a_list():
 def test_more_held_out_than_there_are():
     with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
         split_pairs(corpus(10), 5, 5)
-
-
-def test_one_pair_of_each_sentence_whatever_the_order():
-    pairs = corpus(60)
-    some = one_of_each(pairs)
-    assert len(some) == 60 and set(some) <= set(pairs)
-    assert set(one_of_each(pairs[::-1])) == set(some)
-    assert {target[-1] for _, target in some} == {"0", "1", "2"}  # not always the first
 
 
 @pytest.mark.parametrize(("one", "other"), [("राम की", "राम का"), ("ที่", "ที")])

@@ -78,7 +78,7 @@ def test_neighbours_against_brute_force(vectors):
     [
         (["a", "a"], [[1], [2]], "'a' twice"),
         (["a", ""], [[1], [2]], "not empty"),
-        (["a\nb"], [[1]], "no line feed"),
+        (["a\nb"], [[1]], "without a line feed"),
         (["\ud800"], [[1]], "valid Unicode"),
         (["a"], [[1], [2]], r"1 rows, one per word, got \(2, 1\)"),
         (["a"], [1], "one per word"),
