@@ -1,15 +1,13 @@
 """Replace a file or a directory in one step.
 
 New content is written to a hidden name next to its target, flushed to the disk and moved in by one system
-call. Any reader sees the old content or the new content, complete. The same holds after `kill -9`, a full
-disk or a power cut.
+call. Any reader sees the old content or the new content, complete, also after `kill -9`, a full disk or a
+power cut.
 
 Linux exchanges two directories atomically (`renameat2`). On other systems, and on file systems that cannot,
 the old directory is renamed to `.<name>.previous` before the new one is renamed into place. In between, the
 target does not exist. Readers therefore call `locate`, which waits for a running writer or restores the old
-directory.
-
-A lock file, `.<name>.lock`, admits one writer of a directory at a time.
+directory. A lock file, `.<name>.lock`, admits one writer of a directory at a time.
 """
 
 import contextlib
@@ -56,7 +54,7 @@ def replace_file(path, folders=False):
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary = _hidden(target, "part")
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,23 +62,16 @@ def replace_file(path, folders=False):
             with open(path, "wb") as file:
                 yield file
             return
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-        _sync(target.parent)
+        with _moved(temporary, target):
+            with open(temporary, "wb") as file:
+                yield file
     except OSError as error:
         said, other = error.strerror or error, error.filename
-        if isinstance(other, (str, bytes, os.PathLike)) and Path(os.fsdecode(other)) != temporary:
-            if not target.is_relative_to(os.path.realpath(other)):  # a file that the block reads
-                raise DataError(f"cannot be read: {said}", os.fsdecode(other)) from None
+        if isinstance(other, (str, bytes, os.PathLike)):
+            other = Path(os.fsdecode(other))
+            if other != temporary and not target.is_relative_to(other.resolve()):  # the block reads it
+                raise DataError(f"cannot be read: {said}", other) from None
         raise DataError(f"cannot be written: {said}", path) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def check_room(path, largest=0, total=0):
@@ -103,7 +94,7 @@ def check_room(path, largest=0, total=0):
     target = Path(os.path.realpath(path))
     missing = [parent for parent in target.parents if not os.path.exists(parent)]
     folder = target.parents[len(missing)]
-    names = [f".{target.name}.01234567.part", *(parent.name for parent in missing)]
+    names = [_hidden(target, "part").name, *(parent.name for parent in missing)]
     trial = folder / f".{secrets.token_hex(4)}".ljust(max(map(len, map(os.fsencode, names))), "x")
     try:
         with open(trial, "wb") as file:
@@ -150,23 +141,17 @@ def replace_directory(path, check=None):
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     check = check or (lambda: None)
-    with locked(_hidden(path, "lock")) as alone:
+    with locked(_beside(path, "lock")) as alone:
         _restore(path)
         if alone:  # what killed writers left
             for temporary in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.new"):
                 remove(temporary)
         check()
-        temporary = _temporary(path)
-        try:
+        temporary = _hidden(path, "new")
+        with _moved(temporary, path):
             temporary.mkdir()
             yield temporary
-            _flush(temporary)
             check()
-            if path.exists():
-                shutil.copymode(path, temporary)
-            _place(temporary, path)
-        finally:
-            remove(temporary)
 
 
 def locate(path):
@@ -181,10 +166,10 @@ def locate(path):
     """
     try:
         path = Path(path).resolve()
-        previous = _hidden(path, "previous")
+        previous = _beside(path, "previous")
         if not path.exists() and previous.exists():
             try:
-                with locked(_hidden(path, "lock")):  # a running writer has finished by now
+                with locked(_beside(path, "lock")):  # a running writer has finished by now
                     _restore(path)
             except OSError:
                 return previous
@@ -238,12 +223,28 @@ def exchange(first, second):
     return function is not None and function(*arguments) == 0
 
 
-def _place(temporary, path):
-    """Moves `temporary` to `path`, and the old content of `path`, if any, to `temporary`."""
-    if not path.exists():
-        os.rename(temporary, path)
+@contextlib.contextmanager
+def _moved(temporary, path):
+    """Flushes what the block makes at `temporary` to the disk and moves it to `path`; else deletes it."""
+    try:
+        yield
+        for item in (*temporary.rglob("*"), temporary):
+            _sync(item)
+        if path.exists():
+            shutil.copymode(path, temporary)
+        _move(temporary, path)
+        _sync(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            remove(temporary)
+
+
+def _move(temporary, path):
+    """Moves `temporary` to `path`, and a directory at `path`, if any, to `temporary`."""
+    if not temporary.is_dir() or not path.exists():
+        os.replace(temporary, path)
     elif not exchange(temporary, path):
-        previous = _hidden(path, "previous")
+        previous = _beside(path, "previous")
         os.rename(path, previous)
         try:
             os.rename(temporary, path)
@@ -251,22 +252,13 @@ def _place(temporary, path):
             os.rename(previous, path)
             raise
         os.rename(previous, temporary)
-    _sync(path.parent)
 
 
 def _restore(path):
     """Puts back the directory that a killed writer set aside, or marks it for deletion if `path` exists."""
-    previous = _hidden(path, "previous")
+    previous = _beside(path, "previous")
     if previous.exists():
-        os.rename(previous, _temporary(path) if path.exists() else path)
-
-
-def _flush(directory):
-    """Waits until every file and folder below `directory` is on the disk."""
-    for folder, _, names in os.walk(directory, topdown=False):
-        for name in names:
-            _sync(Path(folder, name))
-        _sync(folder)
+        os.rename(previous, _hidden(path, "new") if path.exists() else path)
 
 
 def _sync(path):
@@ -277,9 +269,9 @@ def _sync(path):
         os.close(descriptor)
 
 
-def _temporary(path):
-    return _hidden(path, f"{secrets.token_hex(4)}.new")
-
-
 def _hidden(path, ending):
+    return _beside(path, f"{secrets.token_hex(4)}.{ending}")
+
+
+def _beside(path, ending):
     return path.with_name(f".{path.name}.{ending}")
