@@ -26,25 +26,26 @@ def fetch(
     name: Annotated[str, Argument(metavar="NAME", help="A name of `keraszoo list`, or hf://USER/NAME.")],
     source: Annotated[
         str | None,
-        Option("--from", metavar="FOLDER", help="A folder or URL with the content of pretrained/."),
+        Option("--from", metavar="FOLDER", help="A folder with the content of pretrained/."),
     ] = None,
     sha256: Annotated[
         str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
     ] = None,
 ):
-    """Fetch a model into the cache, from a folder, a URL or the Hugging Face Hub. Verifies every file."""
+    """Fetch a model into the cache, from a folder or the Hugging Face Hub. Verifies every file."""
     from keraszoo.saving import model_directory
     from keraszoo.shipping import hub
     from keraszoo.shipping.fetching import fetch
 
     if (source is None) != hub.is_address(name):
-        wanted = "where FOLDER is pretrained/ of a clone or a URL of a copy of it"
-        raise KerasZooError(f"expected NAME --from FOLDER, {wanted}; or hf://USER/NAME without --from")
+        wanted = (
+            "NAME --from FOLDER, where FOLDER is pretrained/ of a clone; or hf://USER/NAME without --from"
+        )
+        raise KerasZooError(f"expected {wanted}")
     with console.results() as write:
         place = fetch(name, source, sha256=sha256, report=say)
         write([place])
-        found = place if hub.is_address(source) else name  # a name is not looked up in the Hub's folder
-        console.hint_at_use(found, model_directory.read_description(place).config.get("task"))
+        console.hint_at_use(name, model_directory.read_description(place).config.get("task"))
 
 
 def upload(

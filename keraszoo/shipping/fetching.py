@@ -1,14 +1,12 @@
 """Fetch a model into the cache, verified by checksum. An interrupted download can be resumed.
 
-No host is built in. The source is a folder or a URL that contains the model's directory under its name, such
-as `pretrained/` of a clone or a copy of it on a web server; or a repository on the Hugging Face Hub. A file
-is only accepted if it has the SHA-256 that the index of this package, the caller, or on the Hub the model's
-own manifest has for it.
+The source is a folder that contains the model's directory, such as `pretrained/` of a clone, or the Hugging
+Face Hub. A file is only accepted if it has the SHA-256 that the index of this package has for it, or else the
+model's own manifest.
 """
 
 import os
 import shutil
-import urllib.request
 from pathlib import Path
 
 from keraszoo.errors import PresetError
@@ -26,10 +24,9 @@ def fetch(name, source=None, sha256=None, report=None):
     cache, and the next call continues there.
 
     Args:
-        name: the name of the model, or `hf://user/name` on the Hugging Face Hub.
-        source: a folder, or the URL of a folder, that contains the directory `name`; or `hf://user`.
-        sha256: the last entry of the model's `manifest.json`. Required for a URL and a model that the index
-            does not list.
+        name: the name of a directory in `source`, or `hf://user/name` on the Hugging Face Hub.
+        source: a folder, such as `pretrained/` of a clone.
+        sha256: the last entry of the `manifest.json` of the version that is accepted; any by default.
         report: called with a line of text: how much is downloaded, or that there is nothing to do.
 
     Returns:
@@ -41,35 +38,27 @@ def fetch(name, source=None, sha256=None, report=None):
             room. The message names the file and the cause.
     """
     if (source is None) != hub.is_address(name):
-        raise PresetError(f"{name}: expected a name with a source, or {hub.PREFIX}USER/NAME without one")
+        raise PresetError(f"{name}: expected a name with a folder, or {hub.PREFIX}USER/NAME without one")
+    sha256, report = sha256 and sha256.lower(), report or (lambda text: None)
     if source is None:
-        source, _, name = f"{hub.PREFIX}{hub.repository(name)}".rpartition("/")
-    if "/" in name:
-        raise PresetError(f"{name}: expected the name of a model, got a path")
-    manifests.check_names("fetch", [name, "config.json"])
-    sha256 = sha256 and sha256.lower()
-    address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
-    report = report or (lambda text: None)
-    cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
-    folder = cache.absolute()
-    place, partial = folder / name, folder / f".{name}.partial"
-    url, headers = address, {} if kind == "url" else None
-    if kind == "hub":
-        url, headers = hub.files_of(address)
+        place = shipped.hub_place(name).absolute()
+        (origin, headers), manifest = hub.files_of(name), None
     else:
-        _check_known(name, address, kind == "url", sha256)
+        manifest = _check_source(name, Path(source), sha256)
+        place, origin, headers = shipped.cache_folder().absolute() / name, Path(source, name), None
+    partial = place.with_name(f".{place.name}.partial")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic.locked(folder / f".{name}.fetch.lock"):  # a second call waits
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.locked(place.with_name(f".{place.name}.fetch.lock")):  # a second call waits
             partial.mkdir(exist_ok=True)
-            manifest = _expected_manifest(address, url, headers, partial, sha256)
+            manifest = manifest or _manifest_of(name, origin, headers, partial, sha256)
             if _is_complete(place, manifest):
-                report(f"{name}: exists already and is complete")
+                report(f"{place.name}: exists already and is complete")
             else:
-                size = _check_room(name, manifest["files"], partial)
+                size = _check_room(place.name, manifest["files"], partial)
                 if headers is not None:
-                    report(f"{name}: downloading {size / 1e6:.1f} MB")
-                bring(url, manifest["files"], partial, headers)
+                    report(f"{place.name}: downloading {size / 1e6:.1f} MB")
+                bring(origin, manifest["files"], partial, headers)
                 with atomic.replace_directory(place, check=lambda: _check_replaceable(place)) as directory:
                     for file in manifest["files"]:
                         (directory / file).parent.mkdir(parents=True, exist_ok=True)
@@ -80,57 +69,40 @@ def fetch(name, source=None, sha256=None, report=None):
     except PresetError:
         raise
     except (OSError, ValueError) as error:  # requests raises both
-        where = getattr(error, "filename", None) or address
+        where = getattr(error, "filename", None) or name
         raise PresetError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
     return model_directory.read_directory(place).path
 
 
-def _parse_source(source):
-    """Returns the path or the address of a folder, and its kind: "folder", "url" or "hub"."""
-    scheme, separator, rest = source.partition("://")
-    if hub.is_address(source):
-        return source, "hub"
-    if not separator or scheme in ("http", "https"):
-        return source, "url" if separator else "folder"
-    if scheme == "file" and rest.removeprefix("localhost").startswith("/"):
-        return urllib.request.url2pathname(rest.removeprefix("localhost")), "folder"
-    raise PresetError(f"{source}: expected a folder, or a URL with http, https, hf or file")
+def _check_source(name, folder, sha256):
+    """Returns the manifest of an included model, or None; raises PresetError if it is not in the folder."""
+    if "/" in name:
+        raise PresetError(f"{name}: expected the name of a model, got a path")
+    manifests.check_names("fetch", [name, "config.json"])
+    known = shipped.index().get(name, {}).get("manifest")
+    if known and sha256 not in (None, known["sha256"]):
+        raise PresetError(f"{name}: the included model of this name has another SHA-256")
+    if not folder.is_dir():
+        raise PresetError(f"{folder}: no such folder")
+    if not (folder / name).is_dir():
+        itself = folder.name == name and (folder / manifests.MANIFEST).is_file()
+        hint = suggestion(name, model_directory.names_in(folder))
+        hint = f"; expected the folder that contains it, {folder.parent}" if itself else hint
+        raise PresetError(f"{folder}: has no model {name}{hint}")
+    return known
 
 
-def _check_known(name, address, is_remote, sha256):
-    """Raises PresetError for an unknown name before anything is created in the cache."""
-    parent = Path(address).parent
-    if name in shipped.index():
-        if sha256 not in (None, shipped.index()[name]["manifest"]["sha256"]):
-            raise PresetError(f"{name}: the included model of this name has another SHA-256")
-    elif is_remote and sha256 is None:
-        raise PresetError(
-            f"{name}: to fetch it from {address}, give its SHA-256, the last entry of its "
-            f"{manifests.MANIFEST}; this keraszoo does not include it{suggestion(name, shipped.index())}"
-        )
-    if not is_remote and not parent.is_dir():
-        raise PresetError(f"{parent}: no such folder")
-    if not is_remote and not Path(address).is_dir():
-        itself = parent.name == name and (parent / manifests.MANIFEST).is_file()
-        hint = suggestion(name, model_directory.names_in(parent))
-        hint = f"; expected the folder that contains it, {parent.parent}" if itself else hint
-        raise PresetError(f"{parent}: has no model {name}{hint}")
-
-
-def _expected_manifest(address, url, headers, partial, sha256):
-    """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
-    name = address.rpartition("/")[2]
-    if not hub.is_address(address) and name in shipped.index() and sha256 is None:
-        return shipped.index()[name]["manifest"]
+def _manifest_of(name, origin, headers, partial, sha256):
+    """Returns the manifest at the origin; raises PresetError if it has another SHA-256."""
     file = partial / manifests.MANIFEST
     file.unlink(missing_ok=True)  # of an earlier call, perhaps an older one
     try:
-        bring(url, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}}, partial, headers)
+        bring(origin, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}}, partial, headers)
         manifest = manifests.read_manifest(partial)
     finally:
         file.unlink(missing_ok=True)
     if sha256 not in (None, manifest["sha256"]):
-        raise PresetError(f"{address}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
+        raise PresetError(f"{name}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
     return manifest
 
 

@@ -75,7 +75,7 @@ def find(name_or_directory):
         size = index()[name]["about"]["size"] / 1e6
         raise PresetError(
             f"{name}: an included model, but not on this machine ({size:.1f} MB); get it with `keraszoo "
-            f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone or a URL of a copy of it"
+            f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone"
         )
     known = {*available, *index()}
     languages = {part for part in name.split("_") if len(part) == 2}

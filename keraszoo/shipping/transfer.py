@@ -22,7 +22,7 @@ def bring(source, files, folder, headers=None):
     """Brings files into a folder. Those that are there and intact are kept.
 
     Args:
-        source: a folder or its URL.
+        source: a folder, or the URL of one.
         files: name -> `{"size": ..., "sha256": ...}`. With a SHA-256 of None, any content of at most this
             size is accepted.
         folder: an existing `Path`.

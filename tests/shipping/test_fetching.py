@@ -1,4 +1,4 @@
-"""Fetching by name: from a folder or a server that misbehaves, into the cache, and offline from then on."""
+"""Fetching by name: from a folder or a Hub that misbehaves, into the cache, and offline from then on."""
 
 import contextlib
 import functools
@@ -20,15 +20,17 @@ import pytest
 import keraszoo
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.shipping import fetching, shipped, transfer
+from keraszoo.shipping import fetching, hub, shipped, transfer
 from keraszoo.shipping.fetching import fetch
 
 BIG = "model.safetensors"
+ADDRESS = "hf://somebody/small"
 FILES = {
     "config.json": {"task": "translation"},
     "words/words.txt": "a\nb\n",
     BIG: random.Random(0).randbytes(300_000),
 }
+BEFORE_BIG = ["good"] * (1 + sorted(FILES).index(BIG))  # the manifest, and files in its order
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -83,7 +85,8 @@ def server(folder, monkeypatch):
     monkeypatch.setattr("keraszoo.shipping.transfer.time.sleep", lambda seconds: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.folder, server.behaviour, server.requests = str(folder), [], []
-        server.url = f"http://127.0.0.1:{server.server_port}"
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(hub, "files_of", lambda address: (f"{url}/{address.rpartition('/')[2]}", {}))
         threading.Thread(target=functools.partial(server.serve_forever, 0.01), daemon=True).start()
         yield server
         server.shutdown()
@@ -113,20 +116,20 @@ def same(first, second):
 # From the start to its use
 
 
-def test_what_is_fetched_is_found_by_name_without_any_network(folder, server, cache, known):
+def test_what_is_fetched_is_found_by_name_without_any_network(folder, server, cache):
+    assert fetch(ADDRESS) == cache / "hub" / "somebody" / "small" == shipped.find(ADDRESS)
+    assert same(shipped.find(ADDRESS), folder / "small")
+    assert os.listdir(cache / "hub" / "somebody") == ["small"]
+    server.shutdown()
+    assert model_directory.read_directory(shipped.find(ADDRESS)).config == FILES["config.json"]
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+def test_from_a_folder(folder, cache, known, ending):
     with pytest.raises(PresetError, match=r"small: an included .*, but not .* `keraszoo fetch small --from"):
         shipped.find("small")
-    assert fetch("small", server.url) == cache / "small" == shipped.find("small")
+    assert fetch("small", f"{folder}{ending}") == cache / "small" == shipped.find("small")
     assert same(cache / "small", folder / "small") and os.listdir(cache) == ["small"]
-    count = len(server.requests)
-    server.shutdown()
-    assert fetch("small", server.url) == cache / "small" and len(server.requests) == count
-    assert model_directory.read_directory(shipped.find("small")).config == FILES["config.json"]
-
-
-@pytest.mark.parametrize("address", ["{}", "{}/", "file://{}"])
-def test_from_a_folder(folder, cache, known, address):
-    assert same(fetch("small", address.format(folder)), folder / "small")
 
 
 def test_a_model_of_another_version_is_not_used_and_is_replaced(folder, cache, known):
@@ -157,75 +160,81 @@ def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
 
 
 @pytest.mark.parametrize("second", ["good", "no parts"])
-def test_a_broken_download_goes_on_where_it_broke(folder, server, cache, known, second):
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "cut", second]  # the manifest's order
-    assert same(fetch("small", server.url), folder / "small")
+def test_a_broken_download_goes_on_where_it_broke(folder, server, cache, second):
+    server.behaviour = BEFORE_BIG + ["cut", "cut", second]
+    assert same(fetch(ADDRESS), folder / "small")
     first, *later = [wanted for name, wanted in server.requests if name == BIG]
     starts = [int(wanted[len("bytes=") : -1]) for wanted in later]
     assert first is None and 100_000 < starts[0] <= 150_000 < starts[1] <= 225_000 and len(starts) == 2
 
 
-def test_a_download_stopped_after_its_last_byte_is_fetched_again(folder, server, cache, known, monkeypatch):
+def test_a_download_stopped_after_its_last_byte_is_fetched_again(folder, server, cache, monkeypatch):
     def stop(source, target):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("keraszoo.shipping.fetching.os.replace", stop)
-        fetch("small", server.url)
-    assert same(fetch("small", server.url), folder / "small")
+        fetch(ADDRESS)
+    assert same(fetch(ADDRESS), folder / "small")
 
 
 def test_a_name_needs_a_source_and_an_address_has_one(cache):
     for name, source in (("tatoeba_en_de_luong", None), ("hf://user/name", "somewhere")):
-        with pytest.raises(PresetError, match="expected a name with a source, or hf://USER/NAME without"):
+        with pytest.raises(PresetError, match="expected a name with a folder, or hf://USER/NAME without"):
             fetch(name, source)
 
 
-def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache, known):
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * transfer.RETRIES]
+def test_a_call_that_gave_up_is_taken_up_by_the_next(folder, server, cache):
+    server.behaviour = BEFORE_BIG + ["cut", *["down"] * transfer.RETRIES]
     with pytest.raises(PresetError, match=r"small: 503 Server Error"):
-        fetch("small", server.url)
-    assert not (cache / "small").exists() and "small" not in shipped.places()
+        fetch(ADDRESS)
+    assert not (cache / "hub" / "somebody" / "small").exists()
     server.requests.clear()
     server.behaviour.clear()
-    assert same(fetch("small", server.url), folder / "small")
-    (big, wanted), rest = server.requests
-    assert big == BIG and wanted.startswith("bytes=1") and rest == ("words.txt", None)
+    assert same(fetch(ADDRESS), folder / "small")
+    manifest, (big, wanted), rest = server.requests
+    assert manifest == ("manifest.json", None) and rest == ("words.txt", None)
+    assert big == BIG and wanted.startswith("bytes=1")
 
 
-def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache, known):
-    server.behaviour = ["damage"] * (transfer.RETRIES + 1)
+def test_other_bytes_than_the_expected_are_not_kept(folder, server, cache):
+    server.behaviour = ["good"] + ["damage"] * (transfer.RETRIES + 1)
     with pytest.raises(PresetError, match=r"config.json: its SHA-256 is not that of manifest.json"):
-        fetch("small", server.url)
-    server.behaviour = ["more"]
+        fetch(ADDRESS)
+    server.behaviour = ["good", "more"]
     with pytest.raises(PresetError, match=r"config.json has more than the \d+ bytes expected"):
-        fetch("small", server.url)
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", "damage", "good"]
-    assert same(fetch("small", server.url), folder / "small")  # a damaged half is fetched once more, whole
+        fetch(ADDRESS)
+    server.behaviour = BEFORE_BIG + ["cut", "damage", "good"]
+    assert same(fetch(ADDRESS), folder / "small")  # a damaged half is fetched once more, whole
 
 
-def test_a_server_cannot_pass_off_another_model(folder, server, cache, known):
+def test_a_folder_cannot_pass_off_another_model(folder, cache, known):
     model_directory.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
     with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of manifest.json"):
-        fetch("small", server.url)
+        fetch("small", folder)
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("{url}/nowhere", "404"),
-        ("http://127.0.0.1:1", "refused"),
-        ("ftp://example.org/x", "expected a folder, or a URL with http, https, hf or file"),
-        ("file://example.org/x", "expected a folder, or a URL"),
         ("{folder}/nowhere", "mirror/nowhere: no such folder"),
+        ("https://example.org/models", "example.org/models: no such folder"),
         ("{folder}/small", "mirror/small: has no model small; expected the folder that .*/mirror$"),
-        ("http://[", "not a valid host"),
     ],
 )
-def test_a_source_that_is_none(folder, server, cache, known, source, said):
+def test_a_source_that_is_none(folder, cache, known, source, said):
     with pytest.raises(PresetError, match=said):
-        fetch("small", source.format(url=server.url, folder=folder))
-    assert "small" not in shipped.places()
+        fetch("small", source.format(folder=folder))
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"), [("http://127.0.0.1:1", "refused"), ("http://[", "not a valid host")]
+)
+def test_a_hub_that_is_none(server, cache, monkeypatch, url, said):
+    monkeypatch.setattr(hub, "files_of", lambda address: (url, {}))
+    with pytest.raises(PresetError, match=said):
+        fetch(ADDRESS)
 
 
 @pytest.mark.parametrize("name", ["../small", "a/b", "", ".", "small\0", "manifest.json", "x" * 200])
@@ -235,27 +244,25 @@ def test_a_name_that_is_none(folder, cache, name):
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("remote", [False, True])
-def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, server, cache, known, remote):
+def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, cache, known):
     with pytest.raises(PresetError, match=r"smal.* did you mean small\?"):
-        fetch("smal", server.url if remote else folder)
-    with pytest.raises(PresetError, match="give its SHA-256" if remote else r"mirror: .* one of small"):
-        fetch("xyz", server.url if remote else folder)
+        fetch("smal", folder)
+    with pytest.raises(PresetError, match=r"mirror: .* one of small"):
+        fetch("xyz", folder)
     assert not cache.exists()
 
 
 # Models that the index does not know
 
 
-def test_an_unknown_model_needs_its_sha256_unless_it_lies_here(folder, server, cache):
-    with pytest.raises(PresetError, match=r"small: .* give its SHA-256.* this keraszoo does not include it"):
-        fetch("small", server.url)
+def test_an_unknown_model_may_have_to_be_of_one_version(folder, server, cache):
     sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
-    with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
-        fetch("small", server.url, sha256="0" * 64)
-    assert same(fetch("small", server.url, sha256=sha256), folder / "small")
-    shutil.rmtree(cache)
-    assert same(fetch("small", folder), folder / "small")
+    for source in (("small", folder), (ADDRESS,)):
+        with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
+            fetch(*source, sha256="0" * 64)
+        assert same(fetch(*source, sha256=sha256), folder / "small")
+        shutil.rmtree(cache)
+        assert same(fetch(*source), folder / "small")
 
 
 def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
@@ -310,21 +317,21 @@ def test_a_model_that_has_no_room_is_not_fetched(folder, cache, known):
     assert os.listdir(cache / ".small.partial") == []
 
 
-def test_what_an_earlier_call_fetched_needs_no_more_room(folder, server, cache, known, monkeypatch):
-    server.behaviour = ["good"] * sorted(FILES).index(BIG) + ["cut", *["down"] * transfer.RETRIES]
+def test_what_an_earlier_call_fetched_needs_no_more_room(folder, server, cache, monkeypatch):
+    server.behaviour = BEFORE_BIG + ["cut", *["down"] * transfer.RETRIES]
     with pytest.raises(PresetError, match="503"):
-        fetch("small", server.url)
+        fetch(ADDRESS)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=200_000))
-    assert same(fetch("small", server.url), folder / "small")  # the half of 300,000 bytes is here
+    assert same(fetch(ADDRESS), folder / "small")  # the half of 300,000 bytes is here
 
 
-def test_packed_content_counts_unpacked(folder, server, cache, known):
+def test_packed_content_counts_unpacked(folder, server, cache):
     """A megabyte of zeros is a kilobyte of gzip; the manifest of `small` states 28 bytes."""
     (folder / "small" / "config.json").write_bytes(gzip.compress(bytes(1 << 20)))
-    server.behaviour = ["packed"]
+    server.behaviour = ["good", "packed"]
     with pytest.raises(PresetError, match=r"small: config.json has more than the \d+ bytes expected"):
-        fetch("small", server.url)
-    assert os.listdir(cache / ".small.partial") == []
+        fetch(ADDRESS)
+    assert os.listdir(cache / "hub" / "somebody" / ".small.partial") == []
 
 
 def test_two_calls_at_a_time(folder, cache, known):
@@ -384,7 +391,8 @@ def test_a_manifest_is_tried_again_like_every_file(folder, server, cache, behavi
     """With `good`, an earlier call was stopped after the last byte of the manifest."""
     whole = (folder / "small" / "manifest.json").read_bytes()
     if behaviour == "good":
-        (cache / ".small.partial").mkdir(parents=True)
-        (cache / ".small.partial" / ".manifest.json.part").write_bytes(whole)
+        partial = cache / "hub" / "somebody" / ".small.partial"
+        partial.mkdir(parents=True)
+        (partial / ".manifest.json.part").write_bytes(whole)
     server.behaviour = [behaviour]
-    assert same(fetch("small", server.url, sha256=json.loads(whole)["sha256"]), folder / "small")
+    assert same(fetch(ADDRESS, sha256=json.loads(whole)["sha256"]), folder / "small")
