@@ -32,8 +32,8 @@ import keras
 import yaml
 
 from keraszoo import Translator
+from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.numbers import number_pairs, split_numbers
 from keraszoo.text.subwords import Subwords
 

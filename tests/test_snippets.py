@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from keraszoo.cli import app
-from keraszoo.tasks.recipe_runs import read_recipe
+from keraszoo.recipes.runs import read_recipe
 from keraszoo.text.lines import write_lines
 from keraszoo.text.numbers import number_pairs
 
