@@ -132,7 +132,7 @@ def fit(kind, sizes, batches, steps, stages):
     """Makes updates; the first ones include tracing and are timed separately."""
     import keras
 
-    from keraszoo.tasks.recipe_base import FitSection
+    from keraszoo.recipes.sections import FitSection
     from keraszoo.training.adam import Adam
     from keraszoo.training.loop import train
     from keraszoo.training.losses import TokenCrossentropy

@@ -30,11 +30,11 @@ import tensorflow as tf
 
 from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.errors import KerasZooError
+from keraszoo.recipes.file import set_value
+from keraszoo.recipes.runs import read_recipe
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.model_card import rewrite_card
 from keraszoo.saving.model_facts import read_facts
-from keraszoo.tasks.recipe_file import set_value
-from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.text.babi import read_questions
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs

@@ -38,7 +38,7 @@ import keras
 import numpy as np
 from replica_tasks import TASKS, make_task, weights
 
-from keraszoo.tasks.recipe_base import FitSection
+from keraszoo.recipes.sections import FitSection
 from keraszoo.training.distribution import make_strategy
 from keraszoo.training.loop import train
 

@@ -37,9 +37,9 @@ class Worker:
 
     def __init__(self, model, engine):
         if engine == "ctranslate2":
-            from keraszoo.translation.ctranslate2_translator import load
+            from keraszoo.cli.translator import load
 
-            self.answer = load(model).translate
+            self.answer = load(model, engine).translate
             return
         import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
         from keraszoo import EntityTagger, Translator

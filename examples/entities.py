@@ -25,8 +25,8 @@ from pathlib import Path
 from entity_corpora import FOLDS, prepare, read, relabel, spans_of
 
 from keraszoo.errors import KerasZooError
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-from keraszoo.tasks.seeds import mean_and_deviation
+from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.recipes.seeds import mean_and_deviation
 from keraszoo.text.tag_schemes import spans
 
 RECIPES = Path(__file__).parent / "recipes"

@@ -32,9 +32,9 @@ from keraszoo import Translator, __version__
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.plots import length_plot
+from keraszoo.recipes.runs import run_recipe
+from keraszoo.recipes.seeds import mean_and_deviation
 from keraszoo.shipping.shipped import find
-from keraszoo.tasks.recipe_runs import run_recipe
-from keraszoo.tasks.seeds import mean_and_deviation
 from keraszoo.text.lines import read_lines, write_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.recipe import Recipe

@@ -34,8 +34,8 @@ import yaml
 from num2words import num2words
 
 from keraszoo import Translator
+from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.subwords import Subwords
 
 # 0.25 to 0.6 million parameters each.

@@ -1,23 +1,22 @@
 """The lineage of attention as Keras layers, and translation models and taggers built from them.
 
-`import keraszoo` only loads this file. `keraszoo.Translator`, `keraszoo.layers` and the other names below are
-imported on first use.
+`import keraszoo` loads this file and the registry. `keraszoo.Translator`, `keraszoo.layers` and the other
+names below are imported on first use.
 """
 
 import importlib
 
+from keraszoo.registry import TASKS, resolve
+
 __version__ = "0.1.0"
 
 _PACKAGES = (
-    "errors", "layers", "models", "search", "text", "training", "evaluation", "tasks",
-    "translation", "tagging", "answering", "plots", "saving", "shipping",
+    "errors", "layers", "models", "search", "text", "training", "evaluation", "recipes",
+    "tasks", "translation", "tagging", "answering", "plots", "saving", "shipping",
 )  # fmt: skip
-_NAMES = {
-    "Translator": "keraszoo.translation.translator",
-    "EntityTagger": "keraszoo.tagging.entity_tagger",
-    "QuestionAnswerer": "keraszoo.answering.question_answerer",
-    "KerasZooError": "keraszoo.errors",
-    "upload_preset": "keraszoo.shipping.hub",
+_NAMES = {row.kind.partition(":")[2]: row.kind for row in TASKS.values() if row.kind} | {
+    "KerasZooError": "keraszoo.errors:KerasZooError",
+    "upload_preset": "keraszoo.shipping.hub:upload_preset",
 }
 
 __all__ = ["__version__", *_NAMES, *_PACKAGES]
@@ -27,7 +26,7 @@ def __getattr__(name):
     if name in _PACKAGES:
         return importlib.import_module(f"keraszoo.{name}")
     if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
+        return resolve(_NAMES[name])
     raise AttributeError(f"module 'keraszoo' has no attribute {name!r}")
 
 

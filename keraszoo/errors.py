@@ -28,6 +28,20 @@ class DataError(KerasZooError):
         self.line = line
 
 
+class VocabularySizeError(KerasZooError):
+    """A vocabulary is too large or too small for the text that it is learned from.
+
+    Args:
+        message: what is wrong.
+        least: the smallest size that is possible, if the vocabulary is too small.
+        largest: the largest size that is possible, if it is too large.
+    """
+
+    def __init__(self, message, least=None, largest=None):
+        super().__init__(message)
+        self.least, self.largest = least, largest
+
+
 class RecipeError(KerasZooError):
     """A recipe has an unknown or missing key, or a value of the wrong type or range."""
 

@@ -42,15 +42,6 @@ def show(text):
     print(harmless(str(text)), file=sys.stderr, flush=True)
 
 
-# The command that uses a model of a task, and what it takes after the model.
-COMMANDS = {
-    "translation": ("translate", "TEXT_FILE"),
-    "tagging": ("tag", "TEXT_FILE"),
-    "question answering": ("ask", "QUESTION", "STORY_FILE"),
-    "word vectors": ("vectors neighbours", "WORD"),
-}
-
-
 def suggestion(name, allowed):
     """Returns the end of an error message: names that begin with or are close to a wrong one, else all.
 

@@ -10,9 +10,8 @@ import pytest
 import typer
 
 from keraszoo.cli.app import app
-from keraszoo.tasks.model_names import model_classes
-from keraszoo.tasks.recipe_file import VARIABLE
-from keraszoo.tasks.recipe_runs import read_recipe
+from keraszoo.recipes.file import VARIABLE
+from keraszoo.recipes.runs import read_recipe
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -61,7 +60,7 @@ def test_the_commands_of_a_page(page, monkeypatch):
                 for variable in VARIABLE.finditer(recipe.read_text()):
                     monkeypatch.setenv(variable["name"], "somewhere")
                 checked = read_recipe(recipe, values["set_"] or ())
-                checked.check_model(model_classes(checked.task)[checked.model.name])
+                checked.model_class()
         except Exception as error:
             raise AssertionError(f"{page}: keraszoo {shlex.join(words)}: {error}") from error
 

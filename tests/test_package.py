@@ -1,6 +1,7 @@
 """`import keraszoo` is cheap, and packages import each other in one direction only."""
 
 import ast
+import graphlib
 import importlib.metadata
 import re
 import subprocess
@@ -18,6 +19,7 @@ PACKAGES = {
     "compiling": "",
     "errors": "",
     "messages": "",
+    "registry": "",
     "saving": "errors messages",
     "shipping": "errors messages saving",
     "text": "errors messages saving shipping",
@@ -27,19 +29,22 @@ PACKAGES = {
     "evaluation": "errors text",
     "plots": "errors saving text",
     "training": "compiling errors messages saving text evaluation",
-    "tasks": "errors messages saving shipping text plots models evaluation training",
-    "translation": "compiling errors messages saving shipping text plots layers models search evaluation "
-    "training tasks",
-    "tagging": "compiling errors messages saving shipping text plots models evaluation training tasks",
-    "answering": "errors messages saving text models training tasks",
-    "playground": "errors messages saving shipping text layers translation tagging answering",
-    "cli": "errors messages saving shipping text plots tasks translation tagging answering playground",
+    "recipes": "errors messages registry saving shipping text plots training",
+    "tasks": "errors messages registry saving shipping text plots models evaluation training",
+    "translation": "compiling errors messages registry saving shipping text plots layers models search "
+    "evaluation training recipes tasks",
+    "tagging": "compiling errors messages registry saving shipping text plots models evaluation training "
+    "recipes tasks",
+    "answering": "errors messages saving text models training recipes tasks",
+    "playground": "errors messages registry saving shipping text layers translation tagging answering",
+    "cli": "errors messages registry saving shipping text plots recipes tasks translation tagging answering "
+    "playground",
     "__main__": "cli",
 }
 
 
-def packages_imported(file):
-    """Yields the packages that a file imports from, at any place in the file."""
+def imported(file):
+    """Yields the dotted names below `keraszoo` that a file imports, at any place in the file."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -48,10 +53,7 @@ def packages_imported(file):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        for name in names:
-            top, _, below = name.partition(".")
-            if top == "keraszoo" and below:
-                yield below.split(".")[0]
+        yield from (name for name in names if name.startswith("keraszoo."))
 
 
 def test_every_package_is_listed():
@@ -64,7 +66,20 @@ def test_imports_run_downwards(package):
     place = FOLDER / package
     allowed = {package, "__version__", *PACKAGES[package].split()}
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
-        assert set(packages_imported(file)) <= allowed, file
+        assert {name.split(".")[1] for name in imported(file)} <= allowed, file
+
+
+def test_no_import_leads_back_to_its_module():
+    modules = {
+        ".".join(file.relative_to(FOLDER.parent).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in FOLDER.rglob("*.py")
+    }
+    del modules["keraszoo"]  # imports the others when they are used
+    graph = {
+        module: {name if name in modules else name.rpartition(".")[0] for name in imported(file)}
+        for module, file in modules.items()
+    }
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 CODE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "runpy", "code"}

@@ -18,7 +18,7 @@ import yaml
 from number_words import number_pairs
 
 from keraszoo.cli import app
-from keraszoo.tasks.recipe_runs import read_recipe
+from keraszoo.recipes.runs import read_recipe
 from keraszoo.text.lines import write_lines
 
 ROOT = Path(__file__).parent.parent

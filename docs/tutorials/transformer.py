@@ -71,7 +71,7 @@ for name, sizes in SIZES.items():
 # `run_recipe` does the same from Python and returns the translator.
 
 # %%
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
+from keraszoo.recipes.runs import read_recipe, run_recipe
 
 transformer = run_recipe(read_recipe("transformer.yaml"))
 

@@ -9,7 +9,7 @@ from keras import ops
 from pydantic import Field
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.tasks.recipe_base import Count, Positive, Section
+from keraszoo.recipes.sections import Count, Positive, Section
 
 ROWS_AT_A_TIME = 20_000  # questions of one call of Keras' `fit`: several epochs of a small corpus
 

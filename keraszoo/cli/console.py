@@ -14,7 +14,8 @@ from typing import Annotated
 from typer import Argument, Option
 
 from keraszoo.errors import InputWarning, KerasZooError
-from keraszoo.messages import COMMANDS, harmless, say
+from keraszoo.messages import harmless, say
+from keraszoo.registry import TASKS
 
 Model = Annotated[str, Argument(metavar="MODEL", help="A model directory or the name of an included model.")]
 Files = Annotated[list[str] | None, Argument(metavar="FILES", help="Text or gzip; stdin by default.")]
@@ -203,5 +204,5 @@ def hint(*command):
 
 def hint_at_use(model, task):
     """Prints the command that uses a model of a task."""
-    command, *arguments = COMMANDS.get(str(task), ("list",))
+    command, *arguments = TASKS[task].command if str(task) in TASKS else ("list",)
     hint("keraszoo", *command.split(), *([model] if arguments else []), *arguments)

@@ -85,7 +85,7 @@ def _devices():
 
 def _speeds():
     """A line for each precision: the speed of a matrix product, relative to float32."""
-    from keraszoo.tasks.recipe_runs import product_speed
+    from keraszoo.recipes.runs import product_speed
 
     speeds = {precision: product_speed(precision) for precision in PRECISIONS}
     for precision, speed in speeds.items():

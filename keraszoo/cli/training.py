@@ -10,6 +10,7 @@ from keraszoo.cli import console, translator
 from keraszoo.cli.console import Beam, Model
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, say, show
+from keraszoo.registry import WITH_RECIPES
 
 Set = Annotated[
     list[str] | None,
@@ -19,7 +20,7 @@ Output = Annotated[str | None, Option(metavar="DIRECTORY", help="Write here, not
 
 
 def init(
-    task: Annotated[Literal["translation", "tagging"], Argument(help="What the model does.")],
+    task: Annotated[Literal[*WITH_RECIPES], Argument(help="What the model does.")],
     folder: Annotated[str, Argument(metavar="FOLDER", help="The folder with the corpora.")],
     output: Annotated[
         str | None, Option(metavar="FILE", help="The recipe to write; recipe.yaml in FOLDER by default.")
@@ -34,7 +35,7 @@ def init(
     `train.tsv`; for taggers `train.conll`, `dev.conll` and so on. The recipe begins with an included model if
     one is near, and its comments say why.
     """
-    from keraszoo.tasks.new_recipe import write_recipe
+    from keraszoo.recipes.init import write_recipe
 
     pair = None if languages is None else languages.split("-")
     if task == "tagging" and pair is not None:
@@ -112,26 +113,25 @@ def train(
 
     To resume a run that was interrupted, by Ctrl-C or otherwise, run the same command again.
     """
+    from keraszoo.recipes.runs import read_recipe, run_recipe
+    from keraszoo.recipes.seeds import recipes_of_seeds, run_seeds
     from keraszoo.saving.model_directory import check_replaceable
-    from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-    from keraszoo.tasks.seeds import outputs_of_seeds, run_seeds
 
     overrides = _overrides(set_, output)
     if strategy is not None:
         overrides.append(f"training.strategy={json.dumps(strategy)}")
     checked = read_recipe(recipe, overrides)
-    outputs = [checked.output]
+    output = checked.path(checked.output)
     if seeds is not None:
-        outputs = outputs_of_seeds(checked, seeds, checked.output).values()
-        console.check_output(f"{checked.output}_seeds.json")
-    for directory in outputs:
-        console.check_output(directory, check_replaceable)
+        console.check_output(f"{output}_seeds.json")
+    for one in [checked] if seeds is None else recipes_of_seeds(checked, seeds):
+        console.check_output(one.path(one.output), check_replaceable)
     with console.results() as write:
         console.import_keras()
         if seeds is None:
             run_recipe(checked)
-            write([checked.output])
-            console.hint_at_use(checked.output, checked.task)
+            write([output])
+            console.hint_at_use(output, checked.task)
         else:
             write(run_seeds(checked, seeds, report=lambda directory: write([directory])))
 
@@ -167,14 +167,15 @@ def distil(
     The teacher translates the training sources of the recipe; its translations are kept in the folder
     OUTPUT.distilled. The same command resumes a run that was interrupted.
     """
+    from keraszoo.recipes.file import with_ending
+    from keraszoo.recipes.runs import make_devices, read_recipe, run_recipe
     from keraszoo.saving.model_directory import check_replaceable
-    from keraszoo.tasks.recipe_file import ResolvedPath
-    from keraszoo.tasks.recipe_runs import make_devices, read_recipe, run_recipe
 
     checked = read_recipe(recipe, _overrides(set_, output))
     if checked.task != "translation":
         raise KerasZooError(f"{recipe}: expected the recipe of a translator, got one for {checked.task}")
-    console.check_output(checked.output, check_replaceable)
+    directory = checked.path(checked.output)
+    console.check_output(directory, check_replaceable)
     search = {} if beam_width is None else {"beam_width": beam_width}
     if checked.training.strategy == "workers":
         wanted = "keraszoo train on what distil wrote, data.train: {tsv: OUTPUT.distilled/pairs.tsv}"
@@ -184,13 +185,12 @@ def distil(
         from keraszoo.translation.distillation import distil
 
         make_devices(checked)
-        pairs = distil(checked, translator.load(teacher, engine), teacher, **search)
-        path = ResolvedPath(pairs, f"{checked.output.written.rstrip('/')}.distilled/pairs.tsv")
-        train = type(checked.data.train).checked({"tsv": pairs}).model_copy(update={"tsv": path})
+        distil(checked, translator.load(teacher, engine), teacher, **search)
+        train = type(checked.data.train)(tsv=with_ending(checked.output, ".distilled/pairs.tsv"))
         data = checked.data.model_copy(update={"train": train})
         run_recipe(checked.model_copy(update={"data": data}))
-        write([checked.output])
-    console.hint_at_use(checked.output, checked.task)
+        write([directory])
+    console.hint_at_use(directory, checked.task)
 
 
 def _overrides(given, output):

@@ -147,10 +147,10 @@ def load(model, engine="keras"):
     """Returns the translator of a directory or of an included model."""
     if engine == "ctranslate2":
         from keraszoo.tasks.export import format_of
-        from keraszoo.translation import ctranslate2_translator
+        from keraszoo.translation.ctranslate2_translator import CTranslate2Translator
 
-        if format_of(model) == "ctranslate2":
-            return ctranslate2_translator.load(model)
+        if format_of(model) == "ctranslate2":  # without Keras
+            return CTranslate2Translator(model)
     console.import_keras()
     from keraszoo.translation.translator import Translator
 

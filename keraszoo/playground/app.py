@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from keraszoo.errors import KerasZooError
 from keraszoo.playground import requests
+from keraszoo.saving.entries import checked
 
 STATIC = Path(__file__).with_name("static")
 HOSTS = ["127.0.0.1", "localhost"]  # other names may be resolved to this machine by somebody else
@@ -62,7 +63,7 @@ def make_app(models, worker):
         if origin is not None and origin != f"http://{request.headers['host']}":
             return _error(403, "requests from other pages are refused")
         try:
-            parsed = requests.parse(KINDS[name][1], await _body(request))
+            parsed = checked(KINDS[name][1], await _body(request), "", KerasZooError)
         except KerasZooError as error:
             return _error(400, str(error))
         try:

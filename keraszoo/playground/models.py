@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.playground.examples import example_of
+from keraszoo.registry import TASKS, resolve
 from keraszoo.saving import model_directory
 from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import shipped
 
-CLASSES = {  # by the task in config.json; `keraszoo` imports them on first use
-    "translation": "Translator",
-    "tagging": "EntityTagger",
-    "question answering": "QuestionAnswerer",
-}
+CLASSES = {name: row.kind for name, row in TASKS.items() if row.kind}
 
 
 class Models:
@@ -81,5 +77,5 @@ class Models:
         if name not in self._loaded:
             progress(f"loading {name}")
             directory, options = self._places[name]
-            self._loaded[name] = getattr(keraszoo, CLASSES[task]).from_preset(directory, **options)
+            self._loaded[name] = resolve(CLASSES[task]).from_preset(directory, **options)
         return self._loaded[name]

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from keraszoo.errors import KerasZooError
 from keraszoo.saving.entries import Entries
 
 SENTENCE, TEXT, STORY = 500, 50_000, 5_000  # characters
@@ -63,19 +62,3 @@ class Softmax(Entries):
 
     scores: list[Annotated[float, Field(ge=-1e6, le=1e6)]] = Field(min_length=1, max_length=20)
     mask: list[bool] = Field(min_length=1, max_length=20)
-
-
-def parse(kind, body):
-    """Returns the request in JSON `body`.
-
-    Raises:
-        KerasZooError: one line about the first thing that is wrong.
-    """
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        given = problem["input"]
-        got = f"{len(given):,} characters" if problem["type"] == "string_too_long" else f"{given!r:.60}"
-        raise KerasZooError(f"{where + ': ' if where else ''}{problem['msg']}, got {got}") from error

@@ -1,4 +1,4 @@
-"""Checks the entries of a file from an untrusted author: known names, exact types, no conversion."""
+"""Checks values that people or other programs wrote: known names, exact types, no conversion."""
 
 import numbers
 from typing import Annotated
@@ -6,12 +6,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from keraszoo.errors import PresetError
-from keraszoo.messages import shown, suggestion
+from keraszoo.messages import one_line, shown, suggestion
 
 Size = Annotated[int, Field(ge=0, le=1 << 31)]  # no size, id or count of a model is larger
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, le=1 << 31)]
 KINDS = {bool: bool, int: Size, float: Rate, str: str, numbers.Real: Positive}
+MOST_SAID = 20  # problems of one message
 
 
 class Entries(BaseModel):
@@ -36,16 +37,19 @@ def argument_entries(parameters):
     return create_model("Arguments", __base__=Entries, **fields)
 
 
-def checked(entries, values, where):
-    """Returns the `Entries` object of a dict.
+def checked(entries, values, where, error=PresetError, *, lines=None, context=None):
+    """Returns the `Entries` object of a dict, or of JSON in bytes.
 
     Args:
         entries: a subclass of `Entries`.
-        values: the dict.
+        values: the dict, or bytes.
         where: the file, for messages.
+        error: the class of exceptions to raise.
+        lines: dict of keys -> place, such as `{("training", "seed"): "recipe.yaml:3"}`, for messages.
+        context: dict for the validators of the entries.
 
     Raises:
-        PresetError: one line that names the file, the first wrong entry, what was expected and received.
+        `error`: one line with each problem: its place, the entry, what was expected and received.
 
     Example:
 
@@ -53,14 +57,53 @@ def checked(entries, values, where):
     Traceback (most recent call last):
     keraszoo.errors.PresetError: config.json: units: expected a valid integer, got 1.5
     """
+    validate = entries.model_validate_json if isinstance(values, bytes) else entries.model_validate
     try:
-        return entries.model_validate(values)
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-    *above, name = problem["loc"] or ("the entries",)
-    if problem["type"] == "extra_forbidden" and not above:
-        said = f"there is no {shown(name)}{suggestion(name, list(entries.model_fields))}"
-        raise PresetError(f"{where}: {said:.300}")
-    place = ".".join(map(str, (*above, name)))
-    expected = problem["msg"].replace("Input should be", "expected")
-    raise PresetError(f"{where}: {place:.100}: {expected}, got {shown(problem['input'])}")
+        return validate(values, context=context)
+    except ValidationError as found:
+        problems = found.errors(include_url=False)[:MOST_SAID]
+    said = [_sentence(problem, entries, where, lines or {}) for problem in problems]
+    raise error(one_line("; ".join(dict.fromkeys(said))))
+
+
+def _sentence(problem, entries, where, lines):
+    keys = tuple(str(key) for key in problem["loc"])
+    place = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), where)
+    return ": ".join(filter(None, [place, f"{'.'.join(keys):.100}", _what(problem, entries, keys)]))
+
+
+def _what(problem, entries, keys):
+    kind, came = problem["type"], shown(problem["input"])
+    if kind == "extra_forbidden":
+        return f"unknown key{_key_suggestion(entries, keys)}"
+    if kind == "missing":
+        return "missing, and there is no default"
+    if kind == "value_error":  # raised by a validator of ours
+        return str(problem["ctx"]["error"])
+    if kind == "string_too_long":
+        came = f"{len(problem['input']):,} characters"
+    if kind in ("model_type", "model_attributes_type"):
+        section = _sections(entries).get(keys)
+        known = f" with some of {', '.join(section.model_fields)}" if section else ""
+        return f"expected a section{known}, got {came}"
+    expected = problem["msg"].replace("Input should be", "expected").replace("a valid string", "text")
+    return f"{expected}, got {came}"
+
+
+def _key_suggestion(entries, keys):
+    sections = _sections(entries)
+    known = [(*above, name) for above, section in sections.items() for name in section.model_fields]
+    elsewhere = sorted(".".join(place) for place in known if place[-1] == keys[-1])
+    if elsewhere:
+        return f", did you mean {' or '.join(elsewhere)}?"
+    return suggestion(keys[-1], list(sections[keys[:-1]].model_fields) if keys[:-1] in sections else [])
+
+
+def _sections(entries, above=()):
+    """All sections of entries, themselves included: dict of keys -> pydantic model."""
+    sections = {above: entries}
+    for name, field in entries.model_fields.items():
+        for kind in getattr(field.annotation, "__args__", (field.annotation,)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                sections |= _sections(kind, (*above, name))
+    return sections

@@ -1,66 +1,98 @@
 """Reads YAML from untrusted authors: the core types of YAML 1.2 only, of limited size and depth."""
 
+import math
 import re
 
 import yaml
 
+from keraszoo.messages import one_line
+
 LONGEST = 1 << 20  # characters of a file
 DEEPEST = 32  # levels
-CORE = "tag:yaml.org,2002:"
 NUMBER = "(?=.{1,100}$)"  # longer ones are text: Python reads and prints integers of at most 4300 digits
 # https://yaml.org/spec/1.2.2/#1032-tag-resolution: `1e-9` is a number, `no` and `2024-02-31` are text
-SCALARS = {
-    f"{CORE}null": r"~|null|Null|NULL|",
-    f"{CORE}bool": r"true|True|TRUE|false|False|FALSE",
-    f"{CORE}int": rf"{NUMBER}([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)",
-    f"{CORE}float": rf"{NUMBER}([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)"
-    r"|\.(nan|NaN|NAN))",
-    f"{CORE}str": "(?s:.*)",
-}
+SCALARS = [
+    (r"~|null|Null|NULL|", lambda text: None),
+    (r"true|True|TRUE|false|False|FALSE", lambda text: text[0] in "tT"),
+    (rf"{NUMBER}[-+]?[0-9]+", int),
+    (rf"{NUMBER}(0o[0-7]+|0x[0-9a-fA-F]+)", lambda text: int(text, 0)),
+    (rf"{NUMBER}[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
+    (r"[-+]?\.(inf|Inf|INF)", lambda text: -math.inf if text[0] == "-" else math.inf),
+    (r"\.(nan|NaN|NAN)", lambda text: math.nan),
+]
 
 
-class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers = {}
+class _Values:
+    """Makes values of the events of PyYAML's parser, and notes the place of each key."""
 
-    def __init__(self, text, aliases):
-        super().__init__(text)
-        self.aliases, self.depth = aliases, 0
+    def __init__(self, text, where, lines, aliases, kind):
+        self.parser = yaml.SafeLoader(text)
+        self.where, self.lines, self.kind = where, lines, kind
+        self.anchors = {} if aliases else None
 
-    def compose_node(self, parent, index):
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent) and not self.aliases:
+    def document(self):
+        self.parser.get_event()  # the start of the stream
+        if self.parser.check_event(yaml.StreamEndEvent):
+            return None
+        self.parser.get_event()
+        value = self.value((), 0)
+        self.parser.get_event()
+        if not self.parser.check_event(yaml.StreamEndEvent):
+            self.refuse(self.parser.peek_event(), "expected one document, but found another document")
+        return value
+
+    def value(self, keys, depth):
+        event = self.parser.get_event()
+        if depth == DEEPEST:
+            self.refuse(event, f"nested more than {DEEPEST} levels deep")
+        if isinstance(event, yaml.AliasEvent):
             # A few lines of aliases of aliases can expand beyond any memory.
-            self._refuse(event, "an alias of an anchor (&name) is not allowed, write it out")
-        if self.depth == DEEPEST:
-            self._refuse(event, f"nested more than {DEEPEST} levels deep")
-        self.depth += 1
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        kind = {yaml.SequenceNode: f"{CORE}seq", yaml.MappingNode: f"{CORE}map"}.get(type(node))
-        fits = node.tag == kind if kind else re.fullmatch(SCALARS.get(node.tag, "(?!)"), node.value)
-        if not fits:
-            tag = node.tag.replace(CORE, "!!")
-            came = f"{tag} {node.value!r:.40}" if kind is None else tag
-            self._refuse(node, f"expected null, a bool, a number, text, a list or keys, got {came}")
-        return node
+            if self.anchors is None:
+                self.refuse(event, "an alias of an anchor (&name) is not allowed, write it out")
+            if event.anchor not in self.anchors:
+                self.refuse(event, f"there is no anchor &{event.anchor:.40} before it")
+            return self.anchors[event.anchor]
+        if event.tag is not None:
+            tag = f"{event.tag.replace('tag:yaml.org,2002:', '!!')} {getattr(event, 'value', '')!r:.40}"
+            self.refuse(event, f"expected null, a bool, a number, text, a list or keys, got {tag}")
+        if isinstance(event, yaml.ScalarEvent):
+            value = self.scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = []
+            while not self.parser.check_event(yaml.SequenceEndEvent):
+                value.append(self.value((*keys, "[]"), depth + 1))
+            self.parser.get_event()
+        else:
+            value = self.mapping(keys, depth)
+        if self.anchors is not None and event.anchor:
+            self.anchors[event.anchor] = value
+        return value
 
-    def construct_mapping(self, node, deep=False):
-        mapping = super().construct_mapping(node, deep)
-        if len(mapping) < len(node.value):
-            self._refuse(node, "a key is given twice")
-        return mapping
+    def scalar(self, event):
+        if event.implicit[0]:  # without quotes
+            for pattern, kind in SCALARS:
+                if re.fullmatch(pattern, event.value):
+                    return kind(event.value)
+        return self.kind(event.value)
 
-    def construct_integer(self, node):
-        return int(node.value, 0 if node.value[:2] in ("0o", "0x") else 10)
+    def mapping(self, keys, depth):
+        value, first = {}, {}
+        while not self.parser.check_event(yaml.MappingEndEvent):
+            event = self.parser.peek_event()
+            key, line = self.value((*keys, "?"), depth + 1), event.start_mark.line + 1
+            if isinstance(key, (list, dict)):
+                self.refuse(event, f"expected a key, got a {type(key).__name__}")
+            place = *keys, str(key)
+            if key in value:
+                said = f"{one_line('.'.join(place)):.100}: repeated, first in line {first[key]}"
+                self.refuse(event, said)
+            first[key], self.lines[place] = line, f"{self.where}:{line}"
+            value[key] = self.value(place, depth + 1)
+        self.parser.get_event()
+        return value
 
-    def _refuse(self, place, problem):
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
-
-
-for _tag, _first in {"null": "~nN", "bool": "tTfF", "int": "-+0123456789", "float": "-+.0123456789"}.items():
-    _pattern = re.compile(f"(?:{SCALARS[CORE + _tag]})$")
-    _Loader.add_implicit_resolver(CORE + _tag, _pattern, [*_first, ""] if _tag == "null" else list(_first))
-_Loader.add_constructor(f"{CORE}int", _Loader.construct_integer)
+    def refuse(self, event, problem):
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def read_text(path, error):
@@ -78,15 +110,16 @@ def read_text(path, error):
     return text
 
 
-def parse(text, where, error, check=None, aliases=False):
+def parse(text, where, error, *, lines=None, aliases=False, kind=str):
     """Parses YAML.
 
     Args:
         text: the text.
         where: the name of the file, for messages.
         error: the class of exceptions to raise.
-        check: called with the root node before values are made of it.
+        lines: a dict that receives the place of each key, such as `{("training", "seed"): "recipe.yaml:3"}`.
         aliases: whether `*name` may repeat an anchor `&name`.
+        kind: `str`, or a subclass of it that texts become.
 
     Returns:
         The value: dict, list, str, int, float, bool or None.
@@ -103,11 +136,7 @@ def parse(text, where, error, check=None, aliases=False):
     ValueError: small.yaml:1: not YAML: expected null, a bool, a number, text, a list or keys, got !!int 'x'
     """
     try:
-        loader = _Loader(text, aliases)
-        node = loader.get_single_node()
-        if check is not None and node is not None:
-            check(node)
-        return None if node is None else loader.construct_document(node)
+        return _Values(text, where, {} if lines is None else lines, aliases, kind).document()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         place = where if mark is None else f"{where}:{mark.line + 1}"

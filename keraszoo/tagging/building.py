@@ -2,8 +2,8 @@
 
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown, suggestion
+from keraszoo.registry import model_arguments, model_classes, models_of
 from keraszoo.tagging.subword_vectors import learn_subwords
-from keraszoo.tasks.model_names import MODELS, model_arguments, model_classes
 from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF
@@ -59,7 +59,8 @@ def make_tagger(cls, sentences, vectors, model, options):
     else:
         sizes["vector_width"] = vectors.width
     try:
-        made = kind.from_configuration(configuration or MODELS["tagging"][name][1], **{**sizes, **arguments})
+        preset = configuration or models_of("tagging")[name].preset
+        made = kind.from_configuration(preset, **{**sizes, **arguments})
         made.build()  # checks some of the sizes
         if vectors is not None:
             made.words.set_vectors(vectors.matrix)

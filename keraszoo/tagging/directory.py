@@ -13,10 +13,10 @@ from pydantic import Field
 
 from keraszoo.errors import PresetError
 from keraszoo.messages import shown
+from keraszoo.registry import model_classes
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.saving.weights import WEIGHTS, stored_shapes
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagging_features import MOST_CHARACTERS, TaggingVocabulary
 
 WORDS = "words.txt"

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from keraszoo.tasks.model_names import MODELS
-from keraszoo.tasks.recipe_base import (
+from keraszoo.recipes.file import Path, Preset
+from keraszoo.recipes.sections import (
     BaseModelSection,
     BaseRecipe,
     Count,
@@ -27,7 +27,7 @@ from keraszoo.tasks.recipe_base import (
     Schedule,
     Section,
 )
-from keraszoo.tasks.recipe_file import FilePath, PathOrName
+from keraszoo.registry import models_of
 from keraszoo.text.columns import PLAIN
 from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
@@ -38,7 +38,7 @@ def _listed(value):
     return [value] if isinstance(value, str) else value
 
 
-Files = Annotated[list[FilePath], BeforeValidator(_listed), Field(min_length=1)]
+Files = Annotated[list[Path], BeforeValidator(_listed), Field(min_length=1)]
 Column = Annotated[int | str, Field(union_mode="left_to_right")]
 
 
@@ -72,7 +72,7 @@ class VectorsSection(Section):
     vectors.
     """
 
-    file: PathOrName
+    file: Preset
     format: str = "auto"
     keep: Literal["corpus", "all"] = "corpus"
     backoff: list[str] = list(DEFAULT_BACKOFF)
@@ -106,8 +106,8 @@ class TaggingModelSection(BaseModelSection):
 
     task = "tagging"
 
-    name: Literal[*MODELS["tagging"]] = "recurrent"
-    start_from: PathOrName | None = None
+    name: Literal[*models_of("tagging")] = "recurrent"
+    start_from: Preset | None = None
 
 
 class TaggerOptimizerSection(OptimizerSection):
@@ -133,9 +133,6 @@ class TaggerTrainingSection(FitSection):
 class TaggerRecipe(BaseRecipe):
     """Everything that decides a training run of a tagger.
 
-    Files are `str`. A relative path in a recipe file starts from the folder of that file, `~` is the home
-    directory, `${NAME}` an environment variable, and `${NAME:-other}` one with a default value.
-
     Example:
 
     >>> values = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/one"}
@@ -153,4 +150,4 @@ class TaggerRecipe(BaseRecipe):
     tags: TagsSection = TagsSection()
     model: TaggingModelSection = TaggingModelSection()
     training: TaggerTrainingSection = TaggerTrainingSection()
-    output: FilePath
+    output: Path

@@ -6,16 +6,14 @@ from keraszoo.errors import RecipeError
 from keraszoo.messages import say, show
 from keraszoo.tagging.entity_tagger import EntityTagger
 from keraszoo.tagging.transfer import start_from
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.tagged_files import read_corpora, rules_of
 from keraszoo.text.word_vectors import WordVectors
 
 
 def prepare(recipe, checkpoints):
     """The untrained `EntityTagger`, corpora and arguments of `evaluate` of a recipe; see `run_recipe`."""
-    kind = model_classes("tagging")[recipe.model.name]
-    recipe.check_model(kind)
-    train, validation, test = read_corpora(recipe.data)
+    kind = recipe.model_class()
+    train, validation, test = read_corpora(recipe.data, recipe.path)
     vectors, keep = _vectors(recipe, kind, train, validation, test)
     keras.utils.set_random_seed(recipe.training.seed)
     # The tagger knows the labels and characters of both corpora, and the words that have vectors, or all.
@@ -32,11 +30,11 @@ def prepare(recipe, checkpoints):
     )
     if vectors is not None:
         kept = len(tagger.vocabulary.words)
-        say(f"{recipe.vectors.file}: {kept:,} vectors of {vectors.width} numbers are kept")
+        say(f"{recipe.preset(recipe.vectors.file)}: {kept:,} vectors of {vectors.width} numbers are kept")
     copied = ""
     if recipe.model.start_from is not None and checkpoints.newest() is None:
-        count = start_from(tagger, EntityTagger.from_preset(recipe.model.start_from))
-        copied = f", {count:,} of them copied from {recipe.model.start_from}"
+        preset = recipe.preset(recipe.model.start_from)
+        copied = f", {start_from(tagger, EntityTagger.from_preset(preset)):,} of them copied from {preset}"
     say(
         f"{type(tagger.model).__name__}, {tagger.model.count_params():,} parameters{copied}; "
         f"{len(train):,} sentences, {train.count_tokens():,} tokens"
@@ -60,9 +58,10 @@ def _vectors(recipe, kind, *corpora):
     keep, backoff = keep if section.keep == "corpus" else "all", tuple(section.backoff)
     learn = {**kind.configurations[recipe.model.preset], **recipe.model.overrides}.get("subword_buckets")
     words = None if learn or keep == "all" else keep  # n-grams are learned from all vectors
-    vectors = WordVectors.read(section.file, section.format, words, backoff)
+    place = recipe.preset(section.file)
+    vectors = WordVectors.read(place, section.format, words, backoff)
     width = recipe.model.overrides.get("vector_width", vectors.width)
     if width != vectors.width:
-        raise RecipeError(f"model.overrides.vector_width is {width}, but {section.file} has {vectors.width}")
+        raise RecipeError(f"model.overrides.vector_width is {width}, but {place} has {vectors.width}")
     show(vectors.coverage(list(corpora[0]), backoff))
     return vectors, keep

@@ -1,1 +1,1 @@
-"""What the tasks share: the base class with its training path, recipes, export."""
+"""What the tasks share: the base class with its training path, and export."""

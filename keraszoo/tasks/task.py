@@ -4,7 +4,8 @@ import keras
 
 import keraszoo
 from keraszoo.errors import KerasZooError, PresetError
-from keraszoo.messages import COMMANDS, shown
+from keraszoo.messages import shown
+from keraszoo.registry import TASKS
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.model_config import quantization_of
 from keraszoo.saving.weights import WEIGHTS, save_weights
@@ -80,7 +81,7 @@ class Task:
         directory = model_directory.read_directory(place)
         if directory.config.get("task") != cls.kind:
             came = directory.config.get("task")
-            hint = f"; its command is `keraszoo {COMMANDS[came][0]}`" if str(came) in COMMANDS else ""
+            hint = f"; its command is `keraszoo {TASKS[came].command[0]}`" if str(came) in TASKS else ""
             wanted = f"expected a directory for {cls.kind}, got one for {shown(came)}{hint}"
             raise PresetError(f"{directory.path}: {wanted}")
         try:

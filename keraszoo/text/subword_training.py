@@ -4,7 +4,7 @@ import io
 import random
 import re
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import DataError, KerasZooError, VocabularySizeError
 from keraszoo.text.normalization import RULES, nfc_rules, normalizer, with_rules
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}  # ids in the models trained here
@@ -88,11 +88,11 @@ def _training_error(message, count, vocabulary_size):
         return DataError(f"no text to learn subwords from: {count} sentences, none of 1 to 4,192 bytes")
     if limit := re.search(r"set it to a value <= (\d+)", message):
         problem = f"too large for {count} sentences; the largest is {limit[1]}"
-    elif limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
+        return VocabularySizeError(f"vocabulary_size {vocabulary_size} is {problem}", largest=int(limit[1]))
+    if limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
         problem = (
             f"too small: the text has {int(limit[1]) - 4} different characters, with the special symbols "
             f"{limit[1]}; increase it, or take a character_coverage below 1"
         )
-    else:
-        problem = f"not possible: {message}"
-    return KerasZooError(f"vocabulary_size {vocabulary_size} is {problem}")
+        return VocabularySizeError(f"vocabulary_size {vocabulary_size} is {problem}", least=int(limit[1]))
+    return KerasZooError(f"vocabulary_size {vocabulary_size} is not possible: {message}")

@@ -8,17 +8,19 @@ tagged    running text of `word/TAG` or `word_TAG`, tags in capitals or marks, a
 
 import itertools
 import re
+from collections import Counter
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.characters import plain_form
-from keraszoo.text.columns import BLANKS, content_lines, fields_of, read_columns
+from keraszoo.text.columns import PLAIN, TAG, content_lines, fields_of, read_columns
 from keraszoo.text.json_spans import is_json_lines, read_spans
 from keraszoo.text.lines import read_lines
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
 from keraszoo.text.tokens import fitting_rules, tokenize
 
 KINDS = ("auto", "text", "columns", "json", "tagged")
-ENTITY_TAG = re.compile(r"O|[BIESLUM]-\S+")
+LOOKED_AT = 200  # lines
+MOST_LABELS = 100  # of a column of labels without letters
 TAGGED = re.compile(r"(.+)[/_](?:[A-Z][A-Z|]*\$?|[^\w\s]{1,3}|-[LR][RCS]B-)")
 SENTENCE_END = re.compile(r"[.!?:;][\"'”’)\]]*$")
 LONGEST_RUN = 1000  # tokens; limits the runs of a text without full stops
@@ -41,7 +43,7 @@ def read_tagged(path, rules="words", **columns):
     return read_spans(path, rules) if is_json_lines(path) else read_columns(path, **columns)
 
 
-def read_corpora(data):
+def read_corpora(data, path=str):
     """Reads the corpora of a recipe's `data` section.
 
     The tag scheme detected in the first file of columns with other tags than `O` and `I-` is used for the
@@ -57,16 +59,16 @@ def read_corpora(data):
     names = ("token_column", "tag_column", "separator", "scheme", "label")
     columns = {name: getattr(data, name) for name in names}
     corpora, rules = [], data.token_rules or "words"
-    for files in (data.train, data.validation, data.test):
-        parts = []
-        for file in files or ():
+    for texts in (data.train, data.validation, data.test):
+        files, parts = [path(text) for text in texts or ()], []
+        for file in files:
             parts.append(read_tagged(file, rules, **columns))
             if not is_json_lines(file) and parts[-1].shows_scheme:
                 columns["scheme"] = columns["scheme"] or parts[-1].scheme
         corpora.append(TaggedCorpus.join(parts) if parts else None)
         if parts and not corpora[-1]:
             raise DataError("expected at least one sentence, got none", files[0])
-        if files is data.train:
+        if texts is data.train:
             rules = rules_of(data, corpora[0])
     return tuple(corpora)
 
@@ -111,8 +113,11 @@ def read_sentences(path, kind="auto", rules="words"):
         raise KerasZooError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     if kind == "auto":
         kind = find_kind(path)
-    if kind in ("columns", "json"):
-        return iter(_named_columns(path) if kind == "columns" else read_spans(path, rules))
+    if kind == "columns":
+        found = find_columns(first_lines(path))
+        return iter(read_columns(path, **found[0] if found else {}))
+    if kind == "json":
+        return iter(read_spans(path, rules))
     runs = _text_runs(path, rules) if kind == "text" else map(_untagged, read_lines(path))
     return (TaggedSentence(tuple(run)) for run in runs if run)
 
@@ -123,23 +128,55 @@ def find_kind(path):
         raise KerasZooError("standard input is read once: give its kind, such as text")
     if is_json_lines(path):
         return "json"
-    lines = itertools.islice(content_lines(read_lines(path)), 100)
-    rows = [BLANKS.split(line.rstrip()) for line in lines]
-    may_name_them = len(rows) > 2 and len(rows[0]) == len(rows[1])
-    if rows and all(len(row) > 1 and ENTITY_TAG.fullmatch(row[-1]) for row in rows[may_name_them:]):
+    lines = first_lines(path)
+    if find_columns(lines):
         return "columns"
-    tokens = [token for row in rows for token in row if token]
+    tokens = [token for line in lines for token in line.split()]
     tagged = sum(1 for token in tokens if TAGGED.fullmatch(token))
     return "tagged" if tagged > 0.9 * len(tokens) else "text"
 
 
-def _named_columns(path):
-    """Reads the first column and, as tags, the last; the first row may name them."""
-    first = next(content_lines(read_lines(path)), "")
-    names = fields_of(first, "\t" if "\t" in first.rstrip() else " ")
-    if not first or ENTITY_TAG.fullmatch(names[-1]):
-        return read_columns(path)
-    return read_columns(path, names[0], names[-1])
+def first_lines(path):
+    """The first lines of a file that are not blank. Raises DataError if it is not text."""
+    return list(itertools.islice(filter(str.strip, read_lines(path)), LOOKED_AT))
+
+
+def find_columns(lines):
+    """The options of `read_columns` for a file with these first lines, and what they say; None without tags.
+
+    The last column that holds tags counts, and the first one with other things than numbers. If the first row
+    holds no tag, it names the columns. A last column of few labels, most of which are `O`, has the scheme
+    `plain`.
+
+    Example:
+
+    >>> find_columns(["1 Ed I-PER", "2 ran O"])
+    ({'token_column': 1, 'tag_column': -1}, "tokens in column 1 ('ran'), tags in column 2 of 3")
+    """
+    lines = list(content_lines(lines))
+    separator = "\t" if lines and "\t" in lines[0] else " "
+    rows = [fields_of(line, separator) for line in lines]
+    if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
+        return None
+    columns, below = list(zip(*rows[len(rows) > 2 :], strict=True)), {}
+    tags = [i for i, column in enumerate(columns) if _is_of_tags(column)]
+    if not tags and len(columns) > 1:
+        labels = Counter(columns[-1])
+        if labels.most_common(1)[0][0] == "O" and len(labels) <= MOST_LABELS:
+            tags, below = [len(columns) - 1], {"scheme": PLAIN}
+    tokens = [i for i, column in enumerate(columns) if i not in tags and not all(map(str.isdecimal, column))]
+    if not tags or not tokens:
+        return None
+    token, tag = tokens[0], tags[-1]
+    said = f"tokens in column {token} ({rows[1][token]!r}), tags in column {tag} of {len(columns)}"
+    if not below and not TAG.fullmatch(rows[0][tag]):
+        names = {"token_column": rows[0][token], "tag_column": rows[0][tag]}
+        return names, f"{said}; the first row names them"
+    return {"token_column": token, "tag_column": -1 if tag == len(columns) - 1 else tag} | below, said
+
+
+def _is_of_tags(column):
+    return all(map(TAG.fullmatch, column)) and any(tag == "O" or "-" in tag for tag in column)
 
 
 def _untagged(line):

@@ -90,20 +90,19 @@ def import_ctranslate2():
     return ctranslate2
 
 
-def load(name):
+def load(name, read):
     """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
 
     Args:
         name: an exported directory, a model directory or the name of an included model.
+        read: a function that returns the `Translator` of such a model.
     """
     import_ctranslate2()
     if format_of(name) == "ctranslate2":
         return CTranslate2Translator(name)
-    from keraszoo.translation.translator import Translator
-
     with tempfile.TemporaryDirectory() as folder:  # the engine reads all of it at once
         directory = Path(folder, "model")
-        Translator.from_preset(name).export(directory, format="ctranslate2")
+        read(name).export(directory, format="ctranslate2")
         return CTranslate2Translator(directory)
 
 

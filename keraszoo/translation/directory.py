@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.registry import model_classes
 from keraszoo.saving import model_directory
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_config import make_model
 from keraszoo.search import SearchOptions
 from keraszoo.shipping import shipped
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.subwords import Subwords
 
 MOST_SOURCE_TOKENS = 100_000

@@ -17,7 +17,6 @@ from keraszoo.messages import say
 from keraszoo.saving import manifest
 from keraszoo.saving.atomic import replace_file
 from keraszoo.shipping import shipped
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.lines import in_chunks
@@ -46,20 +45,21 @@ def distil(recipe, teacher, name, **search):
             output is that of another run or the teacher; an unusable model; or no translation is left.
         DataError: the data cannot be read.
     """
-    recipe.check_model(model_classes("translation")[recipe.model.name])
+    recipe.model_class()  # an unknown override is an error before the data are read
     for held_out in filter(None, (recipe.data.validation, recipe.data.test)):
-        list(read_pairs(*files_of(held_out)))  # hours are lost if they cannot be read afterwards
+        list(read_pairs(*files_of(recipe, held_out)))  # hours are lost if they cannot be read afterwards
     if recipe.model.start_from is not None:
-        shipped.find(recipe.model.start_from)
+        shipped.find(recipe.preset(recipe.model.start_from))
     if recipe.subwords.model is not None or recipe.subwords.source_model is not None:
         make_model(recipe, *new_subwords(recipe))
-    folder = Path(f"{recipe.output}.distilled")
-    if Path(name).resolve() == Path(recipe.output).resolve():
-        raise RecipeError(f"output: {recipe.output} is the teacher; choose another directory for the student")
-    if Path(f"{recipe.output}.checkpoints").exists() and not folder.exists():
-        raise RecipeError(f"output: {recipe.output} belongs to a run without a teacher; choose another")
+    output = recipe.path(recipe.output)
+    folder = Path(f"{output}.distilled")
+    if Path(name).resolve() == Path(output).resolve():
+        raise RecipeError(f"output: {output} is the teacher; choose another directory for the student")
+    if Path(f"{output}.checkpoints").exists() and not folder.exists():
+        raise RecipeError(f"output: {output} belongs to a run without a teacher; choose another")
     file, note = folder / "pairs.tsv", folder / "teacher.json"
-    pairs = read_pairs(*files_of(recipe.data.train))
+    pairs = read_pairs(*files_of(recipe, recipe.data.train))
     sources = [*dict.fromkeys(" ".join(source.split()) for source, _ in pairs if source.strip())]
     if not sources:
         raise RecipeError("data.train: expected a source with a word in it, got none")

@@ -15,19 +15,19 @@ from typing import Annotated, Literal
 from pydantic import Field, create_model, model_validator
 
 from keraszoo.evaluation.tokenizers import TOKENIZERS
+from keraszoo.recipes.file import Path, Preset
+from keraszoo.recipes.sections import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
+from keraszoo.registry import models_of
 from keraszoo.search.options import SearchOptions
-from keraszoo.tasks.model_names import MODELS
-from keraszoo.tasks.recipe_base import BaseModelSection, BaseRecipe, Count, FitSection, Fraction, Section
-from keraszoo.tasks.recipe_file import FileOrName, FilePath, PathOrName
 from keraszoo.text.normalization import RULES
 
 
 class Pairs(Section):
     """Parallel text: two aligned files `source` and `target`, or one tab-separated file `tsv`."""
 
-    source: FilePath | None = None
-    target: FilePath | None = None
-    tsv: FilePath | None = None
+    source: Path | None = None
+    target: Path | None = None
+    tsv: Path | None = None
 
     @model_validator(mode="after")
     def _two_files_or_one(self):
@@ -61,9 +61,9 @@ class SubwordsSection(Section):
     joint: bool = True
     character_coverage: Annotated[float, Field(ge=0.98, le=1)] = 1.0
     normalization: Literal[*RULES] = "nfc"
-    model: FileOrName | None = None
-    source_model: FilePath | None = None
-    target_model: FilePath | None = None
+    model: Preset | None = None
+    source_model: Path | None = None
+    target_model: Path | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -100,8 +100,8 @@ class ModelSection(BaseModelSection):
 
     task = "translation"
 
-    name: Literal[*MODELS["translation"]] = "transformer"
-    start_from: PathOrName | None = None
+    name: Literal[*models_of("translation")] = "transformer"
+    start_from: Preset | None = None
 
 
 class TrainingSection(FitSection):
@@ -154,9 +154,6 @@ SearchSection = create_model(
 class Recipe(BaseRecipe):
     """Everything that decides a training run of a translator.
 
-    Files are `str`. A relative path in a recipe file starts from the folder of that file, `~` is the home
-    directory, `${NAME}` an environment variable, and `${NAME:-other}` one with a default value.
-
     Example:
 
     >>> recipe = Recipe.from_dict({"data": {"train": {"tsv": "pairs.tsv"}}, "output": "runs/one"})
@@ -173,4 +170,4 @@ class Recipe(BaseRecipe):
     model: ModelSection = ModelSection()
     training: TrainingSection = TrainingSection()
     search: SearchSection = SearchSection()
-    output: FilePath
+    output: Path

@@ -10,7 +10,7 @@ from keraszoo.errors import RecipeError
 from keraszoo.evaluation.tokenizers import choose_tokenizer
 from keraszoo.messages import say
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.model_names import model_classes
+from keraszoo.shipping.hub import is_address
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subwords import Subwords
 from keraszoo.translation.directory import MOST_SOURCE_TOKENS, subwords_of
@@ -24,11 +24,11 @@ SIDES = "source", "target"
 def prepare(recipe, checkpoints):
     """The untrained `Translator`, training corpus, validation pairs and arguments of `evaluate` of a recipe.
 
-    The open `checkpoints` keep the vocabularies; see `keraszoo.tasks.recipe_runs.run_recipe`.
+    The open `checkpoints` keep the vocabularies; see `keraszoo.recipes.runs.run_recipe`.
     """
-    recipe.check_model(model_classes("translation")[recipe.model.name])
+    recipe.model_class()  # an unknown override is an error before the data are read
     validation, test = (
-        None if pairs is None else list(read_pairs(*files_of(pairs)))
+        None if pairs is None else list(read_pairs(*files_of(recipe, pairs)))
         for pairs in (recipe.data.validation, recipe.data.test)
     )
     sides = _subwords(recipe, checkpoints)
@@ -39,9 +39,9 @@ def prepare(recipe, checkpoints):
     translator = Translator(model, *sides, search, longest)
     copied = ""
     if recipe.model.start_from is not None and checkpoints.newest() is None:
-        count = start_from(translator, Translator.from_preset(recipe.model.start_from))
-        copied = f", {count:,} of them copied from {recipe.model.start_from}"
-    corpus = make_corpus(translator, read_pairs(*files_of(recipe.data.train)), recipe.data.max_length)
+        preset = recipe.preset(recipe.model.start_from)
+        copied = f", {start_from(translator, Translator.from_preset(preset)):,} of them copied from {preset}"
+    corpus = make_corpus(translator, read_pairs(*files_of(recipe, recipe.data.train)), recipe.data.max_length)
     say(
         f"{type(model).__name__}, {model.count_params():,} parameters{copied}; {len(corpus):,} pairs, "
         f"{corpus.dropped['blank']} blank and {corpus.dropped['too_long']} too long ones left out"
@@ -66,9 +66,10 @@ def make_model(recipe, source_subwords, target_subwords):
         "target_pad_id": target_subwords.pad_id,
         "dtype": recipe.training.precision,
     }
-    kind = model_classes("translation")[recipe.model.name]
     try:
-        model = kind.from_configuration(recipe.model.preset, **{**sizes, **recipe.model.overrides})
+        model = recipe.model_class().from_configuration(
+            recipe.model.preset, **{**sizes, **recipe.model.overrides}
+        )
         model.build()  # checks some of the sizes
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
@@ -91,12 +92,13 @@ def new_subwords(recipe):
     """The vocabularies of both sides, from the files of a recipe or trained on its corpus."""
     section = recipe.subwords
     if section.model is not None:
-        if os.path.isdir(section.model) or not os.path.splitext(section.model)[1]:
-            return subwords_of(section.model)
-        both = Subwords.load(section.model)
+        place = recipe.preset(section.model)
+        if is_address(place) or os.path.isdir(place) or not os.path.splitext(place)[1]:
+            return subwords_of(place)
+        both = Subwords.load(place)
         return both, both
     if section.source_model is not None:
-        return Subwords.load(section.source_model), Subwords.load(section.target_model)
+        return tuple(map(Subwords.load, map(recipe.path, (section.source_model, section.target_model))))
     train = functools.partial(
         Subwords.train,
         vocabulary_size=section.vocabulary_size,
@@ -104,13 +106,14 @@ def new_subwords(recipe):
         character_coverage=section.character_coverage,
         normalization=section.normalization,
     )
-    files = files_of(recipe.data.train)
+    files = files_of(recipe, recipe.data.train)
     if section.joint:
         both = train(itertools.chain.from_iterable(read_pairs(*files)))
         return both, both
     return tuple(train(pair[side] for pair in read_pairs(*files)) for side in (0, 1))
 
 
-def files_of(pairs):
-    """The arguments of `read_pairs` for a `Pairs` section."""
-    return (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)
+def files_of(recipe, pairs):
+    """The arguments of `read_pairs` for a `Pairs` section of a recipe."""
+    texts = (pairs.tsv,) if pairs.tsv is not None else (pairs.source, pairs.target)
+    return [recipe.path(text) for text in texts]

@@ -117,7 +117,7 @@ class Translator(TextTranslator, Task):
         if engine == "ctranslate2":
             from keraszoo.translation.ctranslate2_translator import load
 
-            return load(name)
+            return load(name, super().from_preset)
         if engine != "keras":
             raise KerasZooError(f"engine: expected keras or ctranslate2, got {engine!r}")
         return super().from_preset(name)

@@ -311,18 +311,19 @@ def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
 
 def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
     recipes = []
-    monkeypatch.setattr("keraszoo.tasks.recipe_runs.run_recipe", recipes.append)
+    monkeypatch.setattr("keraszoo.recipes.runs.run_recipe", recipes.append)
     values = {"data": {"train": {"source": "train.en", "target": "train.de"}}, "model": {"name": "rnnsearch"}}
     (tmp_path / "recipe.yaml").write_text(json.dumps(values))
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_text("a\n")
     run("train", tmp_path / "recipe.yaml", "--strategy", "mirrored", "--output", tmp_path / "out")
-    assert [(r.training.strategy, r.output) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
+    assert [(r.training.strategy, r.path(r.output)) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "recipe.yaml").rename("folder/recipe.yaml")
     run("train", "folder/recipe.yaml", "--output", "out")
-    assert recipes[1].output == str(tmp_path / "out") and recipes[1].as_dict()["output"] == "out"
+    assert recipes[1].path(recipes[1].output) == str(tmp_path / "out")
+    assert recipes[1].as_dict()["output"] == "out"
     said = "keraszoo: error: --set: output: expected a path, got ''\n"
     assert run("train", "folder/recipe.yaml", "--output", "") == (2, "", said) and len(recipes) == 2
 
@@ -331,10 +332,10 @@ def test_several_seeds_of_a_recipe_from_a_pipe(run, tmp_path, monkeypatch):
     runs = []
 
     def trained(recipe):
-        runs.append((recipe.training.seed, recipe.output))
+        runs.append((recipe.training.seed, recipe.path(recipe.output)))
         return SimpleNamespace(metrics={"validation": {"val_bleu": 1.0}})
 
-    monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", trained)
+    monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", trained)
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
     os.write(writer, b"data: {train: {tsv: a}, validation: {tsv: a}}\noutput: x\n")

@@ -9,7 +9,7 @@ import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
-from keraszoo.tasks.model_names import MODELS
+from keraszoo.registry import models_of
 from keraszoo.translation.run import make_model
 
 PAIRS = [(f"{i}.", f"{i}!") for i in range(8)]
@@ -26,9 +26,10 @@ def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monk
     monkeypatch.setenv("MULTI30K", "multi30k")
     recipe = lineage.recipe_of(name, 2, tmp_path)
     assert (
-        recipe.training.seed == 2 and Path(recipe.output).resolve() == (tmp_path / f"{name}_seed2").resolve()
+        recipe.training.seed == 2
+        and Path(recipe.path(recipe.output)).resolve() == (tmp_path / f"{name}_seed2").resolve()
     )
-    assert Path(recipe.data.train.tsv).resolve() == (tmp_path / "train.tsv").resolve()
+    assert Path(recipe.path(recipe.data.train.tsv)).resolve() == (tmp_path / "train.tsv").resolve()
     usual = lineage.recipe_of(name, 2, Path.cwd() / "runs" / "lineage").as_dict()
     assert usual["data"]["train"]["tsv"] == "runs/lineage/train.tsv"  # no folder of this machine
     assert usual["output"] == f"runs/lineage/{name}_seed2"
@@ -39,7 +40,7 @@ def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monk
 
 
 def test_all_models_of_the_papers_are_there():
-    assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(MODELS["translation"])
+    assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(models_of("translation"))
     assert [name for name, (_, _, claim) in lineage.MODELS.items() if claim] == [
         "cho",
         "sutskever",
@@ -67,7 +68,7 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
 
     def run_recipe(recipe):
         ran.append(recipe)
-        Path(recipe.output).mkdir()
+        Path(recipe.path(recipe.output)).mkdir()
 
     monkeypatch.setattr(lineage, "run_recipe", run_recipe)
     monkeypatch.setattr(lineage, "Translator", SimpleNamespace(from_preset=lambda place: told))

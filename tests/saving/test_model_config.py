@@ -9,9 +9,9 @@ import pytest
 from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
 from keraszoo.models import MemoryNetwork
+from keraszoo.registry import model_classes
 from keraszoo.saving import model_directory
 from keraszoo.saving.entries import argument_entries, checked
-from keraszoo.tasks.model_names import model_classes
 from keraszoo.text.vocabulary import Vocabulary
 
 

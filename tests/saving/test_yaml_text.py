@@ -62,5 +62,5 @@ def test_a_file_has_a_largest_size(tmp_path):
 
 
 def test_a_repeated_key_is_an_error():
-    with pytest.raises(ValueError, match="file:2: not YAML: a key is given twice"):
+    with pytest.raises(ValueError, match="file:2: not YAML: small.licence: repeated, first in line 2"):
         yaml_text.parse("# facts\nsmall: {licence: mit, licence: gpl}", "file", ValueError)

@@ -4,10 +4,10 @@ import pytest
 
 from keraszoo import EntityTagger, models
 from keraszoo.errors import RecipeError
+from keraszoo.recipes.runs import read_recipe
+from keraszoo.registry import MODELS, model_classes, models_of
 from keraszoo.shipping import shipped
 from keraszoo.tagging.recipe import TaggerRecipe
-from keraszoo.tasks.model_names import MODELS, model_classes
-from keraszoo.tasks.recipe_runs import read_recipe
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.translation.recipe import Recipe
 
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said(sections, said):
 
 
 def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
-    names = {name: checked(model={"name": name}).model.preset for name in MODELS["tagging"]}
+    names = {name: checked(model={"name": name}).model.preset for name in models_of("tagging")}
     assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
     made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="recurrent")
     strong = models.RecurrentTagger.configurations["strong"]
@@ -70,9 +70,8 @@ def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
 
 
 def test_the_default_presets_exist():
-    for task, kinds in MODELS.items():
-        for name, kind in model_classes(task).items():
-            assert kinds[name][1] in kind.configurations
+    for row in MODELS:
+        assert row.preset is None or row.preset in model_classes(row.task)[row.name].configurations
 
 
 def test_the_task_says_which_kind(tmp_path):
@@ -80,7 +79,7 @@ def test_the_task_says_which_kind(tmp_path):
     file.write_text("task: tagging\ndata: {train: a.tsv}\noutput: out\n")
     recipe = read_recipe(file, ["training.seed=3"])
     assert isinstance(recipe, TaggerRecipe) and recipe.training.seed == 3
-    assert recipe.data.train == [str(tmp_path / "a.tsv")]
+    assert list(map(recipe.path, recipe.data.train)) == [str(tmp_path / "a.tsv")]
     file.write_text("data: {train: {tsv: a.tsv}}\noutput: out\n")
     assert isinstance(read_recipe(file), Recipe)
     assert isinstance(read_recipe(file, ["task=translation"]), Recipe)
@@ -106,6 +105,11 @@ def test_a_taggers_recipe_without_its_task_is_one_complaint(tmp_path, text):
     assert "; " not in str(raised.value).split("missing; ")[1]
 
 
+def vectors_of(file):
+    recipe = read_recipe(file)
+    return recipe.preset(recipe.vectors.file)
+
+
 def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
     file = tmp_path / "recipe.yaml"
     text = "task: tagging\ndata: {train: a.tsv}\nvectors: {file: '${VECTORS}'}\noutput: out\n"
@@ -115,12 +119,15 @@ def test_vectors_are_a_path_or_a_name(tmp_path, monkeypatch):
     for given, place in places.items():
         monkeypatch.setenv("VECTORS", given)
         recipe = read_recipe(file)
-        assert recipe.vectors.file == place and recipe.as_dict()["vectors"]["file"] == "${VECTORS}"
+        assert (
+            recipe.preset(recipe.vectors.file) == place
+            and recipe.as_dict()["vectors"]["file"] == "${VECTORS}"
+        )
     (tmp_path / "english_words").mkdir()  # is another thing than the included vectors
     monkeypatch.setenv("VECTORS", "./english_words")
-    assert read_recipe(file).vectors.file == str(tmp_path / "english_words")
+    assert vectors_of(file) == str(tmp_path / "english_words")
     monkeypatch.setenv("VECTORS", "english_words")
-    assert read_recipe(file).vectors.file == str(shipped.places()["english_words"])
+    assert vectors_of(file) == str(shipped.places()["english_words"])
     (tmp_path / "mine").mkdir()
     file.write_text(text.replace("${VECTORS}", "mine"))
-    assert read_recipe(file).vectors.file == str(tmp_path / "mine")
+    assert vectors_of(file) == str(tmp_path / "mine")

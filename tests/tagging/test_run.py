@@ -10,11 +10,11 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.layers import BagOfSubwords
+from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.recipes.seeds import Figure, run_seeds
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
 from keraszoo.tagging.run import prepare
 from keraszoo.tagging.subword_vectors import learn_subwords
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
-from keraszoo.tasks.seeds import Figure, run_seeds
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_files import read_corpora

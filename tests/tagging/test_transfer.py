@@ -5,8 +5,8 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import RecipeError
+from keraszoo.recipes.runs import read_recipe, run_recipe
 from keraszoo.tagging.transfer import start_from
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tagged_corpus import TaggedSentence

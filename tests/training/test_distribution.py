@@ -160,7 +160,7 @@ from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.adam import Adam, LossScale
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
-from keraszoo.tasks.recipe_base import FitSection
+from keraszoo.recipes.sections import FitSection
 from keraszoo.training.loop import train
 
 def make(seed, dtype=None):

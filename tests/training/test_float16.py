@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keraszoo.models import Transformer
-from keraszoo.tasks.recipe_base import FitSection
+from keraszoo.recipes.sections import FitSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam, innermost
 from keraszoo.training.checkpoints import Checkpoints

@@ -17,7 +17,7 @@ import pytest
 
 from keraszoo.errors import DataError, PresetError
 from keraszoo.models import RNNSearch, Transformer
-from keraszoo.tasks.recipe_base import OptimizerSection
+from keraszoo.recipes.sections import OptimizerSection
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.training.adam import Adam
 from keraszoo.training.addressed_batches import step_in_words

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from keraszoo.errors import KerasZooError
+from keraszoo.recipes.sections import OptimizerSection
 from keraszoo.tagging.recipe import TaggerOptimizerSection
-from keraszoo.tasks.recipe_base import OptimizerSection
 from keraszoo.training.adam import Adam
 from keraszoo.training.optimizers import InverseSquareRoot, make_optimizer, transformer_schedule
 

@@ -8,8 +8,8 @@ from keraszoo import Translator
 from keraszoo.cli import translator
 from keraszoo.cli.app import main
 from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.recipes import runs
 from keraszoo.search import SearchOptions
-from keraszoo.tasks import recipe_runs
 from keraszoo.translation.distillation import distil
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.results import Translation
@@ -123,7 +123,7 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["distil", str(trained_directory), "--recipe", "recipes/recipe.yaml"]
     order, load = [], translator.load
-    monkeypatch.setattr(recipe_runs, "make_devices", lambda recipe: order.append(recipe.training.strategy))
+    monkeypatch.setattr(runs, "make_devices", lambda recipe: order.append(recipe.training.strategy))
     monkeypatch.setattr(translator, "load", lambda *given: order.append("teacher") or load(*given))
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--beam-width", "1"])

@@ -11,9 +11,9 @@ from keraszoo import Translator, models
 from keraszoo.cli import app
 from keraszoo.errors import KerasZooError
 from keraszoo.models import DeepLSTM, LuongNMT
+from keraszoo.recipes.runs import run_recipe
+from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.model_names import model_classes
-from keraszoo.tasks.recipe_runs import run_recipe
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model
 

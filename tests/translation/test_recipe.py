@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keraszoo.errors import RecipeError
-from keraszoo.models import RNNSearch, Transformer
+from keraszoo.models import RNNSearch
 from keraszoo.search.options import SearchOptions
 from keraszoo.translation.recipe import Recipe, Section
 
@@ -163,7 +163,7 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("output", "", "output: expected a path, got ''"),
         ("output", "a\0b", "output: expected a path, got 'a\\x00b'"),
         ("output", "x" * 300 + "\0", "output: expected a path, got 'xxx"),
-        ("about", {"licens": "mit"}, "about: there is no 'licens', did you mean licence?"),
+        ("about", {"licens": "mit"}, "about: licens: unknown key, did you mean licence?"),
         ("search", ["x" * 300] * 300, "search: expected a section with some of beam_width, max_length, "),
     ],
 )
@@ -240,12 +240,12 @@ def test_several_problems_stand_in_one_line():
 def test_preset_and_overrides_are_compared_with_the_class():
     recipe = Recipe.from_dict({**MINIMAL, "model": {"overrides": {"dropuot": 0.1}}})
     with pytest.raises(RecipeError, match=r"model.overrides.dropuot: unknown key, did you mean dropout\?"):
-        recipe.check_model(Transformer)
+        recipe.model_class()
     recipe = Recipe.from_dict({**MINIMAL, "model": {"preset": "smal"}})
     said = r"recipe: model.preset: transformer has no preset 'smal', did you mean small\?"
     with pytest.raises(RecipeError, match=said):
-        recipe.check_model(Transformer)
-    Recipe.from_dict(FULL).check_model(RNNSearch)
+        recipe.model_class()
+    assert Recipe.from_dict(FULL).model_class() is RNNSearch
 
 
 def test_a_strategy_excludes_xla():

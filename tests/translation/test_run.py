@@ -11,8 +11,8 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RNNSearch, Transformer
-from keraszoo.tasks import recipe_runs
-from keraszoo.tasks.recipe_runs import run_recipe
+from keraszoo.recipes import runs
+from keraszoo.recipes.runs import run_recipe
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.callbacks import BetweenSteps
 from keraszoo.training.checkpoints import Checkpoints
@@ -62,7 +62,7 @@ def test_what_a_run_begins_with_decides_it(make_recipe, files, new_translator, b
             subwords={"source_model": "a.model", "target_model": "a.model"},
             model={"name": "rnnsearch", "preset": "tiny", "start_from": "first"},
         )
-        digests.append(recipe_runs._contents(recipe))
+        digests.append(runs._contents(recipe))
     assert digests[0] == digests[1] and all(digests[0][key] != digests[2][key] for key in digests[0])
     assert set(digests[0]) == {f"content of {key}" for key in ("model.start_from", *TWO_MODELS)}
 
@@ -95,11 +95,11 @@ def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
 
 
 def test_a_slow_precision_is_named_before_training(monkeypatch):
-    monkeypatch.setattr(recipe_runs, "product_speed", lambda name, _: {"bfloat16": 5.0}.get(name, 70.0))
+    monkeypatch.setattr(runs, "product_speed", lambda name, _: {"bfloat16": 5.0}.get(name, 70.0))
     with pytest.warns(UserWarning, match="bfloat16 is 14 times slower than float32 on this machine"):
-        recipe_runs._warn_if_slow("mixed_bfloat16")
-    recipe_runs._warn_if_slow("float32")
-    recipe_runs._warn_if_slow("mixed_float16")
+        runs._warn_if_slow("mixed_bfloat16")
+    runs._warn_if_slow("float32")
+    runs._warn_if_slow("mixed_float16")
 
 
 def test_brought_vocabularies_one_for_each_language(make_recipe, files, both_subwords):

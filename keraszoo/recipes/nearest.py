@@ -5,9 +5,9 @@ import re
 from collections import Counter
 
 from keraszoo.errors import PresetError
+from keraszoo.registry import DERIVED, model_classes, models_of
 from keraszoo.saving import model_directory
 from keraszoo.shipping import shipped
-from keraszoo.tasks.model_names import DERIVED, MODELS, model_classes
 from keraszoo.text.subwords import Subwords
 from keraszoo.text.vector_directory import TASK
 from keraszoo.text.word_vectors import WordVectors
@@ -37,12 +37,12 @@ def trained(task):
 def model_section(directory):
     """The name, preset and overrides in a recipe that give a model the sizes of a trained one."""
     task, entry = directory.config["task"], directory.config["model"]
-    name = next(name for name, (kind, _) in MODELS[task].items() if kind == entry["class"])
-    kind, default = model_classes(task)[name], MODELS[task][name][1]
+    row = next(row for row in models_of(task).values() if row.kind == entry["class"])
+    kind = model_classes(task)[row.name]
     parameters = {key: value.default for key, value in kind.constructor_parameters().items()}
     derived = {*DERIVED, "vector_width"}
     overrides = {}
-    for preset in sorted(kind.configurations, key=lambda preset: preset != default):
+    for preset in sorted(kind.configurations, key=lambda preset: preset != row.preset):
         sizes = parameters | kind.configurations[preset]
         overrides[preset] = {
             key: value
@@ -50,7 +50,7 @@ def model_section(directory):
             if key in sizes and key not in derived and value != sizes[key]
         }
     preset = min(overrides, key=lambda preset: len(overrides[preset]))
-    return {"name": name, "preset": preset, "overrides": overrides[preset]}
+    return {"name": row.name, "preset": preset, "overrides": overrides[preset]}
 
 
 def language_of(texts):

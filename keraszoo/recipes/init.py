@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from keraszoo.errors import KerasZooError
+from keraszoo.recipes.choices import TAGGING, TRANSLATION, choose_tagging, choose_translation
+from keraszoo.recipes.corpora import TABLE, parallel_files, role_of, tagged_files
 from keraszoo.saving import yaml_text
 from keraszoo.saving.atomic import replace_file
-from keraszoo.tasks.corpus_files import TABLE, parallel_files, role_of, tagged_files
-from keraszoo.tasks.recipe_choices import TAGGING, TRANSLATION, choose_tagging, choose_translation
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.tagged_files import read_tagged
 

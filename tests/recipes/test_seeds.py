@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from keraszoo.errors import RecipeError
-from keraszoo.tasks.recipe_runs import read_recipe
-from keraszoo.tasks.seeds import run_seeds
+from keraszoo.recipes.runs import read_recipe
+from keraszoo.recipes.seeds import run_seeds
 
 
 @pytest.mark.parametrize("output", ["runs/x", "runs/x/"])
@@ -20,11 +20,11 @@ def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, mon
     written = []
 
     def run(recipe):
-        os.makedirs(recipe.output)
+        os.makedirs(recipe.path(recipe.output))
         written.append(recipe.as_dict()["output"])
         return SimpleNamespace(metrics={"validation": next(figures)})
 
-    monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", run)
+    monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", run)
     (figure,) = run_seeds(read_recipe(tmp_path / "recipe.yaml"), 2)
     assert (figure.name, figure.values) == ("val_bleu", [1.0, 3.0])
     assert sorted(os.listdir(tmp_path / "runs")) == ["x_seed1", "x_seed2", "x_seeds.json"]
@@ -42,7 +42,7 @@ def test_every_run_is_checked_before_the_first_one(tmp_path, monkeypatch, seed, 
         recipe.write_text(text + changed)  # somebody prepares the next experiment
         return SimpleNamespace(metrics={"validation": {"val_bleu": 1.0}})
 
-    monkeypatch.setattr("keraszoo.tasks.seeds.run_recipe", run)
+    monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", run)
     if changed:
         run_seeds(read_recipe(recipe), 2)
         assert runs == [30, 30]

@@ -11,9 +11,9 @@ import json
 import statistics
 
 from keraszoo.errors import RecipeError
+from keraszoo.recipes.file import with_ending
+from keraszoo.recipes.runs import run_recipe
 from keraszoo.saving.atomic import replace_file
-from keraszoo.tasks.recipe_file import ResolvedPath
-from keraszoo.tasks.recipe_runs import run_recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +55,20 @@ def mean_and_deviation(values):
     return f"{mean} ± {statistics.stdev(values):.2f}" if len(values) > 1 else mean
 
 
-def outputs_of_seeds(recipe, count, output):
-    """The name of the output of each run of a recipe, a dict of seed -> `output` with `_seed1` and so on."""
+def recipes_of_seeds(recipe, count):
+    """Returns the recipe of each run: the seeds count up, and `_seed1` and so on is added to the output.
+
+    Raises:
+        RecipeError: a seed is too large.
+    """
+    settings, where = recipe.training.model_dump(), f"{recipe.place()}: training"
     first = recipe.training.seed
-    return {seed: f"{output}_seed{seed}" for seed in range(first, first + count)}
+    recipes = []
+    for seed in range(first, first + count):
+        training = type(recipe.training).checked({**settings, "seed": seed}, where)
+        output = with_ending(recipe.output, f"_seed{seed}")
+        recipes.append(recipe.model_copy(update={"training": training, "output": output}))
+    return recipes
 
 
 def run_seeds(recipe, count, report=None):
@@ -80,26 +90,17 @@ def run_seeds(recipe, count, report=None):
 
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
-        raise RecipeError(
-            f"{recipe._where}: several seeds are compared on `data.test` or `data.validation`; "
-            "both are missing"
-        )
+        said = "several seeds are compared on `data.test` or `data.validation`; both are missing"
+        raise RecipeError(f"{recipe.place()}: {said}")
     scores = []
-    written = recipe.output.written.rstrip("/")
-    outputs = outputs_of_seeds(recipe, count, written)
-    settings, where = recipe.training.model_dump(), f"{recipe._where}: training"
-    # all are checked before the first run
-    trainings = [type(recipe.training).checked({**settings, "seed": seed}, where) for seed in outputs]
-    for training, output in zip(trainings, outputs.values(), strict=True):
-        place = ResolvedPath(f"{recipe.output}{output.removeprefix(written)}", output)
-        checked = recipe.model_copy(update={"training": training, "output": place})
-        scores.append(_scores(run_recipe(checked).metrics[part]))
+    for one in recipes_of_seeds(recipe, count):  # all are checked before the first run
+        scores.append(_scores(run_recipe(one).metrics[part]))
         if report is not None:
-            report(checked.output)
+            report(one.path(one.output))
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
     if writes(make_strategy(recipe.training.strategy, recipe.training.replicas)):
-        with replace_file(f"{recipe.output}_seeds.json") as file:
+        with replace_file(f"{recipe.path(recipe.output)}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from keraszoo.errors import RecipeError
-from keraszoo.tasks.recipe_file import read_values
-from keraszoo.tasks.recipe_runs import read_recipe
+from keraszoo.recipes.file import read_values
+from keraszoo.recipes.runs import read_recipe
 from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
@@ -33,8 +33,8 @@ def write(tmp_path):
 def test_paths_are_meant_from_the_recipe(write, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     recipe = Recipe.read(write(TEXT))
-    assert recipe.data.train.source == str(tmp_path / "train.en")
-    assert recipe.output == str(tmp_path / "runs" / "one")
+    assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en")
+    assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
 
 
 def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path, monkeypatch):
@@ -43,13 +43,14 @@ def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path,
     monkeypatch.chdir(here)
     overrides = ["model.start_from=earlier", "subwords={model: runs/joint.model}", "data.train.target=b.de"]
     recipe = Recipe.read(write(TEXT), overrides)
-    assert recipe.model.start_from == str(here / "earlier")
-    assert recipe.subwords.model == str(here / "runs" / "joint.model")
-    assert recipe.data.train.target == str(here / "b.de")
-    assert recipe.data.train.source == str(tmp_path / "train.en")
+    assert recipe.preset(recipe.model.start_from) == str(here / "earlier")
+    assert recipe.preset(recipe.subwords.model) == str(here / "runs" / "joint.model")
+    assert recipe.path(recipe.data.train.target) == str(here / "b.de")
+    assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en")
     assert recipe.as_dict()["model"]["start_from"] == "earlier"
     for name in ("shipped_name", "our-own-name"):
-        assert Recipe.read(write(TEXT), [f"model.start_from={name}"]).model.start_from == name
+        recipe = Recipe.read(write(TEXT), [f"model.start_from={name}"])
+        assert recipe.preset(recipe.model.start_from) == recipe.model.start_from == name
 
 
 @pytest.mark.parametrize("place", ["recipe", "--set"])
@@ -59,8 +60,9 @@ def test_an_address_on_the_hub_is_no_path(write, place):
     text = f"model: {{start_from: {address}}}\n" if in_file else ""
     recipe = Recipe.read(write(text + TEXT), [] if in_file else [f"model.start_from={address}"])
     assert recipe.model.start_from == recipe.as_dict()["model"]["start_from"] == address
-    with pytest.raises(RecipeError, match="subwords.model: expected a path, got an address on the Hub, 'hf:"):
-        Recipe.read(write(TEXT), [f"subwords.model={address}"])
+    assert recipe.preset(recipe.model.start_from) == address
+    with pytest.raises(RecipeError, match="data.test.tsv: expected a path, got an address on the Hub, 'hf:"):
+        Recipe.read(write(TEXT), [f"data.test.tsv={address}"])
     with pytest.raises(RecipeError, match="model.start_from: hf://user: expected hf://USER/NAME"):
         Recipe.read(write(TEXT), ["model.start_from=hf://user"])
 
@@ -74,14 +76,14 @@ def test_paths_of_a_recipe_from_a_pipe_are_meant_from_the_current_folder(tmp_pat
         recipe = Recipe.read(f"/dev/fd/{reader}")
     finally:
         os.close(reader)
-    assert recipe.output == str(tmp_path / "runs" / "one")
+    assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
 
 
 def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     recipe = Recipe.read(write("data: {train: {source: /a/b, target: ~/c}}\noutput: ../out"))
-    assert recipe.data.train.source == "/a/b"
-    assert recipe.data.train.target == "/home/somebody/c"
+    assert recipe.path(recipe.data.train.source) == "/a/b"
+    assert recipe.path(recipe.data.train.target) == "/home/somebody/c"
 
 
 def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
@@ -91,8 +93,8 @@ def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_DATA", "/far")
     monkeypatch.delenv("MY_OTHER", raising=False)
     recipe = Recipe.read(path)
-    assert recipe.data.train.tsv == "/far/a.tsv"
-    assert recipe.data.test.tsv == str(tmp_path / "near" / "b.tsv")
+    assert recipe.path(recipe.data.train.tsv) == "/far/a.tsv"
+    assert recipe.path(recipe.data.test.tsv) == str(tmp_path / "near" / "b.tsv")
     monkeypatch.delenv("MY_DATA")
     with pytest.raises(RecipeError, match=r"yaml:1: data.train.tsv: the environment variable MY_DATA is not"):
         Recipe.read(path)
@@ -106,8 +108,8 @@ def test_a_path_in_a_variable_is_meant_from_where_it_was_set(write, tmp_path, mo
     recipe = Recipe.read(
         write("data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: 'x/${MY_DATA}'}}\noutput: o")
     )
-    assert recipe.data.train.tsv == str(here / "near" / "a.tsv")
-    assert recipe.data.test.tsv == str(tmp_path / "x" / "near")
+    assert recipe.path(recipe.data.train.tsv) == str(here / "near" / "a.tsv")
+    assert recipe.path(recipe.data.test.tsv) == str(tmp_path / "x" / "near")
 
 
 def test_what_is_stored_names_no_folder_of_this_machine(write, tmp_path, monkeypatch):
@@ -166,10 +168,10 @@ def test_a_missing_key_names_the_line_of_its_section(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 1\nb: 2\na: 3\n", ":3: a: repeated, first in line 1"),
+        ("a: 1\nb: 2\na: 3\n", ":3: not YAML: a: repeated, first in line 1"),
         (
             TEXT.replace("  seed: 3\n", "  seed: 3\n  seed: 3\n"),
-            ":5: training.seed: repeated, first in",
+            ":5: not YAML: training.seed: repeated, first in",
         ),
         ("a: [1\nb: 2", "not YAML"),
         ("a: \x07", "not YAML: "),
@@ -186,7 +188,7 @@ def test_a_missing_key_names_the_line_of_its_section(write):
         ("1: 2", ""),
         ("data: &a [*a]", ":1: not YAML: an alias of an anchor (&name) is not allowed"),
         ("a: &x {b: 1}\nc: *x", ":2: not YAML: an alias of an anchor (&name) is not allowed"),
-        ("a: 1\n---\nb: 2", "not YAML: but found another document"),
+        ("a: 1\n---\nb: 2", "not YAML: expected one document, but found another document"),
         (b"a: \xff", "expected UTF-8 text, got invalid start byte at byte 3"),
     ],
 )
@@ -215,7 +217,7 @@ def test_overrides_replace_and_add(write):
     assert recipe.training.seed == 7
     assert recipe.search.beam_width == 2
     assert recipe.model.overrides == {"dropout": 0.5}
-    assert recipe.output == "/x=y"
+    assert recipe.path(recipe.output) == "/x=y"
     assert recipe.training.optimizer.epsilon == 1e-8
 
 
@@ -241,12 +243,12 @@ def test_a_wrong_override_is_one_line(write, override, said):
 
 def test_an_output_may_end_in_a_slash():
     recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
-    assert (recipe.output, recipe.output.written) == ("runs/x", "runs/x/")
+    assert (recipe.path(recipe.output), recipe.output) == ("runs/x", "runs/x/")
 
 
 def test_a_recipe_is_read_once():
     read, write = os.pipe()
     os.write(write, b"data: {train: {tsv: a}}\noutput: runs/x\n")
     os.close(write)
-    assert read_recipe(f"/dev/fd/{read}").data.train.tsv.written == "a"
+    assert read_recipe(f"/dev/fd/{read}").data.train.tsv == "a"
     os.close(read)

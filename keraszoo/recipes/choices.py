@@ -1,23 +1,23 @@
 """The settings that fit corpora, with reasons: what `keraszoo init` writes into a recipe."""
 
-import itertools
 import json
 from collections import Counter
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import VocabularySizeError
+from keraszoo.recipes.nearest import UNKNOWN, fitting_vectors, model_section, nearest_translator
+from keraszoo.recipes.runs import product_speed
+from keraszoo.registry import models_of
 from keraszoo.shipping import shipped
-from keraszoo.tasks.corpus_files import find_columns
-from keraszoo.tasks.recipe_runs import product_speed
-from keraszoo.tasks.trained_models import UNKNOWN, fitting_vectors, model_section, nearest_translator
 from keraszoo.text.json_spans import is_json_lines
 from keraszoo.text.pair_report import count_problems
 from keraszoo.text.parallel import read_pairs
 from keraszoo.text.subwords import Subwords
-from keraszoo.text.tagged_files import read_tagged
+from keraszoo.text.tagged_files import find_columns, first_lines, read_tagged
 
 LARGE = 100_000  # pairs; enough to learn a small model from nothing
 LONGEST = 100  # subwords, the default of `data.max_length`
 VOCABULARY = 8000
+STRONG = "recurrent", "strong"
 SAMPLE = 20_000  # pairs
 UPDATES = 100  # an epoch
 FASTER = 1.3  # times, for half precision
@@ -45,7 +45,6 @@ training:
   batch_tokens: {batch_tokens}  # about {updates:,} updates an epoch
 {patience}output: runs/tagging
 """
-UNTRAINED = "model: {name: recurrent, preset: strong}  # or attention, transformer"
 
 
 def choose_translation(chosen):
@@ -62,8 +61,7 @@ def choose_translation(chosen):
     if nearest is None:
         few = "" if len(pairs) > LARGE else "; few pairs for a model that knows nothing"
         preset = "small" if len(pairs) > LARGE else "tiny"
-        names = "or rnnsearch, luong, simplified, deeplstm, rnnencdec"
-        settings["model"] = f"model: {{name: transformer, preset: {preset}}}  # {names}{few}"
+        settings["model"] = _untrained("translation", "transformer", preset) + few
     else:
         name, directory, unknown = nearest
         reason = f"{len(pairs):,} pairs are few to learn from nothing: it begins as {name}"
@@ -91,7 +89,9 @@ def choose_translation(chosen):
 
 def choose_tagging(chosen):
     """The same of tagged corpora."""
-    columns, report = find_columns(chosen["train"]) if not is_json_lines(chosen["train"]) else ({}, [])
+    is_json = is_json_lines(chosen["train"])
+    columns, said = ({}, None) if is_json else find_columns(first_lines(chosen["train"]))
+    report = [f"{'columns':<12}{said}"] if said else []
     parts, scheme, train = {}, columns.get("scheme"), None
     for role, file in chosen.items():
         corpus = read_tagged(file, **{} if is_json_lines(file) else {**columns, "scheme": scheme})
@@ -121,15 +121,21 @@ def _tagger(corpus):
         missing = [name for name in ("english_words", "english_entities") if name not in shipped.places()]
         fetch = f"; fetch {' and '.join(missing)} for English text" if missing else ""
         reason = f"raise F1; no included ones know this text{fetch}"
-        return f"# vectors: {{file: FILE, keep: all}}  # {reason}\n{UNTRAINED}"
+        return f"# vectors: {{file: FILE, keep: all}}  # {reason}\n{_untrained('tagging', *STRONG)}"
     name, share, tagger = fitting
     found = f"{share:.0%} of the words of this text have a vector"
     if tagger is None:
-        small = "model: {name: recurrent, preset: strong, overrides: {int8_vectors: true}}"
-        return f"vectors: {{file: {name}, keep: all}}  # {found}\n{small}  # or attention, transformer"
+        model = _untrained("tagging", *STRONG, ", overrides: {int8_vectors: true}")
+        return f"vectors: {{file: {name}, keep: all}}  # {found}\n{model}"
     backoff = ", ".join(tagger[1].config["vocabulary"]["backoff"])
     vectors = f"vectors: {{file: {name}, keep: all, backoff: [{backoff}]}}  # {found}"
     return "\n".join([vectors, _model(*tagger, f"the encoder is that of {tagger[0]}, which read more text")])
+
+
+def _untrained(task, name, preset, more=""):
+    """The section `model` of an untrained model, and the names of the others."""
+    others = ", ".join(other for other in models_of(task) if other != name)
+    return f"model: {{name: {name}, preset: {preset}{more}}}  # or {others}"
 
 
 def _model(name, directory, reason):
@@ -158,14 +164,12 @@ def _precision():
 
 def _vocabulary(pairs):
     """The largest of 8000, 4000, ... that the text is large enough for; more if its characters need more."""
-    size = VOCABULARY
-    while True:
-        try:
-            return size, Subwords.train(itertools.chain.from_iterable(pairs[:SAMPLE]), size)
-        except DataError:
-            raise
-        except KerasZooError as error:
-            too_small = "too small" in str(error)
-            if size < 20 or (too_small and size < VOCABULARY) or (size > VOCABULARY and not too_small):
-                raise
-            size = 2 * size if too_small else size // 2
+    sentences, size = [text for pair in pairs[:SAMPLE] for text in pair], VOCABULARY
+    try:
+        return size, Subwords.train(sentences, size)
+    except VocabularySizeError as error:
+        while error.largest and size > error.largest:
+            size //= 2
+        while error.least and size < error.least:
+            size *= 2
+    return size, Subwords.train(sentences, size)

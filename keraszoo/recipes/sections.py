@@ -2,32 +2,22 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    PrivateAttr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, JsonValue, PrivateAttr, field_validator, model_validator
 
-from keraszoo.errors import PresetError, RecipeError, plain_number
+from keraszoo.errors import RecipeError, plain_number
 from keraszoo.messages import suggestion
-from keraszoo.saving.model_facts import check_facts
-from keraszoo.tasks.model_names import MODELS, model_arguments
-from keraszoo.tasks.recipe_file import read_values, recipe_error
+from keraszoo.recipes.file import read_values, resolve, resolve_preset
+from keraszoo.registry import model_arguments, model_classes, models_of
+from keraszoo.saving.entries import Entries, checked
+from keraszoo.saving.model_facts import Facts
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Section(BaseModel):
+class Section(Entries, frozen=True):
     """Base class of all sections: unknown keys are errors, values are not converted and do not change."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @classmethod
     def checked(cls, settings, where="fit"):
@@ -36,10 +26,7 @@ class Section(BaseModel):
         Raises:
             RecipeError: an unknown setting, or one of a wrong type or out of range.
         """
-        try:
-            return cls.model_validate({key: plain_number(value) for key, value in settings.items()})
-        except ValidationError as error:
-            raise recipe_error(error.errors(), cls, where, {}) from None
+        return checked(cls, {key: plain_number(value) for key, value in settings.items()}, where, RecipeError)
 
     def refuse(self, keys, because):
         """Raises ValueError if one of `keys` has a value that would be ignored."""
@@ -70,9 +57,8 @@ class BaseModelSection(Section):
     def _default_preset(cls, values):
         if not isinstance(values, dict) or values.get("preset") is not None:
             return values
-        name = values.get("name", cls.model_fields["name"].default)
-        _, preset = MODELS[cls.task].get(str(name), (None, None))
-        return {**values, "preset": preset}
+        row = models_of(cls.task).get(str(values.get("name", cls.model_fields["name"].default)))
+        return {**values, "preset": row and row.preset}
 
 
 # For each schedule: the settings that it reads in addition to Adam's, with their defaults.
@@ -197,22 +183,24 @@ class FitSection(Section):
 class BaseRecipe(Section):
     """Base class of recipes, which have the sections `data` (with `validation`), `model` and `training`.
 
+    Paths are text, as in the file. In a recipe file, a relative path starts from the folder of that file, `~`
+    is the home directory, `${NAME}` an environment variable, and `${NAME:-other}` one with a default value.
+    `path` and `preset` resolve them.
+
     `about` holds facts about the model for its card: licence, languages, data, intended use;
     `keraszoo.saving.model_facts` lists them. A stopped run resumes even if they have changed.
     """
 
     about: dict[str, JsonValue] = {}
 
-    _where: str = PrivateAttr(default="recipe")
     _lines: dict = PrivateAttr(default={})
+    _file: str | None = PrivateAttr(default=None)
 
     @field_validator("about")
     @classmethod
     def _facts_that_there_are(cls, about):
-        try:
-            return check_facts(about, "about")
-        except PresetError as error:
-            raise ValueError(str(error).removeprefix("about: ")) from None
+        checked(Facts, about, "", ValueError)
+        return about
 
     @model_validator(mode="after")
     def _sections_that_need_each_other(self):
@@ -236,51 +224,60 @@ class BaseRecipe(Section):
             overrides: strings such as `"training.seed=3"`, which replace or add single values; the part after
                 `=` is YAML.
 
-        Returns:
-            The recipe, its paths resolved.
-
         Raises:
             RecipeError: one line with every problem: file and line, key, expected and received value.
         """
-        values, lines = read_values(path, overrides)
-        return cls.from_values(values, str(path), lines, folder=path)
+        return cls.from_values(*read_values(path, overrides), str(path))
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a recipe from a dictionary such as `as_dict` returns; paths stay unchanged.
+        """Makes a recipe from a dictionary such as `as_dict` returns; its paths are not resolved.
 
         Raises:
             RecipeError: as `read`.
         """
-        return cls.from_values(values, "recipe", {}, folder=None)
+        return cls.from_values(values, {}, None)
 
     @classmethod
-    def from_values(cls, values, where, lines, folder):
-        try:
-            recipe = cls.model_validate(values, context={"recipe_file": folder})
-        except ValidationError as error:
-            raise recipe_error(error.errors(), cls, where, lines) from None
-        recipe._where, recipe._lines = where, lines
+    def from_values(cls, values, lines, file):
+        """Makes a recipe of what `read_values` returns for a file, or of a dictionary if `file` is None."""
+        where = file or "recipe"
+        recipe = checked(cls, values, where, RecipeError, lines=lines, context={"file": file})
+        recipe._lines, recipe._file = lines, file
         return recipe
 
+    def place(self, *keys):
+        """Returns the file and line of a key, for messages."""
+        return self._lines.get(keys, self._file or "recipe")
+
+    def path(self, text):
+        """Returns the path that a text of this recipe names."""
+        return resolve(text, self._file)
+
+    def preset(self, text):
+        """Returns the address, name or path of a model or of vectors that a text of this recipe names."""
+        return resolve_preset(text, self._file)
+
     def as_dict(self):
-        """All values, including defaults, as JSON; paths as written, not resolved.
+        """All values, including defaults, as JSON; paths as text, not resolved.
 
         So the directory of a model names no folder of this machine unless the recipe itself does.
         """
         return self.model_dump(mode="json")
 
-    def check_model(self, kind):
-        """Checks `model.preset` and `model.overrides` against the class of the model.
+    def model_class(self):
+        """Returns the class of the model after comparing `model.preset` and `model.overrides` with it.
 
         Raises:
             RecipeError: an unknown preset, or an override that is no argument, with the nearest name.
         """
+        kind = model_classes(self.task)[self.model.name]
         checks = [(("model", "preset"), self.model.preset, list(kind.configurations))]
         for key in self.model.overrides:
             checks.append((("model", "overrides", key), key, model_arguments(kind)))
         for keys, value, known in checks:
             if value not in known:
-                place = self._lines.get(keys, self._where)
                 what = "unknown key" if "overrides" in keys else f"{self.model.name} has no preset {value!r}"
-                raise RecipeError(f"{place}: {'.'.join(keys)}: {what}{suggestion(value, known)}")
+                said = f"{'.'.join(keys)}: {what}{suggestion(value, known)}"
+                raise RecipeError(f"{self.place(*keys)}: {said}")
+        return kind

@@ -7,29 +7,15 @@ import time
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import resolve_name
-
-from pydantic import BaseModel
 
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.messages import say, show, suggestion
+from keraszoo.recipes.file import VARIABLE, read_values
+from keraszoo.registry import TASKS, WITH_RECIPES, resolve
 from keraszoo.saving import manifest
 from keraszoo.shipping import shipped
-from keraszoo.tasks.recipe_file import VARIABLE, ResolvedPath, read_values
 
-# For each task: the class of the recipe, the class of the task, and the function that prepares a run.
-TASKS = {
-    "translation": (
-        "keraszoo.translation.recipe:Recipe",
-        "keraszoo.translation.translator:Translator",
-        "keraszoo.translation.run:prepare",
-    ),
-    "tagging": (
-        "keraszoo.tagging.recipe:TaggerRecipe",
-        "keraszoo.tagging.entity_tagger:EntityTagger",
-        "keraszoo.tagging.run:prepare",
-    ),
-}
+# The files that a run begins with, in addition to its corpora.
 BEGINS_WITH = (
     *("vectors.file", "model.start_from"),
     *("subwords.model", "subwords.source_model", "subwords.target_model"),
@@ -47,7 +33,7 @@ def read_recipe(path, overrides=()):
         A `Recipe` or a `TaggerRecipe`.
 
     Raises:
-        RecipeError: one line with every problem, see `BaseRecipe.read`; or an unknown task.
+        RecipeError: one line with every problem, as `BaseRecipe.read`; or an unknown task.
     """
     values, lines = read_values(path, overrides)
     if "task" not in values and _looks_like_tagging(values):
@@ -56,10 +42,10 @@ def read_recipe(path, overrides=()):
             "and that of a translator gives `data.train` as {source: FILE, target: FILE} or {tsv: FILE}"
         )
     task = values.get("task", "translation")
-    if not isinstance(task, str) or task not in TASKS:
-        hint = suggestion(task, list(TASKS))
+    if task not in WITH_RECIPES:
+        hint = suggestion(task, WITH_RECIPES)
         raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
-    return resolve_name(TASKS[task][0]).from_values(values, str(path), lines, folder=path)
+    return resolve(TASKS[task].recipe).from_values(values, lines, str(path))
 
 
 def make_devices(recipe):
@@ -91,19 +77,19 @@ def run_recipe(recipe):
     from keraszoo.training.checkpoints import Checkpoints
     from keraszoo.training.distribution import make_strategy, writes
 
-    _check_files(recipe, recipe)
     # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
     strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
-    checkpoints = Checkpoints(f"{recipe.output}.checkpoints", writes(strategy))
+    output = recipe.path(recipe.output)
+    checkpoints = Checkpoints(f"{output}.checkpoints", writes(strategy))
     with checkpoints.open():
         checkpoints.require(recipe=_deciding(recipe), **_contents(recipe))
         finished = checkpoints.finished
-        if finished is None or finished.get("length") != _length(recipe) or not Path(recipe.output).exists():
+        if finished is None or finished.get("length") != _length(recipe) or not Path(output).exists():
             return _run(recipe, checkpoints)
         # The paths of a recipe are compared as written. A stopped run also compares its data.
         checkpoints.compare(finished.get("variables", {}), _variables(recipe))
     say(f"this run is finished; delete {checkpoints.folder} to repeat it")
-    return resolve_name(TASKS[recipe.task][1]).from_preset(recipe.output)
+    return resolve(TASKS[recipe.task].kind).from_preset(output)
 
 
 def _deciding(recipe):
@@ -140,36 +126,23 @@ def _warn_if_slow(precision):
 
 
 def _run(recipe, checkpoints):
-    started = time.perf_counter()
+    started, output = time.perf_counter(), recipe.path(recipe.output)
     _warn_if_slow(recipe.training.precision)
-    task, train, validation, test = resolve_name(TASKS[recipe.task][2])(recipe, checkpoints)
+    task, train, validation, test = resolve(TASKS[recipe.task].prepare)(recipe, checkpoints)
     task.about = dict(recipe.about)
     settings = {**recipe.training.model_dump(), "recipe": recipe.as_dict()}
-    history = task.fit(train, validation, recipe.output, checkpoints, **settings)
+    history = task.fit(train, validation, output, checkpoints, **settings)
     task.metrics["training"]["seconds"] = round(history.elapsed + time.perf_counter() - started, 1)
     if test is not None:
         scores = task.evaluate(*test)
         task.metrics["test"] = scores.as_dict()
         show(scores)
     if checkpoints.writes:
-        task.save_to_preset(recipe.output)
+        task.save_to_preset(output)
     checkpoints.finish(steps=history.steps, length=_length(recipe), variables=_variables(recipe))
     if checkpoints.writes and find_spec("matplotlib"):
-        _draw(task.metrics["training"], recipe.output)
+        _draw(task.metrics["training"], output)
     return task
-
-
-def _check_files(section, recipe, above=()):
-    """Raises RecipeError for a pipe or a device among the files of a recipe: they are read more than once."""
-    for name in type(section).model_fields:
-        keys, value = (*above, name), getattr(section, name)
-        if isinstance(value, BaseModel):
-            _check_files(value, recipe, keys)
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, ResolvedPath) and os.path.exists(path):
-                if not (os.path.isfile(path) or os.path.isdir(path)):
-                    place = recipe._lines.get(keys, recipe._where)
-                    raise RecipeError(f"{place}: {'.'.join(keys)}: expected a file, got a pipe or a device")
 
 
 def _contents(recipe):
@@ -177,12 +150,15 @@ def _contents(recipe):
     digests = {}
     for key in BEGINS_WITH:
         section, _, name = key.partition(".")
-        given = getattr(getattr(recipe, section, None), name, None)
+        text = getattr(getattr(recipe, section, None), name, None)
+        if text is None:
+            continue
+        as_place = recipe.path if name.endswith("_model") else recipe.preset
         with contextlib.suppress(PresetError):  # the run reports what it cannot read, if it needs it
-            if given is not None and (place := shipped.find(given)).is_dir():
-                digests[f"content of {key}"] = manifest.read_manifest(place)["sha256"]
-            elif given is not None:
-                digests[f"content of {key}"] = manifest.file_digest(place)
+            place = shipped.find(as_place(text))
+            is_directory = place.is_dir()
+            digest = manifest.read_manifest(place)["sha256"] if is_directory else manifest.file_digest(place)
+            digests[f"content of {key}"] = digest
     return digests
 
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from number_words import number_pairs
 from keraszoo import EntityTagger, Translator
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.models import Transformer
+from keraszoo.recipes.init import write_recipe
+from keraszoo.recipes.runs import read_recipe, run_recipe
 from keraszoo.shipping import shipped
-from keraszoo.tasks.new_recipe import write_recipe
-from keraszoo.tasks.recipe_runs import read_recipe, run_recipe
 from keraszoo.text.subwords import Subwords
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
@@ -56,8 +55,11 @@ def test_parallel_files_make_a_recipe(tmp_path):
     ]
     assert report[0].startswith("train       281 pairs, ") and report[0].endswith(", 1 repeated sentences")
     recipe = read_recipe(tmp_path / "recipes" / "first.yaml")
-    assert recipe.data.train.source == str(tmp_path / "train.en.gz")
-    assert recipe.data.test.target == str(tmp_path / "test_2016.de") and recipe.training.patience == 5
+    assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en.gz")
+    assert (
+        recipe.path(recipe.data.test.target) == str(tmp_path / "test_2016.de")
+        and recipe.training.patience == 5
+    )
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
     write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
     text = (tmp_path / "recipe.yaml").read_text()
     recipe = read_recipe(tmp_path / "recipe.yaml")
-    assert [Path(x).name for x in (recipe.model.start_from, recipe.subwords.model)] == ["en_de", "en_de"]
+    assert (recipe.model.start_from, recipe.subwords.model) == ("en_de", "en_de")
     assert recipe.model.name == "transformer" and recipe.model.overrides["num_decoder_layers"] == 2
     assert "pairs are few to learn from nothing" in text and "updates an epoch" in text
     assert 256 == recipe.training.batch_tokens and "its products have" in text
@@ -95,7 +97,7 @@ def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
     write_pairs(tmp_path / "new", "train", other)
     write_recipe("translation", tmp_path / "new", tmp_path / "new" / "recipe.yaml")
     recipe = read_recipe(tmp_path / "new" / "recipe.yaml")
-    assert recipe.subwords.model is None and Path(recipe.model.start_from).name in ("en_de", "en_fr")
+    assert recipe.subwords.model is None and recipe.model.start_from in ("en_de", "en_fr")
     assert "does not know" in (tmp_path / "new" / "recipe.yaml").read_text()
 
 
@@ -120,8 +122,8 @@ def test_a_tagger_begins_with_the_vectors_and_the_encoder_that_know_its_words(tm
     (tmp_path / "train.conll").write_text("\n".join("".join(rows[i : i + 5]) for i in range(0, len(rows), 5)))
     write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
     recipe = read_recipe(tmp_path / "recipe.yaml")
-    assert (Path(recipe.vectors.file).name, recipe.vectors.keep) == ("words", "all")
-    assert Path(recipe.model.start_from).name == "tagger" and recipe.model.preset == "tiny"
+    assert (recipe.vectors.file, recipe.vectors.keep) == ("words", "all")
+    assert recipe.model.start_from == "tagger" and recipe.model.preset == "tiny"
     assert recipe.model.overrides == {"casing_dim": 4} and recipe.training.batch_tokens == 128
     assert "100% of the words of this text have a vector" in (tmp_path / "recipe.yaml").read_text()
     for name in ("tagger", "other"):
@@ -161,8 +163,11 @@ def test_files_that_are_named_by_languages(tmp_path):
             with (gzip.open if name.endswith("gz") else open)(folder / name, "wt") as file:
                 file.writelines(f"{text}\n" for text in side)
         write_recipe("translation", folder, folder / "recipe.yaml")
-        train = read_recipe(folder / "recipe.yaml").data.train
-        assert (train.source, train.target) == tuple(str(folder / name) for name in names)
+        recipe = read_recipe(folder / "recipe.yaml")
+        train = recipe.data.train
+        assert (recipe.path(train.source), recipe.path(train.target)) == tuple(
+            str(folder / name) for name in names
+        )
 
 
 def test_repairs_of_readers_are_reported_for_each_corpus(tmp_path):
@@ -231,7 +236,7 @@ def test_a_first_row_of_names_and_json_lines(tmp_path):
     assert (data.token_column, data.tag_column, data.validation) == ("Word", "Tag", None)
     (tmp_path / "train.jsonl").write_text('{"text": "Ed ran.", "entities": []}\n')
     report = write_recipe("tagging", tmp_path, tmp_path / "b.yaml")
-    assert read_recipe(tmp_path / "b.yaml").data.train == [str(tmp_path / "train.jsonl")]
+    assert read_recipe(tmp_path / "b.yaml").data.train == ["train.jsonl"]
     assert report[-1] == "not used    corpus.csv"
 
 
@@ -243,14 +248,14 @@ def test_languages_and_tables(tmp_path):
     ):
         write_recipe("translation", tmp_path, tmp_path / "r.yaml")
     write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("fr", "en"))
-    assert read_recipe(tmp_path / "r.yaml").data.train.source == str(tmp_path / "train.fr")
+    assert read_recipe(tmp_path / "r.yaml").data.train.source == "train.fr"
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "über uns.tsv").write_text("".join(f"{a}\t{b}\tCC0\n" for a, b in PAIRS))
     with pytest.raises(KerasZooError, match="--languages has no effect with über uns.tsv; leave it out"):
         write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml", ("de", "en"))
     write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml")
     recipe = read_recipe(tmp_path / "s.yaml")
-    assert recipe.data.train.tsv == str(tmp_path / "table" / "über uns.tsv")
+    assert recipe.path(recipe.data.train.tsv) == str(tmp_path / "table" / "über uns.tsv")
     assert recipe.training.patience is None and recipe.subwords.vocabulary_size == 500
 
 
@@ -274,12 +279,12 @@ def test_a_table_is_no_language_and_a_name_no_number(tmp_path):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
     (tmp_path / "train.txt").write_text("".join(f"{a}\n" for a, _ in PAIRS))
     write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
-    assert read_recipe(tmp_path / "recipe.yaml").data.train.tsv == str(tmp_path / "train.tsv")
+    assert read_recipe(tmp_path / "recipe.yaml").data.train.tsv == "train.tsv"
     folder = tmp_path / "tagged"
     folder.mkdir()
     (folder / "2003").write_text(30 * "Ed\tB-PER\nran\tO\n\n")
     write_recipe("tagging", folder, folder / "recipe.yaml")
-    assert read_recipe(folder / "recipe.yaml").data.train == [str(folder / "2003")]
+    assert read_recipe(folder / "recipe.yaml").data.train == ["2003"]
 
 
 def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
@@ -289,7 +294,7 @@ def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
     with pytest.raises(KerasZooError, match="val: there is en, de, fr; choose two"):
         write_recipe("translation", tmp_path, tmp_path / "r.yaml")
     write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "de"))
-    assert read_recipe(tmp_path / "r.yaml").data.validation.target == str(tmp_path / "val.de")
+    assert read_recipe(tmp_path / "r.yaml").data.validation.target == "val.de"
 
 
 def test_two_files_of_one_name_and_languages_that_no_file_has(tmp_path):

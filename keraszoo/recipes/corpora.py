@@ -1,14 +1,11 @@
 """Finds corpora among the files of a folder, by their names and first lines."""
 
 import contextlib
-import itertools
 import re
-from collections import Counter
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.text.columns import PLAIN, TAG, content_lines, fields_of
 from keraszoo.text.json_spans import is_json_lines
-from keraszoo.text.lines import read_lines
+from keraszoo.text.tagged_files import find_columns, first_lines
 
 # What the name of a file says about its use; the first match counts.
 ROLES = {
@@ -23,8 +20,6 @@ LANGUAGES = {
     **{"chinese": "zh", "japanese": "ja", "korean": "ko", "arabic": "ar", "turkish": "tr", "hindi": "hi"},
 }
 TABLE = re.compile(r".+\.(tsv|tab|txt)(\.gz)?")
-LOOKED_AT = 200  # lines
-MOST_LABELS = 100  # of a column of labels without letters
 
 
 def role_of(name):
@@ -38,7 +33,7 @@ def parallel_files(files, languages):
     languages = languages and [LANGUAGES.get(language.lower(), language) for language in languages]
     for file in files:
         is_table = TABLE.fullmatch(file.name)
-        if is_table and all("\t" in line for line in first_lines(file) or [""]):
+        if is_table and all("\t" in line for line in _lines(file) or [""]):
             found[file.name] = {"tsv": file}
             continue
         name, language = _language(file.name.removesuffix(".gz"), is_table)
@@ -80,41 +75,11 @@ def _language(name, is_text):
 
 def tagged_files(files):
     """Tagged corpora by name: a dict of their path."""
-    return {file.name: file for file in files if is_json_lines(file) or find_columns(file)}
+    return {file.name: file for file in files if is_json_lines(file) or find_columns(_lines(file))}
 
 
-def find_columns(file):
-    """The options of `read_columns` for a file, and a line for the report; None if it has no tags.
-
-    The last column that holds tags counts, and the first one with other things than numbers. If the first row
-    holds no tag, it names the columns. A last column of few labels, most of which are `O`, has the scheme
-    `plain`.
-    """
-    lines = list(content_lines(first_lines(file)))
-    separator = "\t" if lines and "\t" in lines[0] else " "
-    rows = [fields_of(line, separator) for line in lines]
-    if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])}:
-        return None
-    columns, options = range(len(rows[0])), {}
-    tags = [i for i in columns if all(TAG.fullmatch(row[i]) for row in rows[1:])]
-    if not tags and len(columns) > 1:
-        labels = Counter(row[-1] for row in rows[1:])
-        if labels.most_common(1)[0][0] == "O" and len(labels) <= MOST_LABELS:
-            tags, options = [columns[-1]], {"scheme": PLAIN}
-    tokens = [i for i in columns if i not in tags and not all(row[i].isdecimal() for row in rows[1:])]
-    if not tags or not tokens:
-        return None
-    token, tag = tokens[0], tags[-1]
-    names = rows[0] if not options and not TAG.fullmatch(rows[0][tag]) else None
-    shown = f"tokens in column {token} ({rows[1][token]!r}), tags in column {tag} of {len(columns)}"
-    places = {"token_column": token, "tag_column": -1 if tag == columns[-1] else tag}
-    if names:
-        places = {"token_column": names[token], "tag_column": names[tag]}
-    return places | options, [f"{'columns':<12}{shown}{'; the first row names them' if names else ''}"]
-
-
-def first_lines(file):
-    """The first lines of a file that are not blank, none if it is not text."""
+def _lines(file):
+    """The first lines of a file, none if it is not text."""
     with contextlib.suppress(DataError):
-        return list(itertools.islice(filter(str.strip, read_lines(file)), LOOKED_AT))
+        return first_lines(file)
     return []

@@ -1,0 +1,1 @@
+"""Recipes: the YAML file, its sections, how a recipe runs, and `init`, which writes a first one."""
