@@ -89,8 +89,7 @@ def bleu_by_length(sources, hypotheses, references, width=10, fewest=30, tokeniz
     >>> print(*bleu_by_length(sources, texts, texts, width=2, fewest=1), sep="; ")
     1–2 words: 0.0 ± 0.0 (1 sentences); 3–4 words: 100.0 ± 0.0 (1 sentences)
 
-    Reference: Koehn: Statistical Significance Tests for Machine Translation Evaluation, 2004,
-    https://aclanthology.org/W04-3250, for the resamples.
+    Reference: Koehn, 2004, https://aclanthology.org/W04-3250, for the resamples.
     """
     hypotheses, streams = as_streams(hypotheses, references)
     if len(sources) != len(hypotheses):

@@ -140,8 +140,7 @@ class AttentionDecoder(AttendingDecoder):
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 2, 11), (1, 2, 6))
 
-    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473.
+    Reference: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473.
     """
 
     def __init__(self, attention, units, cell="gru", **kwargs):

@@ -51,8 +51,7 @@ class BagOfSubwords(KernelOptions):
     >>> tuple(BagOfSubwords(9, units=7, buckets=101)(words).shape)
     (1, 2, 7)
 
-    Reference: Zhao, Mudgal, Liang: Generalizing Word Embeddings using Bag of Subwords, 2018,
-    https://arxiv.org/abs/1809.04259.
+    Reference: Zhao, Mudgal, Liang, 2018, https://arxiv.org/abs/1809.04259.
     """
 
     def __init__(self, vocabulary_size, units, buckets=32749, rank=32, shortest=2, longest=4, **kwargs):
@@ -97,7 +96,8 @@ class BagOfSubwords(KernelOptions):
         total, count = 0.0, 0.0
         for ids, mask in self.n_grams(ops.reshape(inputs, (words[0] * words[1], length))):
             mask = ops.cast(mask, self.compute_dtype)[..., None]
-            total = total + ops.sum(self.E(ids) * mask, axis=1)  # (N, R)
+            vectors = ops.cast(self.E(ids), self.compute_dtype)  # int8 gives float32 (Keras 3.15)
+            total = total + ops.sum(vectors * mask, axis=1)  # (N, R)
             count = count + ops.sum(mask, axis=1)
         return ops.reshape(self.W(total * ops.rsqrt(ops.maximum(count, 1))), (*words, self.units))
 

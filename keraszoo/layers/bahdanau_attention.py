@@ -43,8 +43,7 @@ class BahdanauAttention(KernelOptions, Attention):
     >>> tuple(context.shape), ops.convert_to_numpy(attention_weights)[1].tolist()
     ((2, 4), [0.5, 0.5, 0.0, 0.0, 0.0])
 
-    References: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473; Salimans, Kingma: Weight Normalization, 2016,
+    References: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473; Salimans, Kingma, 2016,
     https://arxiv.org/abs/1602.07868.
     """
 

@@ -48,8 +48,7 @@ class CharacterEncoder(KernelOptions):
     >>> tuple(CharacterEncoder(9, units=7)(words).shape)
     (1, 2, 7)
 
-    Reference: Ma, Hovy: End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF, 2016,
-    https://arxiv.org/abs/1603.01354; Lample et al.: Neural Architectures for Named Entity Recognition, 2016,
+    Reference: Ma, Hovy, 2016, https://arxiv.org/abs/1603.01354; Lample et al., 2016,
     https://arxiv.org/abs/1603.01360.
     """
 

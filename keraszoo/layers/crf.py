@@ -77,9 +77,8 @@ class CRF(keras.layers.Layer):
     >>> tags.shape, score.shape
     ((2, 4), (2,))
 
-    Reference: Lafferty, McCallum, Pereira: Conditional Random Fields, 2001,
-    https://repository.upenn.edu/handle/20.500.14332/6188; on top of a recurrent net: Huang, Xu, Yu:
-    Bidirectional LSTM-CRF Models for Sequence Tagging, 2015, https://arxiv.org/abs/1508.01991.
+    Reference: Lafferty, McCallum, Pereira, 2001, https://repository.upenn.edu/handle/20.500.14332/6188; on
+    top of a recurrent net: Huang, Xu, Yu, 2015, https://arxiv.org/abs/1508.01991.
     """
 
     def __init__(self, num_tags, allowed=None, constrain="decode", dtype="float32", **kwargs):

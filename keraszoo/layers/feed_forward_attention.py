@@ -46,8 +46,7 @@ class FeedForwardAttention(KernelOptions):
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((2, 4), (2, 5))
 
-    Reference: Raffel, Ellis: Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems,
-    2015, https://arxiv.org/abs/1512.08756.
+    Reference: Raffel, Ellis, 2015, https://arxiv.org/abs/1512.08756.
     """
 
     def __init__(self, units=None, use_bias=False, dropout=0.0, seed=None, **kwargs):

@@ -58,8 +58,7 @@ class LuongAttention(KernelOptions, Attention):
     >>> [round(weight, 2) for weight in ops.convert_to_numpy(attention_weights)[0, 2].tolist()]
     [0.0, 0.33, 0.33, 0.33, 0.0]
 
-    Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
-    https://arxiv.org/abs/1508.04025.
+    Reference: Luong, Pham, Manning, 2015, https://arxiv.org/abs/1508.04025.
     """
 
     def __init__(self, score="general", window=None, half_width=10, units=None, *, scale=False, **kwargs):

@@ -46,8 +46,7 @@ class LuongDecoder(AttendingDecoder):
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 2, 4), (1, 2, 6))
 
-    Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
-    https://arxiv.org/abs/1508.04025.
+    Reference: Luong, Pham, Manning, 2015, https://arxiv.org/abs/1508.04025.
     """
 
     def __init__(

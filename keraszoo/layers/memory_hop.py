@@ -44,8 +44,7 @@ class MemoryHop(KernelOptions, Attention):
     >>> query.shape[-1], attention_weights.shape[-1]
     (4, 3)
 
-    Reference: Sukhbaatar, Szlam, Weston, Fergus: End-To-End Memory Networks, 2015,
-    https://arxiv.org/abs/1503.08895.
+    Reference: Sukhbaatar, Szlam, Weston, Fergus, 2015, https://arxiv.org/abs/1503.08895.
     """
 
     def __init__(self, use_map=False, **kwargs):

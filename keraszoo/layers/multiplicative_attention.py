@@ -30,8 +30,7 @@ class MultiplicativeAttention(KernelOptions, Attention):
     >>> tuple(context.shape), tuple(weights.shape)
     ((1, 2, 4), (1, 2, 5))
 
-    Reference: Shazeer et al.: Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts
-    Layer, 2017, https://arxiv.org/abs/1701.06538.
+    Reference: Shazeer et al., 2017, https://arxiv.org/abs/1701.06538.
     """
 
     def __init__(self, units=None, **kwargs):

@@ -110,8 +110,7 @@ class LearnedPositions(_AddedPositions):
     >>> tuple(LearnedPositions(max_positions=7)(np.zeros((1, 2, 4))).shape)
     (1, 2, 4)
 
-    Reference: Gehring et al.: Convolutional Sequence to Sequence Learning, 2017,
-    https://arxiv.org/abs/1705.03122.
+    Reference: Gehring et al., 2017, https://arxiv.org/abs/1705.03122.
     """
 
     def __init__(self, max_positions, **kwargs):
@@ -158,8 +157,7 @@ def rotate(x, positions):
     >>> [round(math.atan2(y, x), 3) for x, y in ops.convert_to_numpy(turned).tolist()]
     [0.0, 1.0]
 
-    Reference: Su et al.: RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
-    https://arxiv.org/abs/2104.09864.
+    Reference: Su et al., 2021, https://arxiv.org/abs/2104.09864.
     """
     dtype = at_least_float32(x.dtype)
     angles = angles_of(in_order(positions, x), x.shape[-1], dtype=dtype)  # (T, d / 2)
@@ -181,8 +179,7 @@ def relative_vectors(vectors, positions, key_positions):
     >>> ops.convert_to_numpy(relative_vectors(vectors, ops.arange(2), ops.arange(4)))[..., 0].tolist()
     [[0.0, 1.0, 1.0, 1.0], [-1.0, 0.0, 1.0, 1.0]]
 
-    Reference: Shaw, Uszkoreit, Vaswani: Self-Attention with Relative Position Representations, 2018,
-    https://arxiv.org/abs/1803.02155.
+    Reference: Shaw, Uszkoreit, Vaswani, 2018, https://arxiv.org/abs/1803.02155.
     """
     largest = vectors.shape[0] // 2
     distances = key_positions[None, :] - positions[:, None]  # (T or 1, S)

@@ -64,9 +64,8 @@ class RecurrentCell(KernelOptions):
     >>> tuple(s.shape), tuple(keras.layers.RNN(cell)(np.ones((2, 5, 4), "float32")).shape)
     ((2, 3), (2, 3))
 
-    Reference: Cho et al.: Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
-    Translation, 2014, https://arxiv.org/abs/1406.1078. Gers, Schmidhuber, Cummins: Learning to Forget:
-    Continual Prediction with LSTM, 2000, https://doi.org/10.1162/089976600300015015.
+    Reference: Cho et al., 2014, https://arxiv.org/abs/1406.1078. Gers, Schmidhuber, Cummins, 2000,
+    https://doi.org/10.1162/089976600300015015.
     """
 
     def __init__(self, units, cell="gru", **kwargs):

@@ -43,8 +43,7 @@ class BidirectionalEncoder(KernelOptions):
     >>> tuple(annotations.shape), tuple(first_backward.shape)
     ((2, 5, 6), (2, 3))
 
-    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473.
+    Reference: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473.
     """
 
     def __init__(self, units, cell="gru", num_layers=1, dropout=0.0, **kwargs):

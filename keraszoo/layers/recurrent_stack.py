@@ -52,8 +52,7 @@ class RecurrentStack(KernelOptions):
     >>> tuple(outputs.shape), [tuple(part.shape) for part in state]
     ((2, 5, 3), [(2, 3), (2, 3), (2, 3), (2, 3)])
 
-    Reference: Sutskever, Vinyals, Le: Sequence to Sequence Learning with Neural Networks, 2014,
-    https://arxiv.org/abs/1409.3215.
+    Reference: Sutskever, Vinyals, Le, 2014, https://arxiv.org/abs/1409.3215.
     """
 
     def __init__(self, units, cell="lstm", num_layers=1, dropout=0.0, backward=False, **kwargs):

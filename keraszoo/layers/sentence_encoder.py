@@ -46,8 +46,7 @@ class SentenceEncoder(keras.layers.Layer):
     >>> tuple(encoder(story).shape)
     (1, 2, 4)
 
-    Reference: Sukhbaatar, Szlam, Weston, Fergus: End-To-End Memory Networks, 2015, section 4.1,
-    https://arxiv.org/abs/1503.08895.
+    Reference: Sukhbaatar, Szlam, Weston, Fergus, 2015, section 4.1, https://arxiv.org/abs/1503.08895.
     """
 
     def __init__(self, vocabulary_size, width, encoding="position", pad_id=0, **kwargs):
@@ -73,7 +72,8 @@ class SentenceEncoder(keras.layers.Layer):
     def call(self, inputs, reverse=False):
         if reverse:
             is_word = ops.arange(self.vocabulary_size, dtype="int32") != self.pad_id
-            return ops.where(is_word, self.E(inputs, reverse=True), 0)
+            logits = ops.cast(self.E(inputs, reverse=True), self.compute_dtype)
+            return ops.where(is_word, logits, 0)
         inputs = ops.cast(inputs, "int32")
         is_word = ops.cast(inputs != self.pad_id, "int32")  # (..., J)
         factors = ops.cast(is_word, self.compute_dtype)[..., None]
@@ -83,7 +83,8 @@ class SentenceEncoder(keras.layers.Layer):
             k = ops.arange(1, self.width + 1, dtype="float32") / self.width
             weights = (1 - j[..., None]) - k * (1 - 2 * j[..., None])  # (..., J, d)
             factors = factors * ops.cast(2 * weights, self.compute_dtype)
-        return ops.sum(self.E(inputs) * factors, axis=-2)  # (..., d)
+        x = ops.cast(self.E(inputs), self.compute_dtype)  # int8 gives float32 (Keras 3.15)
+        return ops.sum(x * factors, axis=-2)  # (..., d)
 
     def get_config(self):
         own = {name: getattr(self, name) for name in ("vocabulary_size", "width", "encoding", "pad_id")}

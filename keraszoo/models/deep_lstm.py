@@ -36,8 +36,7 @@ class DeepLSTM(RecurrentModel):
     >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
     (1, 2, 11)
 
-    Reference: Sutskever, Vinyals, Le: Sequence to Sequence Learning with Neural Networks, 2014,
-    https://arxiv.org/abs/1409.3215.
+    Reference: Sutskever, Vinyals, Le, 2014, https://arxiv.org/abs/1409.3215.
     """
 
     attends = False

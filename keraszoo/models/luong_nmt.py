@@ -49,8 +49,7 @@ class LuongNMT(AttendingModel):
     >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
     (1, 2, 11)
 
-    Reference: Luong, Pham, Manning: Effective Approaches to Attention-based Neural Machine Translation, 2015,
-    https://arxiv.org/abs/1508.04025.
+    Reference: Luong, Pham, Manning, 2015, https://arxiv.org/abs/1508.04025.
     """
 
     configurations = {

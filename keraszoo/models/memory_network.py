@@ -66,8 +66,7 @@ class MemoryNetwork(ConfiguredModel):
     >>> tuple(attention_weights.shape)  # three hops over two sentences
     (1, 3, 2)
 
-    Reference: Sukhbaatar, Szlam, Weston, Fergus: End-To-End Memory Networks, 2015,
-    https://arxiv.org/abs/1503.08895.
+    Reference: Sukhbaatar, Szlam, Weston, Fergus, 2015, https://arxiv.org/abs/1503.08895.
     """
 
     attends = True
@@ -134,9 +133,10 @@ class MemoryNetwork(ConfiguredModel):
         mask = ops.logical_and(times >= 0, times < self.memory_size)
         places = ops.clip(times, 0, self.memory_size - 1)
         memories = [
-            ops.pad(encode(story) + time(places), [[0, 0], [0, self.memory_size], [0, 0]])  # (B, S + M, d)
+            encode(story) + ops.cast(time(places), self.compute_dtype)  # (B, S, d)
             for encode, time in zip(self.encoders, self.times, strict=True)
         ]
+        memories = [ops.pad(x, [[0, 0], [0, self.memory_size], [0, 0]]) for x in memories]  # (B, S + M, d)
         empty = self.memory_size - ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)  # (B, 1)
         mask = ops.concatenate(
             [mask, ops.arange(self.memory_size, dtype="int32") < empty], axis=1

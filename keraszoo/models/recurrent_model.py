@@ -97,8 +97,7 @@ class RecurrentModel(TranslationModel):
         readout = self.readout_dropout(readout, training=training)
         if not self.tie_output:
             return self.output_layer(readout)
-        logits = self.target_embedding(readout, reverse=True)
-        return logits + ops.cast(self.output_bias, logits.dtype)
+        return self.tied_logits(readout) + ops.cast(self.output_bias, self.compute_dtype)
 
     def initial_state(self, memory, beam_width=1, length=None):
         first = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["first"])

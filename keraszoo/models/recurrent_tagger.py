@@ -50,8 +50,7 @@ class RecurrentTagger(WordTagger):
     >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
     (1, 3, 3)
 
-    Reference: Ma, Hovy: End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF, 2016,
-    https://arxiv.org/abs/1603.01354.
+    Reference: Ma, Hovy, 2016, https://arxiv.org/abs/1603.01354.
     """
 
     configurations = {

@@ -48,8 +48,7 @@ class RNNEncDec(RecurrentModel):
     >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
     (1, 2, 11)
 
-    Reference: Cho et al.: Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
-    Translation, 2014, https://arxiv.org/abs/1406.1078.
+    Reference: Cho et al., 2014, https://arxiv.org/abs/1406.1078.
     """
 
     attends = False

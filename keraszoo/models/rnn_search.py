@@ -43,8 +43,7 @@ class RNNSearch(AttendingModel):
     >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
     (1, 2, 11)
 
-    Reference: Bahdanau, Cho, Bengio: Neural Machine Translation by Jointly Learning to Align and Translate,
-    2015, https://arxiv.org/abs/1409.0473.
+    Reference: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473.
     """
 
     configurations = {

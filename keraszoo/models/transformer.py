@@ -173,7 +173,7 @@ class Transformer(TranslationModel):
 
     def logits(self, x):
         """`(..., D)` to `(..., V)`."""
-        return self.target_embedding(self.decoder_norm(x), reverse=True)
+        return self.tied_logits(self.decoder_norm(x))
 
     def initial_state(self, memory, beam_width=1, length=None):
         mask = memory["memory_mask"]

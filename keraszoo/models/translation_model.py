@@ -100,6 +100,10 @@ class TranslationModel(ConfiguredModel):
             name=name,
         )
 
+    def tied_logits(self, readout):
+        """Logits by the target embedding; a quantized one has another dtype than the model (Keras 3.15)."""
+        return ops.cast(self.target_embedding(readout, reverse=True), self.compute_dtype)
+
     def memory_mask(self, source):
         """Bool `(B, S)`, `True` where the source holds a word."""
         return ops.not_equal(source, self.source_pad_id)

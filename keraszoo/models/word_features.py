@@ -71,7 +71,7 @@ class WordFeatures(keras.layers.Layer):
         if training and self.word_dropout:
             draws = keras.random.uniform(ops.shape(words), seed=self.seed_generator)
             words = ops.where((draws < self.word_dropout) & (words != 0), UNKNOWN, words)
-        vectors = ops.cast(self.vectors(words), self.compute_dtype)
+        vectors = self.vectors(words)
         if self.subwords is not None:
             vectors = ops.where(unknown[..., None], self.subwords(features["characters"]), vectors)
         parts = [vectors]
@@ -79,7 +79,9 @@ class WordFeatures(keras.layers.Layer):
             parts.append(self.characters(features["characters"], training=training))
         if self.casing is not None:
             parts.append(self.casing(features["casing"]))
-        return ops.concatenate(parts, axis=-1)
+        return ops.cast(
+            ops.concatenate(parts, axis=-1), self.compute_dtype
+        )  # int8 gives float32 (Keras 3.15)
 
     def compute_mask(self, inputs, previous_mask=None):
         """Bool `(B, T)`, `True` where there is a word."""

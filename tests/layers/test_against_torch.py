@@ -76,11 +76,13 @@ def attention_weights(ours, theirs):
 
 def transformer_weights(ours, theirs):
     yield from attention_weights(ours.self_attention, theirs.self_attn)
-    if "cross_attention" in ours.sublayers:
+    decodes = isinstance(ours, TransformerDecoderLayer)
+    if decodes:
         yield from attention_weights(ours.cross_attention, theirs.multihead_attn)
     yield from dense(ours.feed_forward.W_1, theirs.linear1)
     yield from dense(ours.feed_forward.W_2, theirs.linear2)
-    for i, name in enumerate(ours.sublayers, start=1):
+    names = "self_attention", *["cross_attention"] * decodes, "feed_forward"
+    for i, name in enumerate(names, start=1):
         norm = getattr(theirs, f"norm{i}")
         yield getattr(ours, f"{name}_norm").gamma, norm.weight, np.asarray
         yield getattr(ours, f"{name}_norm").beta, norm.bias, np.asarray
@@ -134,22 +136,17 @@ def test_multi_head_attention(agree, causal):
     agree(layer(query, value, value_mask=MASK, use_causal_mask=causal), expected)
 
 
-def agree_in_gradients(agree, layer, module, inputs, masks, call):
+def agree_in_gradients(agree, layer, module, inputs, mask_name, call):
     """One step of gradient descent changes our weights by the gradients that PyTorch finds."""
-    names = ("inputs", "memory")[: len(inputs)]
-    symbols = [keras.Input(x.shape[1:], name=name) for name, x in zip(names, inputs, strict=True)]
-    outputs = keras.tree.flatten(
-        layer(*symbols, **{name: ops.convert_to_tensor(m) for name, m in masks.items()})
-    )
-    model = keras.Model(symbols, outputs[0])
+    symbols, mask = [keras.Input(x.shape[1:]) for x in inputs], keras.Input((S,), dtype="bool")
+    outputs = keras.tree.flatten(layer(*symbols, **{mask_name: mask}))
+    model = keras.Model([*symbols, mask], outputs[0])
     pairs = list(transformer_weights(layer, module))
-    assert (
-        len(pairs)
-        == len(layer.trainable_variables)
-        == len(list(module.parameters())) + 4 * (len(layer.sublayers) - 1)
-    )  # theirs has W_q, W_k and W_v in one
+    theirs = len(list(module.parameters())) + 4 * len(inputs)  # which have W_q, W_k and W_v in one
+    assert len(pairs) == len(layer.trainable_variables) == theirs
     take(pairs)
     expected = call(*tensors(*inputs))
+    inputs = [*inputs, MASK]
     agree([model(inputs)], [expected])
     (target,) = draw(expected.shape)
     torch.nn.functional.mse_loss(expected, torch.tensor(target)).backward()
@@ -174,7 +171,7 @@ def test_transformer_encoder_layer(agree, pre_norm, activation):
         layer,
         randomize(module),
         inputs,
-        {"inputs_mask": MASK},
+        "mask",
         lambda x: module(x, src_key_padding_mask=torch.tensor(~MASK)),
     )
 
@@ -192,7 +189,7 @@ def test_transformer_decoder_layer(agree, pre_norm):
         layer,
         randomize(module),
         inputs,
-        {"memory_mask": MASK},
+        "memory_mask",
         lambda x, memory: module(x, memory, tgt_mask=causal, memory_key_padding_mask=torch.tensor(~MASK)),
     )
 

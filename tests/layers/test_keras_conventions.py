@@ -237,7 +237,7 @@ def test_regularizers_are_counted_as_in_keras():
     losses = []
     for layer in (keras.layers.MultiHeadAttention(H, 4, **options), MultiHeadAttention(H, 4, **options)):
         layer(x, x)
-        losses.append(float(sum(layer.losses)))
+        losses.append(float(ops.convert_to_numpy(sum(layer.losses))))
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 

@@ -78,8 +78,9 @@ def test_equals_the_equations(kind, with_added):
     x = rng.normal(size=(N, E)).astype("float32")
     state = [rng.normal(size=(N, U)).astype("float32") for _ in range(1 + (kind == "lstm"))]
     added = rng.normal(size=(N, cell.width)).astype("float32") if with_added else None
+    given = None if added is None else ops.convert_to_tensor(added)
     weights = {name: weight.astype("float64") for name, weight in weights_of(cell).items()}
-    actual = cell.advance(cell.project(x), [ops.convert_to_tensor(s) for s in state], added)
+    actual = cell.advance(cell.project(x), [ops.convert_to_tensor(s) for s in state], given)
     for n in range(N):
         rows = [s[n] for s in state]
         expected = loop(kind, x[n], rows, weights, None if added is None else added[n])

@@ -376,6 +376,22 @@ def test_half_precision_is_finite_near_and_steps_alike(name, random_model):
         np.testing.assert_allclose(logits, np.repeat(exact[:, t, None], 2, 1), atol=tolerance)
 
 
+def test_int8_changes_no_dtype(name):
+    model, batch = make(name, dtype="mixed_bfloat16"), random_batch(np.random.default_rng(0))
+
+    def dtypes():
+        state = model.initial_state(model.encode(batch[0]))
+        logits, state = model.step(ops.convert_to_tensor(batch[1][:, 0]), state)
+        return [
+            keras.backend.standardize_dtype(x.dtype)
+            for x in keras.tree.flatten([model(batch), logits, state])
+        ]
+
+    before = dtypes()
+    model.quantize("int8")
+    assert dtypes() == before and before[:2] == ["bfloat16"] * 2
+
+
 TABLES = {"A_k", "A_v", "P"}  # vectors of positions, no matrices of a map
 
 

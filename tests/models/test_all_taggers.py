@@ -265,6 +265,17 @@ def test_int8_gives_near_results_and_is_read_again(name, random_model, tagged, t
         assert part is expected is None or (to_numpy(part) == to_numpy(expected)).all()
 
 
+def test_int8_changes_no_dtype(name):
+    model = make(name, dtype="mixed_bfloat16", subword_buckets=101, character_vocabulary_size=CHARACTERS)
+
+    def dtypes():
+        return [str(x.dtype) for x in (model(FEATURES), model.words(FEATURES), *model.tag(FEATURES)[:2])]
+
+    before = dtypes()
+    model.quantize("int8")
+    assert dtypes() == before
+
+
 def test_lora_leaves_the_matrices_and_trains_its_own(name, random_model):
     model = make(name)
     model.set_weights(random_model.get_weights())

@@ -196,6 +196,16 @@ def test_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+def test_int8_changes_no_dtype(tying):
+    model = make(tying=tying, width=8, dtype="mixed_bfloat16")
+    exact = ops.cast(model((STORY, QUESTION)), "float32")
+    model.quantize("int8")
+    found = model((STORY, QUESTION))
+    assert keras.backend.standardize_dtype(found.dtype) == "bfloat16"
+    assert np.abs(to_numpy(ops.cast(found, "float32") - exact)).max() < 0.1 * np.abs(to_numpy(exact)).max()
+
+
+@pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
 def test_int8_is_near_and_read_again_and_lora_trains(tying, tmp_path):
     model = make(tying=tying)
     exact = to_numpy(model((STORY, QUESTION)))
