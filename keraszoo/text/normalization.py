@@ -19,7 +19,7 @@ DOUBLED = (*(2 * sign for sign in ALIKE[0]), ",,")
 GAPS = " \u00a0\u2009\u202f"  # between a quotation mark and a word
 SIGNS = "".join(ALIKE)
 ENOUGH, SHARE = 100, 0.1  # of the most frequent sign that is like it
-DROPPED = members(INVISIBLE)
+DROPPED, JOINING = members(INVISIBLE), members(JOINERS)
 _FROZEN = unicodedata.ucd_3_2_0  # the same in each version of Python
 
 
@@ -64,7 +64,7 @@ class Reading(dict):
     def _form(self, character):
         if character in self.known:
             return character
-        if character in DROPPED or (character in JOINERS and not self.joined):
+        if character in DROPPED or (character in JOINING and not self.joined):
             return ""
         for group in ALIKE:
             if character in group:
@@ -136,7 +136,7 @@ def with_rules(model_bytes, rules):
 def rules_with(model_bytes, reading):
     """The rules of a model together with a `Reading`, for programs that have no such table."""
     rules = dict(normalizer(model_proto=model_bytes).Decompile())
-    changed = (c for c in (*DROPPED, *JOINERS, *SIGNS, *_scanned()) if reading[ord(c)] != c)
+    changed = (c for c in (*DROPPED, *JOINING, *SIGNS, *_scanned()) if reading[ord(c)] != c)
     forms = {character: reading[ord(character)] for character in changed}
     return [*{**rules, **forms, **reading.pairs}.items()]
 
