@@ -70,6 +70,10 @@ class NoWords(InputWarning):
     """A text has no letter and no digit, and the model may still translate it as a word."""
 
 
+class LostAddresses(InputWarning):
+    """A text has a web or mail address that its translation does not have."""
+
+
 def check_texts(texts, name="texts", error=KerasZooError):
     """Raises an error of this class, naming the argument or the item, unless `texts` is a list of str."""
     several = hasattr(texts, "__len__") and len(getattr(texts, "shape", (0,))) == 1  # no scalar array

@@ -9,16 +9,17 @@ import re
 from pathlib import Path
 
 # Characters that a reader does not see and that change no word: soft hyphens, marks of direction, word
-# joiners, byte order marks, anchors of annotations.
+# joiners, fillers, byte order marks, anchors of annotations.
 INVISIBLE = (
-    "\u00ad\u034f\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\u00ad\u034f\u061c\u17b4\u17b5\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
 )
-# The zero-width non-joiner and joiner change words of Arabic and Indic scripts, and emoji.
-JOINERS = "\u200c\u200d"
+# Joiners, selectors of variants and tags change words of some scripts, such as Arabic, and emoji.
+JOINERS = "\u115f\u1160\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 # The letters and digits of scripts that need none: Latin, Greek, Cyrillic, Armenian, Georgian, East Asian.
 _UNJOINED = (
-    "0-9A-Za-z\u00c0-\u058f\u10a0-\u11ff\u1e00-\u1fff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
+    "0-9A-Za-z\u00c0-\u058f\u10a0-\u115e\u1161-\u11ff\u1e00-\u1fff\u2e80-\u3163\u3165-\ua4cf\uac00-\ud7ff"
+    "\uf900-\ufaff\uff00-\uff9f\uffa1-\uffef"
 )
 # What a plain form does not have; the first group stays.
 UNSEEN = f"([{_UNJOINED}])[{INVISIBLE}{JOINERS}]+|[{INVISIBLE}]+"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
+from keraszoo.text.characters import plain_form
 from keraszoo.text.lines import located, read_rows
 from keraszoo.text.tag_schemes import convert, detect_scheme, repair, split_tag
 from keraszoo.text.tagged_corpus import TaggedCorpus, TaggedSentence
@@ -109,7 +110,15 @@ def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=Non
                 problem = f"expected {len(names)} columns, as in line {first + 1}, got {len(row)}"
                 raise DataError(f"{problem}: {lines[place][:40]!r}", path, place + 1)
         tokens.append(tuple(row[token_column] for row in fields))
-        tags.append(() if tag_column is None else [MIDDLE.sub("I", row[tag_column]) for row in fields])
+        tags.append(
+            () if tag_column is None else [MIDDLE.sub("I", plain_form(row[tag_column])) for row in fields]
+        )
+    if (
+        all(words == tuple(map(str, range(1, len(words) + 1))) for words in tokens)
+        and max(map(len, tokens)) > 1
+    ):
+        number = f"column {token_column} holds the numbers of tokens"
+        raise DataError(f"{number}; choose the one of the tokens, such as token_column 1", path)
     scheme, repaired, tags = as_iob2(tags, rows, path, scheme, label) if any(tags) else (None, 0, tags)
     sentences = [
         TaggedSentence(*parts, places[0] + 1)

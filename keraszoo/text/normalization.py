@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import re
 import unicodedata
 
 from keraszoo.text.characters import INVISIBLE, JOINERS, inside, members
@@ -9,13 +10,16 @@ from keraszoo.text.characters import INVISIBLE, JOINERS, inside, members
 RULES = ("nfc", "nmt_nfkc")  # what a vocabulary may be trained with
 # Characters that people and programs type for one another, the plain one first.
 ALIKE = (
-    "'\u2019\u2018\u02bc\u00b4`\u2032\u201b\u02bb\u201a\u2039\u203a",
-    '"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033',
-    "-\u2013\u2014\u2010\u2011\u2012\u2015\u2212",
+    "'\u2019\u2018\u02bc\u00b4`\u2032\u201b\u02bb\u201a\u2039\u203a\u02b9\u02bd\u2035\u275b\u275c",
+    '"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\u2036\u275d\u275e\u301d\u301e\u301f\u300c\u300d\u300e\u300f',
+    "-\u2013\u2014\u2010\u2011\u2012\u2015\u2212\u2043\u2e3a\u2e3b",
 )
+# Two apostrophes or commas that stand for a quotation mark, as in ``yes''.
+DOUBLED = (*(2 * sign for sign in ALIKE[0]), ",,")
+GAPS = " \u00a0\u2009\u202f"  # between a quotation mark and a word
 SIGNS = "".join(ALIKE)
 ENOUGH, SHARE = 100, 0.1  # of the most frequent sign that is like it
-DROPPED = members(INVISIBLE)
+DROPPED, JOINING = members(INVISIBLE), members(JOINERS)
 _FROZEN = unicodedata.ucd_3_2_0  # the same in each version of Python
 
 
@@ -28,11 +32,30 @@ class Reading(dict):
 
     Args:
         known: the characters of the vocabulary, a set.
+        pieces: its pieces, of which `pairs` are not changed.
+
+    Attributes:
+        pairs: forms of two characters: two apostrophes are a quotation mark. Between a mark and its word
+            there is no blank in a German text, and no no-break space, unless the vocabulary has \u00ab.
     """
 
-    def __init__(self, known):
+    def __init__(self, known, pieces=()):
         self.known = known
         self.joined = any(is_joined(character) for character in known)
+        forms = dict.fromkeys(DOUBLED, self._form('"'))
+        if "\u00ab" not in known:
+            if "\u201e" in known:  # German
+                opening, closing, gaps = "\u201e\u00bb", "\u201c\u00ab", GAPS
+            else:
+                opening, closing, gaps = "\u201e\u00ab", "\u00bb", GAPS[1:]
+            forms |= {f"{sign}{gap}": self._form(sign) for sign in opening for gap in gaps}
+            forms |= {f"{gap}{sign}": self._form(sign) for sign in closing for gap in gaps}
+        learned = "\n".join(pieces)
+        self.pairs = {pair: form for pair, form in forms.items() if pair not in learned}
+        self._find_pairs = re.compile("|".join(map(re.escape, self.pairs)) or "(?!)")
+
+    def __call__(self, text):
+        return self._find_pairs.sub(lambda pair: self.pairs[pair[0]], text).translate(self)
 
     def __missing__(self, code):
         self[code] = form = self._form(chr(code))
@@ -41,12 +64,13 @@ class Reading(dict):
     def _form(self, character):
         if character in self.known:
             return character
-        if character in DROPPED or (character in JOINERS and not self.joined):
+        if character in DROPPED or (character in JOINING and not self.joined):
             return ""
         for group in ALIKE:
             if character in group:
                 return next((other for other in group if other in self.known), character)
         form = _FROZEN.normalize("NFKC", character)
+        form = "".join(map(self._form, form)) if form != character else form
         return form if self.known.issuperset(form) else character
 
 
@@ -95,8 +119,9 @@ def with_rules(model_bytes, rules):
 def rules_with(model_bytes, reading):
     """The rules of a model together with a `Reading`, for programs that have no such table."""
     rules = dict(normalizer(model_proto=model_bytes).Decompile())
-    changed = (c for c in (*DROPPED, *JOINERS, *SIGNS, *_scanned()) if reading[ord(c)] != c)
-    return [*{**rules, **{character: reading[ord(character)] for character in changed}}.items()]
+    changed = (c for c in (*DROPPED, *JOINING, *SIGNS, *_scanned()) if reading[ord(c)] != c)
+    forms = {character: reading[ord(character)] for character in changed}
+    return [*{**rules, **forms, **reading.pairs}.items()]
 
 
 def normalizer(**source):

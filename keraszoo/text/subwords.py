@@ -83,7 +83,7 @@ class Subwords:
         self.signs = "".join(
             sign for sign in (SIGNS if signs is None else signs) if sign in known.intersection(SIGNS)
         )
-        self._reading = Reading(known.difference(SIGNS).union(self.signs))
+        self._reading = Reading(known.difference(SIGNS).union(self.signs), self._pieces)
 
     @classmethod
     def train(
@@ -150,9 +150,7 @@ class Subwords:
             raise DataError(f"encode takes a list of strings, got one {type(texts).__name__}")
         texts = list(texts)
         try:
-            return self._processor.encode(
-                [text.translate(self._reading) for text in texts], num_threads=THREADS
-            )
+            return self._processor.encode([self._reading(text) for text in texts], num_threads=THREADS)
         except (AttributeError, TypeError, RuntimeError):
             for number, text in enumerate(texts):
                 utf8(text, f"text {number}")
@@ -166,7 +164,7 @@ class Subwords:
         >>> Subwords.train(["a dog", "a cat"] * 5, vocabulary_size=12).unknown("a dog in Łódź, Łódź")
         ['in', 'Łó', 'ź,', 'ź']
         """
-        text = text.translate(self._reading)
+        text = self._reading(text)
         pairs = zip(self._processor.encode(text, out_type=str), self._processor.encode(text), strict=True)
         return list(dict.fromkeys(piece for piece, id_ in pairs if id_ == self.unknown_id))
 

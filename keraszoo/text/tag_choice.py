@@ -1,6 +1,7 @@
 """A choice of labels, and other names for them."""
 
 import functools
+from collections.abc import Mapping
 
 from keraszoo.errors import KerasZooError
 from keraszoo.messages import one_line, shown, suggestion
@@ -36,10 +37,16 @@ def check_choice(known, labels=None, mapping=None):
     Raises:
         KerasZooError: a label that there is not, or a new one that is no label.
     """
-    labels, mapping = [labels] if isinstance(labels, str) else labels, dict(mapping or {})
+    labels = [labels] if isinstance(labels, str) else labels
+    if labels is not None and not isinstance(labels, (list, tuple, set, frozenset)):
+        raise KerasZooError(f"labels: expected a list of labels, got {shown(labels)}")
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise KerasZooError(f"mapping: expected a dict of old labels to new ones, got {shown(mapping)}")
+    mapping = dict(mapping or {})
     for new in mapping.values():
-        if not isinstance(new, str) or new.split() != [new]:
-            raise KerasZooError(f"mapping: expected a label without blanks, got {shown(new)}")
+        if not isinstance(new, str) or new.split() != [new] or new == "O":
+            hint = "; `labels` leaves labels out" if new == "O" else ""
+            raise KerasZooError(f"mapping: expected a label without blanks, got {shown(new)}{hint}")
     renamed = {mapping.get(label, label) for label in known}
     for name, given, there in (("mapping", mapping, known), ("labels", labels or (), renamed)):
         for label in given:

@@ -252,6 +252,15 @@ def check_rules(rules):
 compile_expression = functools.cache(re.compile)
 
 
+def addresses(text):
+    """Returns the web and mail addresses in a text, a list of str.
+
+    >>> addresses("See www.example.org/a, or write to me@example.org.")
+    ['www.example.org/a', 'me@example.org']
+    """
+    return compile_expression(_either(_URL, _MAIL)).findall(text)
+
+
 @functools.lru_cache(1 << 16)
 def _cut(chunk, rules):
     """Returns the tokens of a text without blanks, each with its start and end."""

@@ -31,7 +31,7 @@ class Translation:
         hypotheses: all requested hypotheses, the best first.
         truncated: whether the source was longer than the model accepts, so that its end was cut.
         unknown: the parts of the source that the vocabulary does not have, distinct str; the model reads each
-            as the same unknown subword, and cannot translate it.
+            as the same unknown subword, and cannot translate it. Also addresses that are not in `text`.
     """
 
     text: str

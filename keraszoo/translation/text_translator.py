@@ -7,6 +7,7 @@ import numpy as np
 
 from keraszoo.errors import (
     KerasZooError,
+    LostAddresses,
     NoWords,
     SeveralSentences,
     UnknownCharacters,
@@ -15,8 +16,8 @@ from keraszoo.errors import (
 )
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
-from keraszoo.text.characters import plain_form
-from keraszoo.text.tokens import LONGEST_TEXT, split_sentences
+from keraszoo.text.parallel import clean_text
+from keraszoo.text.tokens import LONGEST_TEXT, addresses, split_sentences
 from keraszoo.translation.results import Hypothesis, Translation
 
 FEW = 16  # sentences; smaller batches are not split over threads
@@ -35,9 +36,10 @@ class TextTranslator:
     def translate(self, texts, batch_size=64, prefix=None, **search):
         """Translates sentences.
 
-        A `UnknownCharacters` warning names characters that the vocabulary does not have, and a
-        `SeveralSentences` warning a text that looks like more than one sentence. A `NoWords` warning names a
-        text such as `-`, for which a model may invent a word.
+        A `UnknownCharacters` warning names characters that the vocabulary does not have, a
+        `SeveralSentences` warning a text that looks like more than one sentence, and a `LostAddresses`
+        warning an address that its translation does not have. A `NoWords` warning names a text such as `-`,
+        for which a model may invent a word.
 
         Args:
             texts: list of str; a blank one gives an empty translation.
@@ -77,6 +79,7 @@ class TextTranslator:
         for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
             for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
                 results[i] = hypotheses
+        warn_of_addresses(texts, [found[0].text if found else "" for found in results])
         return results
 
     def translate_details(self, texts, batch_size=64, prefix=None, **search):
@@ -110,8 +113,10 @@ class TextTranslator:
                     ),
                     hypotheses=hypotheses,
                     truncated=cut[k],
-                    unknown=self.source_subwords.unknown(texts[i]) if unknown_id in rows[k] else [],
+                    unknown=lost_addresses(texts[i], hypotheses[0].text)
+                    + (self.source_subwords.unknown(texts[i]) if unknown_id in rows[k] else []),
                 )
+        warn_of_addresses(texts, [found.text for found in results])
         return results
 
     def evaluate(self, sources, references, batch_size=64, tokenizer=None, **search):
@@ -260,12 +265,29 @@ def warn_of_sentences(texts):
             SeveralSentences,
             stacklevel=4,
         )
-    marks = [text for text in texts if not any(map(str.isalnum, text)) and plain_form(text).strip()]
+    marks = [text for text in texts if not any(map(str.isalnum, text)) and clean_text(text)]
     if marks:
         warnings.warn(
             f"{len(marks)} of {len(texts)} texts have no letter and no digit, and a model may invent words "
             f"for them. The first: {marks[0].strip()[:40]!r}",
             NoWords,
+            stacklevel=4,
+        )
+
+
+def lost_addresses(text, translation):
+    """The addresses of a text that its translation does not have."""
+    return [address for address in addresses(text) if address not in translation]
+
+
+def warn_of_addresses(texts, translations):
+    """Warns if some texts have addresses that their translations do not have."""
+    lost = list(filter(None, map(lost_addresses, texts, translations)))
+    if lost:
+        warnings.warn(
+            f"{len(lost)} of {len(texts)} texts have an address that is not in the translation. The first: "
+            f"{lost[0][0][:40]!r}",
+            LostAddresses,
             stacklevel=4,
         )
 

@@ -30,6 +30,14 @@ def test_the_table_has_the_categories_that_python_knows():
     assert different.keys() <= {"\u0295"}  # a small letter until Unicode 16
 
 
+def test_every_character_without_a_shape_is_left_out_of_a_latin_word():
+    ignorable = members(
+        "\u00ad\u034f\u061c\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+        "\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+    )  # Default_Ignorable_Code_Point of Unicode without the zero-width space and unassigned characters
+    assert {character for character in ignorable if plain_form(f"a{character}b") != "ab"} == set()
+
+
 def test_classes_and_their_complements():
     assert inside("", "ab-dx") == "a-dx"
     assert members(inside("N", others=True)) == set(map(chr, range(0x110000))) - members(inside("N"))
@@ -48,6 +56,8 @@ def test_classes_and_their_complements():
             "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
         ),
         ("\u0d28\u0d4d\u200d", "\u0d28\u0d4d\u200d"),  # Malayalam
+        ("Paris\ufe0f Ro\U000e0061me \u3164\u3164東\U000e0100京\u180e", "Paris Rome 東京"),
+        ("\u182e\u180e\u1820 \u2764\ufe0f", "\u182e\u180e\u1820 \u2764\ufe0f"),  # Mongolian, a heart
         ("\U0001f469\u200d\U0001f680", "\U0001f469\u200d\U0001f680"),
         ("e\u0301 \u00e9", "e\u0301 \u00e9"),
     ],

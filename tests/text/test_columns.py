@@ -305,3 +305,16 @@ def test_line_ends_of_carriage_returns_alone_are_refused(write, text):
 def test_a_first_row_of_another_kind_is_told_both_ways(write):
     with pytest.raises(DataError, match="give the names .*; labels without .* with the scheme plain"):
         read_columns(write("Ed\tPER\nran\tO\n"))
+
+
+def test_invisible_characters_make_no_other_label(write):
+    corpus = read_columns(write("Ed\u200e\tB-PER\u200e\nKoch\tI-\ufeffPER\nran\tO\u2060\n"))
+    assert tokens_and_tags(corpus) == [("Ed\u200e Koch ran", "B-PER I-PER O")]
+
+
+def test_numbers_of_tokens_are_not_taken_for_tokens(write):
+    file = write("# text = Ed ran\n1\tEd\tB-PER\n2\tran\tO\n\n1\tRome\tB-LOC\n")
+    with pytest.raises(DataError, match="column 0 holds the numbers of tokens; choose .*token_column 1"):
+        read_columns(file)
+    assert tokens_and_tags(read_columns(file, token_column=1))[0] == ("Ed ran", "B-PER O")
+    assert len(read_columns(write("1\tO\n\n1\tB-X\n"))) == 2

@@ -25,17 +25,35 @@ def same(subwords, texts):
     return len({tuple(ids) for ids in subwords.encode(texts)}) == 1
 
 
-@pytest.mark.parametrize("sign", "’‘´`ʼ′")
+@pytest.mark.parametrize("sign", "’‘´`ʼ′ʹ❜")
 def test_typographic_apostrophes_are_read_as_the_training_text_has_them(plain, sign):
     text = f"They weren{sign}t at home."
     assert same(plain, [PLAIN[0], text])
     assert plain.unknown(text) == []
 
 
-@pytest.mark.parametrize("marks", ["“”", "„“", "””", "«»", "‟″"])
-@pytest.mark.parametrize("dash", "–—‐‑−")
+@pytest.mark.parametrize("marks", ["“”", "„“", "””", "«»", "‟″", "「」", "❝❞"])
+@pytest.mark.parametrize("dash", "–—‐‑−⁃﹘")
 def test_quotation_marks_and_dashes_are_read_as_the_training_text_has_them(plain, marks, dash):
     assert same(plain, [PLAIN[1], f"He said: {marks[0]}No {dash} never…{marks[1]}"])
+
+
+@pytest.mark.parametrize("marks", ["``''", ",,''", "’’’’", "«\u00a0\u202f»", '„\u2009"'])
+def test_marks_of_two_characters_are_read_as_quotation_marks(plain, marks):
+    assert same(plain, [PLAIN[1], f"He said: {marks[:2]}No - never...{marks[2:]}"])
+
+
+def test_blanks_inside_of_german_quotation_marks_are_not_read():
+    german = Subwords.train(["Er sagte: „Ja“ und ging.", 'Das "war" es.'] * 20, 35)
+    assert same(german, ["sagte: „Ja“ und", "sagte: „ Ja “ und", "sagte: „\u00a0Ja\u202f“ und"])
+    assert same(german, ["vor » Ja « und", "vor »Ja« und"])
+
+
+def test_marks_of_two_characters_that_a_text_has_are_kept():
+    latex = Subwords.train(["``yes'' he said", '"no"'] * 20, 30)
+    assert latex.decode(latex.encode(["``yes''"])) == ["``yes''"]
+    french = Subwords.train(["il dit « oui » et", "non"] * 20, 20)
+    assert not same(french, ["« oui »", "«oui»"])
 
 
 def test_compatible_forms_are_read_as_plain_ones(plain):
@@ -129,7 +147,7 @@ def test_a_portable_model_reads_every_character_alike(normalization):
     every = [chr(code) for code in [*range(1, 0xD800), *range(0xE000, 0x20000)]]
     texts = [f"a{''.join(every[i : i + 9])}b" for i in range(0, len(every), 9)]
     draw = random.Random(0)
-    texts += ["".join(draw.choices("a't \"“”’–\u00ad\u200e\u200c…é,ﬁ", k=12)) for _ in range(500)]
+    texts += ["".join(draw.choices("a't \"“”’–\u00ad\u200e\u200c…é,ﬁ`„«»\u00a0", k=12)) for _ in range(500)]
     wanted = subwords.encode(texts)
     assert portable.encode(texts) == wanted
     tokenizer = tf_text.SentencepieceTokenizer(subwords.portable_bytes)

@@ -15,3 +15,17 @@ def test_labels_are_renamed_and_chosen_without_touching_other_tags():
     assert check_choice(["PER"], "PER") == (["PER"], {})
     with pytest.raises(KerasZooError, match="labels: there is no label 'PER', expected one of LOC, X"):
         check_choice(["PER", "LOC"], ["PER"], {"PER": "X"})
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"labels": iter(["PER"])}, "labels: expected a list of labels, got <list_iter"),
+        ({"labels": 3}, "labels: expected a list of labels, got 3"),
+        ({"mapping": "PER=X"}, "mapping: expected a dict of old labels to new ones, got 'PER=X'"),
+        ({"mapping": {"PER": "O"}}, "mapping: expected a label without blanks, got 'O'; `labels` leaves"),
+    ],
+)
+def test_other_kinds_of_choices_are_refused(choice, message):
+    with pytest.raises(KerasZooError, match=message):
+        check_choice(["PER"], **choice)

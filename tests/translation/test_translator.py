@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.errors import KerasZooError, NoWords, ScoreError, SeveralSentences, UnknownCharacters
+from keraszoo.errors import (
+    KerasZooError,
+    LostAddresses,
+    NoWords,
+    ScoreError,
+    SeveralSentences,
+    UnknownCharacters,
+)
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
+from keraszoo.translation.text_translator import lost_addresses
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -58,6 +66,19 @@ def test_texts_without_a_word_are_named(trained):
         with pytest.warns(NoWords, match="3 of 4 texts have no letter and no digit, .* The first: '-'"):
             call(["one two", " - ", "...", "!? —"])
     trained.translate(["one - two", "3", "é", "两", "", " \t", "\u200e"])  # a warning would be an error
+
+
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
+def test_addresses_that_the_translation_lacks_are_named(trained):
+    texts = ["one two", "one https://one.org/two", "www.one.two me@one.org"]
+    with pytest.warns(
+        LostAddresses, match="2 of 3 texts have an address .* The first: 'https://one.org/two'"
+    ):
+        details = trained.translate_details(texts)
+    assert [translation.unknown[:2] for translation in details][::2] == [[], ["www.one.two", "me@one.org"]]
+    with pytest.warns(LostAddresses):
+        trained.translate(texts)
+    assert lost_addresses("See www.one.org.", "Siehe www.one.org.") == []  # copied
 
 
 @pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
