@@ -25,11 +25,12 @@ PACKAGES = {
     "models": "errors layers",
     "search": "errors messages layers",
     "evaluation": "errors text",
+    "converters": "errors messages saving shipping text models search",
     "plots": "errors saving text",
     "training": "compiling errors messages saving text evaluation",
     "tasks": "errors messages saving shipping text plots models evaluation training",
     "translation": "compiling errors messages saving shipping text plots layers models search evaluation "
-    "training tasks",
+    "training tasks converters",
     "tagging": "compiling errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors messages saving text models training tasks",
     "playground": "errors messages saving shipping text layers translation tagging answering",
