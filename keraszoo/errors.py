@@ -66,6 +66,10 @@ class SeveralSentences(InputWarning):
     """A text looks like several sentences, and the model translates one."""
 
 
+class NoTargetLanguage(InputWarning):
+    """A text names no target language, and the model has several."""
+
+
 class NoWords(InputWarning):
     """A text has no letter and no digit, and the model may still translate it as a word."""
 

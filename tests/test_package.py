@@ -27,12 +27,13 @@ PACKAGES = {
     "models": "errors layers",
     "search": "errors messages layers",
     "evaluation": "errors text",
+    "converters": "errors messages saving shipping text models search",
     "plots": "errors saving text",
     "training": "compiling errors messages saving text evaluation",
     "recipes": "errors messages registry saving shipping text plots training",
     "tasks": "errors messages registry saving shipping text plots models evaluation training",
     "translation": "compiling errors messages registry saving shipping text plots layers models search "
-    "evaluation training recipes tasks",
+    "evaluation training recipes tasks converters",
     "tagging": "compiling errors messages registry saving shipping text plots models evaluation training "
     "recipes tasks",
     "answering": "errors messages saving text models training recipes tasks",

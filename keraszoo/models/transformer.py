@@ -45,6 +45,9 @@ class Transformer(TranslationModel):
             (self-attention rotates its queries and keys) or `"relative"` (self-attention uses distances).
         max_positions: rows of the table of learned positions; words beyond it share the last row.
         max_distance: largest distance that has vectors of its own, for relative positions.
+        activation: of the feed-forward sublayers, a name of Keras.
+        epsilon: of the layer normalisations.
+        output_bias: add a trained bias to the logits. The paper has none.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -90,6 +93,9 @@ class Transformer(TranslationModel):
         positions="sinusoidal",
         max_positions=1024,
         max_distance=16,
+        activation="relu",
+        epsilon=1e-6,
+        output_bias=False,
         source_pad_id=0,
         **kwargs,
     ):
@@ -103,6 +109,7 @@ class Transformer(TranslationModel):
         self.d_model = int(d_model)
         self.num_heads = int(num_heads)
         self.pre_norm = pre_norm
+        self.epsilon = epsilon
         self.position_kind = positions
         dtype = self.dtype_policy
 
@@ -122,6 +129,8 @@ class Transformer(TranslationModel):
             "use_bias": use_bias,
             "rotary": positions == "rotary",
             "relative": max_distance if positions == "relative" else None,
+            "activation": activation,
+            "epsilon": epsilon,
             "dtype": dtype,
         }
         self.encoder_layers = [
@@ -132,12 +141,15 @@ class Transformer(TranslationModel):
         ]
         self.encoder_norm = self._norm("encoder_norm")
         self.decoder_norm = self._norm("decoder_norm")
+        size, self.output_bias = (self.target_vocabulary_size,), None
+        if output_bias:
+            self.output_bias = self.add_weight(name="output_bias", shape=size, initializer="zeros")
 
     def _norm(self, name):
         """The normalisation at the end of a stack of pre-norm layers; an identity after post-norm layers."""
         if not self.pre_norm:
             return keras.layers.Identity(dtype=self.dtype_policy, name=name)
-        return keras.layers.LayerNormalization(epsilon=1e-6, dtype=self.dtype_policy, name=name)
+        return keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=self.dtype_policy, name=name)
 
     def embed(self, embedding, words, training=None, positions=None):
         """Embeddings of words, int `(B, T)`, times sqrt(D), with their positions: `(B, T, D)`."""
@@ -173,7 +185,8 @@ class Transformer(TranslationModel):
 
     def logits(self, x):
         """`(..., D)` to `(..., V)`."""
-        return self.tied_logits(self.decoder_norm(x))
+        logits = self.tied_logits(self.decoder_norm(x))
+        return logits if self.output_bias is None else logits + ops.cast(self.output_bias, logits.dtype)
 
     def initial_state(self, memory, beam_width=1, length=None):
         mask = memory["memory_mask"]

@@ -167,7 +167,9 @@ class TranslationModel(ConfiguredModel):
         require_shapes(fits, "source and target_in must have one batch size", **shapes)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
-        logits = self.masked(logits, mask=ops.not_equal(target_in, self.target_pad_id))
+        mask = ops.not_equal(target_in, self.target_pad_id)
+        first = ops.any(mask, axis=1, keepdims=True)  # some models start with padding itself
+        logits = self.masked(logits, mask=ops.concatenate([first, mask[:, 1:]], axis=1))
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
 
     def _check_attends(self, wanted):

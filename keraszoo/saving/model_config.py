@@ -43,14 +43,7 @@ def make_model(directory, kinds, extra=None):
     mode = entry.get("quantized")
     if mode not in (None, "int8"):
         raise PresetError(f"{where}: quantized: expected int8, got {shown(mode)}")
-    # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
-    # separate thread is dropped when the thread ends.
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            wanted = thread.submit(_shapes, make).result()
-        except Exception as error:  # any error of Keras or a backend about invalid arguments
-            reason = " ".join(str(error).split())
-            raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
+    wanted = weight_shapes(make, where)
     try:
         check_shapes(weights, wanted, skip="_scale" if mode else None)  # scales come by `quantize`
     except PresetError as error:
@@ -61,6 +54,26 @@ def make_model(directory, kinds, extra=None):
             model.build()
         model.quantize(mode)
     return model
+
+
+def weight_shapes(make, where):
+    """The shapes of the weights of a model by name, without making any weight.
+
+    Args:
+        make: a function that creates the model.
+        where: the file that describes the model, for messages.
+
+    Raises:
+        PresetError: the model cannot be created.
+    """
+    # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
+    # separate thread is dropped when the thread ends.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(_shapes, make).result()
+        except Exception as error:  # any error of Keras or a backend about invalid arguments
+            reason = " ".join(str(error).split())
+            raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
 
 
 def quantization_of(model):

@@ -73,7 +73,7 @@ def save_weights(model, path, dtype=None):
         model = _with_sums(model)
     arrays = {name: np.asarray(weight.numpy(), order="C") for name, weight in names_of(model).items()}
     for name, value in arrays.items():
-        _check_finite(path, name, value, HALF_LARGEST if dtype else np.inf)
+        check_finite(path, name, value, HALF_LARGEST if dtype else np.inf)
         if dtype and value.dtype.kind == "f":
             arrays[name] = value.astype(dtype)
     try:
@@ -110,9 +110,9 @@ def load_weights(model, path, check=None):
     _check_built(model, path)
     weights = names_of(model)
     check_shapes(path, {name: tuple(weight.shape) for name, weight in weights.items()})
-    values = _read(path)
+    values = read_arrays(path)
     for name, value in values.items():
-        _check_finite(path, name, value)
+        check_finite(path, name, value)
         if (value.dtype.kind in "iub") != (np.dtype(weights[name].dtype).kind in "iub"):
             raise PresetError(f"{path}: weight '{name}' is {value.dtype}, expected {weights[name].dtype}")
     if check is not None:
@@ -156,8 +156,8 @@ def check_shapes(path, wanted, skip=None):
             raise PresetError(f"{path}: has a weight '{name}', which the model lacks")
 
 
-def _read(path):
-    """The arrays of a file: dict of name -> NumPy array."""
+def read_arrays(path):
+    """The arrays of a file: dict of name -> NumPy array. Raises PresetError if it is not safetensors."""
     if path.name == included_weights.FILE:
         return included_weights.read(path)
     with _reading(path):
@@ -189,7 +189,8 @@ def _check_built(model, path):
         raise PresetError(f"{path}: model '{model.name}' has no weights yet: call it on a batch first")
 
 
-def _check_finite(path, name, value, largest=np.inf):
+def check_finite(path, name, value, largest=np.inf):
+    """Raises PresetError if an array of a file has NaN, infinite numbers or ones above `largest`."""
     if value.dtype.kind in "iub" or not value.size:
         return
     size = np.abs(value.astype("float32")).max()

@@ -80,7 +80,8 @@ def _download(url, target, size, headers):
         if answer.status_code == 416:  # nothing is left of it, or it is too long: fetch it again
             part.unlink()
         elif 400 <= answer.status_code < 500:
-            raise OSError(f"{target.name}: {answer.status_code} {answer.reason}")  # it would stay the same
+            kind = FileNotFoundError if answer.status_code == 404 else OSError
+            raise kind(f"{target.name}: {answer.status_code} {answer.reason}")  # it would stay the same
         answer.raise_for_status()
         is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         with open(part, "ab" if is_rest else "wb") as file:

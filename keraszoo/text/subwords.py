@@ -18,6 +18,7 @@ HOW_TO_TRAIN = "train one with `Subwords.train`, or with spm_train " + " ".join(
     f"--{name}={id_}" for name, id_ in SPECIAL.items()
 )
 SPECIAL_NAMES = ("<s>", "</s>", "<pad>")
+END = "<end of vocabulary>"  # a control symbol: the pieces after it are read as unknown
 WORD_START = "\u2581"  # sentencepiece's mark for a blank before a piece
 
 
@@ -35,6 +36,8 @@ class Subwords:
 
     Text never gives the ids of `<pad>`, `<s>` and `</s>`: the characters `<s>` in a sentence are ordinary
     characters.
+
+    Pieces after the control symbol `END` compete with the others for a text, and are read as unknown.
 
     Args:
         model_bytes: the model. It must define pad, `<s>`, `</s>` and unknown, with any ids.
@@ -68,18 +71,21 @@ class Subwords:
         except RuntimeError:
             size = len(self.model_bytes)
             raise DataError(f"not a sentencepiece model ({size} bytes); {HOW_TO_TRAIN}") from None
-        self.vocabulary_size = self._processor.vocab_size()
         self.pad_id = self._processor.pad_id()
         self.start_id = self._processor.bos_id()
         self.end_id = self._processor.eos_id()
         self.unknown_id = self._processor.unk_id()
+        count, end = self._processor.vocab_size(), self._processor.piece_to_id(END)
+        self.vocabulary_size = count if end == self.unknown_id else end
+        self._has_rest = self.vocabulary_size < count
         ids = {"pad": self.pad_id, "<s>": self.start_id, "</s>": self.end_id, "<unk>": self.unknown_id}
-        missing = " and no ".join(name for name, id_ in ids.items() if id_ < 0)
+        missing = " and no ".join(name for name, id_ in ids.items() if not 0 <= id_ < self.vocabulary_size)
         if missing:
             raise DataError(f"the sentencepiece model has no {missing} symbol; {HOW_TO_TRAIN}")
         self._names = dict(zip((self.start_id, self.end_id, self.pad_id), SPECIAL_NAMES, strict=True))
         self._pieces = self._processor.id_to_piece(list(range(self.vocabulary_size)))
-        known = {piece for piece in self._pieces if len(piece) == 1}
+        unused = self._processor.is_unused(list(range(self.vocabulary_size)))
+        known = {piece for piece, no in zip(self._pieces, unused, strict=True) if len(piece) == 1 and not no}
         self.signs = "".join(
             sign for sign in (SIGNS if signs is None else signs) if sign in known.intersection(SIGNS)
         )
@@ -150,7 +156,8 @@ class Subwords:
             raise DataError(f"encode takes a list of strings, got one {type(texts).__name__}")
         texts = list(texts)
         try:
-            return self._processor.encode([self._reading(text) for text in texts], num_threads=THREADS)
+            rows = self._processor.encode([self._reading(text) for text in texts], num_threads=THREADS)
+            return [self._known(row) for row in rows] if self._has_rest else rows
         except (AttributeError, TypeError, RuntimeError):
             for number, text in enumerate(texts):
                 utf8(text, f"text {number}")
@@ -165,8 +172,12 @@ class Subwords:
         ['in', 'Łó', 'ź,', 'ź']
         """
         text = self._reading(text)
-        pairs = zip(self._processor.encode(text, out_type=str), self._processor.encode(text), strict=True)
+        ids = self._known(self._processor.encode(text))
+        pairs = zip(self._processor.encode(text, out_type=str), ids, strict=True)
         return list(dict.fromkeys(piece for piece, id_ in pairs if id_ == self.unknown_id))
+
+    def _known(self, row):
+        return [id_ if id_ < self.vocabulary_size else self.unknown_id for id_ in row]
 
     def with_signs_of(self, ids):
         """Returns this vocabulary for a text with these ids, a flat array: signs rare there become others."""
@@ -191,7 +202,7 @@ class Subwords:
             DataError: an id outside `[0, vocabulary_size)`.
         """
         rows = [self._checked(row) for row in ids]
-        return self._processor.decode(rows) if rows else []
+        return [text.strip(" ") for text in self._processor.decode(rows)] if rows else []
 
     def pieces(self, ids):
         """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.

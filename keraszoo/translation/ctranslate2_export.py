@@ -5,6 +5,7 @@ The directory holds the model (`model.bin`, `config.json`, vocabularies), the se
 that search as the translator does, `"translate_batch"`. docs/export.md shows a program that uses it.
 """
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -100,12 +101,18 @@ def best_of(translator, texts, options):
 def specification(translator):
     """The weights and the architecture of a translator's `Transformer`, as a `TransformerSpec`."""
     from ctranslate2.specs import TransformerSpec, transformer_spec
+    from ctranslate2.specs.common_spec import Activation
 
     model, positions = translator.model, translator.model.position_kind
     layer = model.encoder_layers[0]
+    kinds = {"relu": Activation.RELU, "silu": Activation.SWISH, "gelu": Activation.GELU}
+    activation = keras.activations.serialize(layer.feed_forward.activation)
+    if activation not in kinds:
+        raise KerasZooError(f"CTranslate2 has no activation {activation}")
     shared = {
         "num_heads": model.num_heads,
         "pre_norm": layer.pre_norm,
+        "activation": kinds[activation],
         "relative_position": positions == "relative",
         **({"rotary_dim": 0, "rotary_interleave": False} if positions == "rotary" else {}),
     }
@@ -113,6 +120,8 @@ def specification(translator):
     decoder = transformer_spec.TransformerDecoderSpec(num_layers=len(model.decoder_layers), **shared)
     encoder.embeddings[0].weight = array(model.source_embedding.embeddings)
     decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.embeddings)
+    if model.output_bias is not None:
+        decoder.projection.bias = array(model.output_bias)
     rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)
     for name, stack in (("encoder", encoder), ("decoder", decoder)):
         if positions in ("sinusoidal", "learned"):  # they are added to the words

@@ -71,6 +71,9 @@ def _texts_module(translator, best, attending):
     def encode(text):
         """Ids `(B, S)` ended by `</s>`, and which texts have no token."""
         ids = module.source_text.tokenize(text)[:, :limit]
+        known = ids.flat_values < translator.source_subwords.vocabulary_size
+        unknown = translator.source_subwords.unknown_id
+        ids = ids.with_flat_values(tf.where(known, ids.flat_values, unknown))
         blank = ids.row_lengths() == 0
         end = tf.fill([tf.shape(text)[0], 1], source_special.end_id)
         ids = tf.concat([ids, end], axis=1).to_tensor(source_special.pad_id)
@@ -79,7 +82,8 @@ def _texts_module(translator, best, attending):
     def decode(tokens, lengths):
         """`(N, T)` ids to `(N,)` texts, without `</s>`."""
         rows = tf.RaggedTensor.from_tensor(tokens, lengths=tf.cast(lengths, tf.int64))
-        return module.target_text.detokenize(tf.ragged.boolean_mask(rows, rows != special.end_id))
+        texts = module.target_text.detokenize(tf.ragged.boolean_mask(rows, rows != special.end_id))
+        return tf.strings.regex_replace(texts, "^ +| +$", "")
 
     @of_texts
     def n_best(text):

@@ -24,7 +24,7 @@ class Translator:
     def translate(self, texts):
         """The translation of each text; that of a blank one is blank."""
         limit, end = self.about["max_source_tokens"], self.source.eos_id()
-        rows = [[*row[:limit], end] if row else [] for row in self.source.encode(list(texts))]
+        rows = [[*self.known(row[:limit]), end] if row else [] for row in self.source.encode(list(texts))]
         order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         translations = [""] * len(rows)
         for some in (order[i : i + 64] for i in range(0, len(order), 64)):
@@ -32,8 +32,13 @@ class Translator:
             for row, i in zip(source, some, strict=True):
                 row[: len(rows[i])] = rows[i]
             for i, ids in zip(some, self.search(source), strict=True):
-                translations[i] = self.target.decode(ids)
+                translations[i] = self.target.decode(ids).strip(" ")
         return translations
+
+    def known(self, row):
+        """The ids of a text; the pieces after the end of the vocabulary, if it has one, are unknown."""
+        unknown, end = self.source.unk_id(), self.source.piece_to_id("<end of vocabulary>")
+        return [id_ if id_ < end or end == unknown else unknown for id_ in row]
 
     def search(self, source):
         """Greedy search: `(B, S)` source ids to B lists of target ids."""

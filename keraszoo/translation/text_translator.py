@@ -1,5 +1,6 @@
 """Text in, text out, by any search over ids."""
 
+import functools
 import numbers
 import warnings
 
@@ -19,6 +20,7 @@ from keraszoo.tasks.process import check_process
 from keraszoo.text.parallel import clean_text
 from keraszoo.text.tokens import LONGEST_TEXT, addresses, split_sentences
 from keraszoo.translation.results import Hypothesis, Translation
+from keraszoo.translation.target_languages import in_language, target_languages
 
 FEW = 16  # sentences; smaller batches are not split over threads
 
@@ -33,7 +35,12 @@ class TextTranslator:
         attends: whether there are attention weights.
     """
 
-    def translate(self, texts, batch_size=64, prefix=None, **search):
+    @functools.cached_property
+    def target_languages(self):
+        """The names that `target_language` can have; an empty list if the model has one target language."""
+        return target_languages(self.source_subwords)
+
+    def translate(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, a
@@ -48,21 +55,22 @@ class TextTranslator:
             prefix: str, or list of str or of lists of subwords, one per text: how each translation begins. A
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
+            target_language: str, one of `target_languages`, of texts that do not begin with `>>NAME<<`.
             **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
             List of str, one for each text.
 
         Raises:
-            KerasZooError: if `texts` is not a list of str, a search option is out of range, or a prefix has
-                `max_length` or more subwords.
+            KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix has
+                `max_length` or more subwords, or the target language is unknown.
         """
         return [
             hypotheses[0].text if hypotheses else ""
-            for hypotheses in self.n_best(texts, batch_size, prefix, **search)
+            for hypotheses in self.n_best(texts, batch_size, prefix, target_language, **search)
         ]
 
-    def n_best(self, texts, batch_size=64, prefix=None, **search):
+    def n_best(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """The `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`. Without `beam_width`, a `num_hypotheses` above the translator's beam width
@@ -73,7 +81,7 @@ class TextTranslator:
         """
         check_texts(texts)
         warn_of_sentences(texts)
-        options = self._options(search)
+        options, texts = self._options(search), in_language(texts, target_language, self.target_languages)
         prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
         for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
@@ -82,7 +90,7 @@ class TextTranslator:
         warn_of_addresses(texts, [found[0].text if found else "" for found in results])
         return results
 
-    def translate_details(self, texts, batch_size=64, prefix=None, **search):
+    def translate_details(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """Translates sentences; returns log-probabilities, tokens and attention weights as well.
 
         Args: as for `translate`.
@@ -94,6 +102,7 @@ class TextTranslator:
         check_texts(texts)
         warn_of_sentences(texts)
         options, attends = self._options(search), self.attends
+        texts = in_language(texts, target_language, self.target_languages)
         prefixes = self._prefixes(prefix, texts, options)
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]

@@ -21,6 +21,7 @@ from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
+from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator, rows_of
 from keraszoo.translation.training import digests, held_out_pairs, make_held_out, training_corpus
@@ -100,10 +101,10 @@ class Translator(TextTranslator, Task):
 
     @classmethod
     def from_preset(cls, name, engine="keras"):
-        """Reads a directory that `save_to_preset` wrote.
+        """Reads a directory that `save_to_preset` wrote, or a Marian model as others publish it.
 
         Args:
-            name: path of the directory, or the name of an included model.
+            name: path of the directory, the name of an included model, or `hf://user/name`.
             engine: `"keras"`, or `"ctranslate2"`, which also reads what
                 `export(directory, format="ctranslate2")` wrote. It is fast, and needs a `Transformer`.
 
@@ -120,7 +121,7 @@ class Translator(TextTranslator, Task):
             return load(name, super().from_preset)
         if engine != "keras":
             raise KerasZooError(f"engine: expected keras or ctranslate2, got {engine!r}")
-        return super().from_preset(name)
+        return from_published(cls, name) or super().from_preset(name)
 
     @classmethod
     def ensemble(cls, translators):
@@ -269,18 +270,18 @@ class Translator(TextTranslator, Task):
 
     def _check_shared_embedding(self):
         """Raises KerasZooError if two vocabularies share one embedding: an id would stand for two words."""
-        if self.source_subwords == self.target_subwords:
+        source, target = self.source_subwords, self.target_subwords
+        if source == target or source.pieces(range(len(source))) == target.pieces(range(len(target))):
             return
         for model in self.model.members():
             shared = getattr(model, "source_embedding", None)
-            if shared is None or shared is not getattr(model, "target_embedding", None):
-                continue
-            tied = "tie_embeddings" in model.get_config()
-            other = "tie_embeddings: target" if tied else "share_embeddings: false"
-            raise KerasZooError(
-                "source and target share one embedding, but have two vocabularies: "
-                f"make one joint vocabulary of both, or the model with `overrides: {{{other}}}`"
-            )
+            if shared is not None and shared is getattr(model, "target_embedding", None):
+                tied = "tie_embeddings" in model.get_config()
+                other = "tie_embeddings: target" if tied else "share_embeddings: false"
+                raise KerasZooError(
+                    "source and target share one embedding, but have two vocabularies: "
+                    f"make one joint vocabulary of both, or the model with `overrides: {{{other}}}`"
+                )
 
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""

@@ -1,0 +1,74 @@
+"""Published models on the Hugging Face Hub."""
+
+import contextlib
+
+from keraszoo.converters import family_of
+from keraszoo.converters.files import MOST, read_json
+from keraszoo.errors import PresetError
+from keraszoo.saving import atomic
+from keraszoo.saving.manifest import MOST_BYTES
+from keraszoo.shipping import hub, shipped
+from keraszoo.shipping.transfer import bring
+
+NO_WEIGHTS = (
+    "has no model.safetensors, and pickles are not read, because they may run code; with Transformers and "
+    "PyTorch installed, this writes a folder {1} that can be read: "
+    'python -c "from transformers import MarianMTModel as M, MarianTokenizer as T; '
+    "[c.from_pretrained('{0}').save_pretrained('{1}') for c in (M, T)]\""
+)
+
+
+@contextlib.contextmanager
+def downloaded(address):
+    """Yields the `Path` of a temporary folder with a published model; `None` if the Hub has another there.
+
+    An interrupted download is kept, and the next call continues it.
+
+    Args:
+        address: `hf://user/name`.
+
+    Raises:
+        PresetError: a model that is not converted, no weights in safetensors, or the connection failed.
+    """
+    place = shipped.hub_place(address).absolute()
+    folder = place.parent / f".{place.name}.published"
+    url, headers = hub.files_of(address)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic.locked(folder.with_name(f"{folder.name}.lock")):
+            found = _bring(url, folder, headers, address)
+            try:
+                yield folder if found else None
+            finally:
+                atomic.remove(folder)
+    except PresetError:
+        atomic.remove(folder)
+        raise
+    except (OSError, ValueError) as error:  # requests raises both
+        raise PresetError(f"{address}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _bring(url, folder, headers, address):
+    """Downloads the files of a published model; returns whether there is one."""
+
+    def get(name, most=MOST):
+        try:
+            bring(url, {name: {"size": most, "sha256": None}}, folder, headers)
+        except FileNotFoundError:
+            return False
+        return True
+
+    if not get("config.json") or "model_type" not in read_json(folder, "config.json"):
+        return False
+    try:
+        family = family_of(folder)
+    except PresetError as error:
+        raise PresetError(str(error).replace(str(folder), address)) from None
+    for name in (*family.REQUIRED, *family.OPTIONAL):
+        weights = name == family.WEIGHTS
+        if get(name, MOST_BYTES if weights else MOST) or name in family.OPTIONAL:
+            continue
+        name_of = hub.repository(address)
+        how = NO_WEIGHTS.format(name_of, name_of.rpartition("/")[2])
+        raise PresetError(f"{address}: {how if weights else f'has no {name}'}")
+    return True
