@@ -1,5 +1,6 @@
 """Batches of features to tags, compiled: used by `EntityTagger` and by its export."""
 
+import itertools
 import threading
 
 import keras
@@ -8,7 +9,7 @@ from keras import ops
 
 from keraszoo.compiling import compiled
 from keraszoo.errors import check_at_least
-from keraszoo.training.batch_plans import rounded_lengths
+from keraszoo.training.batch_plans import batches_by_length, rounded_lengths
 
 XLA_AFTER = 16  # single sentences, which run without XLA
 LONGEST_FOR_XLA = 128  # words of a single sentence
@@ -123,7 +124,7 @@ def _padded(array, shape):
 
 
 def length_batches(lengths, batch_tokens):
-    """Yields batches of sentences of similar length, as lists of indices, the shortest sentences first.
+    """Returns an iterator of batches of sentences of similar length, lists of indices, the shortest first.
 
     A batch ends before its padded tokens exceed the budget; a longer sentence is a batch of its own. It also
     ends when its padding costs as much as one more batch, so that one long sentence does not make all others
@@ -142,17 +143,15 @@ def length_batches(lengths, batch_tokens):
     [[0, 3, 4], [2]]
     """
     check_at_least(batch_tokens=(batch_tokens, 1))
-    order = sorted((i for i, length in enumerate(lengths) if length), key=lengths.__getitem__)
-    batch, real = [], 0
-    for i in order:
-        padded = (len(batch) + 1) * lengths[i]
-        if batch and (padded > batch_tokens or _too_much(padded - real - lengths[i], lengths[batch[-1]])):
-            yield batch
-            batch, real = [], 0
-        batch.append(i)
-        real += lengths[i]
-    if batch:
-        yield batch
+    rising = sorted(filter(None, lengths))
+    tokens = [0, *itertools.accumulate(rising)]
+
+    def is_full(start, stop):
+        padded = (stop + 1 - start) * rising[stop]  # with one sentence more
+        padding = padded - (tokens[stop + 1] - tokens[start])
+        return padded > batch_tokens or _too_much(padding, rising[stop - 1])
+
+    return batches_by_length(lengths, is_full)
 
 
 def _too_much(padding, length):

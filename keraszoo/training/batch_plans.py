@@ -9,6 +9,27 @@ from keraszoo.errors import DataError, check_at_least
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
 
+def batches_by_length(lengths, is_full):
+    """Yields batches of rows of similar length, as lists of indices, the shortest rows first.
+
+    Args:
+        lengths: list of int, or of tuples of them; rows of length 0 are left out.
+        is_full: a function of the places in this order where a batch starts and stops (exclusive): whether it
+            takes no further row.
+
+    Example:
+
+    >>> list(batches_by_length([3, 0, 9, 1, 3], lambda start, stop: stop - start == 2))
+    [[3, 0], [4, 2]]
+    """
+    order = sorted((i for i, length in enumerate(lengths) if length), key=lengths.__getitem__)
+    start = 0
+    for stop in range(1, len(order) + 1):
+        if stop == len(order) or is_full(start, stop):
+            yield order[start:stop]
+            start = stop
+
+
 class EpochPlan(NamedTuple):
     """One epoch: batch i holds the rows `order[start[i]:stop[i]]`, padded to the two lengths `lengths[i]`.
 

@@ -19,6 +19,7 @@ from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
 from keraszoo.text.parallel import clean_text
 from keraszoo.text.tokens import LONGEST_TEXT, addresses, split_sentences
+from keraszoo.training.batch_plans import batches_by_length
 from keraszoo.translation.results import Hypothesis, Translation
 from keraszoo.translation.target_languages import in_language, target_languages
 
@@ -199,19 +200,18 @@ class TextTranslator:
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         check_process()
         rows, cut = self._source_rows(texts)
-        order = sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i]))
         check_at_least(batch_size=(batch_size, 1))
         threads = self._batches_at_once()
-        size = min(batch_size, max(FEW, -(-len(order) // threads)))
+        size = min(batch_size, max(FEW, -(-sum(map(bool, rows)) // threads)))
 
         def searched(indices):
             some = [rows[i] for i in indices]
             best = self._search(some, options, attention, prefixes and [prefixes[i] for i in indices])
             return indices, best, some, [cut[i] for i in indices]
 
+        batches = list(batches_by_length(list(map(len, rows)), lambda start, stop: stop - start == size))
         # the longest first, so that all threads end at about the same time
-        batches = [order[first : first + size] for first in range(0, len(order), size)][::-1]
-        yield from in_threads(searched, batches, threads)
+        yield from in_threads(searched, batches[::-1], threads)
 
     def _batches_at_once(self):
         """The number of batches that `_search` may get at once, on different threads."""
