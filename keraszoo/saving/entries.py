@@ -69,7 +69,7 @@ def checked(entries, values, where, error=PresetError, *, lines=None, context=No
 def _sentence(problem, entries, where, lines):
     keys = tuple(str(key) for key in problem["loc"])
     place = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), where)
-    return ": ".join(filter(None, [place, f"{'.'.join(keys):.100}", _what(problem, entries, keys)]))
+    return ": ".join(filter(None, [str(place), f"{'.'.join(keys):.100}", _what(problem, entries, keys)]))
 
 
 def _what(problem, entries, keys):

@@ -66,10 +66,9 @@ def make_model(recipe, source_subwords, target_subwords):
         "target_pad_id": target_subwords.pad_id,
         "dtype": recipe.training.precision,
     }
+    kind = recipe.model_class()
     try:
-        model = recipe.model_class().from_configuration(
-            recipe.model.preset, **{**sizes, **recipe.model.overrides}
-        )
+        model = kind.from_configuration(recipe.model.preset, **{**sizes, **recipe.model.overrides})
         model.build()  # checks some of the sizes
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error

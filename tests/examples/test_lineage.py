@@ -25,10 +25,8 @@ def test_captions_are_joined_in_whole_groups():
 def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MULTI30K", "multi30k")
     recipe = lineage.recipe_of(name, 2, tmp_path)
-    assert (
-        recipe.training.seed == 2
-        and Path(recipe.path(recipe.output)).resolve() == (tmp_path / f"{name}_seed2").resolve()
-    )
+    assert recipe.training.seed == 2
+    assert Path(recipe.path(recipe.output)).resolve() == (tmp_path / f"{name}_seed2").resolve()
     assert Path(recipe.path(recipe.data.train.tsv)).resolve() == (tmp_path / "train.tsv").resolve()
     usual = lineage.recipe_of(name, 2, Path.cwd() / "runs" / "lineage").as_dict()
     assert usual["data"]["train"]["tsv"] == "runs/lineage/train.tsv"  # no folder of this machine

@@ -195,7 +195,11 @@ def test_softmax(ask_for):
         ("translate", {"model": "m", "text": " \n"}, "text: .*pattern"),
         ("translate", {"model": "m", "text": "x", "beam_width": 99}, "beam_width: .*got 99"),
         ("translate", {"model": "m", "text": "x", "beam_width": "5"}, "beam_width: .*valid integer"),
-        ("translate", {"model": "m", "text": "x", "other": 1}, "other: Extra inputs"),
+        (
+            "translate",
+            {"model": "m", "text": "x", "other": 1},
+            "other: unknown key, expected one of beam_width",
+        ),
         ("step", {"model": "transformer", "text": "x", "prefix": ["\n"]}, r"'\\n' is not a piece"),
         ("step", {"model": "transformer", "text": "x", "prefix": ["e"] * 9}, "prefix 1 has 9 subwords"),
         ("tag", {"model": "tagger", "text": " "}, "text: expected at least one word"),

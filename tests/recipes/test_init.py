@@ -56,10 +56,8 @@ def test_parallel_files_make_a_recipe(tmp_path):
     assert report[0].startswith("train       281 pairs, ") and report[0].endswith(", 1 repeated sentences")
     recipe = read_recipe(tmp_path / "recipes" / "first.yaml")
     assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en.gz")
-    assert (
-        recipe.path(recipe.data.test.target) == str(tmp_path / "test_2016.de")
-        and recipe.training.patience == 5
-    )
+    assert recipe.path(recipe.data.test.target) == str(tmp_path / "test_2016.de")
+    assert recipe.training.patience == 5
 
 
 @pytest.fixture
@@ -163,11 +161,8 @@ def test_files_that_are_named_by_languages(tmp_path):
             with (gzip.open if name.endswith("gz") else open)(folder / name, "wt") as file:
                 file.writelines(f"{text}\n" for text in side)
         write_recipe("translation", folder, folder / "recipe.yaml")
-        recipe = read_recipe(folder / "recipe.yaml")
-        train = recipe.data.train
-        assert (recipe.path(train.source), recipe.path(train.target)) == tuple(
-            str(folder / name) for name in names
-        )
+        train = read_recipe(folder / "recipe.yaml").data.train
+        assert (train.source, train.target) == names
 
 
 def test_repairs_of_readers_are_reported_for_each_corpus(tmp_path):

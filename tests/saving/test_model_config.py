@@ -46,15 +46,24 @@ ATTACKS = {
     "a model that is text": (lambda c: c.update(model="x" * 10**5), "there is no model"),
     "no arguments": (
         lambda c: c["model"].update(config=[1]),
-        "MemoryNetwork: the entries: expected a valid dictionary",
+        "MemoryNetwork: expected a section with some of vocabulary_size, ",
     ),
     "a layer as an argument": (
         set_(encoding=LAMBDA),
-        "MemoryNetwork: encoding: expected a valid string, got {",
+        "MemoryNetwork: encoding: expected text, got {",
     ),
-    "a policy that is looked up": (set_(dtype=LAMBDA), "MemoryNetwork: there is no 'dtype'"),
-    "a name with a path": (set_(name="../../x"), "MemoryNetwork: there is no 'name'"),
-    "an unknown argument": (set_(colour="red"), "MemoryNetwork: there is no 'colour'"),
+    "a policy that is looked up": (
+        set_(dtype=LAMBDA),
+        "MemoryNetwork: dtype: unknown key, expected one of encoding",
+    ),
+    "a name with a path": (
+        set_(name="../../x"),
+        "MemoryNetwork: name: unknown key, expected one of encoding",
+    ),
+    "an unknown argument": (
+        set_(colour="red"),
+        "MemoryNetwork: colour: unknown key, expected one of encoding",
+    ),
     "a huge vocabulary": (set_(vocabulary_size=2_000_000_000), r"expected \(2000000000, "),
     "a huge width": (set_(width=2_000_000_000), r"expected \(.*2000000000\)|not one of"),
     "a huge memory": (set_(memory_size=2_000_000_000), r"expected \(2000000000, .*\)|not one of"),
@@ -69,7 +78,7 @@ ATTACKS = {
     ),
     "a fraction": (set_(vocabulary_size=5.5), "vocabulary_size: expected a valid integer, got 5.5"),
     "another size": (set_(width=5), r"makes another model .* is \(.*, 4\), expected \(.*, 5\)"),
-    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: expected a"),
+    "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: expected text"),
 }
 
 

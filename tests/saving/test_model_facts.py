@@ -105,13 +105,13 @@ def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place)
 
 
 WRONG = [
-    ({"color": "red"}, "there is no 'color', did you mean score"),
-    ({"licence": 3}, "licence: expected a valid string, got 3"),
+    ({"color": "red"}, "color: unknown key, did you mean score"),
+    ({"licence": 3}, "licence: expected text, got 3"),
     ({"languages": "en"}, "languages: expected a valid list, got 'en'"),
-    ({"languages": [True]}, "languages.0: expected a valid string, got True"),
-    ({"data": [{"name": "x"}]}, "data.0.id: Field required"),
-    ({"data": [{**FACTS["data"][0], "url": None}]}, "data.0.url: expected a valid string"),
-    ({"score": {"name": "BLEU"}}, "score.section: Field required"),
+    ({"languages": [True]}, "languages.0: expected text, got True"),
+    ({"data": [{"name": "x"}]}, "data.0.id: missing, and there is no default"),
+    ({"data": [{**FACTS["data"][0], "url": None}]}, "data.0.url: expected text"),
+    ({"score": {"name": "BLEU"}}, "score.section: missing, and"),
     ({"parameters": 1.5}, "parameters: expected a valid integer"),
     ("facts", "expected facts by name, got str"),
 ]

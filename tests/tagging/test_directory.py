@@ -53,13 +53,13 @@ def test_directories_of_other_tasks(tagger_directory, trained_directory):
     ("section", "key", "value", "said"),
     [
         ("model", "class", "RNNSearch", "there is no model 'RNNSearch'"),
-        ("model", "config", {"units": "many"}, "units: expected a valid integer|num_tags: Field required"),
+        ("model", "config", {"units": "many"}, "units: expected a valid integer|num_tags: missing, and"),
         ("vocabulary", "scheme", "BIOU", "BIOU"),
         ("vocabulary", "labels", ["PER"], "5 tags, but model.safetensors has no such CRF"),
-        ("vocabulary", "colour", "red", "vocabulary.colour: Extra inputs are not permitted, got 'red'"),
+        ("vocabulary", "colour", "red", "vocabulary.colour: unknown key, expected one of "),
         ("vocabulary", "word_length", 1.5, "vocabulary.word_length: expected a valid integer"),
         ("vocabulary", "labels", "PER", "vocabulary.labels: expected a valid list, got 'PER'"),
-        ("vocabulary", None, None, "vocabulary: expected a valid dictionary"),
+        ("vocabulary", None, None, "vocabulary: expected a section with some of characters"),
         ("corpora", None, ["mail"], "corpora: no label of 'mail'"),
         (
             "vocabulary",

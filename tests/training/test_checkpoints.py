@@ -262,7 +262,10 @@ def huge(files):
 
 STRANGE = {
     "decides as text": (put(decides="seed"), "config.json: decides: expected a valid dictionary"),
-    "no decides": (lambda files: files.update({"config.json": {"task": "checkpoint"}}), "decides: Field"),
+    "no decides": (
+        lambda files: files.update({"config.json": {"task": "checkpoint"}}),
+        "decides: missing, and",
+    ),
     "negative step": (put(step=-5), "config.json: step: expected greater than or equal to 0, got -5"),
     "step as text": (put(step="7"), "config.json: step: expected a valid integer"),
     "versions as list": (put(versions=["1"]), "config.json: versions: expected a valid dictionary"),

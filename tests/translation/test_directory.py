@@ -94,7 +94,10 @@ def changed(saved, change):
         (lambda c: c.pop("model"), "there is no model None"),
         (lambda c: c.update(model="RNNSearch"), "there is no model None"),
         (lambda c: c["model"]["config"].update(cell="gro"), "does not describe a valid model"),
-        (lambda c: c["model"]["config"].update(colour="red"), "RNNSearch: there is no 'colour'"),
+        (
+            lambda c: c["model"]["config"].update(colour="red"),
+            "RNNSearch: colour: unknown key, expected one of",
+        ),
         (lambda c: c["model"]["config"].update(units="many"), "units: expected a valid integer, got 'many'"),
         (lambda c: c["model"]["config"].update(units=-1), "units: expected greater than"),
         (lambda c: c["model"]["config"].update(units=47), "model.safetensors"),
