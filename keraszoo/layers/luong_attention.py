@@ -52,9 +52,8 @@ class LuongAttention(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
     >>> attention = LuongAttention("dot", window="monotonic", half_width=1)
-    >>> _, attention_weights = attention(np.ones((1, 3, 4), "float32"), np.ones((1, 5, 4), "float32"))
+    >>> _, attention_weights = attention(ops.ones((1, 3, 4), "float32"), ops.ones((1, 5, 4), "float32"))
     >>> [round(weight, 2) for weight in ops.convert_to_numpy(attention_weights)[0, 2].tolist()]
     [0.0, 0.33, 0.33, 0.33, 0.0]
 

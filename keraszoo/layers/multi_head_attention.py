@@ -62,9 +62,8 @@ class MultiHeadAttention(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
     >>> layer = MultiHeadAttention(num_heads=2, key_dim=3)
-    >>> context, attention_weights = layer(np.ones((1, 4, 6)), np.ones((1, 5, 7)))
+    >>> context, attention_weights = layer(ops.ones((1, 4, 6)), ops.ones((1, 5, 7)))
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((1, 4, 6), (1, 2, 4, 5))
 

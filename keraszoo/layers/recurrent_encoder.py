@@ -16,8 +16,6 @@ class BidirectionalEncoder(KernelOptions):
 
     Both directions skip padding, which may be at any place.
 
-    Shapes: B batch, S source, D width of the inputs, U `units`.
-
     Args:
         units: U, of one direction.
         cell: a kind of `RecurrentCell`.
@@ -38,8 +36,7 @@ class BidirectionalEncoder(KernelOptions):
 
     Example:
 
-    >>> import numpy as np
-    >>> annotations, first_backward = BidirectionalEncoder(units=3)(np.ones((2, 5, 4)))
+    >>> annotations, first_backward = BidirectionalEncoder(units=3)(ops.ones((2, 5, 4)))
     >>> tuple(annotations.shape), tuple(first_backward.shape)
     ((2, 5, 6), (2, 3))
 

@@ -21,8 +21,6 @@ class TagHead(keras.layers.Layer):
     With `allowed` the decoded tags always obey the scheme. A head without a CRF then decodes by Viterbi with
     transitions of 0. Scores are computed in float32 at least.
 
-    Shapes: B batch, T words, D width, K `num_tags`.
-
     Args:
         num_tags: K; padding is no tag.
         crf: put a `CRF` on the scores.

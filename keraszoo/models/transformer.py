@@ -28,8 +28,6 @@ class Transformer(TranslationModel):
 
     Departures: biases in the projections (`use_bias`), as in Keras.
 
-    Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
-
     Args:
         source_vocabulary_size, target_vocabulary_size, source_pad_id: as for `TranslationModel`.
         d_model: D, the width between layers.
@@ -54,9 +52,8 @@ class Transformer(TranslationModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = Transformer(11, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((ops.array([[4, 5, 3]]), ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
@@ -134,7 +131,6 @@ class Transformer(TranslationModel):
         self.decoder_norm = self._norm("decoder_norm")
 
     def _norm(self, name):
-        """The normalisation at the end of a stack of pre-norm layers; an identity after post-norm layers."""
         if not self.pre_norm:
             return keras.layers.Identity(dtype=self.dtype_policy, name=name)
         return keras.layers.LayerNormalization(epsilon=1e-6, dtype=self.dtype_policy, name=name)
@@ -172,7 +168,6 @@ class Transformer(TranslationModel):
         return x, attention
 
     def logits(self, x):
-        """`(..., D)` to `(..., V)`."""
         return self.tied_logits(self.decoder_norm(x))
 
     def initial_state(self, memory, beam_width=1, length=None):

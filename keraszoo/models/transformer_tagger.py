@@ -40,10 +40,9 @@ class TransformerTagger(WordTagger):
 
     Example:
 
-    >>> import numpy as np
     >>> sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 16}
     >>> model = TransformerTagger(num_tags=3, vocabulary_size=9, vector_width=4, **sizes)
-    >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
+    >>> tuple(model({"words": keras.ops.array([[4, 5, 0]])}).shape)
     (1, 3, 3)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
