@@ -28,8 +28,7 @@ class AttendingDecoder(KernelOptions):
             the inputs keeps the state.
 
     Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or the attention or an input does
-            not fit.
+        ValueError: if an argument is unknown or out of range, or an input does not fit.
     """
 
     def __init__(self, attention, **kwargs):

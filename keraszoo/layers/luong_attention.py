@@ -36,8 +36,8 @@ class LuongAttention(KernelOptions, Attention):
     and are not normalised again; p_t gets its gradient only through the Gaussian. In local-m, a target
     position more than D beyond the end of the source sees nothing.
 
-    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: all scores are
-    computed, so the cost is that of global attention.
+    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: the cost is that of
+    global attention.
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.

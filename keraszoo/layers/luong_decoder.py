@@ -20,14 +20,10 @@ class LuongDecoder(AttendingDecoder):
     at once; with it, training runs the decoder step by step.
 
     Args:
-        attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
-        units: U, of each layer.
-        cell: a kind of `RecurrentCell`.
-        num_layers: how many layers.
+        attention, kernel_initializer and others: as for `AttendingDecoder`.
+        units, cell, num_layers, dropout: as for `RecurrentStack`.
         readout_dim: R; `None`: U.
         input_feeding: feed the readout to the next step.
-        dropout: share of the inputs of each layer after the first that is dropped in training.
-        kernel_initializer and others: as for `KernelOptions`, of all kernels but those of the attention.
 
     Call arguments, Raises: as for `AttendingDecoder`.
 

@@ -36,7 +36,7 @@ class TransformerLayer(KernelOptions):
         kernel_initializer and so on: of all sublayers, as for `KernelOptions`.
 
     Raises:
-        ValueError: if a size is not a positive integer, or the width of the inputs is no multiple of H.
+        ValueError: if a size is not a positive integer, or H does not divide the width of the inputs.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class AttentionTagger(WordTagger):
     This form has a length bias: alpha sums to 1, so alpha_j h_j shrinks as 1/T with the length T of the
     sentence. There are two fixes: `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j.
 
-    Configurations: `base` is the model above, `bidirectional` its strongest form, `tiny` for small data.
+    `configurations["bidirectional"]` is the strongest form.
 
     Args:
         num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
@@ -41,10 +41,7 @@ class AttentionTagger(WordTagger):
         context: `"weighted"`, `"concat"` or `"scaled"`.
         dropout: share of the inputs of the recurrent net dropped in training.
 
-    Call arguments, returns: as for `TaggingModel`; `tag` gives the attention weights too.
-
-    Raises:
-        ValueError: if `context` or `cell` is unknown; see also `WordTagger`.
+    Call arguments, returns, raises: as for `TaggingModel` and `WordTagger`.
 
     Example:
 

@@ -29,9 +29,8 @@ class MemoryNetwork(ConfiguredModel):
       u_{k+1} = H u_k + o_k. `encoder_0` is A, `encoder_1` C, `question_encoder` B, `answers` W.
 
     Random noise: in training an empty memory follows every tenth sentence on average, which shifts the times
-    of the sentences before it. Linear start: while `linear` is 1, hops leave out the softmax; see
-    `MemoryHop`. Empty places of the memory are vectors of zero and take part in the softmax, so that a hop
-    may attend to nothing: not in the paper, but in its authors' code, and better. Padding changes nothing.
+    of those before it. Linear start: while `linear` is 1, hops leave out the softmax. Empty places of the
+    memory are vectors of zero and take part in the softmax, as in the authors' code. Padding changes nothing.
 
     Args:
         vocabulary_size: V; words of stories, questions and answers.

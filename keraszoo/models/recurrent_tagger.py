@@ -37,11 +37,8 @@ class RecurrentTagger(WordTagger):
         dropout: share dropped in training, of the inputs of each recurrent layer, of the outputs of the last
             one, and of the embeddings of characters.
 
-    Call arguments, returns: as for `TaggingModel`. With `attention_heads`, the attention weights that `tag`
-    returns are the mean over heads and querying words.
-
-    Raises:
-        ValueError: if `cell` is unknown or the heads do not divide the width; see also `WordTagger`.
+    Call arguments, returns, raises: as for `TaggingModel` and `WordTagger`. With `attention_heads`, the
+    attention weights that `tag` returns are the mean over heads and querying words.
 
     Example:
 

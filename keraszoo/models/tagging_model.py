@@ -21,12 +21,11 @@ class TaggingModel(ConfiguredModel):
         -sum_{b,t} w_bt log softmax(scores_bt)[y_bt]        or, with a CRF,        -sum_b w_b log p(y_b | x_b)
 
     where w_bt are the sample weights and w_b is the mean weight of the words of a sentence. Without
-    `sample_weight` they are 1 / (words of the batch), so the loss is the mean over words. It is a sum over
-    devices, and the words of all devices are counted: stock `fit` under `MirroredStrategy` makes the update
-    of one device, with and without weights. Padding has weight 0.
+    `sample_weight` they are 1 / (words of the batch), on all devices together: stock `fit` under
+    `MirroredStrategy` makes the update of one device. Padding has weight 0.
 
-    A loss given to `compile` replaces that of a softmax. Keras' own losses take the mean on each device: the
-    update is then that of one device only if all have the same number of words.
+    A loss given to `compile` replaces that of a softmax. Keras' own take the mean on each device: the update
+    is then that of one device only if all have the same number of words.
 
     Args:
         words: a `WordFeatures`, or another layer from a dict of features to `(B, T, D)` with its attribute

@@ -23,8 +23,7 @@ class Transformer(TranslationModel):
     embedding ("three-way" tied, section 3.4), which needs one joint vocabulary.
 
     Configurations: `base` and `big` are the paper's (63 and 214 M parameters at a vocabulary of 37,000; the
-    paper states 65 and 213), with residual dropout only; `small` (3 + 3 layers of 256) and `tiny` (4 + 4
-    layers of 128) are for small data, with LayerNorm before the sublayers.
+    paper states 65 and 213); `small` and `tiny` are for small data.
 
     Departures: biases in the projections (`use_bias`), as in Keras.
 
@@ -32,8 +31,8 @@ class Transformer(TranslationModel):
         source_vocabulary_size, target_vocabulary_size, source_pad_id: as for `TranslationModel`.
         d_model: D, the width between layers.
         num_layers: N, layers in the encoder and in the decoder.
-        num_decoder_layers: layers in the decoder; `None`: as in the encoder. A deep encoder with a shallow
-            decoder translates as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
+        num_decoder_layers: layers in the decoder; `None`: N. A deep encoder with a shallow decoder translates
+            as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
         num_heads, intermediate_dim, attention_dropout, hidden_dropout, pre_norm, use_bias: as for
             `TransformerLayer`.
         dropout: residual dropout, also on the sums of embeddings and positions.

@@ -12,16 +12,7 @@ LOWEST = -float("inf")
 
 
 def beam_search(
-    model,
-    memory,
-    options,
-    start_id,
-    end_id,
-    never=(),
-    prefix=None,
-    attention=False,
-    lengths=None,
-    loop=run,
+    model, memory, options, start_id, end_id, never=(), prefix=None, attention=False, lengths=None, loop=run
 ):
     """The `options.num_hypotheses` best hypotheses of each sentence, with a beam of W = `options.beam_width`.
 
