@@ -63,18 +63,17 @@ def length_buckets(sources, width=10, fewest=30):
 
 
 def bleu_by_length(sources, hypotheses, references, width=10, fewest=30, tokenizer=None):
-    """Scores translations by the length of the source.
+    """Scores translations by the length of the source: without attention, BLEU falls as sentences grow.
 
-    This is the figure of the papers on attention: without attention, BLEU falls as sentences grow (Cho et al.
-    2014b, figure 4; Bahdanau et al. 2015, figure 2). The BLEU of all sentences is not the mean of the ranges.
+    Cho et al. 2014b (figure 4) and Bahdanau et al. 2015 (figure 2) show it. The BLEU of all sentences is not
+    the mean of the ranges.
 
     Args:
-        sources: list of str.
-        hypotheses: list of str, one translation per source.
+        sources, hypotheses: lists of str, one translation per source.
         references, tokenizer: as for `score_translations`.
         width: number of lengths in a range: 10 makes 1 to 10, 11 to 20 and so on.
         fewest: smallest number of sentences in a range, unless there are fewer in total; smaller ranges are
-            merged, because BLEU of a few sentences means little.
+            merged.
 
     Returns:
         List of `LengthBucket`, the shortest first.

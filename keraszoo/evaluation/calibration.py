@@ -72,8 +72,7 @@ def expected_calibration_error(bins):
     >>> expected_calibration_error(reliability([0.5, 1.0], [True, True]))
     0.25
 
-    Reference:
-        Guo et al. 2017, On Calibration of Modern Neural Networks, https://arxiv.org/abs/1706.04599, eq. 3.
+    Reference: Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3.
     """
     total = sum(group.count for group in bins)
     return sum(g.count * abs(g.accuracy - g.probability) for g in bins if g.count) / total

@@ -21,11 +21,9 @@ class SpanScore:
     """Precision, recall and F1 of a group of entities, named as in a table; `signature` says who counted.
 
     Attributes:
-        score: F1, from 0 to 100 like the next two.
-        precision: share of predicted entities that are right.
-        recall: share of gold entities that were predicted.
-        gold: number of gold entities.
-        found: number of predicted entities, right or wrong.
+        score, precision, recall: F1, and the shares of predicted entities that are right and of gold entities
+            that are found, from 0 to 100.
+        gold, found: numbers of gold entities, and of predicted ones, right or wrong.
 
     Without entities, the shares are 0, as in seqeval; for seen and unseen entities `None`, printed `-`.
     """
@@ -195,7 +193,6 @@ def check_gold(gold, tokens=None):
 
 
 def _as_iob2(predicted, scheme):
-    """Lists of tags in IOB2; tags that are in it already may stay invalid."""
     return [list(tags if scheme == "IOB2" else convert(tags, scheme, "IOB2")) for tags in predicted]
 
 

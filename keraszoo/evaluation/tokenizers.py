@@ -21,9 +21,7 @@ LETTER = f"[{inside('L M')}]"
 
 
 def fitting_tokenizer(texts):
-    """The tokenizer of BLEU that fits the script of most letters of some str.
-
-    It is `"char"` for Thai, Lao, Khmer, Burmese and Tibetan.
+    """The tokenizer of BLEU that fits the script of most letters of some str; for Thai and others `"char"`.
 
     >>> [fitting_tokenizer([text]) for text in ("Ein Hund.", "一只狗跑。", "犬が走る。", "개가 달린다.")]
     ['13a', 'zh', 'ja-mecab', 'ko-mecab']

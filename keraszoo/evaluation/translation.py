@@ -41,7 +41,7 @@ class TranslationScores:
     sentences: int
 
     def as_dict(self):
-        """Returns everything as a dict that `json.dump` takes."""
+        """Returns a dict for `json.dump`."""
         return asdict(self)
 
     def __str__(self):

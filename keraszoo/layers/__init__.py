@@ -1,4 +1,8 @@
-"""Layers: one idea of a paper per file, made of `keras.ops` and `keras.layers`."""
+"""Layers: one idea of a paper per file, made of `keras.ops` and `keras.layers`.
+
+Shapes: B batch, T positions or words, S those of a source or memory, D width, C characters of a word. Other
+letters are those of the arguments, such as U for `units`, H for `num_heads` and K for `num_tags`.
+"""
 
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.attention_decoder import AttentionDecoder

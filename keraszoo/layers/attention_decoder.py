@@ -28,8 +28,7 @@ class AttendingDecoder(KernelOptions):
             the inputs keeps the state.
 
     Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or the attention or an input does
-            not fit.
+        ValueError: if an argument is unknown or out of range, or an input does not fit.
     """
 
     def __init__(self, attention, **kwargs):
@@ -50,7 +49,7 @@ class AttendingDecoder(KernelOptions):
         return self.attention.prepare(memory)
 
     def attend(self, queries, read, prepared, memory_mask):
-        """Context `(N, D)` and attention weights `(N, S)` of a query `(N, U)` for each row."""
+        """Context `(N, D)` and attention weights `(N, S)` of queries `(N, U)`."""
         kept = read.get("kept")
         context, weights = self.attention(
             ops.reshape(queries, (ops.shape(prepared[1])[0], -1, queries.shape[-1])),
@@ -118,8 +117,6 @@ class AttentionDecoder(AttendingDecoder):
     f is a GRU as in the paper, an LSTM or a plain tanh, with matrices W of y (in `cell`), U of s (in `cell`)
     and C of c (`C`), for each gate. W y is computed for all positions at once, before the loop.
 
-    Shapes: B batch, T target, S source, D width of the memory, E width of the inputs, U `units`.
-
     Args:
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
         units: U, the width of s.
@@ -133,10 +130,9 @@ class AttentionDecoder(AttendingDecoder):
 
     Example:
 
-    >>> import numpy as np
     >>> from keraszoo.layers.bahdanau_attention import BahdanauAttention
     >>> decoder = AttentionDecoder(BahdanauAttention(units=3), units=4)
-    >>> outputs, attention_weights = decoder(np.ones((1, 2, 5)), np.ones((1, 6, 7)))
+    >>> outputs, attention_weights = decoder(ops.ones((1, 2, 5)), ops.ones((1, 6, 7)))
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 2, 11), (1, 2, 6))
 

@@ -4,7 +4,7 @@ from keraszoo.layers.arguments import require, require_shapes, shapes_fit
 
 
 def check_shapes(query, value, key=None, heads=None, **masks):
-    """Raises a `ValueError` if static shapes of inputs and masks do not fit; `None` fits every size."""
+    """Raises a ValueError if static shapes of inputs and masks do not fit; `None` fits every size."""
     single = not any(isinstance(size, (list, tuple)) for size in query)
     wanted = "Inputs are separate arguments: call layer(query, value), not layer([query, value])"
     require_shapes(single, wanted, query=query)

@@ -17,15 +17,12 @@ class BagOfSubwords(KernelOptions):
         v = b + |G|^{-1/2} sum_{g in G} E[hash(g)] W
 
     with G the n-grams of `<`, the word and `>` (E -> `E`, W and b -> `W`). Zhao et al. regress pretrained
-    vectors of words on their n-grams, so that a word without a vector gets one;
-    `keraszoo.tagging.subword_vectors` does that. More padding changes nothing; a word without characters is
-    `<>`.
+    vectors of words on their n-grams, as `keraszoo.tagging.subword_vectors` does, so that a word without a
+    vector gets one. More padding changes nothing; a word without characters is `<>`.
 
     Departures from the paper: |G|^{-1/2} in place of 1 / |G|; b; n-grams of 2 to 4 characters in place of 3
     to 6; their vectors have `rank` numbers, which W maps to `units`; and n-grams share vectors by a hash, as
     in fastText (Bojanowski et al., 2017).
-
-    Shapes: B batch, T words, C characters, D `units`.
 
     Args:
         vocabulary_size: number of character ids; 0 is padding.
@@ -46,8 +43,7 @@ class BagOfSubwords(KernelOptions):
 
     Example:
 
-    >>> import numpy as np
-    >>> words = np.array([[[3, 4, 5], [6, 0, 0]]])
+    >>> words = ops.array([[[3, 4, 5], [6, 0, 0]]])
     >>> tuple(BagOfSubwords(9, units=7, buckets=101)(words).shape)
     (1, 2, 7)
 

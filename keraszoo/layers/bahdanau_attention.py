@@ -35,10 +35,9 @@ class BahdanauAttention(KernelOptions, Attention):
 
     One step of a decoder, whose state is the query. `memory_mask` is `True` at real words.
 
-    >>> import numpy as np
     >>> attention = BahdanauAttention(units=8)
-    >>> state, memory = np.ones((2, 3), "float32"), np.ones((2, 5, 4), "float32")
-    >>> memory_mask = np.array([[True] * 5, [True, True, False, False, False]])
+    >>> state, memory = ops.ones((2, 3), "float32"), ops.ones((2, 5, 4), "float32")
+    >>> memory_mask = ops.array([[True] * 5, [True, True, False, False, False]])
     >>> context, attention_weights = attention(state, memory, value_mask=memory_mask)
     >>> tuple(context.shape), ops.convert_to_numpy(attention_weights)[1].tolist()
     ((2, 4), [0.5, 0.5, 0.0, 0.0, 0.0])

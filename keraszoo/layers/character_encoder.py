@@ -21,8 +21,6 @@ class CharacterEncoder(KernelOptions):
 
     Departure from Ma and Hovy: the maximum is taken with 0.
 
-    Shapes: B batch, T words, C characters, U `units`, F `output_dim`: U for a convolution, 2 U for an LSTM.
-
     Args:
         vocabulary_size: number of character ids; 0 is padding.
         embedding_dim: width of the embeddings.
@@ -36,15 +34,14 @@ class CharacterEncoder(KernelOptions):
         inputs: int `(B, T, C)`, each word's characters and then padding.
 
     Returns:
-        `(B, T, F)`.
+        `(B, T, U)` for a convolution, `(B, T, 2 U)` for an LSTM.
 
     Raises:
         ValueError: if `kind` is unknown, `window` even or too large, or a size is not a positive integer.
 
     Example:
 
-    >>> import numpy as np
-    >>> words = np.array([[[3, 4, 5], [6, 0, 0]]])
+    >>> words = ops.array([[[3, 4, 5], [6, 0, 0]]])
     >>> tuple(CharacterEncoder(9, units=7)(words).shape)
     (1, 2, 7)
 

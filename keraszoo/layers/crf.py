@@ -29,10 +29,9 @@ class CRF(keras.layers.Layer):
     with e the `emissions`, a score for each tag at each word, A -> `transitions`, and `start` and `end`. All
     weights are zero at first: the CRF is then a softmax at every position.
 
-    The output of the layer, the chain, holds everything that s(x, y) needs: emissions, mask and weights.
-    `CRFLoss` and `CRFAccuracy` read the chain, so the transitions train through stock `compile` and `fit`.
-    `decode`, `marginals` and `log_likelihood` take emissions, `decode_chain`, `chain_marginals` and
-    `chain_log_likelihood` a chain. All but the likelihoods also work in a functional model.
+    The output of the layer, the chain, holds all that s(x, y) needs. `CRFLoss` and `CRFAccuracy` read it, so
+    the transitions train through stock `compile` and `fit`. `decode`, `marginals` and `log_likelihood` take
+    emissions, `decode_chain` and others a chain. All but the likelihoods also work in a functional model.
 
     `allowed` says what a tag scheme permits, such as no `I-PER` after `O`. A forbidden move scores -10,000:
     no forbidden path comes out unless emissions differ by more, and a gold path that breaks the scheme has a
@@ -40,8 +39,6 @@ class CRF(keras.layers.Layer):
 
     Padding at any place has no tag and changes nothing: the words before and after it are neighbours.
     Everything is computed in float32 at least. The likelihood can be differentiated once.
-
-    Shapes: B batch, T words, K `num_tags`.
 
     Args:
         num_tags: K.
@@ -119,11 +116,7 @@ class CRF(keras.layers.Layer):
         return None
 
     def decode(self, emissions, mask=None):
-        """The best tagging of each sentence; see `best_path`.
-
-        Returns:
-            `(tags, score)`: int32 `(B, T)`, 0 at padding, and s(x, y) of them, `(B,)`.
-        """
+        """The best tagging of each sentence, `(tags, score)`: int32 `(B, T)`, 0 at padding, and s, `(B,)`."""
         return self.decode_chain(self(emissions, mask=mask))
 
     def decode_chain(self, chain):
@@ -131,11 +124,7 @@ class CRF(keras.layers.Layer):
         return self._read(chain, "tags")
 
     def marginals(self, emissions, mask=None):
-        """How probable each tag is at each word, over all taggings.
-
-        Returns:
-            `(B, T, K)`, in [0, 1], with sum 1 at a word and all zero at padding.
-        """
+        """How probable each tag is at each word, `(B, T, K)`: the sum is 1 at a word and 0 at padding."""
         return self.chain_marginals(self(emissions, mask=mask))
 
     def chain_marginals(self, chain):
@@ -143,15 +132,10 @@ class CRF(keras.layers.Layer):
         return self._read(chain, "marginals")
 
     def log_likelihood(self, emissions, tags, mask=None):
-        """How probable given taggings are: log p(y | x).
+        """How probable given taggings are: log p(y | x) in nats, `(B,)`.
 
-        Args:
-            emissions, mask: as for a call.
-            tags: int `(B, T)`; at padding they may be anything.
-
-        Returns:
-            `(B,)`, in nats, at most 0; 0 for a sentence without words, and NaN for one with a tag of a word
-            outside [0, K).
+        `tags` are int `(B, T)`; at padding they may be anything. The result is 0 for a sentence without
+        words, and NaN if a tag of a word is outside [0, K).
         """
         return self.chain_log_likelihood(self(emissions, mask=mask), tags)
 
@@ -177,12 +161,7 @@ class CRF(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class ChainReader(keras.layers.Layer):
-    """Reads the output of a `CRF` inside a functional model; the methods of `CRF` that take a chain add it.
-
-    Args:
-        wanted: `"tags"` or `"marginals"`.
-        allowed: as for `CRF`, as lists.
-    """
+    """Reads `wanted`, `"tags"` or `"marginals"`, from a chain; `CRF` adds it to a functional model."""
 
     def __init__(self, wanted, allowed=None, **kwargs):
         super().__init__(**{"autocast": False, **kwargs})
@@ -214,7 +193,7 @@ def split_chain(chain):
 
 
 def log_likelihood(chain, tags):
-    """Log p(y | x) of given tags, int `(B, T)`, by the output of a `CRF`: `(B,)`."""
+    """Log p(y | x) of tags, int `(B, T)`, by a chain: `(B,)`."""
     scores, moves = split_chain(chain)
     tags = ops.convert_to_tensor(tags)
     known = None not in (tags.shape[-1], scores.shape[1])

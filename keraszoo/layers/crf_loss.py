@@ -16,8 +16,7 @@ class CRFLoss(keras.losses.Loss):
     for each word, `(B, T)`: the weight of a sentence is then the mean weight of its words. Padding does not
     count. Devices that share a batch make the update of one device if each has the same number of sentences.
 
-    Args:
-        reduction, name, dtype: as for every Keras loss; the dtype is at least float32.
+    The arguments are those of every Keras loss; the dtype is at least float32.
 
     Call arguments:
         y_true: tags, int `(B, T)`; at padding they may be anything.

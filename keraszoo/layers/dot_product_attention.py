@@ -23,8 +23,7 @@ class ScaledDotProductAttention(Attention):
 
     Example:
 
-    >>> import numpy as np
-    >>> context, weights = ScaledDotProductAttention()(np.ones((1, 2, 4)), np.ones((1, 3, 4)))
+    >>> context, weights = ScaledDotProductAttention()(ops.ones((1, 2, 4)), ops.ones((1, 3, 4)))
     >>> tuple(context.shape), tuple(weights.shape)
     ((1, 2, 4), (1, 2, 3))
 

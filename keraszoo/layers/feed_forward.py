@@ -27,8 +27,7 @@ class FeedForward(KernelOptions):
 
     Example:
 
-    >>> import numpy as np
-    >>> tuple(FeedForward(intermediate_dim=8)(np.ones((1, 2, 4))).shape)
+    >>> tuple(FeedForward(intermediate_dim=8)(keras.ops.ones((1, 2, 4))).shape)
     (1, 2, 4)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.

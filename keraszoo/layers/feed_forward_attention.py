@@ -16,8 +16,7 @@ class FeedForwardAttention(KernelOptions):
         e_j = v^T tanh(U h_j)        alpha_j = exp(e_j) / sum_k exp(e_k)        c = sum_j alpha_j h_j
 
     with h_j the values (U -> `U`, v -> `v`). The layer has no query, so it is not an `Attention`. A tagger
-    that needs a vector per word multiplies the states by the weights: alpha_j h_j. For words in sentences in
-    documents, reshape `(B, N, S, D)` to `(B N, S, D)`.
+    that needs a vector per word multiplies the states by the weights: alpha_j h_j.
 
     Departures: the paper's experiments have one unit and a bias, e_j = tanh(w h_j + b), which bounds the
     ratio of two weights by e^2. Here v is added, and the bias is optional.
@@ -40,8 +39,7 @@ class FeedForwardAttention(KernelOptions):
 
     Example:
 
-    >>> import numpy as np
-    >>> states = np.ones((2, 5, 4), "float32")
+    >>> states = ops.ones((2, 5, 4), "float32")
     >>> context, attention_weights = FeedForwardAttention(units=8)(states)
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((2, 4), (2, 5))

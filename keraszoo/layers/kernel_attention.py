@@ -18,13 +18,11 @@ class KernelAttention(Attention):
         f(x) = sum_i K(x - x_i) y_i / sum_j K(x - x_j),  K(u) = exp(-|u|^2 / 2 h^2)
 
     with x the query, x_i the keys, y_i the values and h the `bandwidth`. This is attention with the scores
-    -|x - x_i|^2 / 2 h^2: their softmax is the normalised kernel. A query far from all keys gets the value of
-    the nearest key that is not masked, where the plain formula gives 0 / 0. Scores and softmax have at least
-    the precision of float32. The differences take a tensor `(B, T, S, width of the keys)`.
+    -|x - x_i|^2 / 2 h^2, in float32 at least. A query far from all keys gets the value of the nearest one
+    that is not masked, where the plain formula gives 0 / 0. The differences take `(B, T, S, width)`.
 
-    A learned bandwidth is trained as its logarithm, so it stays positive. To fit it, predict each example
-    from the others (an `attention_mask` with a diagonal of `False`): if an example may look at itself, the
-    error is least at h = 0 and nothing is learned.
+    A learned bandwidth is trained as its logarithm. To fit it, predict each example from the others (an
+    `attention_mask` with a diagonal of `False`): if an example sees itself, the error is least at h = 0.
 
     Args:
         bandwidth: h, or where learning starts, above 0.

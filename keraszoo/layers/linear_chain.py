@@ -21,8 +21,7 @@ NEVER = -1e9  # the score of the impossible: a word that is outside, a tag at pa
 def with_outside(emissions, mask, transitions, start, end):
     """Adds the tag for "outside" to emissions `(B, T, K)`, by the mask of words `(B, T)`, and to the moves.
 
-    Returns:
-        `(scores, moves)`: `(B, T, K + 1)`, and from row to column `(K + 1, K + 1)`.
+    Returns `(scores, moves)`: `(B, T, K + 1)`, and from row to column `(K + 1, K + 1)`.
     """
     mask = mask[..., None]
     words = ops.where(mask, emissions, NEVER)
@@ -75,10 +74,7 @@ def _forward_backward(scores, moves):
         log Z = log sum_i exp(alpha_T[i] + A[i, outside])
 
     Padding is at the end. One loop runs in both directions at once, with the batch on the last axis, where a
-    CPU sums fastest.
-
-    Returns:
-        `(alpha, gamma, log_z)`: twice `(B, T, K + 1)`, and `(B,)`.
+    CPU sums fastest. Returns `(alpha, gamma, log_z)`: twice `(B, T, K + 1)`, and `(B,)`.
     """
     ahead = ops.transpose(scores, (1, 2, 0))
     both = ops.stack([ahead, ops.flip(ahead, axis=0)])  # (2, T, K + 1, B)
@@ -150,10 +146,8 @@ def best_path(scores, moves):
         y_t = argmax_j (A[y_{t-1}, j] + gamma_t[j])
 
     A backward loop computes the best score from each tag on, and a forward loop takes the best tags, so that
-    the tags form one path also if several paths are equally good. Among equals the lowest tag wins.
-
-    Returns:
-        `(tags, score)`: int32 `(B, T)`, K at padding, and s of it, `(B,)`.
+    the tags form one path also if several paths are equally good. Among equals the lowest tag wins. Returns
+    `(tags, score)`: int32 `(B, T)`, K at padding, and s of it, `(B,)`.
     """
 
     def value(score, state):

@@ -36,8 +36,8 @@ class LuongAttention(KernelOptions, Attention):
     and are not normalised again; p_t gets its gradient only through the Gaussian. In local-m, a target
     position more than D beyond the end of the source sees nothing.
 
-    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: all scores are
-    computed, so the cost is that of global attention.
+    `prepare` computes `W_a h_s` or `W_k h_s` once per sentence. The window is a mask: the cost is that of
+    global attention.
 
     Args:
         score: `"dot"`, `"general"` or `"concat"`.
@@ -52,9 +52,8 @@ class LuongAttention(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
     >>> attention = LuongAttention("dot", window="monotonic", half_width=1)
-    >>> _, attention_weights = attention(np.ones((1, 3, 4), "float32"), np.ones((1, 5, 4), "float32"))
+    >>> _, attention_weights = attention(ops.ones((1, 3, 4), "float32"), ops.ones((1, 5, 4), "float32"))
     >>> [round(weight, 2) for weight in ops.convert_to_numpy(attention_weights)[0, 2].tolist()]
     [0.0, 0.33, 0.33, 0.33, 0.0]
 

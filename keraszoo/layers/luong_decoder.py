@@ -16,21 +16,14 @@ class LuongDecoder(AttendingDecoder):
         c_t = attention(h_t, memory)
         h~_t = tanh(W_c [c_t; h_t])               (eq. 5), W_c -> `W_c`; h~_t is the readout, h~_0 = 0
 
-    Input feeding (section 3.3) tells the stack where it has looked, at the price of a loop over everything.
-    Without it the recurrence does not depend on the attention: the stack runs over the whole sentence, and
-    then all its states attend at once.
-
-    Shapes: B batch, T target, S source, D width of the memory, E of the inputs, U `units`, R `readout_dim`.
+    Without input feeding (section 3.3) the stack runs over the whole sentence, and then all its states attend
+    at once; with it, training runs the decoder step by step.
 
     Args:
-        attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
-        units: U, of each layer.
-        cell: a kind of `RecurrentCell`.
-        num_layers: how many layers.
+        attention, kernel_initializer and others: as for `AttendingDecoder`.
+        units, cell, num_layers, dropout: as for `RecurrentStack`.
         readout_dim: R; `None`: U.
         input_feeding: feed the readout to the next step.
-        dropout: share of the inputs of each layer after the first that is dropped in training.
-        kernel_initializer and others: as for `KernelOptions`, of all kernels but those of the attention.
 
     Call arguments, Raises: as for `AttendingDecoder`.
 
@@ -39,10 +32,9 @@ class LuongDecoder(AttendingDecoder):
 
     Example:
 
-    >>> import numpy as np
     >>> from keraszoo.layers.luong_attention import LuongAttention
     >>> decoder = LuongDecoder(LuongAttention("general"), units=4, num_layers=2)
-    >>> outputs, attention_weights = decoder(np.ones((1, 2, 5)), np.ones((1, 6, 7)))
+    >>> outputs, attention_weights = decoder(ops.ones((1, 2, 5)), ops.ones((1, 6, 7)))
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 2, 4), (1, 2, 6))
 

@@ -11,18 +11,14 @@ class Masked(keras.layers.Layer):
     the tensor, and on JAX Keras drops the mask that a subclassed model computes.
 
     Call arguments:
-        inputs: a tensor `(B, T, ...)`.
+        inputs: a tensor `(B, T, ...)`, which is returned.
         mask: bool `(B, T)`, `True` = keep; `None`: that of the inputs.
-
-    Returns:
-        The inputs.
 
     Example:
 
-    >>> import numpy as np
-    >>> logits = Masked()(np.zeros((1, 2, 3), "float32"), mask=np.array([[True, False]]))
+    >>> logits = Masked()(keras.ops.zeros((1, 2, 3), "float32"), mask=keras.ops.array([[True, False]]))
     >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    >>> round(float(loss(np.array([[1, 0]]), logits)), 4)  # log 3, the mean over one position
+    >>> round(float(loss(keras.ops.array([[1, 0]]), logits)), 4)  # log 3, the mean over one position
     1.0986
     """
 

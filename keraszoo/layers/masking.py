@@ -14,8 +14,8 @@ LOWEST = -3e38  # a score; fits float32
 def at_least_float32(dtype):
     """The dtype of computations that half precision would spoil: softmaxes, sums, losses.
 
-    >>> at_least_float32("bfloat16"), at_least_float32("float16"), at_least_float32("float64")
-    ('float32', 'float32', 'float64')
+    >>> at_least_float32("bfloat16"), at_least_float32("float64")
+    ('float32', 'float64')
     """
     return keras.backend.result_type(dtype, "float32")
 
@@ -25,8 +25,8 @@ def masked_softmax(scores, mask=None):
 
         weights_j = exp(scores_j) [mask_j] / sum_k exp(scores_k) [mask_k]
 
-    A row in which everything is masked gives weights of zero, not NaN and not uniform attention to padding
-    (Keras' own layers disagree here). Half-precision scores are normalised in float32.
+    A row in which everything is masked gives weights of zero (Keras' own layers disagree here).
+    Half-precision scores are normalised in float32.
 
     Args:
         scores: `(..., S)`, floating point.
@@ -57,10 +57,7 @@ def _softmax(scores):
 
 
 def as_bool(mask):
-    """A mask as a bool tensor.
-
-    Raises:
-        ValueError: if it holds numbers other than 0 and 1, unless they are not known yet, as in a graph.
+    """A mask as a bool tensor, or a ValueError if it holds numbers other than 0 and 1 that a graph knows.
 
     >>> as_bool(ops.array([0.0, -1e9]))
     Traceback (most recent call last):

@@ -36,8 +36,7 @@ class MemoryHop(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
-    >>> query, keys, values = np.ones((1, 1, 4)), np.ones((1, 3, 4)), np.ones((1, 3, 4))
+    >>> query, keys, values = ops.ones((1, 1, 4)), ops.ones((1, 3, 4)), ops.ones((1, 3, 4))
     >>> hop = MemoryHop()
     >>> query, _ = hop(query, values, keys)
     >>> query, attention_weights = hop(query, values, keys)

@@ -31,11 +31,10 @@ class MultiHeadAttention(KernelOptions, Attention):
     - `attention_axes`, `sliding_window`, `flash_attention`, `use_gate` and `activity_regularizer` are left to
       Keras' layer. `seed` and the options of kernels and biases are keywords.
     - `W_q`, `W_k`, `W_v` start with half of Glorot's variance, as in PyTorch. With the full variance, deep
-      post-norm stacks start by making all positions similar, and learn to attend to the source late or
-      never.
+      post-norm stacks learn to attend to the source late or never.
 
-    For self-attention that steps, a decoder writes what `prepare` returns for each new position into a cache
-    of fixed size, and passes the cache as `prepared`, with a mask over it.
+    A decoder that steps writes what `prepare` returns for each new position into a cache of fixed size, and
+    passes the cache as `prepared`, with a mask over it.
 
     With `rotary`, queries and keys are turned by their position, see `positions.rotate`. With `relative`,
     each head adds vectors of the distance j - i to keys and values (Shaw et al., 2018). There is one vector
@@ -62,9 +61,8 @@ class MultiHeadAttention(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
     >>> layer = MultiHeadAttention(num_heads=2, key_dim=3)
-    >>> context, attention_weights = layer(np.ones((1, 4, 6)), np.ones((1, 5, 7)))
+    >>> context, attention_weights = layer(ops.ones((1, 4, 6)), ops.ones((1, 5, 7)))
     >>> tuple(context.shape), tuple(attention_weights.shape)
     ((1, 4, 6), (1, 2, 4, 5))
 

@@ -25,8 +25,7 @@ class MultiplicativeAttention(KernelOptions, Attention):
 
     Example:
 
-    >>> import numpy as np
-    >>> context, weights = MultiplicativeAttention(units=8)(np.ones((1, 2, 3)), np.ones((1, 5, 4)))
+    >>> context, weights = MultiplicativeAttention(units=8)(ops.ones((1, 2, 3)), ops.ones((1, 5, 4)))
     >>> tuple(context.shape), tuple(weights.shape)
     ((1, 2, 4), (1, 2, 5))
 

@@ -10,11 +10,7 @@ POSITIONS = ("sinusoidal", "learned", "rotary", "relative")  # the last two are 
 
 
 def in_order(positions, x):
-    """Positions as int32; `None`: those of the rows of x `(..., T, width)`, 0 to T - 1.
-
-    Raises:
-        ValueError: if there are neither T positions nor one.
-    """
+    """Positions as int32, T or one; `None`: those of the rows of x `(..., T, width)`, 0 to T - 1."""
     if positions is None:
         return ops.arange(ops.shape(x)[-2], dtype="int32")
     positions = ops.cast(ops.convert_to_tensor(positions), "int32")
@@ -51,16 +47,14 @@ class PositionalEncoding(_AddedPositions):
         PE(pos, 2i) = sin(pos / max_wavelength^(2i / d_model))
         PE(pos, 2i + 1) = cos(pos / max_wavelength^(2i / d_model))        (Vaswani et al., 2017, section 3.5)
 
-    They are computed from the positions and not stored, so any length is possible. For every shift k,
-    PE(pos + k) is a fixed rotation of PE(pos), the same for every pos.
+    Any length is possible. For every shift k, PE(pos + k) is a fixed rotation of PE(pos).
 
     Args:
         max_wavelength: 10,000 in the paper; wavelengths run from 2 pi to 2 pi times this.
 
     Call arguments:
         inputs: `(..., T, d_model)`, usually embeddings times sqrt(d_model); d_model is even.
-        positions: int `(T,)`, or `(1,)` if all are at one position, as in a step of a decoder; `None`: 0 to
-            T - 1.
+        positions: int `(T,)`, or `(1,)` if all share one, as in a step of a decoder; `None`: 0 to T - 1.
 
     Returns:
         `(..., T, d_model)`: inputs + PE.
@@ -96,18 +90,13 @@ class LearnedPositions(_AddedPositions):
 
         y_t = x_t + P[t]        P -> `P`, which starts as N(0, 0.02^2)
 
-    The vector of a position that training never reached is untrained. Positions beyond the table get its last
-    vector.
-
-    Args:
-        max_positions: rows of the table.
+    Positions beyond the `max_positions` rows of the table get its last vector.
 
     Call arguments and returns: as for `PositionalEncoding`.
 
     Example:
 
-    >>> import numpy as np
-    >>> tuple(LearnedPositions(max_positions=7)(np.zeros((1, 2, 4))).shape)
+    >>> tuple(LearnedPositions(max_positions=7)(ops.zeros((1, 2, 4))).shape)
     (1, 2, 4)
 
     Reference: Gehring et al., 2017, https://arxiv.org/abs/1705.03122.
@@ -147,10 +136,9 @@ def rotate(x, positions):
         (x_i, x_{i + d/2}) -> (x_i cos a - x_{i + d/2} sin a, x_i sin a + x_{i + d/2} cos a)
         a = pos / 10000^(2i / d)                                                                (eq. 15, 34)
 
-    The product of a query turned by m and a key turned by n depends only on n - m: attention sees how far
-    words are from each other, not where they are. The paper pairs the neighbours `x_{2i}` and `x_{2i+1}`;
-    here the halves are paired, which is the same up to the order of the columns of the projections. `x` is
-    `(..., T, d)`, d even; `positions` are int `(T,)`, or `(1,)` if all are at one position.
+    The product of a query turned by m and a key turned by n depends only on n - m. The paper pairs the
+    neighbours `x_{2i}` and `x_{2i+1}`; here the halves are paired, which is the same up to the order of the
+    columns of the projections. `x` is `(..., T, d)`, d even; `positions` are int `(T,)` or `(1,)`.
 
     >>> import math
     >>> turned = rotate(ops.array([[1.0, 0.0], [1.0, 0.0]]), ops.array([0, 1]))

@@ -16,14 +16,7 @@ class BidirectionalEncoder(KernelOptions):
 
     Both directions skip padding, which may be at any place.
 
-    Shapes: B batch, S source, D width of the inputs, U `units`.
-
-    Args:
-        units: U, of one direction.
-        cell: a kind of `RecurrentCell`.
-        num_layers: number of bidirectional layers in the stack.
-        dropout: share of the inputs of each layer after the first that is dropped in training.
-        kernel_initializer and others: as for `KernelOptions`, of all layers.
+    Args and Raises: those of `RecurrentStack`, without `backward`; `units` is U, of one direction.
 
     Call arguments:
         inputs: `(B, S, D)`.
@@ -33,13 +26,9 @@ class BidirectionalEncoder(KernelOptions):
         `(annotations, first_backward)`: `(B, S, 2 U)`, zero at padding, and `(B, U)`, the last layer's h<-_1,
         of the first word that is not padding.
 
-    Raises:
-        ValueError: if `cell` is unknown, a size is not a positive integer, or an input does not fit.
-
     Example:
 
-    >>> import numpy as np
-    >>> annotations, first_backward = BidirectionalEncoder(units=3)(np.ones((2, 5, 4)))
+    >>> annotations, first_backward = BidirectionalEncoder(units=3)(ops.ones((2, 5, 4)))
     >>> tuple(annotations.shape), tuple(first_backward.shape)
     ((2, 5, 6), (2, 3))
 

@@ -20,8 +20,6 @@ class RecurrentStack(KernelOptions):
     once; `step` is one position through all layers. Padding is skipped at any place: with `backward` a
     sentence is read from its last word. The outputs keep the order of the words.
 
-    Shapes: B batch, T positions, E width of the inputs, U `units`.
-
     Args:
         units: U, of each layer.
         cell: a kind of `RecurrentCell`.
@@ -46,9 +44,8 @@ class RecurrentStack(KernelOptions):
 
     Example:
 
-    >>> import numpy as np
     >>> stack = RecurrentStack(units=3, cell="lstm", num_layers=2)
-    >>> outputs, *state = stack(np.ones((2, 5, 4), "float32"))
+    >>> outputs, *state = stack(ops.ones((2, 5, 4), "float32"))
     >>> tuple(outputs.shape), [tuple(part.shape) for part in state]
     ((2, 5, 3), [(2, 3), (2, 3), (2, 3), (2, 3)])
 

@@ -21,15 +21,7 @@ def take(part, rows):
 
 
 def pick(parts, index):
-    """`x[b, index[b, k]]` for all b and k, for each x `(B, M, ...)` of a nested structure.
-
-    Args:
-        parts: tensors `(B, M, ...)`, nested.
-        index: int `(B, K)`, not negative.
-
-    Returns:
-        Tensors `(B, K, ...)`, nested alike.
-    """
+    """`x[b, index[b, k]]` for each x `(B, M, ...)` of a nested structure and int `(B, K)`: `(B, K, ...)`."""
     rows, count = ops.shape(keras.tree.flatten(parts)[0])[:2]
     places = ops.arange(rows, dtype="int32")[:, None] * count + ops.cast(index, "int32")
 

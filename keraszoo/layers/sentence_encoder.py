@@ -20,8 +20,6 @@ class SentenceEncoder(keras.layers.Layer):
     Departures: the paper has no factor of 2. With it the factors of a word are 1 on average, as in a bag and
     in the authors' code; without it the paper's initial embeddings and learning rate are too small.
 
-    Shapes: J words and padding, V words in all.
-
     Args:
         vocabulary_size: V.
         width: d.
@@ -40,9 +38,8 @@ class SentenceEncoder(keras.layers.Layer):
 
     Example:
 
-    >>> import numpy as np
     >>> encoder = SentenceEncoder(vocabulary_size=5, width=4)
-    >>> story = np.array([[[1, 2, 3], [4, 0, 0]]])  # two sentences
+    >>> story = ops.array([[[1, 2, 3], [4, 0, 0]]])  # two sentences
     >>> tuple(encoder(story).shape)
     (1, 2, 4)
 

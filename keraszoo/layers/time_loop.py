@@ -34,8 +34,7 @@ def over_time(step, inputs, state, mask=None, backward=False):
     """Runs a step over all positions of a sequence, one after the other.
 
     It compiles to one loop for every length, and has a gradient on every backend. Compute before the loop
-    what does not depend on the state: the projections of the inputs, and dropout, of which JAX would draw the
-    same numbers at each position.
+    what does not depend on the state, and dropout, of which JAX would draw the same numbers at each position.
 
     Args:
         step: a function of `(inputs, state)` that returns `(outputs, state)`, all nested tensors. Outputs are
@@ -49,15 +48,11 @@ def over_time(step, inputs, state, mask=None, backward=False):
     Returns:
         `(outputs, state)`: nested tensors `(B, T, ...)`, and the state after the last position.
 
-    Raises:
-        ValueError: if the mask has another shape.
-
     Example:
 
-    >>> import numpy as np
     >>> def add(x, state):
     ...     return state + x, state + x
-    >>> outputs, state = over_time(add, np.ones((1, 3, 1), "float32"), ops.zeros((1, 1)), backward=True)
+    >>> outputs, state = over_time(add, ops.ones((1, 3, 1), "float32"), ops.zeros((1, 1)), backward=True)
     >>> ops.convert_to_numpy(outputs).ravel().tolist()
     [3.0, 2.0, 1.0]
     """

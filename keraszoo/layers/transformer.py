@@ -36,7 +36,7 @@ class TransformerLayer(KernelOptions):
         kernel_initializer and so on: of all sublayers, as for `KernelOptions`.
 
     Raises:
-        ValueError: if a size is not a positive integer, or the width of the inputs is no multiple of H.
+        ValueError: if a size is not a positive integer, or H does not divide the width of the inputs.
     """
 
     def __init__(
@@ -110,11 +110,9 @@ class TransformerLayer(KernelOptions):
         self.feed_forward_norm.build(inputs_shape)
 
     def before(self, norm, x):
-        """What a sublayer reads."""
         return norm(x) if self.pre_norm else x
 
     def after(self, norm, x, output, training=None):
-        """The sum of x and the output of a sublayer."""
         x = x + self.residual_dropout(output, training=training)
         return x if self.pre_norm else norm(x)
 
@@ -143,16 +141,14 @@ class TransformerEncoderLayer(TransformerLayer):
 
     Call arguments:
         inputs: `(B, S, D)`.
-        mask: bool `(B, S)`, `True` = a real position, anywhere; filled in by Keras behind an embedding that
-            masks, and passed on.
+        mask: bool `(B, S)`, `True` = a real position, anywhere; filled in by Keras, and passed on.
 
     Returns:
         `(B, S, D)`.
 
     Example:
 
-    >>> import numpy as np
-    >>> tuple(TransformerEncoderLayer(num_heads=2, intermediate_dim=8)(np.ones((1, 3, 4))).shape)
+    >>> tuple(TransformerEncoderLayer(num_heads=2, intermediate_dim=8)(keras.ops.ones((1, 3, 4))).shape)
     (1, 3, 4)
     """
 
@@ -187,9 +183,8 @@ class TransformerDecoderLayer(TransformerLayer):
 
     Example:
 
-    >>> import numpy as np
     >>> layer = TransformerDecoderLayer(num_heads=2, intermediate_dim=8)
-    >>> outputs, attention_weights = layer(np.ones((1, 3, 4)), np.ones((1, 5, 4)))
+    >>> outputs, attention_weights = layer(keras.ops.ones((1, 3, 4)), keras.ops.ones((1, 5, 4)))
     >>> tuple(outputs.shape), tuple(attention_weights.shape)
     ((1, 3, 4), (1, 2, 3, 5))
     """

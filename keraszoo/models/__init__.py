@@ -1,4 +1,7 @@
-"""Models: one class for each paper, composed of layers. They handle ids, not text or files."""
+"""Models: one class for each paper, composed of layers. They handle ids, not text or files.
+
+Shapes: as in `keraszoo.layers`; V is the size of the target vocabulary, N are rows of a search.
+"""
 
 from keraszoo.models.attention_tagger import AttentionTagger
 from keraszoo.models.deep_lstm import DeepLSTM

@@ -27,11 +27,9 @@ class AttentionTagger(WordTagger):
     0 and cannot change a tag.
 
     This form has a length bias: alpha sums to 1, so alpha_j h_j shrinks as 1/T with the length T of the
-    sentence, and a word with a small weight is invisible to the layers above. There are two fixes:
-    `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j, whose size does not depend on
-    T.
+    sentence. There are two fixes: `"concat"`, c_j = [h_j ; alpha_j h_j], and `"scaled"`, c_j = T alpha_j h_j.
 
-    Configurations: `base` is the model above, `bidirectional` its strongest form, `tiny` for small data.
+    `configurations["bidirectional"]` is the strongest form.
 
     Args:
         num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
@@ -43,16 +41,12 @@ class AttentionTagger(WordTagger):
         context: `"weighted"`, `"concat"` or `"scaled"`.
         dropout: share of the inputs of the recurrent net dropped in training.
 
-    Call arguments, returns: as for `TaggingModel`; `tag` gives the attention weights too.
-
-    Raises:
-        ValueError: if `context` or `cell` is unknown; see also `WordTagger`.
+    Call arguments, returns, raises: as for `TaggingModel` and `WordTagger`.
 
     Example:
 
-    >>> import numpy as np
     >>> model = AttentionTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=6)
-    >>> tags, probabilities, attention_weights = model.tag({"words": np.array([[4, 5, 0]])})
+    >>> tags, probabilities, attention_weights = model.tag({"words": ops.array([[4, 5, 0]])})
     >>> tuple(probabilities.shape), float(attention_weights[0, 2])
     ((1, 3, 3), 0.0)
 
@@ -63,13 +57,7 @@ class AttentionTagger(WordTagger):
     attends = True
     configurations = {
         "base": {},
-        "bidirectional": {
-            "bidirectional": True,
-            "context": "concat",
-            "characters": "cnn",
-            "casing_dim": 8,
-            "crf": True,
-        },
+        "bidirectional": dict(bidirectional=True, context="concat", characters="cnn", casing_dim=8, crf=True),
         "tiny": {"units": 64, "dropout": 0.2},
     }
 

@@ -9,13 +9,11 @@ from keraszoo.layers.arguments import check_sizes, constructor_arguments, requir
 
 
 class ConfiguredModel(keras.Model):
-    """Base of the models: Keras records the arguments of the constructor, and some sets of them have names.
+    """Base of the models: Keras records the arguments of the constructor.
 
     The record has the defaults of base classes, too, and Python's numbers and lists for NumPy's. A saved
-    model that is quantized is read as such.
-
-    Attributes:
-        configurations: dict of name -> arguments: the sizes of the papers, and smaller ones.
+    model that is quantized is read as such. `configurations` is a dict of name -> arguments: the sizes of the
+    papers, and smaller ones.
     """
 
     configurations = {}
@@ -44,11 +42,7 @@ class ConfiguredModel(keras.Model):
 
     @classmethod
     def from_configuration(cls, name, **arguments):
-        """Makes a model with the arguments `cls.configurations[name]`; those of `arguments` take precedence.
-
-        Raises:
-            ValueError: if there is no configuration of that name.
-        """
+        """Makes a model with `cls.configurations[name]`; `arguments` take precedence."""
         if name not in cls.configurations:
             known = sorted(cls.configurations)
             raise ValueError(f"{cls.__name__} has the configurations {known}. Received: {name!r}")
@@ -126,10 +120,7 @@ class ConfiguredModel(keras.Model):
                 layer.quantize(mode)
 
     def make_train_function(self, force=False):
-        """Makes weights and the optimizer's variables before the first step is traced.
-
-        Made within it, each of them would add operations to the graph, which TensorFlow would trace twice.
-        """
+        """Makes all variables before the first step is traced, which TensorFlow would else trace twice."""
         if not self.built:
             self.build()
         if not self.optimizer.built:

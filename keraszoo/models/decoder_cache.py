@@ -11,7 +11,7 @@ from keras import ops
 
 
 def empty_cache(sentences, beam_width, length, layers, heads, width, dtype):
-    """The cache for H `heads` of d = `width`, with room for L = `length` positions."""
+    """The cache with room for L = `length` positions, for H `heads` of d = `width`."""
     empty = ops.zeros((sentences, heads, length, beam_width * width), dtype=dtype)
     history = ops.full((sentences * beam_width, length), -1, dtype="int32")
     return {"cache": [[empty, empty] for _ in range(layers)], "history": history}

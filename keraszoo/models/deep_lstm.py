@@ -31,9 +31,8 @@ class DeepLSTM(RecurrentModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = DeepLSTM(11, embedding_dim=4, units=6, num_layers=2)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((keras.ops.array([[4, 5, 3]]), keras.ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Sutskever, Vinyals, Le, 2014, https://arxiv.org/abs/1409.3215.

@@ -15,9 +15,8 @@ class Ensemble(TranslationModel):
 
         p(y_t | y_<t, x) = 1/M sum_m p_m(y_t | y_<t, x)        M models of the same vocabularies
 
-    The members may be of any class, trained apart. A step costs as much as those of all members together.
-    Attention weights are the mean over the members that attend. `Translator.ensemble` makes an ensemble of
-    translators, and checks that they have the same subwords.
+    The members may be of any class. Attention weights are the mean over the members that attend.
+    `Translator.ensemble` makes an ensemble of translators, and checks that they have the same subwords.
 
     Args:
         models: list of at least two `TranslationModel`s.
@@ -34,10 +33,9 @@ class Ensemble(TranslationModel):
 
     Example:
 
-    >>> import numpy as np
     >>> from keraszoo.models import DeepLSTM, RNNSearch
     >>> ensemble = Ensemble([RNNSearch(9, embedding_dim=4, units=4), DeepLSTM(9, embedding_dim=4, units=4)])
-    >>> tuple(ensemble((np.array([[4, 5, 3]]), np.array([[1, 6]]))).shape)
+    >>> tuple(ensemble((ops.array([[4, 5, 3]]), ops.array([[1, 6]]))).shape)
     (1, 2, 9)
 
     Reference: Sutskever, Vinyals, Le: Sequence to Sequence Learning with Neural Networks, 2014,
@@ -105,12 +103,10 @@ class Ensemble(TranslationModel):
         return {**axes, "attention_weights": (0,)} if self.attends else axes
 
     def _ask(self, method, state, *arguments):
-        """What each member says of its own state."""
         members = zip(self.models, state["members"], strict=True)
         return [getattr(model, method)(own, *arguments) for model, own in members]
 
     def _together(self, states):
-        """The states of the members as one."""
         together = {"position": states[0]["position"], "members": list(states)}
         if self.attends:
             weights = _mean_weights([state.get("attention_weights") for state in states])

@@ -44,9 +44,8 @@ class LuongNMT(AttendingModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = LuongNMT(11, embedding_dim=4, units=6, num_layers=1)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((keras.ops.array([[4, 5, 3]]), keras.ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Luong, Pham, Manning, 2015, https://arxiv.org/abs/1508.04025.

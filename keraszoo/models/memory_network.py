@@ -29,11 +29,8 @@ class MemoryNetwork(ConfiguredModel):
       u_{k+1} = H u_k + o_k. `encoder_0` is A, `encoder_1` C, `question_encoder` B, `answers` W.
 
     Random noise: in training an empty memory follows every tenth sentence on average, which shifts the times
-    of the sentences before it. Linear start: while `linear` is 1, hops leave out the softmax; see
-    `MemoryHop`. Empty places of the memory are vectors of zero and take part in the softmax, so that a hop
-    may attend to nothing: not in the paper, but in its authors' code, and better. Padding changes nothing.
-
-    Shapes: B batch, S sentences, J words, K `hops`, V `vocabulary_size`.
+    of those before it. Linear start: while `linear` is 1, hops leave out the softmax. Empty places of the
+    memory are vectors of zero and take part in the softmax, as in the authors' code. Padding changes nothing.
 
     Args:
         vocabulary_size: V; words of stories, questions and answers.
@@ -57,9 +54,8 @@ class MemoryNetwork(ConfiguredModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = MemoryNetwork(vocabulary_size=9, width=4)
-    >>> story, question = np.array([[[1, 2, 3], [4, 2, 5]]]), np.array([[6, 7, 1]])
+    >>> story, question = ops.array([[[1, 2, 3], [4, 2, 5]]]), ops.array([[6, 7, 1]])
     >>> tuple(model((story, question)).shape)
     (1, 9)
     >>> logits, attention_weights = model.read(story, question)
@@ -120,7 +116,7 @@ class MemoryNetwork(ConfiguredModel):
 
     @property
     def linear(self):
-        """The weight that is 1 while hops leave out the softmax, else 0; see `MemoryHop`."""
+        """The weight that is 1 while hops leave out the softmax; see `MemoryHop`."""
         return self.hop.linear
 
     def read(self, story, question, training=None):
@@ -170,5 +166,4 @@ class MemoryNetwork(ConfiguredModel):
         return logits
 
     def build(self, input_shape=None):
-        """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 1, 1), dtype="int32"), ops.zeros((1, 1), dtype="int32")))

@@ -17,16 +17,14 @@ class RecurrentModel(TranslationModel):
         x_j = E[j]                               or sqrt(D) E[j], E of width D
         p(y_t) ~ exp(W_o readout_t + b_o)        W_o -> `output_layer`, or the target embedding if tied
 
-    A subclass makes `encoder`, which returns outputs and its last state, calls `make_output`, and may write
-    `first`.
+    A subclass makes `encoder`, which returns outputs and its last state, and calls `make_output`.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V, number of target ids; `None`: as the source.
         embedding_dim: D, width of the embeddings of both sides.
         dropout: share dropped in training, of embeddings, readouts and inputs between layers.
-        scale_embeddings: multiply embeddings, drawn from N(0, 1/D), by sqrt(D), as the Transformer does: Adam
-            then needs fewer steps than from Keras' +-0.05.
+        scale_embeddings: multiply embeddings, drawn from N(0, 1/D), by sqrt(D), as the Transformer does.
         share_embeddings: one embedding for source and target, which needs one joint vocabulary.
         tie_output: use the target embedding as W_o, which needs a readout of width `embedding_dim`.
         source_pad_id, target_pad_id: as for `TranslationModel`.
@@ -109,18 +107,11 @@ class RecurrentModel(TranslationModel):
 
 
 class AttendingModel(RecurrentModel):
-    """Base of the recurrent models that attend.
-
-    A subclass makes `decoder`, an `AttentionDecoder` or `LuongDecoder`, and writes `read`.
-    """
+    """Base of the recurrent models that attend: a subclass makes `decoder` and writes `read`."""
 
     def read(self, outputs, embedded, before, training=None):
-        """Logits from what the decoder returned.
-
-        Args:
-            outputs: the decoder's, `(B, T, ...)`, or `(N, ...)` for one step.
-            embedded: the embedded words, `(B, T, D)` or `(N, D)`.
-            before: the decoder's state before the first of these positions.
+        """Logits from the outputs of the decoder, `(B, T, ...)` or for one step `(N, ...)`, the embedded
+        words, and the decoder's state before the first of these positions.
         """
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies read.")
 

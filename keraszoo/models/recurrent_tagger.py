@@ -37,17 +37,13 @@ class RecurrentTagger(WordTagger):
         dropout: share dropped in training, of the inputs of each recurrent layer, of the outputs of the last
             one, and of the embeddings of characters.
 
-    Call arguments, returns: as for `TaggingModel`. With `attention_heads`, the attention weights that `tag`
-    returns are the mean over heads and querying words.
-
-    Raises:
-        ValueError: if `cell` is unknown or the heads do not divide the width; see also `WordTagger`.
+    Call arguments, returns, raises: as for `TaggingModel` and `WordTagger`. With `attention_heads`, the
+    attention weights that `tag` returns are the mean over heads and querying words.
 
     Example:
 
-    >>> import numpy as np
     >>> model = RecurrentTagger(num_tags=3, vocabulary_size=9, vector_width=4, units=6, crf=True)
-    >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
+    >>> tuple(model({"words": ops.array([[4, 5, 0]])}).shape)
     (1, 3, 3)
 
     Reference: Ma, Hovy, 2016, https://arxiv.org/abs/1603.01354.
@@ -55,21 +51,10 @@ class RecurrentTagger(WordTagger):
 
     configurations = {
         "ma_hovy": {"characters": "cnn", "crf": True},
-        "lample": {
-            "units": 100,
-            "characters": "lstm",
-            "character_dim": 25,
-            "character_units": 25,
-            "crf": True,
-        },
+        "lample": dict(units=100, characters="lstm", character_dim=25, character_units=25, crf=True),
         "strong": {
-            "dropout": 0.35,
-            "word_dropout": 0.25,
-            "characters": "cnn",
-            "character_units": 100,
-            "character_window": 5,
-            "casing_dim": 8,
-            "crf": True,
+            **dict(characters="cnn", character_units=100, character_window=5, casing_dim=8),
+            **dict(dropout=0.35, word_dropout=0.25, crf=True),
         },
         "plain": {"cell": "gru_reset_after", "bidirectional": False},
         "tiny": {"units": 48, "dropout": 0.2, "crf": True},

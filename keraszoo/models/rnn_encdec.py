@@ -43,9 +43,8 @@ class RNNEncDec(RecurrentModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = RNNEncDec(11, embedding_dim=4, units=6)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((ops.array([[4, 5, 3]]), ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Cho et al., 2014, https://arxiv.org/abs/1406.1078.

@@ -38,9 +38,8 @@ class RNNSearch(AttendingModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = RNNSearch(11, embedding_dim=4, units=6)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((ops.array([[4, 5, 3]]), ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473.

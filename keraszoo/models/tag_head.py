@@ -21,8 +21,6 @@ class TagHead(keras.layers.Layer):
     With `allowed` the decoded tags always obey the scheme. A head without a CRF then decodes by Viterbi with
     transitions of 0. Scores are computed in float32 at least.
 
-    Shapes: B batch, T words, D width, K `num_tags`.
-
     Args:
         num_tags: K; padding is no tag.
         crf: put a `CRF` on the scores.
@@ -91,9 +89,7 @@ class TagHead(keras.layers.Layer):
     def loss(self, scores, tags, mask, weight):
         """The weighted sum of -log p over words, or with a CRF over sentences; padding has no weight.
 
-        Args:
-            scores, tags: `(B, T, K)` and int `(B, T)`.
-            mask, weight: of words, floats `(B, T)`. The weight of a sentence is the mean of its words'.
+        `mask` and `weight` are floats `(B, T)`. The weight of a sentence is the mean of its words'.
         """
         weight = weight * mask
         if self.crf:

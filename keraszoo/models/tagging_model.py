@@ -21,14 +21,11 @@ class TaggingModel(ConfiguredModel):
         -sum_{b,t} w_bt log softmax(scores_bt)[y_bt]        or, with a CRF,        -sum_b w_b log p(y_b | x_b)
 
     where w_bt are the sample weights and w_b is the mean weight of the words of a sentence. Without
-    `sample_weight` they are 1 / (words of the batch), so the loss is the mean over words. It is a sum over
-    devices, and the words of all devices are counted: stock `fit` under `MirroredStrategy` makes the update
-    of one device, with and without weights. Padding has weight 0.
+    `sample_weight` they are 1 / (words of the batch), on all devices together: stock `fit` under
+    `MirroredStrategy` makes the update of one device. Padding has weight 0.
 
-    A loss given to `compile` replaces that of a softmax. Keras' own losses take the mean on each device: the
-    update is then that of one device only if all have the same number of words.
-
-    Shapes: B batch, T words, D and h widths, K tags.
+    A loss given to `compile` replaces that of a softmax. Keras' own take the mean on each device: the update
+    is then that of one device only if all have the same number of words.
 
     Args:
         words: a `WordFeatures`, or another layer from a dict of features to `(B, T, D)` with its attribute
@@ -52,13 +49,12 @@ class TaggingModel(ConfiguredModel):
 
     Example: an encoder of one's own.
 
-    >>> import numpy as np
     >>> from keraszoo.models import TagHead, WordFeatures
     >>> words = WordFeatures(keras.layers.Embedding(9, 4))
     >>> encoder = keras.layers.Bidirectional(keras.layers.LSTM(8, return_sequences=True))
     >>> model = TaggingModel(words, encoder, TagHead(num_tags=3, crf=True))
     >>> model.compile("adam")
-    >>> features, tags = {"words": np.array([[4, 5, 2], [3, 0, 0]])}, np.array([[1, 2, 0], [1, 0, 0]])
+    >>> features, tags = {"words": ops.array([[4, 5, 2], [3, 0, 0]])}, ops.array([[1, 2, 0], [1, 0, 0]])
     >>> history = model.fit(features, tags, verbose=0)
     >>> tuple(model.tag(features)[0].shape)
     (2, 3)
@@ -68,17 +64,14 @@ class TaggingModel(ConfiguredModel):
 
     def __init__(self, words, encoder, head, **kwargs):
         super().__init__(**kwargs)
-        if isinstance(
-            encoder, keras.Model
-        ):  # it passes masks to its layers, and Keras warns that it does not
-            encoder.supports_masking = True
+        if isinstance(encoder, keras.Model):
+            encoder.supports_masking = True  # which Keras doubts
         self.words = words
         self.encoder = encoder
         self.head = head
 
     @property
     def features(self):
-        """Names of the features that the model reads, a tuple."""
         return self.words.features
 
     def mask(self, features):
@@ -86,7 +79,7 @@ class TaggingModel(ConfiguredModel):
         return self.words.compute_mask(features)
 
     def encode(self, x, mask, training=None):
-        """`(h, attention_weights)` of the vectors of words: `(B, T, h)`, and `(B, T)` or `None`."""
+        """`(h, attention_weights)` of vectors `(B, T, D)`: `(B, T, h)`, and `(B, T)` or `None`."""
         return self.encoder(x), None
 
     def read(self, features, training=None):
@@ -100,15 +93,10 @@ class TaggingModel(ConfiguredModel):
         return self.read(features, training)[0]
 
     def tag(self, features):
-        """Tags sentences, with probabilities and attention weights.
+        """Tags sentences: `(tags, probabilities, attention_weights)`.
 
-        Args:
-            features: as for a call.
-
-        Returns:
-            `(tags, probabilities, attention_weights)`: int32 `(B, T)`, 0 at padding; float32 `(B, T, K)`, the
-            softmax or the marginals of the CRF, 0 at padding; float32 `(B, T)`, sum 1 over the words of a
-            sentence, or `None` if the model does not attend.
+        These are int32 `(B, T)`, 0 at padding; `(B, T, K)`, the softmax or the marginals of the CRF, 0 at
+        padding; and float32 `(B, T)` with sum 1, or `None` if the model does not attend.
         """
         scores, attention_weights = self.read(features, training=False)
         mask = self.mask(features)
@@ -117,7 +105,7 @@ class TaggingModel(ConfiguredModel):
         return self.head.decode(scores, mask), self.head.probabilities(scores, mask), attention_weights
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss of a batch, a scalar; see the class. The losses that layers add are added."""
+        """The loss of a batch, a scalar, with the losses that layers add; see the class."""
         mask, weight = ops.cast(self.mask(x), y_pred.dtype), _of_words(sample_weight)  # (B, T)
         if self.loss is not None:
             if self.head.crf:
@@ -132,7 +120,6 @@ class TaggingModel(ConfiguredModel):
         return super().compute_metrics(x, y, y_pred, _of_words(sample_weight))
 
     def build(self, input_shape=None):
-        """Makes all weights, whose sizes do not depend on data."""
         self.call(self.words.padding())
 
     def get_config(self):

@@ -5,16 +5,13 @@ from keras import ops
 
 
 def with_tags(model, tags, allowed=None):
-    """A model that knows only some of the tags: their scores and transitions, and all other weights.
+    """A model of the same class that knows only some of the tags, with all its other weights.
 
     Args:
         model: a built `TaggingModel`.
-        tags: numbers of the k tags that are kept, in their new order.
+        tags: numbers of the tags that are kept, in their new order.
         allowed: what the scheme permits among them, as for `CRF`; `None`: what the model permits. Not used if
             the model has no scheme.
-
-    Returns:
-        A model of the same class with k tags.
     """
     old = model.head.allowed
     if old is None:

@@ -23,19 +23,16 @@ class Transformer(TranslationModel):
     embedding ("three-way" tied, section 3.4), which needs one joint vocabulary.
 
     Configurations: `base` and `big` are the paper's (63 and 214 M parameters at a vocabulary of 37,000; the
-    paper states 65 and 213), with residual dropout only; `small` (3 + 3 layers of 256) and `tiny` (4 + 4
-    layers of 128) are for small data, with LayerNorm before the sublayers.
+    paper states 65 and 213); `small` and `tiny` are for small data.
 
     Departures: biases in the projections (`use_bias`), as in Keras.
-
-    Shapes: B batch, S source, T target, D d_model, H heads, V target vocabulary.
 
     Args:
         source_vocabulary_size, target_vocabulary_size, source_pad_id: as for `TranslationModel`.
         d_model: D, the width between layers.
         num_layers: N, layers in the encoder and in the decoder.
-        num_decoder_layers: layers in the decoder; `None`: as in the encoder. A deep encoder with a shallow
-            decoder translates as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
+        num_decoder_layers: layers in the decoder; `None`: N. A deep encoder with a shallow decoder translates
+            as well and faster (Kasai et al. 2021, https://arxiv.org/abs/2006.10369).
         num_heads, intermediate_dim, attention_dropout, hidden_dropout, pre_norm, use_bias: as for
             `TransformerLayer`.
         dropout: residual dropout, also on the sums of embeddings and positions.
@@ -57,9 +54,8 @@ class Transformer(TranslationModel):
 
     Example:
 
-    >>> import numpy as np
     >>> model = Transformer(11, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16)
-    >>> tuple(model((np.array([[4, 5, 3]]), np.array([[2, 6]]))).shape)
+    >>> tuple(model((ops.array([[4, 5, 3]]), ops.array([[2, 6]]))).shape)
     (1, 2, 11)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.
@@ -146,7 +142,6 @@ class Transformer(TranslationModel):
             self.output_bias = self.add_weight(name="output_bias", shape=size, initializer="zeros")
 
     def _norm(self, name):
-        """The normalisation at the end of a stack of pre-norm layers; an identity after post-norm layers."""
         if not self.pre_norm:
             return keras.layers.Identity(dtype=self.dtype_policy, name=name)
         return keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=self.dtype_policy, name=name)
@@ -184,7 +179,6 @@ class Transformer(TranslationModel):
         return x, attention
 
     def logits(self, x):
-        """`(..., D)` to `(..., V)`."""
         logits = self.tied_logits(self.decoder_norm(x))
         return logits if self.output_bias is None else logits + ops.cast(self.output_bias, logits.dtype)
 

@@ -19,31 +19,20 @@ class TransformerTagger(WordTagger):
     Trained from scratch on a few thousand sentences it scores lower than `RecurrentTagger`; it is meant for
     larger corpora and for comparison.
 
-    Configurations: `small` (2 layers of 256) and `tiny`.
-
     Args:
         num_tags, vocabulary_size, vector_width: as for `WordTagger`, whose other arguments are taken by name.
-        d_model: D, the width between layers.
-        num_layers: N.
-        num_heads: H.
-        intermediate_dim: width inside the feed-forward sublayers.
-        pre_norm: LayerNorm before each sublayer, and once at the end, instead of after each sum.
-        positions: `"sinusoidal"`, `"learned"`, `"rotary"` or `"relative"`.
-        max_positions: rows of the table of learned positions; words beyond it share the last row.
-        max_distance: largest distance that has vectors of its own, for relative positions.
+        d_model, num_layers, num_heads, intermediate_dim, pre_norm, positions, max_positions, max_distance: as
+            for `Transformer`.
         dropout: in the layers and on their inputs.
 
-    Call arguments, returns: as for `TaggingModel`. Padding has positions too: it stands at the end.
-
-    Raises:
-        ValueError: if `positions` is unknown or a width is not a positive integer; see also `WordTagger`.
+    Call arguments, returns, raises: as for `TaggingModel` and `WordTagger`. Padding has positions too: it
+    stands at the end.
 
     Example:
 
-    >>> import numpy as np
     >>> sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 16}
     >>> model = TransformerTagger(num_tags=3, vocabulary_size=9, vector_width=4, **sizes)
-    >>> tuple(model({"words": np.array([[4, 5, 0]])}).shape)
+    >>> tuple(model({"words": keras.ops.array([[4, 5, 0]])}).shape)
     (1, 3, 3)
 
     Reference: Vaswani et al.: Attention Is All You Need, 2017, https://arxiv.org/abs/1706.03762.

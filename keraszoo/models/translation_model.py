@@ -18,9 +18,8 @@ class TranslationModel(ConfiguredModel):
         logits = model((source, target_in))                     # teacher forcing: all positions
         logits, attention_weights = model((source, target_in), return_attention_weights=True)
 
-    Stepping and teacher forcing give the same logits and attention weights. The rows of a state are
-    hypotheses: each sentence has `beam_width` of them, one after the other, so that a state of B sentences
-    has N = B * beam_width rows. The state belongs to the model. A search reads two of its keys,
+    Stepping and teacher forcing give the same logits and attention weights. The N = B * beam_width rows of a
+    state are hypotheses, those of a sentence one after the other. A search reads two keys of the state,
 
     * `"position"`: scalar int32, how many positions have been stepped;
     * `"attention_weights"`: float32 `(N, S)`, where the last step looked; absent if `attends` is `False`;
@@ -33,7 +32,7 @@ class TranslationModel(ConfiguredModel):
         axes = model.free_axes(state)                           # sizes that vary during a search
 
     The base class does this for dicts in which `"memory"` has tensors of sentences, `(B, ...)`, and every
-    other key tensors of rows, `(N, ...)`. Another layout is private to the model that overrides the methods.
+    other key tensors of rows, `(N, ...)`. A model with another layout overrides the methods.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -48,8 +47,7 @@ class TranslationModel(ConfiguredModel):
 
     Returns:
         Logits `(B, T, V)`, with the mask of `target_in`: padding at its end counts in no loss of Keras. With
-        `return_attention_weights`, `(logits, attention_weights)`: the weights are
-        float32 `(B, T, S)` and those that `step` gives.
+        `return_attention_weights`, `(logits, attention_weights)`, float32 `(B, T, S)`.
 
     Raises:
         ValueError: if attention weights are requested from a model that does not attend, or source and target
@@ -147,15 +145,9 @@ class TranslationModel(ConfiguredModel):
         }
 
     def decode(self, memory, target_in, training=None):
-        """Teacher forcing on an encoded source.
+        """Teacher forcing on an encoded source: `(logits, attention_weights)` of `target_in`, int `(B, T)`.
 
-        Args:
-            memory: what `encode` returned.
-            target_in: int `(B, T)`.
-
-        Returns:
-            `(logits, attention_weights)`: `(B, T, V)`, and `(B, T, S)` or `None` if the model does not
-            attend.
+        The shapes are `(B, T, V)` and `(B, T, S)`; the weights are `None` if the model does not attend.
         """
         raise TypeError(f"{type(self).__name__} is abstract: a model supplies decode.")
 
@@ -177,21 +169,14 @@ class TranslationModel(ConfiguredModel):
             raise ValueError(f"{type(self).__name__} does not attend: it has no attention weights to return")
 
     def attention_heads(self, inputs):
-        """Attention weights over the source, of every decoder layer and head, under teacher forcing.
+        """Attention weights of every decoder layer and head under teacher forcing, float32 `(B, L, H, T, S)`.
 
-        Args:
-            inputs: `(source, target_in)`, as for a call.
-
-        Returns:
-            float32 `(B, L, H, T, S)`; L = H = 1 unless the model stacks attention with several heads.
-
-        Raises:
-            ValueError: the model does not attend.
+        L = H = 1 unless the model stacks attention with several heads. A model that does not attend raises a
+        ValueError.
         """
         return self(inputs, return_attention_weights=True)[1][:, None, None]
 
     def build(self, input_shape=None):
-        """Makes all weights, whose sizes do not depend on data."""
         self.call((ops.zeros((1, 2), dtype="int32"), ops.zeros((1, 2), dtype="int32")))
 
     def compute_output_spec(self, inputs, return_attention_weights=False, training=None):

@@ -16,8 +16,6 @@ class WordFeatures(keras.layers.Layer):
 
         x_j = [vector of w_j ; characters of w_j ; casing of w_j]
 
-    Shapes: B batch, T words, C characters, D the sum of the widths of the layers' outputs.
-
     Args:
         vectors: a `keras.layers.Embedding` of words: row 0 is padding, row 1 a word without a vector.
         characters: a layer from ids `(B, T, C)` to `(B, T, F)`, such as `CharacterEncoder`, or `None`.
@@ -38,9 +36,8 @@ class WordFeatures(keras.layers.Layer):
 
     Example:
 
-    >>> import numpy as np
     >>> words = WordFeatures(keras.layers.Embedding(9, 4), casing=keras.layers.Embedding(5, 2))
-    >>> tuple(words({"words": np.array([[4, 5, 0]]), "casing": np.array([[1, 2, 0]])}).shape)
+    >>> tuple(words({"words": ops.array([[4, 5, 0]]), "casing": ops.array([[1, 2, 0]])}).shape)
     (1, 3, 6)
     """
 
@@ -56,7 +53,7 @@ class WordFeatures(keras.layers.Layer):
 
     @property
     def features(self):
-        """Names of the features that the layer reads, a tuple."""
+        """Names of the features that the layer reads."""
         spelt = self.characters is not None or self.subwords is not None
         return ("words", *["characters"] * spelt, *["casing"] * (self.casing is not None))
 
@@ -105,12 +102,8 @@ class WordFeatures(keras.layers.Layer):
     def set_vectors(self, matrix):
         """Sets the rows of the table of vectors, which may be quantized.
 
-        Args:
-            matrix: `(V, width)`; or `(V - 2, width)`, the vectors of the words alone: then padding is zero
-                and the unknown word is the mean of all.
-
-        Raises:
-            ValueError: if it has another shape or is not finite; the table is then unchanged.
+        `matrix` is `(V, width)`; or `(V - 2, width)`, the vectors of the words alone: then padding is zero
+        and the unknown word is the mean of all. Another shape, or NaN, raises a ValueError.
         """
         if not self.built:
             self.build()

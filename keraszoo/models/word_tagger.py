@@ -19,16 +19,13 @@ class WordTagger(TaggingModel):
         vocabulary_size: V, rows of the table of vectors, 0 (padding) and 1 (unknown) included.
         vector_width: width of the word vectors.
         train_vectors: whether the table is trained.
-        int8_vectors: store the table as int8 with a scale for each row (Keras' int8 quantization): a quarter
-            of the memory, half the size of a file in half precision. Such a table is not trained.
+        int8_vectors: store the table as int8 with a scale for each row, as Keras does; it is not trained.
         word_dropout: as for `WordFeatures`.
         characters: `None`, `"cnn"` or `"lstm"`: the kind of the `CharacterEncoder` of the spelling.
-        character_vocabulary_size: number of character ids, 0 (padding) included; for `characters` and
-            `subword_buckets`.
-        character_dim, character_units, character_window: sizes of the `CharacterEncoder`.
-        subword_buckets: `buckets` of the `BagOfSubwords`, at most 131,072; 0: none.
-        casing_size: number of casing classes, 0 (padding) included; for `casing_dim`.
-        casing_dim: width of the embedding of the casing; 0: none.
+        character_vocabulary_size, character_dim, character_units, character_window: sizes of the
+            `CharacterEncoder`; the first one also of the `BagOfSubwords`.
+        subword_buckets: `buckets` of the `BagOfSubwords`; 0: none.
+        casing_size, casing_dim: number of classes of casing, and the width of their embedding; 0: none.
         dropout: share dropped in training, of the embeddings of characters and of what a subclass documents.
         name, dtype, trainable: as for every Keras layer.
 

@@ -125,7 +125,6 @@ def history_plot(runs, path=None, title=None):
 
 
 def _draw(axes, run, key, style):
-    """Draws one series and, of the held-out data, a dot at its best value."""
     values = run.get(key)
     if not values:
         return
@@ -139,7 +138,6 @@ def _draw(axes, run, key, style):
 
 
 def _legend(figure, runs, names, style):
-    """Names the runs by colour, and the two kinds of data by the style of their lines."""
     from matplotlib.lines import Line2D
 
     several = len(runs) > 1
@@ -154,7 +152,6 @@ def _legend(figure, runs, names, style):
 
 
 def _plain(axes, x, y):
-    """Labels the axes; draws light lines at the values of y, and no frame."""
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)

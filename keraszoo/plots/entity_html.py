@@ -21,12 +21,10 @@ mark small { font-weight: bold; margin-left: .4em; opacity: .7 }
 
 
 def entities_html(tagged, labels=None):
-    """A text as an HTML paragraph with its entities marked.
+    """A `TaggedText` as an HTML paragraph with its entities marked.
 
-    Args:
-        tagged: a `TaggedText`.
-        labels: list of str, the labels that get colours, in order; `None`: those in the text. Pass the same
-            list for texts on one page.
+    `labels` are those that get colours, in order; `None`: those in the text. Pass the same list for texts on
+    one page.
 
     Example:
 
@@ -51,8 +49,8 @@ def entities_html(tagged, labels=None):
 def attention_html(tagged):
     """A text as an HTML paragraph with each word's attention weight as its colour.
 
-    The word with the largest weight of a sentence is darkest. The weight is shown when the pointer is on a
-    word. `tagged` is a `TaggedText`; if its model attends to nothing, this raises KerasZooError.
+    The word with the largest weight of a sentence is darkest; a word shows its weight under the pointer. A
+    `TaggedText` of a model that attends to nothing raises KerasZooError.
     """
     if tagged.attention_weights is None:
         raise KerasZooError("there is no attention to show: the model attends to nothing")
@@ -75,8 +73,7 @@ def attention_html(tagged):
 def attention_table(source_tokens, target_tokens, attention_weights):
     """Attention weights as an HTML table: a row for each target word, a column for each source word.
 
-    Darker cells have more weight. The number is shown when the pointer is on a cell. The arguments are those
-    of `attention_heatmap`; the words are escaped.
+    A cell shows its weight under the pointer. The arguments are those of `attention_heatmap`.
 
     Example:
 

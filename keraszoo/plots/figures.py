@@ -35,12 +35,7 @@ def _content(figure, format):
 
 
 def check_picture(path):
-    """Returns the `Path` of a picture, which ends in .png if the given one has no ending.
-
-    Raises:
-        KerasZooError: no name, an ending that is not a format, something that exists and has no ending (a
-            folder, or /dev/null), or matplotlib is not installed.
-    """
+    """Returns the `Path` of a picture, with the ending .png if there is none, or raises a KerasZooError."""
     path = Path(path)
     if path.name in ("", ".."):
         raise KerasZooError(f"{path}: cannot be drawn: expected the name of a file")
@@ -100,10 +95,9 @@ def word_labels(name, tokens):
 
 
 def fonts_for(lists, title):
-    """Chooses fonts that have all letters of lists of labels and of a title, or None.
+    """Chooses fonts that have all letters of lists of labels and of a title: `(style, lists, title)`.
 
     A letter without a font becomes an empty box; Matplotlib would draw the same, with a warning for each.
-    Returns the style of texts, keyword arguments of Matplotlib; the lists; and the title.
     """
     from matplotlib import font_manager
 

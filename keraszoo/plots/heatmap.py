@@ -14,8 +14,7 @@ def attention_heatmap(source_tokens, target_tokens, attention_weights, path=None
 
     A row is a target word, a column a source word, and the colour is the weight from 0 to 1. The picture
     grows with the number of words, up to about 24 inches; with more than some 200 words a side, not every
-    word is labelled. Pictures do not use pyplot: there is no figure to close. A notebook shows one that is
-    the last expression of a cell.
+    word is labelled. Pictures do not use pyplot: there is no figure to close.
 
     Args:
         source_tokens: list of S str: words (see `merge_subwords`) or subword pieces.

@@ -12,16 +12,7 @@ LOWEST = -float("inf")
 
 
 def beam_search(
-    model,
-    memory,
-    options,
-    start_id,
-    end_id,
-    never=(),
-    prefix=None,
-    attention=False,
-    lengths=None,
-    loop=run,
+    model, memory, options, start_id, end_id, never=(), prefix=None, attention=False, lengths=None, loop=run
 ):
     """The `options.num_hypotheses` best hypotheses of each sentence, with a beam of W = `options.beam_width`.
 
@@ -33,21 +24,19 @@ def beam_search(
 
     A sentence is done when W hypotheses are finished and no live one would score better than the best of them
     if its next word were a certain `</s>` that covers the rest of the source; or at the maximum length. (The
-    common rule, to stop at W finished hypotheses, fails on sentences that the model is sure of: W short
-    hypotheses of tiny probability end while the right one is still being written.) If fewer than K are
-    finished, the best live ones follow, cut at the maximum length.
+    common rule, to stop at W finished hypotheses, fails where W short hypotheses of tiny probability end
+    while the right one is still being written.) If fewer than K are finished, the best live ones follow, cut.
 
     Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`. With W = 1 and no
     penalties the result equals greedy search; a beam as wide as the search space finds the best hypothesis.
 
     Example:
 
-    >>> import numpy as np
     >>> from keraszoo.models import RNNSearch
     >>> from keraszoo.search.options import SearchOptions
     >>> model = RNNSearch(9, embedding_dim=4, units=4)
     >>> model.build()
-    >>> memory, options = model.encode(np.array([[4, 5, 3]])), SearchOptions(beam_width=2, max_length=8)
+    >>> memory, options = model.encode(ops.array([[4, 5, 3]])), SearchOptions(beam_width=2, max_length=8)
     >>> tuple(beam_search(model, memory, options, start_id=1, end_id=3).tokens.shape)
     (1, 1, 8)
     """
@@ -96,15 +85,9 @@ def beam_search(
 def expand(beam, logits, looks, position, rules):
     """The best 2 W continuations of the live hypotheses of each sentence, in order.
 
-    Args:
-        beam: dict of W hypotheses, tensors `(B, W, ...)`.
-        logits: float32 `(B * W, V)`, of the next words.
-        looks: attention weights of this step, `(B, W, 1, S)`, or `None`.
-        position: the number of words so far.
-        rules: the last arguments of `best_allowed`.
-
-    Returns:
-        dict of hypotheses with one more word, `"last"`, and int32 `"parent"`, the place of the one extended.
+    `beam` is a dict of W hypotheses, tensors `(B, W, ...)`; `logits` float32 `(B * W, V)`; `looks` the
+    attention weights of this step, `(B, W, 1, S)`, or `None`; `rules` the last arguments of `best_allowed`.
+    The result has one more word, `"last"`, and int32 `"parent"`, the place of the hypothesis it extends.
     """
     width, limit = beam["tokens"].shape[1:]
     some = min(2 * width, logits.shape[-1])  # no sentence takes more words of one row
@@ -155,7 +138,7 @@ def has_hope(beam, finished, position, options):
 
 
 def scored(hypotheses, length, options, memory_mask):
-    """The scores `(B, M)` of hypotheses of a length."""
+    """The scores `(B, M)` of hypotheses."""
     weights = hypotheses.get("attention")
     return score_of(hypotheses["log_prob"], length, options, weights, memory_mask[:, None])
 

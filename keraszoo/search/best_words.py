@@ -7,15 +7,10 @@ from keraszoo.search.constraints import FORBIDDEN, constrain
 
 
 def best_allowed(logits, number, tokens, position, options, end_id, never=(), prefix=None):
-    """The best words that `constrain` allows.
+    """The `number` best words of logits, float32 `(N, V)`, that `constrain` allows, whose arguments follow.
 
     `never` and a minimum length forbid the same few words in every row. So they are dropped from a few more
     candidates, which spares a copy of the logits.
-
-    Args:
-        logits: float32 `(N, V)`.
-        number: K, at most V.
-        tokens, position, options, end_id, never, prefix: as for `constrain`.
 
     Returns:
         `(logits, words, log_total)`: `(N, K)` in descending order, at most `FORBIDDEN` for forbidden words;
@@ -40,15 +35,7 @@ def best_allowed(logits, number, tokens, position, options, end_id, never=(), pr
 def top_words(logits, number):
     """`ops.top_k`, in two steps: the best words are in the blocks of words with the greatest maxima.
 
-    Args:
-        logits: `(N, V)`.
-        number: K, at most V.
-
-    Returns:
-        `(logits, words)`: `(N, K)` in descending order and int32 `(N, K)`; of equals the first comes first,
-        except on PyTorch, whose `topk` takes any of them.
-
-    Example:
+    Of equals the first comes first, except on PyTorch, whose `topk` takes any of them.
 
     >>> best, words = top_words(ops.cast(ops.arange(900)[None] % 700, "float32"), 2)
     >>> ops.convert_to_numpy(words).tolist()

@@ -15,9 +15,7 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
         tokens: int `(N, L)`, the hypotheses so far; columns from `position` on are ignored.
         position: scalar int, how many tokens there are.
         options: `SearchOptions`: `min_length` and `no_repeat_ngram` are used.
-        end_id: id of `</s>`.
-        never: ids that are never written (padding, `<s>`).
-        prefix: int `(N, P)`, tokens that each hypothesis begins with, filled up with -1.
+        end_id, never, prefix: as for `greedy_search`; the prefix is `(N, P)`.
 
     Returns:
         `(N, V)` logits.

@@ -50,12 +50,11 @@ def greedy_search(
 
     Example:
 
-    >>> import numpy as np
     >>> from keraszoo.models import RNNSearch
     >>> from keraszoo.search.options import SearchOptions
     >>> model = RNNSearch(9, embedding_dim=4, units=4)
     >>> model.build()
-    >>> memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
+    >>> memory = model.encode(ops.array([[4, 5, 3], [6, 3, 0]]))
     >>> best = greedy_search(model, memory, SearchOptions(beam_width=1, max_length=8), start_id=1, end_id=3)
     >>> tuple(best.tokens.shape)
     (2, 1, 8)

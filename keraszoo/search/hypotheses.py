@@ -34,17 +34,13 @@ def length_penalty(length, options):
 
 
 def score_of(log_prob, length, options, attention_weights=None, memory_mask=None):
-    """The score of hypotheses, by the equation of `SearchOptions`.
+    """The score of hypotheses, by the equation of `SearchOptions`: `(...)`.
 
     Args:
-        log_prob: `(...)`.
-        length: int `(...)`, or a scalar for all.
+        log_prob, length: `(...)` and int `(...)`, or a scalar for all.
         options: `SearchOptions`: `length_penalty`, `normalization` and `coverage_penalty` are used.
-        attention_weights: `(..., L, S)`, zero beyond the length; needed only for a coverage penalty.
-        memory_mask: bool, broadcastable to `(..., S)`, `True` at words of the source; needed only with these.
-
-    Returns:
-        `(...)`.
+        attention_weights, memory_mask: for a coverage penalty, `(..., L, S)`, zero beyond the length, and
+            bool, broadcastable to `(..., S)`, `True` at words of the source.
     """
     score = log_prob / length_penalty(length, options)
     if options.coverage_penalty:

@@ -18,11 +18,7 @@ def cache_lengths(max_length, first=16, factor=2):
 
 
 def tracks_attention(model, options, attention):
-    """Whether a search keeps the attention weights of its hypotheses.
-
-    Raises:
-        KerasZooError: it should, but the model attends to nothing.
-    """
+    """Whether a search keeps the attention weights of its hypotheses, or an error if there are none."""
     wanted = attention or options.coverage_penalty > 0
     if wanted and not model.attends:
         raise KerasZooError(
@@ -32,9 +28,8 @@ def tracks_attention(model, options, attention):
 
 
 def run(advance, progress, state, model, lengths, beam_width=1):
-    """Advances all sentences until each is done.
+    """Advances all sentences until each is done, in stages of growing cache length; returns `progress`.
 
-    The work is split into stages of growing cache length, each with a graph of its own.
     `keraszoo.translation.graph_loop` does the same in TensorFlow's graphs with less tracing.
 
     Args:
@@ -45,9 +40,6 @@ def run(advance, progress, state, model, lengths, beam_width=1):
         model: the `TranslationModel`, which lengthens its state.
         lengths: the stages; the state has room for the first.
         beam_width: rows per sentence, for loops that select sentences.
-
-    Returns:
-        `progress` of all sentences.
     """
 
     def stage(index, progress, state):

@@ -104,12 +104,9 @@ class SearchOptions:
         return {field.name: field.default for field in dataclasses.fields(cls) if field.metadata["draws"]}
 
     def replace(self, **changes):
-        """Returns the same options with some changed; `None` changes nothing.
+        """Returns the same options with some changed, or raises a KerasZooError; `None` changes nothing.
 
         `sampling=False` also resets the options of sampling that are not given.
-
-        Raises:
-            KerasZooError: an unknown option, with the nearest name, or a value out of range.
         """
         changes = {name: plain_number(value) for name, value in changes.items() if value is not None}
         known = [field.name for field in dataclasses.fields(self)]

@@ -7,19 +7,10 @@ from keraszoo.search.constraints import FORBIDDEN
 
 
 def draw(logits, options, sentences, position):
-    """Draws a word of each row from softmax(logits / temperature), cut to the likeliest words.
+    """Draws a word of each row from softmax(logits / temperature), cut to the likeliest words: int32 `(N,)`.
 
-    Returns the word with the largest sum of logit and Gumbel noise. The noise is a hash of the seed, the
-    sentence's number, position and word. It is the same on every backend, eager or compiled.
-
-    Args:
-        logits: `(N, V)`.
-        options: `SearchOptions`: `temperature`, `top_k`, `top_p` and `seed` are used.
-        sentences: int `(N,)`, the number of each row's sentence, such as those of `numbers_of`.
-        position: scalar int.
-
-    Returns:
-        int32 `(N,)`.
+    It is the word with the largest sum of logit, `(N, V)`, and Gumbel noise. The noise is a hash of the seed,
+    the sentence's number `(N,)`, such as `numbers_of` gives it, position and word: the same on every backend.
     """
     logits = ops.cast(logits, "float32")
     allowed = logits > FORBIDDEN / 2
@@ -36,11 +27,7 @@ def draw(logits, options, sentences, position):
 
 
 def seeded(sentences, seed):
-    """Numbers of sentences that give with the seed 0 the draws that `sentences` give with `seed`.
-
-    Returns:
-        int32 `(N,)`.
-    """
+    """Numbers of sentences, int32 `(N,)`, whose draws with seed 0 are those of `sentences` with `seed`."""
     return ops.cast(sentences, "int32") + _int32(seed * 0x9E3779B9)
 
 
@@ -49,8 +36,7 @@ def numbers_of(ids, pad_id):
 
     Example:
 
-    >>> import numpy as np
-    >>> one, other, again = ops.convert_to_numpy(numbers_of(np.array([[5, 6, 0], [6, 5, 0], [5, 6, 0]]), 0))
+    >>> one, other, again = ops.convert_to_numpy(numbers_of(ops.array([[5, 6, 0], [6, 5, 0], [5, 6, 0]]), 0))
     >>> bool(one == again), bool(one == other)
     (True, False)
     """
@@ -60,12 +46,9 @@ def numbers_of(ids, pad_id):
 
 
 def keep_likeliest(logits, top_k=0, top_p=1.0):
-    """Keeps the k likeliest words, and of these the fewest that together have probability `top_p`.
+    """Keeps the k likeliest words of `(N, V)`, and of these the fewest with a probability of `top_p`.
 
     The likeliest word is always kept. Words that tie at the border are all kept.
-
-    Returns:
-        `(N, V)` logits.
     """
     if top_k and top_k < logits.shape[-1]:
         least = ops.top_k(logits, top_k)[0][:, -1:]
