@@ -34,7 +34,8 @@ PACKAGES = {
     "tagging": "compiling errors messages saving shipping text plots models evaluation training tasks",
     "answering": "errors messages saving text models training tasks",
     "playground": "errors messages saving shipping text layers translation tagging answering",
-    "cli": "errors messages saving shipping text plots tasks translation tagging answering playground",
+    "cli": "errors messages saving shipping text plots tasks converters translation tagging answering "
+    "playground",
     "__main__": "cli",
 }
 
