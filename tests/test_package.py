@@ -38,8 +38,8 @@ PACKAGES = {
     "recipes tasks",
     "answering": "errors messages saving text models training recipes tasks",
     "playground": "errors messages registry saving shipping text layers translation tagging answering",
-    "cli": "errors messages registry saving shipping text plots recipes tasks translation tagging answering "
-    "playground",
+    "cli": "errors messages registry saving shipping text plots recipes tasks converters translation tagging "
+    "answering playground",
     "__main__": "cli",
 }
 

@@ -23,7 +23,10 @@ def list_models(as_json: AsJson = False):
 
 
 def fetch(
-    name: Annotated[str, Argument(metavar="NAME", help="A name of `keraszoo list`, or hf://USER/NAME.")],
+    name: Annotated[
+        str,
+        Argument(metavar="NAME", help="A name of `keraszoo list`, hf://USER/NAME, or a folder to convert."),
+    ],
     source: Annotated[
         str | None,
         Option("--from", metavar="FOLDER", help="A folder with the content of pretrained/."),
@@ -31,12 +34,21 @@ def fetch(
     sha256: Annotated[
         str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
     ] = None,
+    output: Annotated[
+        str | None, Option(metavar="DIRECTORY", help="Where to write a Marian model (OPUS-MT), converted.")
+    ] = None,
 ):
-    """Fetch a model into the cache, from a folder or the Hugging Face Hub. Verifies every file."""
+    """Fetch a model into the cache, from a folder or the Hugging Face Hub. Verifies every file.
+
+    A Marian model in the layout of the Hub, such as those of OPUS-MT, is converted.
+    """
     from keraszoo.saving import model_directory
     from keraszoo.shipping import hub
     from keraszoo.shipping.fetching import fetch
 
+    if output is not None or (hub.is_address(name) and source is None and sha256 is None):
+        if _convert(name, output):
+            return
     if (source is None) != hub.is_address(name):
         wanted = (
             "NAME --from FOLDER, where FOLDER is pretrained/ of a clone; or hf://USER/NAME without --from"
@@ -46,6 +58,32 @@ def fetch(
         place = fetch(name, source, sha256=sha256, report=say)
         write([place])
         console.hint_at_use(name, model_directory.read_description(place).config.get("task"))
+
+
+def _convert(name, output):
+    """Converts a published model into a directory, or into the cache; returns whether it is one."""
+    from keraszoo.converters.download import published
+    from keraszoo.saving import model_directory
+    from keraszoo.shipping import shipped
+
+    if output is not None:
+        console.check_output(output, model_directory.check_replaceable)
+    with console.results() as write:
+        with published(name) as folder:
+            if folder is None and output is None:
+                return False
+            if folder is None:
+                raise KerasZooError(f"{name}: --output converts Marian models, and this is no such model")
+            console.import_keras()
+            from keraszoo.translation.published import converted
+            from keraszoo.translation.translator import Translator
+
+            translator = converted(Translator, folder, name)
+        place = output or shipped.hub_place(name)
+        translator.save_to_preset(place)
+        write([place])
+    console.hint_at_use(place if output else name, "translation")
+    return True
 
 
 def upload(

@@ -38,6 +38,9 @@ def translate(
     prefix: Annotated[
         str | None, Option(metavar="TEXT", help="The text that each translation starts with.")
     ] = None,
+    target_language: Annotated[
+        str | None, Option(metavar="NAME", help="Of a model with several: the name in its >>NAME<<.")
+    ] = None,
     engine: Engine = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
@@ -48,7 +51,7 @@ def translate(
     lines = itertools.chain.from_iterable(map(read_lines, files))
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
-    search |= _given(batch_size=batch_size, prefix=prefix)
+    search |= _given(batch_size=batch_size, prefix=prefix, target_language=target_language)
     console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)

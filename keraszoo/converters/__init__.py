@@ -1,6 +1,7 @@
 """Public weights into our models: a table of names and a commented list of oddities for each family."""
 
 import importlib
+import os
 from pathlib import Path
 
 from keraszoo.converters.files import check_files, read_json
@@ -14,7 +15,7 @@ FAMILIES = ("marian",)  # values of `model_type`, which are names of modules
 def is_published(folder):
     """Whether a folder has a model as the Hub has it: a `config.json` with a `model_type`, no manifest."""
     folder = Path(folder)
-    if not (folder / "config.json").is_file() or (folder / MANIFEST).exists():
+    if not os.path.isfile(folder / "config.json") or os.path.exists(folder / MANIFEST):
         return False
     return "model_type" in read_json(folder, "config.json")
 
@@ -28,12 +29,12 @@ def family_of(folder):
     return importlib.import_module(f"keraszoo.converters.{kind}")
 
 
-def read(folder, source=None):
+def read(folder, source):
     """Reads a published model; see `read` of the module of its family.
 
     Args:
         folder: the folder.
-        source: its address, for the card and for messages; `None`: its name.
+        source: where it is from, for the card.
     """
     folder = Path(folder)
     family = family_of(folder)

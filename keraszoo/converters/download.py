@@ -1,8 +1,9 @@
 """Published models on the Hugging Face Hub."""
 
 import contextlib
+from pathlib import Path
 
-from keraszoo.converters import family_of
+from keraszoo.converters import family_of, is_published
 from keraszoo.converters.files import MOST, read_json
 from keraszoo.errors import PresetError
 from keraszoo.saving import atomic
@@ -19,16 +20,27 @@ NO_WEIGHTS = (
 
 
 @contextlib.contextmanager
+def published(source):
+    """Yields the `Path` of the folder of a published model; `None` if the source is something else.
+
+    Args:
+        source: a folder, or `hf://user/name`, which is downloaded into a temporary folder.
+
+    Raises:
+        PresetError: a model that is not converted, no weights in safetensors, or the connection failed.
+    """
+    if hub.is_address(source):
+        with downloaded(source) as folder:
+            yield folder
+    else:
+        yield Path(source) if isinstance(source, (str, Path)) and is_published(source) else None
+
+
+@contextlib.contextmanager
 def downloaded(address):
     """Yields the `Path` of a temporary folder with a published model; `None` if the Hub has another there.
 
     An interrupted download is kept, and the next call continues it.
-
-    Args:
-        address: `hf://user/name`.
-
-    Raises:
-        PresetError: a model that is not converted, no weights in safetensors, or the connection failed.
     """
     place = shipped.hub_place(address).absolute()
     folder = place.parent / f".{place.name}.published"

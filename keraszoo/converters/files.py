@@ -1,6 +1,7 @@
 """The files of a published model: which there are, what is in them, and what they say for its card."""
 
 import json
+from pathlib import Path
 
 from keraszoo.errors import PresetError
 from keraszoo.saving import yaml_text
@@ -57,13 +58,14 @@ def card_facts(folder, source, tokenizer):
 
     Args:
         folder: the folder, whose `README.md` begins with entries for the Hub.
-        source: the address of the model.
+        source: the folder or the address of the model.
         tokenizer: the content of `tokenizer_config.json`.
     """
     front = _front_matter(folder)
     languages = front.get("language", [tokenizer.get("source_lang"), tokenizer.get("target_lang")])
     languages = [one for one in (languages if isinstance(languages, list) else [languages]) if one]
-    facts = {"languages": [*dict.fromkeys(map(str, languages))], "attribution": f"Converted from {source}."}
+    name = source if str(source).startswith("hf://") else Path(source).resolve().name
+    facts = {"languages": [*dict.fromkeys(map(str, languages))], "attribution": f"Converted from {name}."}
     if licence := front.get("license"):
         facts["licence"] = str(licence)
     return {key: value for key, value in facts.items() if value}

@@ -117,12 +117,12 @@ class Parts(NamedTuple):
     facts: dict
 
 
-def read(folder, source=None):
+def read(folder, source):
     """Reads a published model.
 
     Args:
         folder: the `Path` of its folder.
-        source: where it is from, for the card; `None`: its folder's name.
+        source: where it is from, for the card.
 
     Returns:
         `Parts`.
@@ -158,7 +158,7 @@ def read(folder, source=None):
         max_length=min(generation.max_length, longest),
         length_penalty=generation.length_penalty,
     )
-    facts = card_facts(folder, source or folder.name, tokenizer)
+    facts = card_facts(folder, source, tokenizer)
     return Parts(model, *subwords, search, longest - 1, facts)  # `</s>` counts as a position
 
 
@@ -270,5 +270,5 @@ def _values(path, places, width):
         value = value.reshape(-1) if ours == "output_bias" else value.T if ours.endswith("/kernel") else value
         value = value if axis is None else value.take(columns, axis)
         if not np.array_equal(values.setdefault(ours, value), value):
-            raise PresetError(f"{path}: expected one matrix of tied embeddings, but '{name}' is another")
+            raise PresetError(f"{path}: '{name}' is another matrix than the embedding that it is tied to")
     return values

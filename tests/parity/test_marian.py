@@ -135,3 +135,46 @@ def test_the_target_language_begins_a_text(expected, translator):
     with pytest.warns(NoTargetLanguage, match="text 1 names no target language"):
         plain = translator.translate(["Tom is happy."], max_length=19)
     assert plain == [by_text["Tom is happy."]["beam_text"]]
+
+
+def texts_of(expected):
+    """The texts that name no unknown language and are not blank."""
+    return [text for one in expected["sentences"] if (text := one["text"].strip()) and ">>xyz<<" not in text]
+
+
+FORMATS = ["ctranslate2", *(pytest.param(name, marks=pytest.mark.slow) for name in ("onnx", "savedmodel"))]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.InputWarning")
+def test_exports_translate_alike(expected, translator, tmp_path, format):
+    pytest.importorskip({"onnx": "tf2onnx"}.get(format, format.replace("savedmodel", "tensorflow")))
+    texts = [text for text in texts_of(expected) if not text.startswith(">>deu<<I")]  # it has no blank
+    translator.search = translator.search.replace(max_length=19)
+    options = {"jit_compile": False} if format == "savedmodel" else {}
+    translator.export(tmp_path / "exported", format=format, **options)
+    assert translator.verify_export(tmp_path / "exported", texts) == len(texts)
+    if format == "ctranslate2":
+        engine = Translator.from_preset(tmp_path / "exported", engine="ctranslate2")
+        assert engine.translate(texts) == translator.translate(texts)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.InputWarning")
+@pytest.mark.parametrize("rank", [None, 2])
+def test_fine_tuning_and_int8(expected, tmp_path, rank):
+    translator = Translator.from_preset(FOLDER / "marian_tiny_directory")
+    if rank:
+        translator.model.enable_lora(rank)
+    pairs = [(text, "Tom ist nicht hier.") for text in texts_of(expected)]
+    optimizer = {"schedule": "constant", "learning_rate": 1e-2}
+    translator.fit(pairs, epochs=40, optimizer=optimizer, verbose=0)
+    sources, targets = map(list, zip(*pairs, strict=True))
+    assert translator.translate(sources, beam_width=1, max_length=19) == targets
+    translator.save_to_preset(tmp_path / "tuned")
+    tuned = Translator.from_preset(tmp_path / "tuned")
+    assert tuned.score(sources, targets) == pytest.approx(translator.score(sources, targets), abs=1e-4)
+    tuned.model.quantize("int8")
+    tuned.save_to_preset(tmp_path / "int8")
+    again = Translator.from_preset(tmp_path / "int8")
+    assert again.translate(sources, beam_width=1, max_length=19) == targets
