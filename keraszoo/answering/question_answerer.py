@@ -11,9 +11,9 @@ from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.saving.model_config import make_model
-from keraszoo.tasks.fit_plan import check_output, checked_settings
 from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
+from keraszoo.tasks.training import check_output, checked_settings
 from keraszoo.text.babi import Question, split_words
 from keraszoo.text.vocabulary import Vocabulary
 

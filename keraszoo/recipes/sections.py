@@ -120,9 +120,9 @@ class OptimizerSection(Section):
 class FitSection(Section):
     """The settings of `fit`, for every task.
 
-    `steps` ends training early, even within an epoch. Validation takes place once an epoch, or every
-    `steps_per_evaluation` updates; `patience` counts evaluations without improvement. `average_last` is the
-    number of checkpoints whose weights are averaged at the end; 1 averages nothing.
+    `steps` ends training early, even within an epoch. A period, which ends with an evaluation, is an epoch or
+    `steps_per_evaluation` updates. `patience` counts periods without improvement. `average_last` is the
+    number of periods whose last weights are averaged at the end; 1 averages nothing.
 
     `jit_compile: null` compiles the steps by XLA on JAX only. XLA compiles one program for each shape of a
     batch. `shapes` is the number of lengths (for translation: pairs of lengths) that batches are padded to;

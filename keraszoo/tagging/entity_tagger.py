@@ -10,11 +10,10 @@ from keraszoo.tagging.corpora import checked_corpora, part_of
 from keraszoo.tagging.recipe import TaggerTrainingSection
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
-from keraszoo.tagging.training import digests, make_held_out, sentences_of
-from keraszoo.tasks.fit_plan import plan_fit
+from keraszoo.tagging.training import digests, held_out_figures, sentences_of
 from keraszoo.tasks.renewed import renewed
 from keraszoo.tasks.task import Task
-from keraszoo.tasks.training import fit_task
+from keraszoo.tasks.training import fit_task, plan_fit
 from keraszoo.text.tokens import sentence_tokens
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
@@ -295,5 +294,5 @@ class EntityTagger(Task):
         train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)
         batches = TagBatches(rows, plan.settings.batch_tokens, **plan.batch_options)
-        held_out = None if validation is None else make_held_out(self, validation, plan.settings)
-        return fit_task(self, plan, batches, held_out, data=digests(self, train, validation))
+        evaluate = None if validation is None else held_out_figures(self, validation, plan.settings)
+        return fit_task(self, plan, batches, evaluate, data=digests(self, train, validation))

@@ -44,17 +44,10 @@ class SentenceTagger:
         self.best_tags = compiled(model.head.best_valid_tags, model)
 
     def tagged(self, sentences, batch_tokens, context, documents, details=False):
-        """Tags the sentences that have a word.
+        """Tags the sentences that have a word; the arguments are those of `EntityTagger.tag_tokens`.
 
-        Args:
-            sentences: list of lists of str.
-            batch_tokens, context: as for `EntityTagger.tag`.
-            documents: as for `EntityTagger.tag_tokens`.
-            details: also yield probabilities and attention weights.
-
-        Yields:
-            The number of a sentence, its tags in the scheme of the vocabulary, a list of str, and the
-            details, an array `(T,)` each; with a context always.
+        Yields the number of a sentence, its tags in the scheme of the vocabulary, a list of str, and with
+        `details`, or with a context, its probabilities and attention weights, an array `(T,)` each.
         """
         check_at_least(context=(context, 0))
         found = self.outputs(sentences, batch_tokens, self.details if details else self.tags)

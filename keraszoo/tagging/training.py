@@ -1,23 +1,21 @@
 """Training data of a tagger: sentences, held-out sentences, and digests of both."""
 
 import dataclasses
+import functools
 
 import keras
 
+from keraszoo.compiling import compiled
 from keraszoo.errors import DataError
+from keraszoo.evaluation.tagging import strict_score
 from keraszoo.tasks.training import digest
 from keraszoo.text.tagged_corpus import TaggedSentence
-from keraszoo.training.held_out import HeldOutSentences, batches_of
+from keraszoo.training.addressed_batches import held_out_options
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
 def digests(tagger, train, validation):
-    """The digests of everything that enters a run: sentences, the vocabulary, and weights like word vectors.
-
-    Args:
-        tagger: an `EntityTagger`.
-        train, validation: lists of `TaggedSentence`; `validation` may be None.
-    """
+    """The digests of everything that enters a run: sentences, the vocabulary, and frozen weights."""
     vocabulary = dataclasses.asdict(tagger.vocabulary).values()
     frozen = map(keras.ops.convert_to_numpy, tagger.model.non_trainable_weights)
     return {
@@ -37,13 +35,42 @@ def _parts(entry):
     return [str(len(entry)), *entry] if isinstance(entry, tuple) else [str(entry)]
 
 
-def make_held_out(tagger, validation, settings):
-    """Makes the `HeldOutSentences` of a list of `TaggedSentence`."""
-    if not validation:
+def held_out_figures(tagger, sentences, settings):
+    """Makes the function of a model that returns the figures of held-out sentences, for `train`.
+
+    `val_loss` is the model's own in nats a token; `val_f1`, `val_precision` and `val_recall` are seqeval's
+    strict IOB2 scores of entities. Each sentence goes through the model once.
+    """
+    if not sentences:
         raise DataError("validation: expected at least one sentence, got none")
-    rows = TaggedRows(validation, tagger.vocabulary, tagger.model.features)
-    batches = TagBatches(rows, **batches_of(settings, int(rows.lengths.max())))
-    return HeldOutSentences(validation, batches, tagger.vocabulary)
+    gold, vocabulary = [sentence.tags for sentence in sentences], tagger.vocabulary
+    rows = TaggedRows(sentences, vocabulary, tagger.model.features)
+    batches = TagBatches(rows, **held_out_options(settings, int(rows.lengths.max())))
+
+    @functools.cache
+    def function_of(model):
+        def loss_and_tags(features, tags, sample_weight):
+            scores = model(features, training=False)
+            loss = model.compute_loss(features, tags, scores, sample_weight, training=False)
+            return loss, model.head.decode(scores, model.mask(features))
+
+        return compiled(loss_and_tags, model)
+
+    def figures(model):
+        predicted, total = [()] * len(gold), 0.0
+        for i in range(len(batches)):
+            loss, tags = function_of(model)(*batches.batch(0, i))
+            total += float(loss) * batches.real_tokens(0, i)
+            indices = batches.indices(0, i)
+            found = keras.ops.convert_to_numpy(tags)[: len(indices)]
+            named = vocabulary.decode_tags(found, [len(gold[j]) for j in indices])
+            for j, names in zip(indices, named, strict=True):
+                predicted[j] = names  # unrepaired: in IOB2, invalid tags count as wrong
+        f1 = strict_score(gold, predicted, vocabulary.scheme)
+        scores = {"val_f1": f1.score, "val_precision": f1.precision, "val_recall": f1.recall}
+        return {"val_loss": total / int(rows.lengths.sum()), **scores}
+
+    return figures
 
 
 def sentences_of(corpus, name="sentences"):

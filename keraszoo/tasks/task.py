@@ -3,15 +3,15 @@
 import keras
 
 import keraszoo
+from keraszoo import models
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.messages import shown
 from keraszoo.registry import TASKS
 from keraszoo.saving import model_card, model_directory, model_facts
-from keraszoo.saving.model_config import quantization_of
+from keraszoo.saving.model_config import check_arguments, quantization_of
 from keraszoo.saving.weights import WEIGHTS, save_weights
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import MARK, exporter, format_of
-from keraszoo.tasks.fit_plan import arguments_of, check_readable
 from keraszoo.tasks.process import check_process
 
 READ_BY = {  # formats of exports
@@ -19,6 +19,7 @@ READ_BY = {  # formats of exports
     "onnx": "run the program in it, or name the model that it was made of",
     "savedmodel": "use tf.saved_model.load, or name the model that it was made of",
 }
+NOT_STORED = ("name", "trainable", "dtype", "allowed")  # arguments of a model
 
 
 class Task:
@@ -182,3 +183,20 @@ class Task:
     def _contents(self):
         """Four dicts: entries of `config.json`, files, facts for the card, entries of the model's part."""
         raise NotImplementedError
+
+
+def check_readable(model):
+    """Raises PresetError if a model could be saved, but not be read again; a user's class never can."""
+    kind, arguments = type(model), arguments_of(model)
+    if getattr(models, kind.__name__, None) is kind and "models" not in arguments:
+        check_arguments(kind, arguments)
+
+
+def arguments_of(model):
+    """The arguments of a model that decide what it computes."""
+    arguments = {key: value for key, value in model.get_config().items() if key not in NOT_STORED}
+    if model.members() != [model]:
+        arguments["models"] = [
+            {"class": type(member).__name__, "config": arguments_of(member)} for member in model.members()
+        ]
+    return arguments

@@ -1,35 +1,114 @@
-"""What `fit` of a task does around `train`: it saves the model and notes its figures."""
+"""What `fit` of a task does around `train`: checks its arguments, saves the model, notes its figures."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
+import importlib.util
 import math
 import warnings
+from pathlib import Path
 
 import keras
 import numpy as np
 
-from keraszoo.errors import PresetError
+from keraszoo.errors import PresetError, RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import model_directory
-from keraszoo.tasks.fit_plan import arguments_of
+from keraszoo.saving.atomic import check_room
+from keraszoo.tasks.process import check_process
+from keraszoo.tasks.task import arguments_of, check_readable
+from keraszoo.training.adam import NO_EMA, innermost
 from keraszoo.training.checkpoints import Checkpoints
-from keraszoo.training.distribution import writes
-from keraszoo.training.loop import steps_of, train
+from keraszoo.training.distribution import make_strategy, replicas_of, writes
+from keraszoo.training.loop import steps_of, train, uses_xla
 from keraszoo.training.optimizers import optimizer_of
 
 FEW_UPDATES = 50  # a run of fewer updates hardly learns anything
+# Arguments of `keras.Model.fit` that are called otherwise here.
+OF_KERAS = {
+    "validation_data": "pass the held-out data as `validation`",
+    "validation_split": "pass the held-out data as `validation`",
+    "batch_size": "a batch is a number of tokens, `batch_tokens`",
+    "steps_per_epoch": "an evaluation takes place every `steps_per_evaluation` updates",
+    "learning_rate": 'it is part of the optimizer, `optimizer={"learning_rate": 1e-3}`',
+}
 
 
-def fit_task(task, plan, batches, held_out, *, loss=None, data):
+@dataclasses.dataclass(frozen=True)
+class FitPlan:
+    """The checked arguments of `fit`, and what follows from them.
+
+    Attributes:
+        settings: a `FitSection`, the `training` section of a recipe.
+        directory: where the model is saved, or None.
+        checkpoints: a folder, open `Checkpoints`, or None.
+        optimizer: a Keras optimizer, or None: the one of the settings.
+        callbacks: list of Keras callbacks.
+        verbose: of `train`.
+        recipe: dict that is saved with the model, or None.
+    """
+
+    settings: object
+    directory: object = None
+    checkpoints: object = None
+    optimizer: object = None
+    callbacks: list = dataclasses.field(default_factory=list)
+    verbose: object = None
+    recipe: dict | None = None
+
+    @property
+    def strategy(self):
+        """The distribution strategy, or None on one device."""
+        return make_strategy(self.settings.strategy, self.settings.replicas)
+
+    @property
+    def batch_options(self):
+        """Arguments of `TokenBatches` and `TagBatches`: seed, a multiple of the rows, number of lengths."""
+        settings = self.settings
+        shapes = 16 if settings.shapes is None and uses_xla(settings) else settings.shapes
+        rows = settings.accumulate * replicas_of(self.strategy)
+        return {"seed": settings.seed, "replicas": rows, "shapes": shapes}
+
+
+def plan_fit(task, section, validation, directory, checkpoints, settings):
+    """Checks the arguments of `fit` of a task, before hours of training.
+
+    Args:
+        task: a `Task`.
+        section: the `FitSection` class of its settings.
+        validation, directory, checkpoints: as for `Translator.fit`.
+        settings: dict of its other arguments.
+
+    Returns:
+        A `FitPlan`.
+
+    Raises:
+        RecipeError: an unusable argument.
+    """
+    check_process()
+    settings = dict(settings)
+    callbacks = [one for one in keras.tree.flatten(settings.pop("callbacks", None)) if one is not None]
+    shown, recipe = settings.pop("verbose", None), settings.pop("recipe", None)
+    given = isinstance(settings.get("optimizer"), keras.optimizers.Optimizer)
+    optimizer = settings.pop("optimizer") if given else None
+    checked = checked_settings(section, settings)
+    plan = FitPlan(checked, directory, checkpoints, optimizer, callbacks, shown, recipe)
+    _check(task, plan, validation)
+    if checked.tensorboard and writes(plan.strategy):
+        logs = f"{str(directory).rstrip('/')}.logs"
+        callbacks.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+    return plan
+
+
+def fit_task(task, plan, batches, evaluate, *, loss=None, data):
     """Trains the model of a task, saves it and notes its figures.
 
     Args:
         task: a `Task`.
         plan: a `FitPlan`.
         batches: `AddressedBatches`.
-        held_out: object with `figures(model)`, or None.
-        loss: as for `train`.
+        evaluate, loss: as for `train`.
         data: dict of digests of everything that enters the run.
 
     Returns:
@@ -40,7 +119,6 @@ def fit_task(task, plan, batches, held_out, *, loss=None, data):
     if steps < FEW_UPDATES and settings.steps is None:
         say(f"this run makes only {steps} update(s); train for more epochs or lower batch_tokens")
     keras.utils.set_random_seed(settings.seed)
-    task.metrics, task.recipe = {}, plan.recipe  # without those of earlier weights
     optimizer = plan.optimizer or optimizer_of(settings, steps, model)
     saves = directory is not None and writes(plan.strategy)
     with opened(plan) as checkpoints, deterministic(settings.deterministic):
@@ -52,12 +130,13 @@ def fit_task(task, plan, batches, held_out, *, loss=None, data):
                 data=data,
                 batches={"rows_multiple": batches.replicas, "shapes": batches.shapes},
             )
+        task.metrics, task.recipe = {}, plan.recipe  # without those of earlier weights
         history = train(
             model,
             batches,
             settings,
             loss=loss,
-            evaluate=held_out and held_out.figures,
+            evaluate=evaluate,
             callbacks=plan.callbacks,
             checkpoints=checkpoints,
             optimizer=optimizer,
@@ -78,12 +157,67 @@ def fit_task(task, plan, batches, held_out, *, loss=None, data):
     return history
 
 
+def checked_settings(section, settings):
+    """Makes a section of the settings of `fit`; raises RecipeError for an unusable one."""
+    for name, advice in OF_KERAS.items():
+        if name in settings and name not in section.model_fields:
+            raise RecipeError(f"fit: there is no setting {name}: {advice}")
+    return section.checked(settings)
+
+
+def _check(task, plan, validation):
+    model, settings = task.model, plan.settings
+    for callback in plan.callbacks:
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise RecipeError(f"fit: callbacks: expected Keras callbacks, got {callback!r:.40}")
+    unused = None if validation is not None else settings.given_of("patience", "monitor")
+    if unused is not None:
+        raise RecipeError(f"fit: {unused} has no effect without validation data")
+    if plan.directory is not None:
+        check_output(model, plan.directory)
+        try:
+            check_readable(model)
+        except PresetError as error:
+            raise RecipeError(f"model: {error}") from None
+        kept = getattr(plan.checkpoints, "folder", plan.checkpoints)
+        if kept is not None and Path(kept).resolve().is_relative_to(Path(plan.directory).resolve()):
+            raise RecipeError(f"fit: checkpoints: expected a folder outside of directory, {plan.directory}")
+    if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise RecipeError("fit: tensorboard is needed: pip install 'keraszoo[tensorboard]'")
+    if settings.tensorboard and plan.directory is None:
+        raise RecipeError("fit: tensorboard needs a directory: its logs are written to DIRECTORY.logs")
+    policy = model.dtype_policy.name
+    if settings.precision != policy:
+        raise RecipeError(f"fit: precision: the model has {policy}, got {settings.precision}")
+    if plan.optimizer is None:
+        kind = type(model).__name__
+        if settings.optimizer.schedule == "transformer" and "d_model" not in model.get_config():
+            raise RecipeError(f"fit: optimizer.schedule: transformer needs a d_model, which {kind} lacks")
+    else:
+        inner = innermost(plan.optimizer)
+        if inner.use_ema:
+            raise RecipeError(f"fit: optimizer: {NO_EMA}")
+        parts = getattr(inner, "accumulate", 1)
+        if parts != settings.accumulate:
+            raise RecipeError(
+                f"fit: accumulate: expected {parts}, as the optimizer has it, got {settings.accumulate}"
+            )
+    if settings.deterministic and keras.backend.backend() != "tensorflow":
+        raise RecipeError(
+            "fit: deterministic needs TensorFlow; JAX has XLA_FLAGS=--xla_gpu_deterministic_ops=true"
+        )
+
+
+def check_output(model, directory):
+    """Raises KerasZooError if a model could not be saved to a directory when its training is over."""
+    model_directory.check_replaceable(directory)
+    size = sum(keras.ops.convert_to_numpy(weight).nbytes for weight in model.weights)
+    check_room(directory, size, size)
+
+
 @contextlib.contextmanager
 def opened(plan):
-    """Opens the folder of checkpoints of a run, and deletes it when the block ends without an error.
-
-    Open `Checkpoints` stay open.
-    """
+    """Opens the checkpoints of a run unless they are open, and deletes them when it ends without an error."""
     if plan.checkpoints is None or isinstance(plan.checkpoints, Checkpoints):
         yield plan.checkpoints
         return
@@ -111,11 +245,7 @@ def deterministic(asked):
 
 
 def save_best(task, directory, figures):
-    """Saves the best model so far.
-
-    If the disk is full, or strange files have come into the directory, training goes on: the weights are
-    kept in memory.
-    """
+    """Saves the best model so far; if that fails, training goes on, since the weights are kept in memory."""
     note_validation(task, figures)
     replaceable = False
     try:

@@ -15,16 +15,14 @@ class Adam(keras.optimizers.Adam):
         m <- m + (1 - beta_1) (g - m)        v <- v + (1 - beta_2) (g^2 - v)
         w <- w - rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
 
-    g sums the gradients of all replicas and averages those of the `accumulate` parts of a batch. It is
-    measured and clipped once it is complete. Keras clips each replica's share, and its schedule counts parts;
-    here t and the schedule count updates.
+    The update is Keras' own. g sums the gradients of all replicas and averages those of the `accumulate`
+    parts of a batch. It is measured and clipped once it is complete: Keras clips each replica's share. t and
+    the schedule count updates.
 
     A gradient that is not finite changes neither weights nor moments. `health` records that it occurred, and
     all later updates are skipped, too, so that the weights stay those before the failure. If a `LossScale`
     has set `scaled`, it is no failure: the whole batch, with all its parts, is skipped and t does not count
     it.
-
-    On TensorFlow, the update of a weight is one operation; Keras makes a dozen passes over m, v and w.
 
     Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps`, `use_ema` and
         `weight_decay` (which changes weights even where an update is skipped), and
@@ -69,84 +67,71 @@ class Adam(keras.optimizers.Adam):
     def _clip_gradients(self, grads):
         return grads  # one replica's share of a part; the complete gradient is clipped below
 
+    @property
+    def iterations(self):
+        """The number of updates so far, as Keras counts them with `gradient_accumulation_steps`."""
+        batches = self._iterations if self.accumulate == 1 else self._iterations // self.accumulate
+        return batches - ops.cast(read(self.left_out), batches.dtype) if self.scaled else batches
+
     def _get_current_learning_rate(self):
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
-            return self._learning_rate(self._updates())
+            return self._learning_rate(self.iterations)
         return super()._get_current_learning_rate()
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         indices = [self._get_variable_index(variable) for variable in trainable_variables]
-        call = ops.cast(self.iterations + 1, "float32")
-        whole = ops.equal(ops.mod(self.iterations + 1, self.accumulate), 0)
+        call = ops.cast(self._iterations + 1, "float32")
+        whole = ops.equal(ops.mod(self._iterations + 1, self.accumulate), 0)
         grads = over_replicas([_dense(grad) for grad in grads])
         if self.accumulate > 1:
             sums = [self.sums[i] for i in indices]
             grads = [read(so_far) + g / self.accumulate for so_far, g in zip(sums, grads, strict=True)]
             for so_far, grad in zip(sums, grads, strict=True):
-                write(so_far, ops.where(whole, ops.zeros_like(grad), grad))
+                self.assign(so_far, ops.where(whole, ops.zeros_like(grad), grad))
 
         norm = ops.sqrt(sum(map(_squared_norm, grads)))
         before = read(self.health)
         healthy = ops.all(ops.isfinite(before[1:] if self.scaled else before))
         update = ops.logical_and(ops.logical_and(whole, healthy), ops.isfinite(norm))
-        count = ops.cast(self._updates() + 1, "float32")
-        powers = ops.power(self.beta_1, count), ops.power(self.beta_2, count)
 
         def move():
-            for i, grad, variable in zip(
-                indices, self._clipped(grads, norm), trainable_variables, strict=True
-            ):
-                self._move(
-                    variable, self._momentums[i], self._velocities[i], grad, learning_rate, powers, update
-                )
+            for variable, grad in zip(trainable_variables, self._clipped(grads, norm), strict=True):
+                self.update_step(grad, variable, learning_rate)
             return update
 
-        _if(update, move)
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            tf.cond(update, move, lambda: update)
+        else:
+            state = [*trainable_variables, *self._momentums, *self._velocities]
+            kept = [ops.copy(variable.value) for variable in state]
+            move()
+            for variable, old in zip(state, kept, strict=True):
+                variable.assign(ops.where(update, variable.value, old))
         weights = ops.sqrt(sum(_squared_norm(read(variable)) for variable in trainable_variables))
         now = ops.cast(ops.stack([norm, weights, call]), "float32")
-        write(self.health, ops.where(healthy, now, before))
+        self.assign(self.health, ops.where(healthy, now, before))
         if self.scaled:
             lost = ops.logical_and(whole, ops.logical_not(update))
-            write(self.left_out, read(self.left_out) + ops.cast(lost, self.left_out.dtype))
+            self.assign(self.left_out, read(self.left_out) + ops.cast(lost, self.left_out.dtype))
 
-    def _updates(self):
-        """The number of updates so far."""
-        batches = self.iterations // self.accumulate
-        return batches - ops.cast(read(self.left_out), batches.dtype) if self.scaled else batches
+    # Keras' `update_step` writes by these; on TensorFlow, each replica writes to its own copy only.
+
+    def assign(self, variable, value):
+        write(variable, value)
+
+    def assign_add(self, variable, value):
+        write(variable, read(variable) + value)
+
+    def assign_sub(self, variable, value):
+        write(variable, read(variable) - value)
 
     def _clipped(self, grads, norm):
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
         scale = ops.minimum(1.0, self.global_clipnorm / ops.maximum(norm, 1e-30))
         return [grad * ops.cast(scale, grad.dtype) for grad in grads]
-
-    def _move(self, variable, m, v, grad, rate, powers, update):
-        """Updates one weight and its moments, unless `update` is False."""
-        dtype = variable.dtype
-        rate, grad, power_1, power_2 = (ops.cast(value, dtype) for value in (rate, grad, *powers))
-        if keras.backend.backend() == "tensorflow":
-            import tensorflow as tf
-
-            tf.raw_ops.ResourceApplyAdam(
-                var=variable.value.handle,
-                m=m.value.handle,
-                v=v.value.handle,
-                beta1_power=power_1,
-                beta2_power=power_2,
-                lr=rate,
-                beta1=self.beta_1,
-                beta2=self.beta_2,
-                epsilon=self.epsilon,
-                grad=grad,
-            )
-            return
-        weight, old_m, old_v = read(variable), read(m), read(v)
-        new_m = old_m + (grad - old_m) * (1 - self.beta_1)
-        new_v = old_v + (ops.square(grad) - old_v) * (1 - self.beta_2)
-        step = rate * ops.sqrt(1 - power_2) / (1 - power_1) * new_m / (ops.sqrt(new_v) + self.epsilon)
-        m.assign(ops.where(update, new_m, old_m))
-        v.assign(ops.where(update, new_v, old_v))
-        variable.assign(ops.where(update, weight - step, weight))
 
     def get_config(self):
         return {**super().get_config(), "accumulate": self.accumulate}
@@ -155,16 +140,6 @@ class Adam(keras.optimizers.Adam):
 def innermost(optimizer):
     """The optimizer that updates the weights; in float16, Keras wraps it in one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
-
-
-def _if(condition, move):
-    """Calls `move` if the condition holds; on backends other than TensorFlow, `move` checks it itself."""
-    if keras.backend.backend() != "tensorflow":
-        move()
-        return
-    import tensorflow as tf
-
-    tf.cond(condition, move, lambda: condition)
 
 
 def over_replicas(grads):

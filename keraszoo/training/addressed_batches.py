@@ -34,11 +34,7 @@ class AddressedBatches:
         self._lock = threading.Lock()
 
     def batch(self, epoch, i):
-        """Batch i of an epoch, as `fit` expects it: inputs, targets and sample weights.
-
-        Raises:
-            IndexError: no such batch.
-        """
+        """Batch i of an epoch, as `fit` expects it; raises IndexError if there is no such batch."""
         raise NotImplementedError
 
     def real_tokens(self, epoch, i):
@@ -96,10 +92,6 @@ class AddressedBatches:
     def _length(self):
         return len(self._plan(0).lengths)
 
-    def _new_plan(self, generator):
-        """Returns the plan of an epoch, shuffled by a NumPy generator unless that is None."""
-        return self._grouping.plan(generator)
-
     def _address(self, epoch, i):
         """The sentence numbers of a batch, and its shape."""
         if not 0 <= i < self._length:
@@ -119,7 +111,7 @@ class AddressedBatches:
                 generator = np.random.default_rng([self.seed, key]) if self.shuffle else None
                 for old in sorted(self._plans, key=lambda other: abs(other - key))[1:]:
                     del self._plans[old]
-                self._plans[key] = self._new_plan(generator)
+                self._plans[key] = self._grouping.plan(generator)
             return self._plans[key]
 
 
@@ -143,6 +135,15 @@ class _Steps(keras.utils.PyDataset):
         share = keras.tree.map_structure(lambda array: array[part * rows : (part + 1) * rows], batch)
         inputs, target, weight = share
         return inputs, target, weight * self.parts
+
+
+def held_out_options(settings, longest):
+    """The arguments of batches of held-out data, of which the longest sentence has this length.
+
+    Each sentence has room, and on JAX, which compiles a program for each shape, there are few shapes.
+    """
+    shapes = (settings.shapes or 16) if keras.backend.backend() == "jax" else None
+    return {"tokens": max(settings.batch_tokens, longest), "shuffle": False, "shapes": shapes}
 
 
 def step_in_words(step, parts=1):

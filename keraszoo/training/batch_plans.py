@@ -182,23 +182,15 @@ def _rounded(lengths, limit):
 
 
 def _places(axis, lengths):
-    """The index of the first length of the axis that is at least as large: uint16, shaped like `lengths`.
-
-    A table with one entry for each length is much faster than a search for ten million lengths.
-    """
+    """The index of the first length of the axis that is at least as large: uint16, shaped like `lengths`."""
+    # a table with one entry for each length is much faster than a search for ten million lengths
     return np.searchsorted(axis, np.arange(axis[-1] + 1)).astype("uint16")[lengths]
 
 
 def _cheapest_path(below, cost, steps):
-    """The cheapest rising path of at most `steps` cells to the last cell of the table.
+    """The cheapest rising path of at most `steps` cells to the last cell of a table, a list of (i, j).
 
-    Args:
-        below: (I, J), the number of pairs that fit into each cell.
-        cost: (I, J), the cost of one of them in that cell.
-        steps: the number of cells of the path at most.
-
-    Returns:
-        List of (i, j); the last is (I - 1, J - 1).
+    `below` (I, J) is the number of pairs that fit into each cell, `cost` (I, J) that of one of them there.
     """
     # best[k, i, j] is the least cost of a path of k + 1 cells that ends in (i, j), after the cell came_from.
     best = np.full((steps, *cost.shape), np.inf)

@@ -14,18 +14,15 @@ class BetweenSteps(keras.callbacks.Callback):
     not read logs. So Keras need not wait for each step on backends that compute while the next batch is made.
 
     Args:
-        batches: the `AddressedBatches`.
-        parts: the parts of a batch.
+        batches, parts, saver: the `AddressedBatches`, the parts of each, and a `Saver`.
         first: number of steps made before the period.
-        saver: a `Saver`.
         state: function of the model that returns the state to save.
         metrics: values of the running metrics of a resumed period; empty for a new one.
         callbacks: the `keras.callbacks.CallbackList` whose hooks of batches are called.
         async_safe: whether Keras may call its hook after a step in a thread, as it does on JAX.
 
     Attributes:
-        step: number of steps made, including that of the last batch.
-        rate: real tokens a second in this period.
+        step, rate: number of steps made, with that of the last batch; real tokens a second in this period.
     """
 
     def __init__(self, batches, parts, first, saver, state, metrics, callbacks, async_safe=False):
@@ -70,13 +67,8 @@ class ProgressBar(keras.callbacks.Callback):
     """Shows a run on a terminal: one line with steps, tokens a second, time left, loss and the best score.
 
     Above it stays a line for each period with its figures. It is a context manager, since `fit` may raise an
-    error.
-
-    Args:
-        steps: the updates of the whole run.
-        done: those that earlier sessions have made.
-        parts: the parts of a batch.
-        best: function that returns the best score so far, or None.
+    error. `steps` are the updates of the whole run, `done` those of earlier sessions, `parts` those of a
+    batch; `best` returns the best score so far, or None.
     """
 
     async_safe = True

@@ -39,31 +39,18 @@ class Finished(Note):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a run at one step.
-
-    Attributes:
-        step: number of steps made.
-        arrays: name -> NumPy array.
-        plain: dict of JSON values.
-        files: name -> bytes, files of the run such as vocabularies.
-        decides: dict of what decides the run.
-        versions: versions of the libraries that made it.
-    """
+    """The state of a run at one step, and what decides it; `versions` are those of the libraries."""
 
     step: int
-    arrays: dict = field(repr=False)
-    plain: dict = field(repr=False)
-    files: dict = field(repr=False)
+    arrays: dict = field(repr=False)  # name -> NumPy array
+    plain: dict = field(repr=False)  # JSON values
+    files: dict = field(repr=False)  # name -> bytes, such as vocabularies
     decides: dict = field(repr=False)
     versions: dict = field(repr=False)
 
 
 def write_checkpoint(path, checkpoint):
-    """Writes a `Checkpoint` as a directory, completely or not at all.
-
-    Raises:
-        PresetError: it cannot be written.
-    """
+    """Writes a `Checkpoint` as a directory, completely or not at all; raises PresetError if it cannot."""
     config = {"task": TASK, "step": checkpoint.step, "decides": checkpoint.decides}
     arrays = dict(checkpoint.arrays)
     for name, content in checkpoint.files.items():
@@ -77,11 +64,7 @@ def write_checkpoint(path, checkpoint):
 
 
 def read_checkpoint(path):
-    """Reads one checkpoint after verifying every file.
-
-    Raises:
-        PresetError: it is damaged, incomplete, or not a checkpoint.
-    """
+    """Reads one checkpoint after verifying every file; raises PresetError if it is damaged or none."""
     directory = model_directory.read_directory(path)
     task = directory.config.get("task")
     if task != TASK:

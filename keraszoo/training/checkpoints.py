@@ -130,10 +130,9 @@ class Checkpoints:
             atomic.check_room(self.folder / "step-00000000", size, new * size)
 
     def save(self, step, arrays, plain):
-        """Writes a checkpoint, then deletes all but the last two.
+        """Writes a checkpoint of so many steps, then deletes all but the last two.
 
         Args:
-            step: number of steps made.
             arrays: name -> NumPy array of numbers.
             plain: dict of JSON values.
 
@@ -236,14 +235,9 @@ def _versions():
 
 @contextlib.contextmanager
 def _only_one(folder):
-    """Creates a folder, holds the lock of its run, and deletes what dead writers left in it.
-
-    At the end, deletes the folder if it is empty.
+    """Creates and locks a folder, and deletes what dead writers left in it; at the end, if empty, it goes.
 
     On a file system without locks, a second run in the same folder is not noticed.
-
-    Raises:
-        PresetError: another process holds the lock.
     """
     missing = [parent for parent in folder.parents if not parent.exists()]
     with contextlib.ExitStack() as held:

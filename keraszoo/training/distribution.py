@@ -73,11 +73,7 @@ def make_strategy(name, replicas=None):
 
 
 class DataParallel:
-    """`keras.distribution.DataParallel` with the interface of a `tf.distribute.Strategy` that is used here.
-
-    Args:
-        replicas: the number of devices, or None.
-    """
+    """`keras.distribution.DataParallel` with what is used here of a `tf.distribute.Strategy`."""
 
     def __init__(self, replicas):
         devices = keras.distribution.list_devices()
@@ -92,7 +88,6 @@ class DataParallel:
         )
 
     def scope(self):
-        """The context in which variables are made and models trained."""
         return self.distribution.scope()
 
 
@@ -131,14 +126,7 @@ def shared_by_workers(model):
 
 @contextlib.contextmanager
 def while_all_workers_live(strategy):
-    """Turns TensorFlow's errors about a missing worker into one line.
-
-    Args:
-        strategy: of `make_strategy`.
-
-    Raises:
-        KerasZooError: another worker is gone. Errors of this machine alone are raised unchanged.
-    """
+    """Turns TensorFlow's errors about a missing worker into a KerasZooError; others stay as they are."""
     if strategy is None or not shared_by_workers(strategy):
         yield
         return
@@ -156,11 +144,9 @@ def while_all_workers_live(strategy):
 
 
 def any_worker(strategy):
-    """Makes a function with which all workers of a strategy learn whether the value of any of them is True.
+    """Makes a function of a bool that tells each worker whether it is True for any of them.
 
-    Returns:
-        Function of a bool that returns a bool. All workers must call it, and wait for each other. None if
-        there are no workers.
+    All workers must call it, and wait for each other. None if there are no workers.
     """
     if strategy is None or not shared_by_workers(strategy):
         return None

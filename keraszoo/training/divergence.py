@@ -32,10 +32,7 @@ def check_health(model, count, parts=1):
     step. In float16, such a gradient only halves the scale of the loss; the error occurs when the scale falls
     below 1.
 
-    Args:
-        model: compiled.
-        count: the number of batches in an epoch.
-        parts: the parts of a batch.
+    An epoch has `count` batches of `parts` each.
 
     Raises:
         Diverged: a gradient or a weight is not finite, or the scale of the loss is below 1.

@@ -10,6 +10,7 @@ import numpy as np
 
 from keraszoo.errors import PresetError
 from keraszoo.messages import say
+from keraszoo.saving.entries import checked
 from keraszoo.training.adam import LossScale, innermost
 from keraszoo.training.callbacks import BetweenSteps, ProgressBar
 from keraszoo.training.checkpoint_files import usable
@@ -81,6 +82,8 @@ def train(
     optimizer = optimizer or optimizer_of(settings, last // parts, model)
     trained = compiled(model, strategy, settings, loss, optimizer)
     progress, metrics = resumed(trained, checkpoints, stateful, last)
+    if progress.step < last and len(progress.periods) > progress.step // length:
+        progress.reopen()  # the run was shorter, and ended within this period
     if progress.step:
         say(f"resuming after step {progress.step // parts:,} of {last // parts:,}")
 
@@ -219,7 +222,7 @@ def resumed(model, checkpoints, stateful, last):
         return Progress(), []
     with usable(checkpoints.folder, "run"):
         state = unpack(newest.arrays, newest.plain)
-        progress = Progress.of(state["run"])
+        progress = checked(Progress, state["run"], f"{checkpoints.folder}: run")
         if progress.step > last:
             said = f"after step {progress.step:,} of only {last:,}"
             raise PresetError(f"{checkpoints.folder}: the run in it is {said}")
@@ -234,13 +237,10 @@ def resumed(model, checkpoints, stateful, last):
 
 
 def is_better(figures, best, monitor):
-    """Whether figures are better than those of the best period so far.
+    """Whether figures are better than those of `Progress.best`.
 
-    Args:
-        figures: dict of float.
-        best: `Progress.best`.
-        monitor: `"val_loss"`, lower is better, or a score such as `"val_bleu"`, higher is better. The loss
-            decides between equal scores: BLEU is 0 until four words in a row are right.
+    `monitor` is `"val_loss"`, lower is better, or a score such as `"val_bleu"`, higher is better. The loss
+    decides between equal scores: BLEU is 0 until four words in a row are right.
     """
 
     def value(figures):
@@ -271,8 +271,7 @@ def mean_weights(last):
 def choose_weights(model, evaluate, progress, settings):
     """Gives a model the weights of the best period, or the average of the last if that scores better.
 
-    Returns:
-        Dict of the figures of these weights; {} without an evaluation.
+    Returns the figures of these weights; {} without an evaluation.
     """
     if progress.last:
         model.set_weights(mean_weights(progress.last))

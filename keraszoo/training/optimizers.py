@@ -56,9 +56,7 @@ def transformer_schedule(d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
 
         lrate = d_model^-0.5 * min(step_num^-0.5, step_num * warmup_steps^-1.5)          (3)
 
-    times `factor`: the inverse-square-root schedule with the peak `factor / sqrt(d_model * warmup_steps)`.
-    The paper counts steps from 1. Keras passes 0 for the first update and the schedule adds one, so the first
-    rate is that of the paper's `step_num = 1`.
+    times `factor`: its peak is `factor / sqrt(d_model * warmup_steps)`.
 
     Args:
         d_model: the width of the model.

@@ -17,17 +17,9 @@ class Saver:
     """Saves a run after every period and, in it, every so many minutes or steps.
 
     On a full disk, training goes on: the last good checkpoint stays, and a warning is given. A run that has
-    none ends.
-
-    Args:
-        checkpoints: open `Checkpoints`, or None: nothing is saved.
-        settings: a `FitSection`.
-        strategy: of `make_strategy`. With several workers, all of them stop at the same step.
-        signals: `Signals`, or None: no signal ends the run.
-        resumed: the step of the checkpoint that the run resumes from, or None.
-
-    Attributes:
-        seconds: time spent in saving.
+    none ends. Without `checkpoints` nothing is saved, and without `signals` none ends the run. All workers of
+    a strategy stop at the same step. `resumed` is the step of the checkpoint that the run resumes from, or
+    None; `seconds` is the time spent in saving.
     """
 
     def __init__(self, checkpoints, settings, strategy, signals, resumed):
@@ -59,11 +51,7 @@ class Saver:
         return self.steps is not None and step % (self.steps * self.parts) == 0
 
     def save(self, step, state):
-        """Saves the state of the run after a step, unless it is saved already.
-
-        Args:
-            step: number of steps made.
-            state: function that returns the state, a nested dict of JSON values and arrays.
+        """Saves what `state()` returns, a nested dict of JSON values and arrays, unless the step is saved.
 
         Raises:
             PresetError: it cannot be saved, for another reason than a disk that became full.
@@ -84,12 +72,7 @@ class Saver:
         self.seconds += self.saved_at - started
 
     def stop(self, step):
-        """Reports where the run was stopped, and ends as a process does after that signal.
-
-        Raises:
-            KeyboardInterrupt: after SIGINT.
-            SystemExit: after SIGTERM, with code 143.
-        """
+        """Reports where the run was stopped, and raises what ends a process after that signal."""
         self.agree(True)  # waits until the first worker has saved
         received = self.signals.received or signal.SIGTERM
         if self.saved_step == step:

@@ -1,11 +1,11 @@
 """What a checkpoint holds: the state of a model and the progress of its run, as arrays and JSON."""
 
-import dataclasses
-
 import numpy as np
 from keras import ops
+from typing_extensions import TypedDict
 
 from keraszoo.errors import PresetError
+from keraszoo.saving.entries import Entries
 from keraszoo.training.checkpoint_files import NUMBERS
 from keraszoo.training.distribution import shared_by_workers
 
@@ -64,8 +64,13 @@ def unpack(arrays, plain):
     return {key: unpack(arrays, item) for key, item in plain.items()}
 
 
-@dataclasses.dataclass
-class Progress:
+class _Best(TypedDict):
+    period: int
+    figures: dict[str, float]
+    weights: list
+
+
+class Progress(Entries, strict=False, allow_inf_nan=True):
     """What a run has done so far, apart from its model.
 
     Attributes:
@@ -83,39 +88,24 @@ class Progress:
     over: bool = False
     seconds: float = 0.0
     elapsed: float = 0.0
-    periods: list = dataclasses.field(default_factory=list)
-    figures: dict = dataclasses.field(default_factory=dict)
-    best: dict | None = None
-    last: list = dataclasses.field(default_factory=list)
+    periods: list[int] = []
+    figures: dict[str, list[float]] = {}
+    best: _Best | None = None
+    last: list[list] = []
 
-    @classmethod
-    def of(cls, state):
-        """Makes it from a state that a checkpoint holds, with the types checked."""
-        best = state["best"]
-        if best is not None:
-            figures = {name: float(value) for name, value in best["figures"].items()}
-            best = {"period": int(best["period"]), "figures": figures, "weights": list(best["weights"])}
-        return cls(
-            int(state["step"]),
-            bool(state["over"]),
-            float(state["seconds"]),
-            float(state["elapsed"]),
-            [int(period) for period in state["periods"]],
-            {name: [float(value) for value in values] for name, values in state["figures"].items()},
-            best,
-            [list(weights) for weights in state["last"]],
-        )
+    def reopen(self):
+        """Forgets the end of the last period, which goes on."""
+        self.periods.pop()
+        self.last = self.last[:-1]
+        for values in self.figures.values():
+            values.pop()
 
 
 def model_state(model):
-    """Returns everything in a compiled model that decides how its training continues.
+    """Returns what decides how the training of a compiled model continues: a dict of lists of arrays.
 
-    Args:
-        model: a compiled model whose optimizer is built.
-
-    Returns:
-        Dict of lists of NumPy arrays: weights and states of random numbers, the optimizer's variables and
-        running metrics. The metrics of several workers are left out, since each has only a share.
+    These are weights and states of random numbers, the optimizer's variables and running metrics. The metrics
+    of several workers are left out, since each has only a share.
     """
     variables = _variables(model)
     if not shared_by_workers(model):

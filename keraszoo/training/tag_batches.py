@@ -73,15 +73,11 @@ class TagBatches(AddressedBatches):
         """The number of tokens, without padding, in batch i of an epoch."""
         return int(self.rows.lengths[self.indices(epoch, i)].sum())
 
-    def _new_plan(self, generator):
-        """The plan of the grouping, with the characters of the longest word as the second length."""
-        plan = super()._new_plan(generator)
-        letters = np.full(len(plan.start), self.rows.letters.max(), "int64")
-        if self.shapes is None:
-            first = np.argsort(plan.start)
-            letters[first] = np.maximum.reduceat(self.rows.letters[plan.order], plan.start[first])
-        lengths = np.stack([plan.lengths[:, 0], letters], axis=1)
-        return plan._replace(lengths=lengths)
+    def _address(self, epoch, i):
+        """The sentence numbers of a batch, and its rows, tokens and characters of the longest word."""
+        indices, (rows, length, _) = super()._address(epoch, i)
+        letters = self.rows.letters if self.shapes is not None else self.rows.letters[indices]
+        return indices, (rows, length, int(letters.max()))
 
 
 class TaggedRows:
@@ -132,7 +128,11 @@ class TaggedRows:
             name: np.pad(encoded[name][:, 0], [(1, 0)] + [(0, 0)] * (encoded[name].ndim - 2))
             for name in features
         }
-        self.letters = self._longest_words()
+        letters = np.zeros(len(numbers) + 1, "int32")
+        for table in self.tables.values():
+            if table.ndim > 1:
+                letters = np.maximum(letters, np.count_nonzero(table, axis=1).astype("int32"))
+        self.letters = np.maximum.reduceat(letters[self.tokens.ids], self.tokens.offsets[:-1])
 
     def __len__(self):
         return len(self.tokens)
@@ -141,13 +141,6 @@ class TaggedRows:
     def lengths(self):
         """The number of tokens of each sentence, int32 (n,)."""
         return self.tokens.lengths
-
-    def _longest_words(self):
-        letters = np.zeros(1 + int(self.tokens.ids.max()), "int32")
-        for table in self.tables.values():
-            if table.ndim > 1:
-                letters = np.maximum(letters, np.count_nonzero(table, axis=1).astype("int32"))
-        return np.maximum.reduceat(letters[self.tokens.ids], self.tokens.offsets[:-1])
 
 
 def _tag_ids(sentence, vocabulary):

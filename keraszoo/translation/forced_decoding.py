@@ -13,10 +13,9 @@ from keraszoo.training.token_batches import teacher_forced
 class ForcedDecoding:
     """Runs a model over pairs of a source and a given target, in batches of similar length.
 
-    Args:
-        model: a `TranslationModel`.
-        special: `SpecialIds` of the target.
-        source_special: those of the source.
+    Both are lists of ids without `<s>` and `</s>`; `special` and `source_special` are the `SpecialIds` of the
+    two sides, and `batch_size` counts pairs. The methods do for ids what `score`, `align` and `next_tokens`
+    of `Translator` do for texts.
     """
 
     def __init__(self, model, special, source_special):
@@ -28,15 +27,7 @@ class ForcedDecoding:
         self._next = compiled(self._next_tokens)
 
     def log_probabilities(self, sources, targets, batch_size=64):
-        """Natural log-probability of each target given its source: the sum over its tokens and `</s>`.
-
-        Args:
-            sources, targets: lists of lists of ids, without `<s>` and `</s>`.
-            batch_size: pairs per batch.
-
-        Returns:
-            List of float.
-        """
+        """Natural log-probability of each target given its source: the sum over its tokens and `</s>`."""
         results = [0.0] * len(sources)
         for indices, inputs, target_out, real in self._batches(sources, targets, batch_size):
             values = self._scores(*inputs, target_out, real)
@@ -45,14 +36,7 @@ class ForcedDecoding:
         return results
 
     def attention_weights(self, sources, targets, batch_size=64, heads=False):
-        """Attention weights of each pair, float32 `(T, S)`; T and S count `</s>`.
-
-        Args: as for `log_probabilities`, and
-            heads: return the weights of every layer and head, `(L, H, T, S)`.
-
-        Returns:
-            List of arrays.
-        """
+        """Attention weights of each pair, float32 `(T, S)`, or `(L, H, T, S)` of all layers and heads."""
         results = [None] * len(sources)
         for indices, inputs, *_ in self._batches(sources, targets, batch_size):
             weights = ops.convert_to_numpy((self._heads if heads else self._weights)(*inputs))
@@ -61,15 +45,7 @@ class ForcedDecoding:
         return results
 
     def next_tokens(self, sources, targets, count, batch_size=64):
-        """The likeliest next tokens at each position of each target.
-
-        Args: as for `log_probabilities`, and
-            count: how many tokens, K.
-
-        Returns:
-            List of lists of T `(ids, probabilities)`, two lists of K numbers, the likeliest token first; T
-            counts `</s>`.
-        """
+        """For each target, T pairs of the ids and the probabilities of the `count` likeliest tokens."""
         check_at_least(count=(count, 1))
         count = int(count)
         results = [None] * len(sources)

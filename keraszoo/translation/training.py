@@ -1,13 +1,23 @@
 """Training data of a translator: a corpus, held-out pairs, and digests of both."""
 
+import functools
+import math
+
+import keras
+from keras import ops
+
+from keraszoo.compiling import compiled
 from keraszoo.errors import DataError
 from keraszoo.evaluation.tokenizers import choose_tokenizer
+from keraszoo.evaluation.translation import cased_bleu
 from keraszoo.messages import say
 from keraszoo.tasks.training import digest
 from keraszoo.text.corpus import ParallelCorpus, SpecialIds
 from keraszoo.text.lines import located
-from keraszoo.training.held_out import HeldOutPairs, batches_of
+from keraszoo.training.addressed_batches import held_out_options
 from keraszoo.training.token_batches import TokenBatches
+
+LARGEST = 700  # nats; the exponential of more is no float
 
 
 def training_corpus(translator, train):
@@ -42,22 +52,48 @@ def digests(translator, corpus, pairs):
     }
 
 
-def make_held_out(translator, validation, settings):
-    """Makes the `HeldOutPairs` of a list of (source, target) strings."""
-    if not validation:
+def held_out_figures(translator, pairs, settings):
+    """Makes the function of a model that returns the figures of held-out pairs, for `train`.
+
+    `val_loss` (nats a token, without label smoothing), `val_perplexity` and `val_token_accuracy` come from
+    teacher forcing. `val_bleu`, sacrebleu's on text, comes from a search, if it is the figure to monitor.
+    """
+    if not pairs:
         raise DataError("validation: expected at least one pair, got none")
-    sources, references = map(list, zip(*validation, strict=True))
+    sources, references = map(list, zip(*pairs, strict=True))
     with located("validation"):
-        corpus = make_corpus(translator, validation, translator.max_source_tokens)
+        corpus = make_corpus(translator, pairs, translator.max_source_tokens)
     if corpus.dropped["too_long"]:
         longest = f"more than {translator.max_source_tokens:,} subwords"
         say(f"validation: {corpus.dropped['too_long']:,} pairs of {longest} count for BLEU, not for val_loss")
     longest = 1 + int(max(corpus.sources.lengths.max(), corpus.targets.lengths.max()))
-    batches = TokenBatches(corpus, **batches_of(settings, longest))
-    if settings.monitor != "val_bleu":
-        return HeldOutPairs(None, sources, references, batches)
-    tokenizer = choose_tokenizer(references, settings.bleu_tokenizer)
-    return HeldOutPairs(translator.translate, sources, references, batches, tokenizer)
+    batches = TokenBatches(corpus, **held_out_options(settings, longest))
+    searches = settings.monitor == "val_bleu"
+    tokenizer = choose_tokenizer(references, settings.bleu_tokenizer) if searches else None
+
+    @functools.cache
+    def forward_of(model):
+        def logits(source, target_in):
+            return model((source, target_in), training=False)
+
+        return compiled(logits, model, lambda tf: [tf.TensorSpec([None, None], "int32")] * 2)
+
+    def figures(model):
+        loss = keras.metrics.SparseCategoricalCrossentropy(from_logits=True)
+        accuracy = keras.metrics.SparseCategoricalAccuracy()
+        for i in range(len(batches)):
+            inputs, target_out, weight = batches.batch(0, i)
+            logits = ops.cast(forward_of(model)(*inputs), "float32")
+            for metric in (loss, accuracy):
+                metric.update_state(target_out, logits, (weight > 0).astype("float32"))
+        mean = float(loss.result())
+        found = {"val_loss": mean, "val_perplexity": math.exp(min(mean, LARGEST))}
+        found["val_token_accuracy"] = float(accuracy.result())
+        if searches:
+            found["val_bleu"] = cased_bleu(translator.translate(sources), references, tokenizer)
+        return found
+
+    return figures
 
 
 def make_corpus(translator, pairs, max_length=None):

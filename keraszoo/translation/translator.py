@@ -9,11 +9,10 @@ from keraszoo.models.ensemble import Ensemble
 from keraszoo.saving import model_facts
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.batch_threads import batches_at_once
-from keraszoo.tasks.fit_plan import plan_fit
 from keraszoo.tasks.process import check_process
 from keraszoo.tasks.renewed import renewed
 from keraszoo.tasks.task import Task
-from keraszoo.tasks.training import fit_task
+from keraszoo.tasks.training import fit_task, plan_fit
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.losses import TokenCrossentropy
@@ -24,7 +23,7 @@ from keraszoo.translation.forced_decoding import ForcedDecoding
 from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator, rows_of
-from keraszoo.translation.training import digests, held_out_pairs, make_held_out, training_corpus
+from keraszoo.translation.training import digests, held_out_figures, held_out_pairs, training_corpus
 from keraszoo.translation.warm_up import warm_up_batches
 
 MAX_SOURCE_TOKENS = 512
@@ -262,9 +261,9 @@ class Translator(TextTranslator, Task):
         corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
         copies = 2 if plan.settings.r_drop else 1
         batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
-        held_out = None if pairs is None else make_held_out(self, pairs, plan.settings)
+        evaluate = None if pairs is None else held_out_figures(self, pairs, plan.settings)
         loss = TokenCrossentropy(plan.settings.label_smoothing, r_drop=plan.settings.r_drop)
-        return fit_task(self, plan, batches, held_out, loss=loss, data=digests(self, corpus, pairs))
+        return fit_task(self, plan, batches, evaluate, loss=loss, data=digests(self, corpus, pairs))
 
     # --- in between
 

@@ -8,11 +8,11 @@ import pytest
 
 from keraszoo import EntityTagger
 from keraszoo.errors import DataError, PresetError, RecipeError
-from keraszoo.tagging.training import digests
+from keraszoo.tagging.recipe import TaggerTrainingSection
+from keraszoo.tagging.training import digests, held_out_figures
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.word_vectors import WordVectors
-from keraszoo.training.held_out import HeldOutSentences
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -31,11 +31,14 @@ def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_s
     assert tagger.metrics["training"]["tokens"] == 3 * sum(len(s.tokens) for s in tagged_sentences[:60])
     # the callback's figures, and the loss of all tokens at once
     rows = TaggedRows(other_sentences[:9], tagger.vocabulary, tagger.model.features)
-    parts, whole = TagBatches(rows, 16, shuffle=False), TagBatches(rows, 4096, shuffle=False)
+    longest = int(rows.lengths.max())
+    parts, whole = TagBatches(rows, longest, shuffle=False), TagBatches(rows, 4096, shuffle=False)
     assert len(parts) > 1 == len(whole)
     figures, figures_of_whole = (
-        HeldOutSentences(other_sentences[:9], batches, tagger.vocabulary).figures(tagger.model)
-        for batches in (parts, whole)
+        held_out_figures(tagger, other_sentences[:9], TaggerTrainingSection(batch_tokens=tokens))(
+            tagger.model
+        )
+        for tokens in (longest, 4096)
     )
     assert figures["val_f1"] == pytest.approx(best)
     features, tags, weight = whole.batch(0, 0)
@@ -48,9 +51,8 @@ def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_s
 
 def test_invalid_tags_count_as_wrong_in_training_too(tagged_sentences):
     tagger = EntityTagger.for_sentences(tagged_sentences, configuration="tiny", constrain="none")
-    rows = TaggedRows(tagged_sentences[:30], tagger.vocabulary, tagger.model.features)
-    batches = TagBatches(rows, 256, shuffle=False)
-    figures = HeldOutSentences(tagged_sentences[:30], batches, tagger.vocabulary).figures(tagger.model)
+    settings = TaggerTrainingSection(batch_tokens=256)
+    figures = held_out_figures(tagger, tagged_sentences[:30], settings)(tagger.model)
     scores = tagger.evaluate(tagged_sentences[:30])  # of random weights
     assert scores.invalid > 0 and scores.f1.score != scores.f1_default.score
     assert figures["val_f1"] == pytest.approx(scores.f1.score)
@@ -171,11 +173,11 @@ def test_the_best_weights_are_kept(
 ):
     weights, script = [], {"val_f1": (1.0, 3.0, 2.0), "val_loss": (4.0, 6.0, 5.0)}
 
-    def figures(self, model):
+    def figures(model):
         weights.append(model.get_weights())
         return {name: values[len(weights) - 1] for name, values in script.items()}
 
-    monkeypatch.setattr(HeldOutSentences, "figures", figures)
+    monkeypatch.setattr("keraszoo.tagging.entity_tagger.held_out_figures", lambda *arguments: figures)
     tagger = new_tagger(crf=False, characters=None, casing_dim=0)
     settings = {"epochs": 3, "monitor": monitor, **FAST}
     tagger.fit(tagged_sentences[:60], other_sentences[:9], tmp_path / "model", **settings)

@@ -12,8 +12,8 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, PresetError, RecipeError
 from keraszoo.models import RNNSearch
-from keraszoo.tasks import fit_plan, training
-from keraszoo.tasks.fit_plan import FitPlan
+from keraszoo.tasks import training
+from keraszoo.tasks.training import FitPlan
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.adam import Adam
@@ -193,7 +193,7 @@ def test_tensorboard_is_asked_for_before_the_training(new_translator, train_pair
         RecipeError, match="fit: tensorboard needs a directory: its logs are written to DIREC"
     ):
         new_translator().fit(train_pairs[:9], tensorboard=True)
-    monkeypatch.setattr(fit_plan.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RecipeError, match=r"tensorboard is needed: pip install 'keraszoo\[tensorboard\]'"):
         new_translator().fit(train_pairs[:9], tensorboard=True)
 
@@ -284,7 +284,7 @@ def test_a_run_can_be_made_deterministic_and_leaves_the_process_as_it_was(
         new_translator().fit(train_pairs[:9], deterministic=asked, steps=1, callbacks=note, **SHORT)
         assert not config.is_op_determinism_enabled()
     assert seen == [True, False]
-    monkeypatch.setattr(fit_plan.keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(training.keras.backend, "backend", lambda: "jax")
     with pytest.raises(RecipeError, match="deterministic needs TensorFlow; JAX has XLA_FLAGS="):
         new_translator().fit(train_pairs[:9], deterministic=True)
 
@@ -322,8 +322,10 @@ def test_a_run_does_not_resume_with_other_batches_or_another_optimizer(
         with pytest.raises(Stop):
             translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT)
     change = {name: value() if callable(value) else value for name, value in change.items()}
+    translator.metrics = {"steps": 9}  # of the weights that it still has
     with pytest.raises(RecipeError, match=said):
         translator.fit(pairs, checkpoints=tmp_path / "run", **SHORT, **change)
+    assert translator.metrics == {"steps": 9}
 
 
 WARMED_UP = {"schedule": "inverse_sqrt", "warmup_steps": 9}

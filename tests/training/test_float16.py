@@ -66,7 +66,8 @@ def test_it_learns_what_float32_learns(batches):
 def test_a_gradient_that_overflows_changes_no_weight_but_the_scale(batches):
     model, _ = run(batches, "mixed_float16", steps=1, scale=2.0**40)
     assert float(model.optimizer.dynamic_scale) == 2.0**39
-    assert int(innermost(model.optimizer).iterations) == int(innermost(model.optimizer).left_out) == 1
+    adam = innermost(model.optimizer)
+    assert (int(adam.iterations), int(adam.left_out)) == (0, 1)
     for weight, before in zip(
         model.trainable_weights, new_model("mixed_float16").trainable_weights, strict=True
     ):

@@ -44,10 +44,7 @@ MODELS = {
 
 def judge(model):
     """Figures that rise and fall with the periods of three updates, in place of an evaluation."""
-    parts = getattr(model.optimizer, "accumulate", 1)
-    return {
-        "val_loss": [3.0, 1.0, 2.0, 1.5, 0.5, 4.0][-(-int(model.optimizer.iterations) // (3 * parts)) - 1]
-    }
+    return {"val_loss": [3.0, 1.0, 2.0, 1.5, 0.5, 4.0][-(-int(model.optimizer.iterations) // 3) - 1]}
 
 
 class At(keras.callbacks.Callback):
@@ -148,11 +145,15 @@ def test_a_checkpoint_beyond_the_end_of_the_run_is_refused(batches, tmp_path):
 
 
 STRANGE = [
-    ({"run": {"figures": 5}}, "not a valid run: AttributeError"),
-    ({"run": {"figures": {"loss": ["x"]}}}, "not a valid run: ValueError"),
-    ({"run": {"best": {"period": 0, "figures": 5, "weights": []}}}, "not a valid run: AttributeError"),
-    ({"run": {"seconds": "a"}}, "not a valid run: ValueError"),
-    ({"run": {"last": 5}}, "not a valid run: TypeError"),
+    ({"run": {"figures": 5}}, "0: run: figures: expected a valid dictionary, got 5"),
+    ({"run": {"figures": {"loss": ["x"]}}}, "1: run: figures.loss.0: expected a valid number, .*, got 'x'"),
+    (
+        {"run": {"best": {"period": 0, "figures": 5, "weights": []}}},
+        "2: run: best.figures: expected a valid dictionary, got 5",
+    ),
+    ({"run": {"seconds": "a"}}, "3: run: seconds: expected a valid number, .*, got 'a'"),
+    ({"run": {"last": 5}}, "4: run: last: expected a valid list, got 5"),
+    ({"run": None}, "5: run: the entries: expected a valid dictionary"),
     ({"run": {"step": 8}}, "the run in it is after step 8 of only 6"),
     ({"model": {"variables": 5}}, "not a valid run: TypeError"),
     ({"model": {"optimizer": None}}, "not a valid run: TypeError"),
@@ -177,10 +178,11 @@ def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path):
     right = {"model": model_state(model), "run": vars(Progress(step=6)), "callbacks": {"0": {}}}
     for i, (wrong, said) in enumerate([({}, None), *STRANGE]):
         changed = {name: {**part, **wrong[name]} if wrong.get(name) else part for name, part in right.items()}
+        changed |= {"run": 5} if wrong.get("run", {}) is None else {}
         changed |= {"callbacks": {}} if "callbacks" in wrong else {}
-        with Checkpoints(tmp_path / str(i)).open() as checkpoints:
+        with Checkpoints(tmp_path / str(i - 1)).open() as checkpoints:
             checkpoints.save(6, *pack(changed))
-        with Checkpoints(tmp_path / str(i)).open() as checkpoints:
+        with Checkpoints(tmp_path / str(i - 1)).open() as checkpoints:
             with contextlib.nullcontext() if said is None else pytest.raises(PresetError, match=said):
                 assert resumed(model, checkpoints, {"0": Counting()}, 6)[0].step == 6
 
@@ -189,6 +191,11 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(batches, tmp_path):
     ended = run(batches, folder=tmp_path / "run", steps=6)
     assert ended[2:4] == ([0, 1], 6)
     same(run(batches, folder=tmp_path / "run", steps=9), run(batches, steps=9))
+
+
+def test_a_longer_run_completes_the_period_in_which_a_shorter_one_ended(batches, tmp_path):
+    assert run(batches, folder=tmp_path / "run", steps=7)[2] == [0, 1, 2]
+    same(run(batches, folder=tmp_path / "run", steps=11), run(batches, steps=11))
 
 
 def test_callbacks_of_one_class_have_states_of_their_own(batches, tmp_path):

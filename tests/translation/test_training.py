@@ -10,10 +10,8 @@ from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, RecipeError, ScoreError
 from keraszoo.saving import model_directory
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.training.held_out import HeldOutPairs
-from keraszoo.translation import training as translator_training
 from keraszoo.translation.recipe import TrainingSection
-from keraszoo.translation.training import digests, make_held_out, training_corpus
+from keraszoo.translation.training import digests, held_out_figures, training_corpus
 from keraszoo.translation.warm_up import warm_up_batches
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -29,11 +27,12 @@ def scripted(monkeypatch):
     def script(*bleus):
         weights = []
 
-        def figures(self, model):
+        def figures(model):
             weights.append(model.get_weights())
             return {"val_bleu": float(bleus[len(weights) - 1]), "val_loss": 1.0}
 
-        monkeypatch.setattr(HeldOutPairs, "figures", figures)
+        made = "keraszoo.translation.translator.held_out_figures"
+        monkeypatch.setattr(made, lambda *arguments: figures)
         return weights
 
     return script
@@ -107,8 +106,7 @@ def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_p
     history = translator.fit(train_pairs[:90], test_pairs[:4], **settings).history
     assert "val_bleu" not in history and len(history["val_loss"]) == 3
     checked = TrainingSection.checked(settings)
-    held_out = translator_training.make_held_out(translator, test_pairs[:4], checked)
-    kept = held_out.figures(translator.model)["val_loss"]
+    kept = held_out_figures(translator, test_pairs[:4], checked)(translator.model)["val_loss"]
     assert kept <= min(history["val_loss"]) + 1e-6
 
 
@@ -185,11 +183,17 @@ def test_held_out_pairs_without_words_are_named(new_translator, train_pairs):
         new_translator().fit(train_pairs, validation=[("", "")], epochs=1)
 
 
-def test_held_out_pairs_that_are_too_long_count_for_bleu_alone(new_translator, test_pairs, capsys):
-    translator, long = new_translator(), " ".join(["one"] * 999)
-    held_out = make_held_out(translator, [*test_pairs[:4], (long, "eins")], TrainingSection())
-    assert len(held_out.sources) == 5
-    assert sum(len(held_out.batches.indices(0, i)) for i in range(len(held_out.batches))) == 4
+def test_held_out_pairs_that_are_too_long_count_for_bleu_alone(
+    new_translator, test_pairs, capsys, monkeypatch
+):
+    translator, long, translated = new_translator(), " ".join(["one"] * 999), []
+    monkeypatch.setattr(translator, "translate", lambda texts: translated.append(texts) or texts)
+    with_long, without = (
+        held_out_figures(translator, pairs, TrainingSection())(translator.model)
+        for pairs in ([*test_pairs[:4], (long, "eins")], test_pairs[:4])
+    )
+    assert [len(texts) for texts in translated] == [5, 4]
+    assert with_long["val_loss"] == without["val_loss"]
     limit = translator.max_source_tokens
     said = f"validation: 1 pairs of more than {limit:,} subwords count for BLEU, not for val_loss"
     assert said in capsys.readouterr().err
@@ -197,7 +201,7 @@ def test_held_out_pairs_that_are_too_long_count_for_bleu_alone(new_translator, t
 
 def test_settings_reach_the_loss_and_the_batches(new_translator, train_pairs, monkeypatch):
     given = {}
-    note = lambda task, plan, batches, held_out, **options: given.update(options, batches=batches)  # noqa: E731
+    note = lambda task, plan, batches, evaluate, **options: given.update(options, batches=batches)  # noqa: E731
     monkeypatch.setattr("keraszoo.translation.translator.fit_task", note)
     settings = {"label_smoothing": 0.2, "r_drop": 0.7, "shapes": 2, "seed": 5, "accumulate": 2}
     new_translator().fit(train_pairs[:9], **settings)
@@ -232,11 +236,11 @@ def test_chinese_is_evaluated_by_its_own_tokens(new_translator, train_pairs):
     references = ["我们昨天在公园里看到了一只很大的狗。", "他不喜欢喝咖啡，但是喜欢喝茶。"]
     translator.translate = lambda texts, *options: references
     pairs = list(zip(["eins", "zwei"], references, strict=True))
-    held_out = make_held_out(translator, pairs, TrainingSection())
-    assert held_out.figures(translator.model)["val_bleu"] == pytest.approx(100)
+    figures = held_out_figures(translator, pairs, TrainingSection())(translator.model)
+    assert figures["val_bleu"] == pytest.approx(100)
     with pytest.warns(UserWarning, match="13a splits words at blanks"):
-        held_out = make_held_out(translator, pairs, TrainingSection(bleu_tokenizer="13a"))
-    assert held_out.tokenizer == "13a"
+        by_blanks = held_out_figures(translator, pairs, TrainingSection(bleu_tokenizer="13a"))
+    assert by_blanks(translator.model)["val_bleu"] == 0
     scores = translator.evaluate(["eins", "zwei"], references, tokenizer="char")
     assert scores.bleu.score == pytest.approx(100) and "tok:char" in scores.bleu.signature
     with pytest.raises(ScoreError, match="tokenizer: expected one of"):
