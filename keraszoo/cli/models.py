@@ -25,8 +25,7 @@ def list_models(as_json: AsJson = False):
 def fetch(
     name: Annotated[str, Argument(metavar="NAME", help="A name of `keraszoo list`, or hf://USER/NAME.")],
     source: Annotated[
-        str | None,
-        Option("--from", metavar="FOLDER", help="A folder with the content of pretrained/."),
+        str | None, Option("--from", metavar="FOLDER", help="Such as pretrained/ of a clone.")
     ] = None,
     sha256: Annotated[
         str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")
