@@ -60,7 +60,7 @@ def run(capfd, monkeypatch):
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
 
     def run(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         with pytest.raises(SystemExit) as ended:
             app.main([str(argument) for argument in arguments])
         sys.stdout.flush()

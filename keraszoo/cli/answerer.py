@@ -13,11 +13,9 @@ from keraszoo.errors import KerasZooError
 def ask(
     model: Model,
     question: Annotated[str, Argument(metavar="QUESTION", help="The question, one sentence.")],
-    story: Annotated[
-        str, Argument(metavar="STORY", help="A file, one sentence per line; stdin by default.")
-    ] = "-",
+    story: Annotated[str, Argument(metavar="STORY", help="A file of sentences; stdin by default.")] = "-",
     hops: Annotated[
-        bool, Option("--hops", help="Print the attention weight of each hop before each sentence.")
+        bool, Option("--hops", help="Print the weights of each hop before each sentence.")
     ] = False,
     as_json: AsJson = False,
 ):

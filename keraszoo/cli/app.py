@@ -43,30 +43,14 @@ def options(
 
 def evaluate(
     model: Model,
-    source: Annotated[
-        str | None, Option(metavar="FILE", help="Translators: source sentences, one per line.")
-    ] = None,
-    references: Annotated[
-        str | None, Option(metavar="FILE", help="Translators: reference translations.")
-    ] = None,
-    data: Annotated[
-        str | None, Option(metavar="FILE", help="Taggers: tagged columns, or JSON lines (.jsonl).")
-    ] = None,
-    known: Annotated[
-        str | None, Option(metavar="FILE", help="Taggers: training data, to score seen and unseen entities.")
-    ] = None,
-    token_column: Annotated[
-        str | None, Option(help="Taggers: number (from 0) or name; the first by default.")
-    ] = None,
-    tag_column: Annotated[
-        str | None, Option(help="Taggers: number or name; the last (-1) by default.")
-    ] = None,
-    separator: Annotated[
-        str | None, Option(help="Taggers: between columns; a tab or blanks by default.")
-    ] = None,
-    scheme: Annotated[
-        str | None, Option(help="Taggers: tag scheme of the data; detected by default.")
-    ] = None,
+    source: Annotated[str | None, Option(metavar="FILE", help="Translators: source sentences.")] = None,
+    references: Annotated[str | None, Option(metavar="FILE", help="Translators: references.")] = None,
+    data: Annotated[str | None, Option(metavar="FILE", help="Taggers: columns or .jsonl.")] = None,
+    known: Annotated[str | None, Option(metavar="FILE", help="Taggers: the training data.")] = None,
+    token_column: tagger.TokenColumn = None,
+    tag_column: Annotated[str | None, Option(help="Columns: number or name; the last by default.")] = None,
+    separator: tagger.Separator = None,
+    scheme: Annotated[str | None, Option(help="Columns: the tag scheme; detected by default.")] = None,
     corpus: tagger.Corpus = None,
     context: tagger.Context = 0,
     labels: tagger.Labels = None,
@@ -103,9 +87,7 @@ def evaluate(
 def export(
     model: Model,
     directory: Annotated[str, Argument(metavar="DIRECTORY", help="Where to write it.")],
-    verify: Annotated[
-        str | None, Option(metavar="FILE", help="Check on these lines that the output is the same.")
-    ] = None,
+    verify: Annotated[str | None, Option(metavar="FILE", help="Compare the output on these lines.")] = None,
     jit_compile: Annotated[
         bool | None,
         Option(help="Translators: whether XLA compiles programs for small batches; it does by default."),
@@ -115,8 +97,7 @@ def export(
         Option("--format", help="onnx: for ONNX Runtime. ctranslate2: Transformers that translate."),
     ] = "savedmodel",
     quantize: Annotated[
-        str | None,
-        Option(metavar="TYPE", help="ctranslate2: type of the weights, such as int8 or float16."),
+        str | None, Option(metavar="TYPE", help="ctranslate2: type of the weights, such as int8 or float16.")
     ] = None,
     corpus: tagger.Corpus = None,
 ):
@@ -156,15 +137,9 @@ def export(
 def plot(
     model: Model,
     sentence: Annotated[str, Argument(metavar="SENTENCE", help="The text to translate or to tag.")],
-    picture: Annotated[
-        str, Argument(metavar="PICTURE", help="The .png, .svg or .pdf to write; taggers: also .html.")
-    ],
-    subwords: Annotated[
-        bool, Option("--subwords", help="Translators: label the axes with subwords, not words.")
-    ] = False,
-    heads: Annotated[
-        bool, Option("--heads", help="Translators: one sheet with all heads of all layers.")
-    ] = False,
+    picture: Annotated[str, Argument(metavar="PICTURE", help="A .png, .svg, .pdf; taggers: .html.")],
+    subwords: Annotated[bool, Option("--subwords", help="Translators: subwords, not words.")] = False,
+    heads: Annotated[bool, Option("--heads", help="Translators: all heads of all layers.")] = False,
 ):
     """Draw the attention weights of a translated or tagged sentence."""
     if not sentence.strip():
@@ -264,10 +239,7 @@ def _refuse(option, **others):
 
 
 def main(arguments=None):
-    """Runs the command line. Any error caused by input is printed as one line, with exit status 2.
-
-    Args:
-        arguments: list of str; those of the process by default. Without arguments, the help is printed.
+    """Runs the command line with a list of str, by default those of the process; prints the help for none.
 
     Raises:
         SystemExit: always. Status 0; 2 for bad input, a wrong option or a file that cannot be written; 130

@@ -57,13 +57,6 @@ def results():
     Raises:
         SystemExit: with 141 if the reader of stdout (for example `head`) has closed it.
         KerasZooError: stdout cannot be written, for example on a full disk.
-
-    Example:
-
-    >>> with results() as write:
-    ...     write(["Zwei Hunde rennen.", ""])
-    Zwei Hunde rennen.
-    <BLANKLINE>
     """
     stdout = sys.stdout
     binary = getattr(stdout, "buffer", None)
@@ -139,23 +132,15 @@ def check_output(path, check=None, folders=True):
 
 
 def one_thread_per_operation():
-    """Lets TensorFlow run each operation on one thread, unless the user says otherwise; call it first.
-
-    Only for commands whose batches run on all cores at once, see `keraszoo.tasks.batch_threads`: training and
-    forced decoding would be slower.
-    """
+    """Lets TensorFlow run each operation on one thread, for commands with a batch on each core."""
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 
 def import_keras():
     """Imports Keras, and TensorFlow without the log lines that it writes to stderr regardless of any setting.
 
-    Afterwards, the environment variable TF_CPP_MIN_LOG_LEVEL is 3, so only fatal errors are logged. If the
-    user has set it to another level, all lines are shown. If Keras uses another backend and TensorFlow is not
-    installed, Keras alone is imported.
-
-    Raises:
-        KerasZooError: TensorFlow cannot be imported, or Keras with its backend.
+    Only fatal errors are logged then, unless the user has set TF_CPP_MIN_LOG_LEVEL. If Keras uses another
+    backend and TensorFlow is not installed, Keras alone is imported.
     """
     name = "TensorFlow"
     try:

@@ -26,8 +26,9 @@ def doctor(as_json: AsJson = False):
             devices, speeds = _devices(), list(_speeds())
         except (KerasZooError, ImportError) as error:
             devices, speeds = [str(error)], []
+        packages = [f"{name} {_version(name)}" for name in PACKAGES if _version(name)]
         facts = {
-            "versions": [f"keraszoo {__version__}, Python {platform.python_version()}", *_versions()],
+            "versions": [f"keraszoo {__version__}, Python {platform.python_version()}", *packages],
             "devices": [_cpu(), *devices],
             "precisions": speeds,
             "extras": _missing_extras(),
@@ -46,14 +47,6 @@ def _lines(facts):
         return list(facts())
     except (KerasZooError, OSError) as error:
         return [str(error)]
-
-
-def _versions():
-    for name in PACKAGES:
-        try:
-            yield f"{name} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
 
 
 def _cpu():
@@ -107,17 +100,20 @@ def _missing_extras():
         if requirement.marker is None or requirement.name == "keraszoo":
             continue
         extra = str(requirement.marker).rpartition("extra == ")[2].strip('"')
-        if requirement.marker.evaluate({"extra": extra}) and not _is_installed(requirement):
+        version = _version(requirement.name)
+        is_there = version and version in requirement.specifier
+        if requirement.marker.evaluate({"extra": extra}) and not is_there:
             missing.setdefault(extra, []).append(requirement.name)
     lines = [f"{extra}: missing {', '.join(names)}" for extra, names in missing.items()]
     return lines or ["all are installed"]
 
 
-def _is_installed(requirement):
+def _version(package):
+    """The version of an installed package, or an empty string."""
     try:
-        return importlib.metadata.version(requirement.name) in requirement.specifier
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return False
+        return ""
 
 
 def _models():

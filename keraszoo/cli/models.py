@@ -28,8 +28,7 @@ def fetch(
         Argument(metavar="NAME", help="A name of `keraszoo list`, hf://USER/NAME, or a folder to convert."),
     ],
     source: Annotated[
-        str | None,
-        Option("--from", metavar="FOLDER", help="A folder with the content of pretrained/."),
+        str | None, Option("--from", metavar="FOLDER", help="Such as pretrained/ of a clone.")
     ] = None,
     sha256: Annotated[
         str | None, Option("--sha256", help="For other models: the last entry of the model's manifest.json.")

@@ -19,12 +19,12 @@ Corpus = Annotated[
     Option(help="Taggers of several corpora: the one whose labels are used; by default the card's first."),
 ]
 Context = Annotated[
-    int,
-    Option(
-        min=0,
-        help="Taggers: average probabilities over a word's repeats, this many sentences around.",
-    ),
+    int, Option(min=0, help="Taggers: average a word's tags over its repeats in this many sentences around.")
 ]
+TokenColumn = Annotated[
+    str | None, Option(help="Columns: number (from 0) or name of the tokens; the first by default.")
+]
+Separator = Annotated[str | None, Option(help="Columns: what separates them; a tab or blanks by default.")]
 Labels = Annotated[
     list[str] | None,
     Option("--labels", metavar="NAMES", help="Taggers: only these labels, such as PER,LOC, after --map."),
@@ -43,15 +43,9 @@ def tag(
         Option("--from", help="A text, word or JSON object per line; json for .jsonl, otherwise text."),
     ] = None,
     to: Annotated[Out | None, Option(help="Default: columns for columns, otherwise json.")] = None,
-    token_column: Annotated[
-        str | None, Option(help="For --from columns: number (from 0) or name; the first by default.")
-    ] = None,
-    separator: Annotated[
-        str | None, Option(help="For --from columns: between columns; a tab or blanks by default.")
-    ] = None,
-    attention: Annotated[
-        bool, Option("--attention", help="Add the attention weight of each word (JSON or HTML).")
-    ] = False,
+    token_column: TokenColumn = None,
+    separator: Separator = None,
+    attention: Annotated[bool, Option("--attention", help="Add attention weights (JSON, HTML).")] = False,
     threshold: Annotated[
         float, Option(min=0.0, max=1.0, help="Leave out entities that are less probable (not for columns).")
     ] = 0.0,

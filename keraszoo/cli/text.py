@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import sys
-import time
 from typing import Annotated
 
 import typer
@@ -25,9 +24,7 @@ Vectors = Annotated[
         help="A word2vec, GloVe or fastText .vec file, a directory of vectors, or the name of included ones.",
     ),
 ]
-Output = Annotated[
-    str, Option("--output", metavar="FILE", help=".bin, .txt or .vec, also with .gz; or a directory.")
-]
+Output = Annotated[str, Option("--output", metavar="FILE", help=".bin, .txt, .vec, also .gz; or a folder.")]
 Format = Annotated[
     str, Option("--format", metavar="auto|word2vec|binary|glove|fasttext", help="Format of the vectors.")
 ]
@@ -54,7 +51,7 @@ def train_subwords(
     model_type: Annotated[str, Option("--type", metavar="bpe|unigram", help="The algorithm.")] = "bpe",
     character_coverage: Annotated[float, Option(help="Share of the characters that get an id.")] = 1.0,
     normalization: Annotated[
-        str, Option(metavar="nfc|nmt_nfkc", help="nfc keeps all characters that a reader sees.")
+        str, Option(metavar="nfc|nmt_nfkc", help="nfc keeps what a reader sees.")
     ] = "nfc",
 ):
     """Train a sentencepiece vocabulary on text files."""
@@ -75,9 +72,7 @@ def train(
     files: Annotated[list[str], Argument(metavar="FILES", help="Text, columns or word/TAG, also gzipped.")],
     output: Output,
     width: Annotated[int, Option(min=1, help="Size of a vector.")] = 200,
-    algorithm: Annotated[
-        str, Option(metavar="skip-gram|cbow", help="The algorithm of word2vec.")
-    ] = "skip-gram",
+    algorithm: Annotated[str, Option(metavar="skip-gram|cbow", help="The algorithm.")] = "skip-gram",
     window: Annotated[int, Option(min=1, help="Maximum distance of a context word.")] = 5,
     min_count: Annotated[int, Option(min=1, help="Rarer words get no vector.")] = 2,
     negative: Annotated[int, Option(min=1, help="Negative samples per pair.")] = 5,
@@ -97,7 +92,7 @@ def train(
         trained, report = train_vectors(
             files, width, algorithm=algorithm, window=window, min_count=min_count, negative=negative,
             sample=sample, epochs=epochs, form=form, seed=seed, workers=workers, kind=kind, rules=rules,
-            progress=_Progress(),
+            progress=_report,
         )  # fmt: skip
         print(report, file=sys.stderr)
         _save(trained, output)
@@ -165,26 +160,11 @@ def neighbours(
             write(f"{word}\t{one_line(other)}\t{cosine:.4f}" for other, cosine in near)
 
 
-class _Progress:
-    """Prints progress to stderr: one updated line on a terminal, otherwise a line for each tenth."""
-
-    def __init__(self):
-        self.stage, self.tenth = None, 0
-        self.started = self.last = time.monotonic()
-
-    def __call__(self, stage, done, total):
-        if stage != self.stage:  # a stage starts when the previous one ends
-            self.stage, self.tenth, self.started = stage, 0, self.last
-        self.last = time.monotonic()
-        rate = done / max(self.last - self.started, 1e-3)
-        tenth = 10 * done // total if total else 0
-        share = f" of {total:,}" if total and stage == "learning" else ""
-        line = f"{stage}: {done:,}{share} tokens, {rate:,.0f} tokens/s"
-        if sys.stderr.isatty():
-            print(f"\r{line}\x1b[K", end="\n" if done == total else "", file=sys.stderr, flush=True)
-        elif tenth > self.tenth:
-            print(line, file=sys.stderr, flush=True)
-        self.tenth = tenth
+def _report(stage, done, total):
+    """Prints how much is done; while the total is unknown, on a terminal only, where the line is updated."""
+    if total or sys.stderr.isatty():
+        share = f" of {total:,}" if total else ""
+        print(f"{stage}: {done:,}{share} tokens", end="\n" if total else "\r", file=sys.stderr, flush=True)
 
 
 def _read(path, format, **options):
@@ -216,7 +196,6 @@ def _file_format(output):
     ending = os.path.splitext(output.removesuffix(".gz"))[1]
     formats = {".bin": "binary", ".txt": "word2vec", ".vec": "word2vec", "": None}
     if ending not in formats or (not ending and output.endswith(".gz")):
-        raise KerasZooError(
-            f"{output}: expected a name in .bin, .txt, .vec, or without an ending, got {ending!r}"
-        )
+        wanted = "a name in .bin, .txt, .vec, or without an ending"
+        raise KerasZooError(f"{output}: expected {wanted}, got {ending!r}")
     return formats[ending]

@@ -28,9 +28,7 @@ def translate(
     length_penalty: Penalty = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = None,
-    as_json: Annotated[
-        bool, Option("--json", help="Print a JSON object per line, with log-probabilities.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, with log-probabilities.")] = False,
     n_best: Annotated[int | None, Option(min=1, help="Print this many hypotheses; implies --json.")] = None,
     attention: Annotated[
         bool, Option("--attention", help="Print attention weights; implies --json.")

@@ -55,6 +55,10 @@ def make_app(models, worker):
         content = json.dumps(list(models.about.values()))  # ASCII: a name may hold half a surrogate pair
         return Response(content, media_type="application/json")
 
+    def work(name, parsed, progress):
+        module = importlib.import_module(f"keraszoo.playground.{KINDS[name][0]}")  # it imports Keras
+        return getattr(module, name)(parsed, models, progress)
+
     async def answer(request):
         name = request.path_params["name"]
         if name not in KINDS:
@@ -67,7 +71,7 @@ def make_app(models, worker):
         except KerasZooError as error:
             return _error(400, str(error))
         try:
-            job = worker.submit(lambda progress: _work(name)(parsed, models, progress))
+            job = worker.submit(lambda progress: work(name, parsed, progress))
         except KerasZooError as error:
             return _error(503, str(error))
         lines = (json.dumps(event, ensure_ascii=False) + "\n" async for event in worker.events(job))
@@ -84,12 +88,6 @@ def make_app(models, worker):
             Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
         ],
     )
-
-
-def _work(name):
-    """The function of a request; imported in the worker's thread, because it imports Keras."""
-    module, _ = KINDS[name]
-    return getattr(importlib.import_module(f"keraszoo.playground.{module}"), name)
 
 
 async def _body(request):

@@ -54,24 +54,11 @@ class Models:
             name = directory.name + ending
             name = name if name not in self.about else f"{directory}{ending}"
             self._places[name] = directory, {} if corpus is None else {"corpus": corpus}
-            self.about[name] = {
-                "name": name,
-                "task": about["task"],
-                "languages": about["languages"],
-                "example": example,
-            }
+            shown = {"task": about["task"], "languages": about["languages"], "example": example}
+            self.about[name] = {"name": name, **shown}
 
     def get(self, name, task, progress):
-        """Returns a model, and loads it on first use.
-
-        Args:
-            name: a key of `about`.
-            task: the task that it must have.
-            progress: a function that is told what takes long.
-
-        Raises:
-            KerasZooError: there is no such model for this task, or it cannot be loaded.
-        """
+        """Returns the model of a task by its name in `about`, and loads it on first use, which it reports."""
         if self.about.get(name, {}).get("task") != task:
             raise KerasZooError(f"there is no model {name!r:.60} for {task} here")
         if name not in self._loaded:

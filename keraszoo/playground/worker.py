@@ -18,11 +18,7 @@ class Cancelled(Exception):
 
 
 class Job:
-    """The work of one request. Its events reach the event loop that made it.
-
-    Args:
-        work: a function that takes `progress`, itself a function of a str, and returns the result.
-    """
+    """The work of one request: a function of `progress`, which takes a str and may raise `Cancelled`."""
 
     def __init__(self, work):
         self.work = work
@@ -58,13 +54,7 @@ class Job:
 
 
 class Worker:
-    """Runs jobs in one thread.
-
-    Args:
-        prepare: a function that the thread calls first, such as the import of TensorFlow.
-        waiting: how many jobs may wait.
-        seconds: after which a request gets an error instead of a result.
-    """
+    """Runs jobs in one thread, which calls `prepare` first; a request gets an error after some seconds."""
 
     def __init__(self, prepare=None, waiting=WAITING, seconds=SECONDS):
         self.seconds = seconds

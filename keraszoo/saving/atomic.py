@@ -242,7 +242,7 @@ def _moved(temporary, path):
 def _move(temporary, path):
     """Moves `temporary` to `path`, and a directory at `path`, if any, to `temporary`."""
     if not temporary.is_dir() or not path.exists():
-        os.replace(temporary, path)
+        os.rename(temporary, path)
     elif not exchange(temporary, path):
         previous = _beside(path, "previous")
         os.rename(path, previous)

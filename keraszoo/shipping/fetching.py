@@ -44,7 +44,7 @@ def fetch(name, source=None, sha256=None, report=None):
         place = shipped.hub_place(name).absolute()
         (origin, headers), manifest = hub.files_of(name), None
     else:
-        manifest = _check_source(name, Path(source), sha256)
+        manifest = _check_source(name, source, sha256)
         place, origin, headers = shipped.cache_folder().absolute() / name, Path(source, name), None
     partial = place.with_name(f".{place.name}.partial")
     try:
@@ -74,7 +74,7 @@ def fetch(name, source=None, sha256=None, report=None):
     return model_directory.read_directory(place).path
 
 
-def _check_source(name, folder, sha256):
+def _check_source(name, source, sha256):
     """Returns the manifest of an included model, or None; raises PresetError if it is not in the folder."""
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
@@ -82,8 +82,9 @@ def _check_source(name, folder, sha256):
     known = shipped.index().get(name, {}).get("manifest")
     if known and sha256 not in (None, known["sha256"]):
         raise PresetError(f"{name}: the included model of this name has another SHA-256")
+    folder = Path(source)
     if not folder.is_dir():
-        raise PresetError(f"{folder}: no such folder")
+        raise PresetError(f"{source}: no such folder")
     if not (folder / name).is_dir():
         itself = folder.name == name and (folder / manifests.MANIFEST).is_file()
         hint = suggestion(name, model_directory.names_in(folder))

@@ -22,22 +22,14 @@ def is_address(name):
 
 
 def repository(address):
-    """Returns `user/name` of `hf://user/name`.
-
-    Raises:
-        PresetError: any other address.
-    """
+    """Returns `user/name` of `hf://user/name`; raises PresetError for any other address."""
     if match := ADDRESS.fullmatch(str(address)):
         return match[1]
     raise PresetError(f"{address}: expected {PREFIX}USER/NAME")
 
 
 def files_of(address):
-    """Returns the URL of the folder of a repository's files, and the headers of the requests, a dict.
-
-    Raises:
-        PresetError: a wrong address, HF_HUB_OFFLINE is set, or huggingface_hub is not installed.
-    """
+    """Returns the URL of the folder of a repository's files, and the headers of the requests, a dict."""
     with _library(address) as hub:
         if hub.constants.HF_HUB_OFFLINE:
             raise PresetError(f"{address}: is not on this machine, and HF_HUB_OFFLINE is set")
@@ -58,12 +50,6 @@ def upload_preset(address, directory):
     Raises:
         PresetError: a damaged directory, a Hub that cannot be reached or that refuses, or huggingface_hub is
             not installed.
-
-    Example:
-
-    >>> upload_preset("hf://somebody", "runs/model")
-    Traceback (most recent call last):
-    keraszoo.errors.PresetError: hf://somebody: expected hf://USER/NAME
     """
     name = repository(address)
     checked = model_directory.read_directory(directory)

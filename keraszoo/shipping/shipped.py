@@ -47,16 +47,11 @@ def find(name_or_directory):
 
     An existing path takes precedence. Names are looked up in the folder `$KERASZOO_PRETRAINED`, in
     `pretrained/` of a clone, and in the cache of `keraszoo fetch`. A model on the Hugging Face Hub is fetched
-    once, and then read from the cache without any request; `keraszoo fetch` looks for a newer one.
-
-    Args:
-        name_or_directory: a path, a name, or `hf://user/name`.
-
-    Returns:
-        The `Path` of the directory. Its content is not verified.
+    once, and then read from the cache without any request; `keraszoo fetch` looks for a newer one. The
+    content is not verified here.
 
     Raises:
-        PresetError: neither exists; the message suggests similar names.
+        PresetError: there is none; the message suggests similar names.
     """
     if not isinstance(name_or_directory, (str, Path)) or not str(name_or_directory):
         raise PresetError(f"expected the path or the name of a model directory, got {name_or_directory!r}")
@@ -115,7 +110,11 @@ def list_models():
     known = index()
     models = {name: {"name": name, **known[name]["about"], "place": None} for name in known}
     for name, place in places().items():
-        models[name] = {"name": name, **_describe(place), "place": str(place)}
+        try:
+            about = describe(model_directory.read_description(place))
+        except PresetError as error:
+            about = {"error": str(error)}
+        models[name] = {"name": name, **about, "place": str(place)}
     return [models[name] for name in sorted(models)]
 
 
@@ -144,13 +143,6 @@ def _row(model):
         model["licence"] or "-",
         model["place"] or f"not here: keraszoo fetch {model['name']} --from FOLDER",
     )
-
-
-def _describe(place):
-    try:
-        return describe(model_directory.read_description(place))
-    except PresetError as error:
-        return {"error": str(error)}
 
 
 def _models_in(folder):

@@ -33,10 +33,9 @@ class Layout(NamedTuple):
 def read_columns(path, token_column=0, tag_column=-1, separator=None, scheme=None, label="ENTITY"):
     r"""Reads tokens and their tags from a file of columns.
 
-    A blank line or the end of the file ends a sentence. A line that starts with `-DOCSTART-` ends a document.
-    White space around a token and at the end of a line is dropped; a token of white space only becomes an
-    empty string. A no-break space does not separate columns. Tags of any scheme are converted to IOB2 (`M-`
-    of BMES is `I-`); tags that their scheme does not allow are repaired and counted.
+    A blank line ends a sentence, a line that starts with `-DOCSTART-` a document. White space around a token
+    is dropped; a no-break space does not separate columns. Tags of any scheme are converted to IOB2 (`M-` of
+    BMES is `I-`); tags that their scheme does not allow are repaired and counted.
 
     A line `# ...` is a comment if it is a note such as `# id 7` or `# text = ...`, or if it stands before a
     sentence and is no row of the file. The notes `# newdoc` and `# document_id = ...` begin a document.

@@ -121,15 +121,11 @@ SENTENCE = f"(?:{_INSIDE})(?:{_GAP}(?:{_INSIDE}))*(?:{_GAP}{_END})?|{_END}"
 
 
 class Token(NamedTuple):
-    """A token: `text` is the part of the text from character `start` to `end` (exclusive)."""
+    """A token or a sentence: `text` is the part of the text from character `start` to `end` (exclusive)."""
 
     text: str
     start: int
     end: int
-
-
-class Sentence(Token):
-    """A sentence: `text` is the part of the text from character `start` to `end` (exclusive)."""
 
 
 def tokenize(text, rules="words"):
@@ -186,7 +182,7 @@ def split_sentences(text):
         text: str of at most `LONGEST_TEXT` characters.
 
     Returns:
-        List of `Sentence`, without blanks at their ends; empty for a blank text.
+        List of `Token`, one for each sentence, without blanks at their ends; empty for a blank text.
 
     Raises:
         KerasZooError: `text` is not a string, or too long.
@@ -198,7 +194,7 @@ def split_sentences(text):
     """
     matches = compile_expression(SENTENCE).finditer(_checked(text))
     visible = compile_expression(KEEP).match
-    return [Sentence(match[0], *match.span()) for match in matches if visible(match[0])]
+    return [Token(match[0], *match.span()) for match in matches if visible(match[0])]
 
 
 def sentence_tokens(text, rules="words"):

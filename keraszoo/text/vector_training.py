@@ -55,7 +55,7 @@ def train_vectors(
         min_count: rarer words get no vector.
         negative: the number of words drawn per pair.
         sample: words with a larger share of the text are skipped at random; 0 skips none.
-        epochs: the number of passes over the text.
+        epochs: passes over the text.
         form: a name of `BACKOFFS`, applied to each token first: `"digits0"` turns all numbers of four digits
             into one word, which the lookup step of the same name finds.
         seed: of all random numbers.

@@ -218,7 +218,7 @@ def test_a_folder_cannot_pass_off_another_model(folder, cache, known):
     ("source", "said"),
     [
         ("{folder}/nowhere", "mirror/nowhere: no such folder"),
-        ("https://example.org/models", "example.org/models: no such folder"),
+        ("https://example.org/models", "^https://example.org/models: no such folder"),
         ("{folder}/small", "mirror/small: has no model small; expected the folder that .*/mirror$"),
     ],
 )
