@@ -15,7 +15,7 @@ from keraszoo.errors import PresetError
 from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
-from keraszoo.shipping import hub, shipped
+from keraszoo.shipping import cache, hub
 from keraszoo.shipping.transfer import bring
 
 
@@ -50,8 +50,8 @@ def fetch(name, source=None, sha256=None, report=None):
     sha256 = sha256 and sha256.lower()
     address, kind = _parse_source(f"{str(source).rstrip('/')}/{name}")
     report = report or (lambda text: None)
-    cache = shipped.hub_place(address).parent if kind == "hub" else shipped.cache_folder()
-    folder = cache.absolute()
+    folder = cache.hub_place(address).parent if kind == "hub" else cache.cache_folder()
+    folder = folder.absolute()
     place, partial = folder / name, folder / f".{name}.partial"
     url, headers = address, {} if kind == "url" else None
     if kind == "hub":
@@ -100,13 +100,13 @@ def _parse_source(source):
 def _check_known(name, address, is_remote, sha256):
     """Raises PresetError for an unknown name before anything is created in the cache."""
     parent = Path(address).parent
-    if name in shipped.index():
-        if sha256 not in (None, shipped.index()[name]["manifest"]["sha256"]):
+    if name in cache.index():
+        if sha256 not in (None, cache.index()[name]["manifest"]["sha256"]):
             raise PresetError(f"{name}: the included model of this name has another SHA-256")
     elif is_remote and sha256 is None:
         raise PresetError(
             f"{name}: to fetch it from {address}, give its SHA-256, the last entry of its "
-            f"{manifests.MANIFEST}; this keraszoo does not include it{suggestion(name, shipped.index())}"
+            f"{manifests.MANIFEST}; this keraszoo does not include it{suggestion(name, cache.index())}"
         )
     if not is_remote and not parent.is_dir():
         raise PresetError(f"{parent}: no such folder")
@@ -120,8 +120,8 @@ def _check_known(name, address, is_remote, sha256):
 def _expected_manifest(address, url, headers, partial, sha256):
     """Returns the manifest from the index, or the one at the source if the caller gives its SHA-256."""
     name = address.rpartition("/")[2]
-    if not hub.is_address(address) and name in shipped.index() and sha256 is None:
-        return shipped.index()[name]["manifest"]
+    if not hub.is_address(address) and name in cache.index() and sha256 is None:
+        return cache.index()[name]["manifest"]
     file = partial / manifests.MANIFEST
     file.unlink(missing_ok=True)  # of an earlier call, perhaps an older one
     try:
