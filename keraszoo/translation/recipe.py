@@ -101,7 +101,6 @@ class ModelSection(BaseModelSection):
     task = "translation"
 
     name: Literal[*models_of("translation")] = "transformer"
-    start_from: Preset | None = None
 
 
 class TrainingSection(FitSection):
