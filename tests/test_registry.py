@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keraszoo import models, registry
-from keraszoo.registry import MODELS, TASKS, models_of, resolve
+from keraszoo.registry import MODELS, TASKS, load, models_of
 
 ROOT = Path(__file__).parent.parent
 NO_ROW = {"Ensemble", "TagHead", "TaggingModel", "TranslationModel", "WordFeatures"}  # parts and base classes
@@ -20,14 +20,14 @@ def test_every_model_has_a_row():
 def test_every_place_of_a_task_exists(name):
     row = TASKS[name]
     for place in filter(None, (row.kind, row.recipe, row.prepare)):
-        assert resolve(place).__name__ == place.partition(":")[2]
+        assert load(place).__name__ == place.partition(":")[2]
     if row.kind:
-        assert resolve(row.kind).kind == name
+        assert load(row.kind).kind == name
 
 
 def test_the_recipes_of_a_task_name_its_models():
     for name in registry.WITH_RECIPES:
-        section = resolve(TASKS[name].recipe).model_fields["model"].annotation
+        section = load(TASKS[name].recipe).model_fields["model"].annotation
         assert section.model_fields["name"].annotation.__args__ == tuple(models_of(name))
 
 
