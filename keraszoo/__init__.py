@@ -6,7 +6,7 @@ names below are imported on first use.
 
 import importlib
 
-from keraszoo.registry import TASKS, resolve
+from keraszoo.registry import TASKS, load
 
 __version__ = "0.1.0"
 
@@ -26,7 +26,7 @@ def __getattr__(name):
     if name in _PACKAGES:
         return importlib.import_module(f"keraszoo.{name}")
     if name in _NAMES:
-        return resolve(_NAMES[name])
+        return load(_NAMES[name])
     raise AttributeError(f"module 'keraszoo' has no attribute {name!r}")
 
 

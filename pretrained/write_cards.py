@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from keraszoo.saving import model_card, model_directory, model_facts
-from keraszoo.shipping import shipped
+from keraszoo.shipping import cache, shipped
 
 FACTS, README = "models.yaml", "README.md"
 BEGIN, END = "<!-- written by write_cards.py -->", "<!-- to here -->"
@@ -28,7 +28,7 @@ def write(folder):
     after = rest.split(END)[1]
     page.write_text(f"{before}{BEGIN}\n{tables(directories)}{END}{after}", encoding="utf-8")
     text = json.dumps(index(directories), indent=1, ensure_ascii=False)
-    shipped.INDEX.write_text(f"{text}\n", encoding="utf-8")
+    cache.INDEX.write_text(f"{text}\n", encoding="utf-8")
     for directory in directories.values():
         print(directory)
 

@@ -126,7 +126,7 @@ def _models():
 
 
 def _disk():
-    from keraszoo.shipping.shipped import cache_folder
+    from keraszoo.shipping.cache import cache_folder
 
     for name, place in ("current folder", Path.cwd()), ("cache", cache_folder()):
         existing = next(folder for folder in (place, *place.parents) if folder.exists())

@@ -63,7 +63,7 @@ def _convert(name, output):
     """Converts a published model into a directory, or into the cache; returns whether it is one."""
     from keraszoo.converters.download import published
     from keraszoo.saving import model_directory
-    from keraszoo.shipping import shipped
+    from keraszoo.shipping import cache
 
     if output is not None:
         console.check_output(output, model_directory.check_replaceable)
@@ -78,7 +78,7 @@ def _convert(name, output):
             from keraszoo.translation.translator import Translator
 
             translator = converted(Translator, folder, name)
-        place = output or shipped.hub_place(name)
+        place = output or cache.hub_place(name)
         translator.save_to_preset(place)
         write([place])
     console.hint_at_use(place if output else name, "translation")

@@ -8,7 +8,7 @@ from keraszoo.converters.files import MOST, read_json
 from keraszoo.errors import PresetError
 from keraszoo.saving import atomic
 from keraszoo.saving.manifest import MOST_BYTES
-from keraszoo.shipping import hub, shipped
+from keraszoo.shipping import cache, hub
 from keraszoo.shipping.transfer import bring
 
 NO_WEIGHTS = (
@@ -42,7 +42,7 @@ def downloaded(address):
 
     An interrupted download is kept, and the next call continues it.
     """
-    place = shipped.hub_place(address).absolute()
+    place = cache.hub_place(address).absolute()
     folder = place.parent / f".{place.name}.published"
     url, headers = hub.files_of(address)
     try:

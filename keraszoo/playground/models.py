@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.playground.examples import example_of
-from keraszoo.registry import TASKS, resolve
+from keraszoo.registry import TASKS, load
 from keraszoo.saving import model_directory
 from keraszoo.saving.model_facts import describe
 from keraszoo.shipping import shipped
@@ -64,5 +64,5 @@ class Models:
         if name not in self._loaded:
             progress(f"loading {name}")
             directory, options = self._places[name]
-            self._loaded[name] = resolve(CLASSES[task]).from_preset(directory, **options)
+            self._loaded[name] = load(CLASSES[task]).from_preset(directory, **options)
         return self._loaded[name]

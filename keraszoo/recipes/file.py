@@ -10,7 +10,7 @@ from pydantic import ValidationInfo, WrapValidator
 from keraszoo.errors import RecipeError
 from keraszoo.messages import one_line, shown
 from keraszoo.saving import yaml_text
-from keraszoo.shipping import hub, shipped
+from keraszoo.shipping import cache, hub, shipped
 
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 
@@ -121,7 +121,7 @@ def resolve_preset(text, file):
         return path
     if (place := shipped.places().get(name)) is not None:
         return str(place)
-    return name if name in shipped.index() or not os.path.exists(path) else path
+    return name if name in cache.index() or not os.path.exists(path) else path
 
 
 def with_ending(text, ending):

@@ -67,17 +67,10 @@ def language_of(texts):
 
 
 def nearest_translator(pairs):
-    """The trained Transformer that is nearest to pairs of sentences.
+    """The trained Transformer that is nearest to pairs of sentences, or None.
 
-    It translates from the same language, or into it, and its subwords split the other side into the fewest
-    pieces.
-
-    Args:
-        pairs: list of (source, target) strings.
-
-    Returns:
-        `(name, Directory, share)`, the last of subwords that its vocabulary does not know; `None` if there is
-        no such translator.
+    It translates from the same language, or into it, and its subwords split the text into the fewest pieces.
+    Returns `(name, Directory, share)`, the last of subwords that its vocabulary does not know.
     """
     sides = [list(side) for side in zip(*pairs[:SAMPLE], strict=True)]
     languages = [language_of(side) for side in sides]
@@ -99,14 +92,10 @@ def nearest_translator(pairs):
 
 
 def fitting_vectors(sentences):
-    """The vectors on this machine that know the most words of a text, and a tagger with such vectors.
+    """The vectors on this machine that know the most words of some sentences, and a tagger with them.
 
-    Args:
-        sentences: iterable of lists of words.
-
-    Returns:
-        `(name, share, tagger)`: the share of different words that have a vector, and the name and `Directory`
-        of the tagger, or `None`; or `None` if no vectors know enough of them.
+    Returns `(name, share, tagger)`: the share of different words that have a vector, and the name and
+    `Directory` of the tagger, or None; or None if no vectors know enough of them.
     """
     words = sorted({word for sentence in sentences for word in sentence if word.isalpha()})
     if len(words) < 50:

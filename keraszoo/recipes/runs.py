@@ -11,7 +11,7 @@ from pathlib import Path
 from keraszoo.errors import KerasZooError, PresetError, RecipeError
 from keraszoo.messages import say, show, suggestion
 from keraszoo.recipes.file import VARIABLE, read_values
-from keraszoo.registry import TASKS, WITH_RECIPES, resolve
+from keraszoo.registry import TASKS, WITH_RECIPES, load
 from keraszoo.saving import manifest
 from keraszoo.shipping import shipped
 
@@ -45,7 +45,7 @@ def read_recipe(path, overrides=()):
     if task not in WITH_RECIPES:
         hint = suggestion(task, WITH_RECIPES)
         raise RecipeError(f"{lines.get(('task',), path)}: task: there is no {task!r}{hint}")
-    return resolve(TASKS[task].recipe).from_values(values, lines, str(path))
+    return load(TASKS[task].recipe).from_values(values, lines, str(path))
 
 
 def make_devices(recipe):
@@ -89,7 +89,7 @@ def run_recipe(recipe):
         # The paths of a recipe are compared as written. A stopped run also compares its data.
         checkpoints.compare(finished.get("variables", {}), _variables(recipe))
     say(f"this run is finished; delete {checkpoints.folder} to repeat it")
-    return resolve(TASKS[recipe.task].kind).from_preset(output)
+    return load(TASKS[recipe.task].kind).from_preset(output)
 
 
 def _deciding(recipe):
@@ -128,7 +128,7 @@ def _warn_if_slow(precision):
 def _run(recipe, checkpoints):
     started, output = time.perf_counter(), recipe.path(recipe.output)
     _warn_if_slow(recipe.training.precision)
-    task, train, validation, test = resolve(TASKS[recipe.task].prepare)(recipe, checkpoints)
+    task, train, validation, test = load(TASKS[recipe.task].prepare)(recipe, checkpoints)
     task.about = dict(recipe.about)
     settings = {**recipe.training.model_dump(), "recipe": recipe.as_dict()}
     history = task.fit(train, validation, output, checkpoints, **settings)

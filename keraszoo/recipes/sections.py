@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue, PrivateAttr, field_validator, model_valid
 
 from keraszoo.errors import RecipeError, plain_number
 from keraszoo.messages import suggestion
-from keraszoo.recipes.file import read_values, resolve, resolve_preset
+from keraszoo.recipes.file import Preset, read_values, resolve, resolve_preset
 from keraszoo.registry import model_arguments, model_classes, models_of
 from keraszoo.saving.entries import Entries, checked
 from keraszoo.saving.model_facts import Facts
@@ -51,6 +51,7 @@ class BaseModelSection(Section):
     name: str
     preset: str | None = None
     overrides: dict[str, JsonValue] = {}
+    start_from: Preset | None = None
 
     @model_validator(mode="before")
     @classmethod

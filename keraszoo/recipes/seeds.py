@@ -18,12 +18,7 @@ from keraszoo.saving.atomic import replace_file
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One figure of several runs.
-
-    Attributes:
-        name: of the figure.
-        values: list of float, one for each run.
-    """
+    """One figure of several runs: its name, and a list with its value in each run."""
 
     name: str
     values: list

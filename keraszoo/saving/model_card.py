@@ -135,12 +135,7 @@ def _line(name, figure):
 
 
 def rewrite_card(path, facts=None, metrics=None):
-    """Rewrites the card, the facts and the manifest of a model directory; other files stay unchanged.
-
-    Args:
-        path: the directory.
-        facts: dict of facts to add to `config.json` or to replace there.
-        metrics: dict of sections to add to `metrics.json` or to replace there.
+    """Rewrites the card of a model directory after adding facts to its `config.json` and sections of metrics.
 
     Raises:
         PresetError: the directory is damaged, or a fact is unknown or wrong.

@@ -45,7 +45,7 @@ def make_model(directory, kinds, extra=None):
         raise PresetError(f"{where}: quantized: expected int8, got {shown(mode)}")
     wanted = weight_shapes(make, where)
     try:
-        check_shapes(weights, wanted, skip="_scale" if mode else None)  # scales come by `quantize`
+        check_shapes(weights, wanted, skip=("_scale",) if mode else ())  # scales come by `quantize`
     except PresetError as error:
         raise PresetError(f"{where} makes another model than that of the weights: {error}") from error
     model = make()
@@ -77,11 +77,9 @@ def weight_shapes(make, where):
 
 
 def quantization_of(model):
-    """The mode in which Keras has quantized the matrices of a model: `"int8"`, or `None`.
+    """The mode in which Keras has quantized all matrices of a model: `"int8"`, or `None`.
 
-    Raises:
-        PresetError: some matrices are quantized and others not, or in another mode, so that the model could
-            not be read again.
+    Raises PresetError for another mode, or if only some are quantized: the model could not be read again.
     """
     dense = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
     modes = {layer.quantization_mode for layer in dense} or {None}
@@ -92,12 +90,7 @@ def quantization_of(model):
 
 
 def check_arguments(kind, arguments):
-    """Raises PresetError if `make_model` would refuse arguments of a class: another type, or out of range.
-
-    Args:
-        kind: the class of the model.
-        arguments: dict of those that `config.json` will contain.
-    """
+    """Raises PresetError if `make_model` would refuse arguments of a class: another type, or out of range."""
     parameters = kind.constructor_parameters()
     parameters = {name: parameters[name] for name in arguments if name in parameters}
     checked(argument_entries(parameters), arguments, kind.__name__)
@@ -121,19 +114,13 @@ def _maker(entry, kinds, arrays, where, extra):
             makers.append(_maker(member, kinds, arrays, f"{where}: models.{i}", extra))
             arrays -= 1 + sum(_layers(member["config"]).values())
         return lambda: kind([make() for make in makers])
-    _check_arguments(kind, arguments, arrays, where, extra)
-    return lambda: kind(**arguments, **extra)
-
-
-def _check_arguments(kind, arguments, arrays, where, extra):
-    parameters = {
-        name: parameter for name, parameter in kind.constructor_parameters().items() if name not in extra
-    }
+    parameters = {n: parameter for n, parameter in kind.constructor_parameters().items() if n not in extra}
     checked(argument_entries(parameters), arguments, f"{where}: {kind.__name__}")
     # Layers are Python objects before they have weights: a million of them would take minutes to create.
     for name, count in _layers(arguments).items():
         if count > arrays:
             raise PresetError(f"{where}: {name} is {count}, but the weight file has {arrays} arrays")
+    return lambda: kind(**arguments, **extra)
 
 
 def _layers(arguments):

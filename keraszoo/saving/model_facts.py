@@ -71,24 +71,14 @@ class Facts(Entries):
 
 def check_facts(facts, where):
     """Returns `facts`, a dict. Raises PresetError, starting with `where`, for unknown or wrong facts."""
-    if not isinstance(facts, dict):
-        raise PresetError(f"{where}: expected facts by name, got {type(facts).__name__}")
     checked(Facts, facts, where)
     return facts
 
 
 def read_facts(path):
-    """Reads a YAML file of facts.
+    """Reads a YAML file of facts by the names of models, a dict.
 
-    Args:
-        path: the file. It maps names of models to facts; names that start with a dot are ignored, and `<<`
-            adds the facts of an alias.
-
-    Returns:
-        A dict of name -> facts.
-
-    Raises:
-        PresetError: the file cannot be read, or a fact is unknown or wrong.
+    Names that start with a dot are ignored, and `<<` adds the facts of an alias.
     """
     entries = yaml_text.parse(yaml_text.read_text(path, PresetError), path, PresetError, aliases=True)
     if not isinstance(entries, dict):
@@ -117,15 +107,7 @@ def lasting_facts(directory):
 
 
 def common_facts(facts):
-    """Returns facts that are true of several models together.
-
-    Args:
-        facts: list of dicts of facts, one for each model.
-
-    Returns:
-        Facts that all models share, and the training corpora and attributions of all. The licence is kept
-        only if it is the same for all.
-    """
+    """Returns the facts that all models of a list share, and the corpora and attributions of all."""
     common = {key: value for key, value in facts[0].items() if all(it.get(key) == value for it in facts)}
     data = [corpus for it in facts for corpus in it.get("data", [])]
     texts = dict.fromkeys(it["attribution"].strip() for it in facts if "attribution" in it)
@@ -137,15 +119,7 @@ def common_facts(facts):
 
 
 def describe(directory):
-    """Describes one model in a list.
-
-    Args:
-        directory: a `model_directory.Directory`.
-
-    Returns:
-        A dict of `task`, `languages` (list), `size` in bytes, `parameters`, `score` (a dict of `name` and
-        `value`) and `licence`. Unknown values are `None`.
-    """
+    """Describes the model of a `Directory` for a list: a dict, in which unknown values are `None`."""
     facts = stored_facts(directory)
     return {
         "task": str(directory.config.get("task")),

@@ -4,6 +4,7 @@ The header of a safetensors file gives the name, shape and dtype of each array, 
 model before an array is read. Its parser is written for files of strangers.
 """
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -32,12 +33,11 @@ def names_of(model):
     ['scores/kernel', 'scores/bias']
     """
     members = model.members() if hasattr(model, "members") else [model]
-    prefixes = [f"models.{i}/" for i in range(len(members))] if len(members) > 1 else [""]
     names = {}
-    for member, prefix in zip(members, prefixes, strict=True):
+    for i, member in enumerate(members):
         for weight in member.weights:
             _, own, name = weight.path.partition(f"{member.name}/")  # absent before the model is called
-            name = prefix + (name if own else weight.path)
+            name = (f"models.{i}/" if len(members) > 1 else "") + (name if own else weight.path)
             if name in names:
                 raise PresetError(f"two weights of model '{model.name}' are called '{name}'")
             names[name] = weight
@@ -45,25 +45,10 @@ def names_of(model):
 
 
 def save_weights(model, path, dtype=None):
-    """Writes the weights of a model to `path` in place, for use within `write_directory`.
+    """Writes the weights of a built model to `path` in place, for use within `write_directory`.
 
-    Args:
-        model: a built Keras model.
-        path: the file.
-        dtype: `"float16"` rounds floating-point weights to half precision, which halves the size. Loading
-            converts them to the dtype of the model. `None` stores each weight in its own dtype.
-
-    Raises:
-        PresetError: the model is not built, a weight is NaN, infinite or too large for `dtype`, `dtype` is
-            unknown, or the file cannot be written.
-
-    Example:
-
-    >>> import keras, tempfile
-    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-    >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> save_weights(model, path)
-    >>> load_weights(model, path)
+    `dtype="float16"` rounds floating-point weights to half precision; loading converts them back. Raises
+    PresetError if a weight is NaN, infinite or too large for it, or the file cannot be written.
     """
     path = Path(path)
     if dtype not in (None, "float16"):
@@ -71,11 +56,11 @@ def save_weights(model, path, dtype=None):
     _check_built(model, path)
     if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
         model = _with_sums(model)
-    arrays = {name: np.asarray(weight.numpy(), order="C") for name, weight in names_of(model).items()}
-    for name, value in arrays.items():
+    arrays = {}
+    for name, weight in names_of(model).items():
+        value = np.asarray(weight.numpy(), order="C")
         check_finite(path, name, value, HALF_LARGEST if dtype else np.inf)
-        if dtype and value.dtype.kind == "f":
-            arrays[name] = value.astype(dtype)
+        arrays[name] = value.astype(dtype) if dtype and value.dtype.kind == "f" else value
     try:
         path.write_bytes(safetensors.numpy.save(arrays))
     except OSError as error:
@@ -92,19 +77,11 @@ def _with_sums(model):
     return copy
 
 
-def load_weights(model, path, check=None):
-    """Sets every weight of a model from a file that `save_weights` wrote.
+def load_weights(model, path, check=lambda: None):
+    """Sets every weight of a built model from a file that `save_weights` wrote, or none.
 
-    If anything is wrong, the model keeps all its old weights.
-
-    Args:
-        model: a built Keras model of the same architecture.
-        path: the file.
-        check: called without arguments after the file has been read. If it raises, no weight is set.
-
-    Raises:
-        PresetError: the file is missing, is not safetensors, or does not give each weight of the model, and
-            no other, finite values of its shape.
+    `check` is called after the file has been read, and may raise. Raises PresetError unless the file gives
+    each weight of the model, and no other, finite values of its shape.
     """
     path = Path(path)
     _check_built(model, path)
@@ -115,45 +92,34 @@ def load_weights(model, path, check=None):
         check_finite(path, name, value)
         if (value.dtype.kind in "iub") != (np.dtype(weights[name].dtype).kind in "iub"):
             raise PresetError(f"{path}: weight '{name}' is {value.dtype}, expected {weights[name].dtype}")
-    if check is not None:
-        check()
+    check()
     for name, value in values.items():
         weights[name].assign(value)
 
 
 def stored_shapes(path):
-    """Returns the shapes of the weights in a file without reading the weights: dict of name -> tuple.
-
-    Raises:
-        PresetError: the file is missing or is not safetensors.
-    """
+    """Returns the shapes of the weights in a file without reading the weights: dict of name -> tuple."""
     if Path(path).name == included_weights.FILE:
         return {name: value.shape for name, value in included_weights.read(path).items()}
     with _reading(path), safetensors.safe_open(path, "numpy") as file:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
 
 
-def check_shapes(path, wanted, skip=None):
+def check_shapes(path, wanted, skip=()):
     """Raises PresetError that names the first weight that differs between a file and a model.
 
-    Args:
-        path: the file.
-        wanted: dict of name -> shape.
-        skip: the end of names that are not compared; `None`: all are.
+    `wanted` is a dict of name -> shape; names with an ending of the tuple `skip` are not compared.
     """
     stored = stored_shapes(path)
-    if skip:
-        wanted, stored = (
-            {n: x for n, x in some.items() if not n.endswith(skip)} for some in (wanted, stored)
-        )
-    for name, shape in wanted.items():
+    for name in {**wanted, **stored}:
+        if name.endswith(skip):
+            continue
         if name not in stored:
             raise PresetError(f"{path}: has no weight '{name}'")
-        if stored[name] != shape:
-            raise PresetError(f"{path}: weight '{name}' is {stored[name]}, expected {shape}")
-    for name in stored:
         if name not in wanted:
             raise PresetError(f"{path}: has a weight '{name}', which the model lacks")
+        if stored[name] != wanted[name]:
+            raise PresetError(f"{path}: weight '{name}' is {stored[name]}, expected {wanted[name]}")
 
 
 def read_arrays(path):
@@ -161,27 +127,20 @@ def read_arrays(path):
     if path.name == included_weights.FILE:
         return included_weights.read(path)
     with _reading(path):
-        arrays = safetensors.deserialize(path.read_bytes())
         return {
             name: np.frombuffer(array["data"], TYPES[array["dtype"]]).reshape(array["shape"])
-            for name, array in arrays
+            for name, array in safetensors.deserialize(path.read_bytes())
         }
 
 
-class _reading:
-    """Turns every error of reading a file into a PresetError."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, _):
-        if isinstance(error, FileNotFoundError):
-            raise PresetError(f"{self.path}: no such file") from None
-        if isinstance(error, (OSError, safetensors.SafetensorError, KeyError, ValueError)):
-            raise PresetError(f"{self.path}: is not a readable weight file (safetensors): {error}") from error
+@contextlib.contextmanager
+def _reading(path):
+    try:
+        yield
+    except FileNotFoundError:
+        raise PresetError(f"{path}: no such file") from None
+    except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
+        raise PresetError(f"{path}: is not a readable weight file (safetensors): {error}") from error
 
 
 def _check_built(model, path):

@@ -13,7 +13,7 @@ from keraszoo.errors import PresetError
 from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
-from keraszoo.shipping import hub, shipped
+from keraszoo.shipping import cache, hub
 from keraszoo.shipping.transfer import bring
 
 
@@ -41,11 +41,11 @@ def fetch(name, source=None, sha256=None, report=None):
         raise PresetError(f"{name}: expected a name with a folder, or {hub.PREFIX}USER/NAME without one")
     sha256, report = sha256 and sha256.lower(), report or (lambda text: None)
     if source is None:
-        place = shipped.hub_place(name).absolute()
+        place = cache.hub_place(name).absolute()
         (origin, headers), manifest = hub.files_of(name), None
     else:
         manifest = _check_source(name, source, sha256)
-        place, origin, headers = shipped.cache_folder().absolute() / name, Path(source, name), None
+        place, origin, headers = cache.cache_folder().absolute() / name, Path(source, name), None
     partial = place.with_name(f".{place.name}.partial")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _check_source(name, source, sha256):
     if "/" in name:
         raise PresetError(f"{name}: expected the name of a model, got a path")
     manifests.check_names("fetch", [name, "config.json"])
-    known = shipped.index().get(name, {}).get("manifest")
+    known = cache.index().get(name, {}).get("manifest")
     if known and sha256 not in (None, known["sha256"]):
         raise PresetError(f"{name}: the included model of this name has another SHA-256")
     folder = Path(source)

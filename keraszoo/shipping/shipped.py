@@ -4,7 +4,6 @@ An installed package contains no weights but `index.json`: the description and t
 model, and thus the size and the SHA-256 of each file. `keraszoo fetch` uses it to fill the cache.
 """
 
-import functools
 import json
 import os
 from pathlib import Path
@@ -14,32 +13,9 @@ from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving.manifest import MANIFEST
 from keraszoo.saving.model_facts import describe
-from keraszoo.shipping import hub
+from keraszoo.shipping import cache, hub
 
-INDEX = Path(__file__).resolve().with_name("index.json")
 HEADINGS = ("name", "task", "languages", "size", "score", "licence", "place")
-
-
-@functools.cache
-def index():
-    """Returns the included models: name -> `{"about": see model_facts.describe, "manifest": {...}}`."""
-    return json.loads(INDEX.read_bytes()) if INDEX.is_file() else {}
-
-
-def cache_folder():
-    """Returns the folder of fetched models: `keraszoo/` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(chosen):  # the standard requires that other values are ignored
-        return Path(chosen, "keraszoo")
-    try:
-        return Path.home() / ".cache" / "keraszoo"
-    except RuntimeError as error:
-        raise PresetError(f"there is no folder for fetched models: {error}; set XDG_CACHE_HOME") from error
-
-
-def hub_place(address):
-    """Returns where a model on the Hugging Face Hub is kept in the cache."""
-    return cache_folder() / "hub" / hub.repository(address)
 
 
 def find(name_or_directory):
@@ -58,7 +34,7 @@ def find(name_or_directory):
     if hub.is_address(name_or_directory):
         from keraszoo.shipping.fetching import fetch
 
-        return atomic.locate(hub_place(name_or_directory)) or fetch(str(name_or_directory))
+        return atomic.locate(cache.hub_place(name_or_directory)) or fetch(str(name_or_directory))
     path = atomic.locate(name_or_directory)
     if path is not None:
         return path
@@ -66,13 +42,13 @@ def find(name_or_directory):
     available = places()
     if name in available:
         return available[name]
-    if name in index():
-        size = index()[name]["about"]["size"] / 1e6
+    if name in cache.index():
+        size = cache.index()[name]["about"]["size"] / 1e6
         raise PresetError(
             f"{name}: an included model, but not on this machine ({size:.1f} MB); get it with `keraszoo "
             f"fetch {name} --from FOLDER`, where FOLDER is pretrained/ of a clone"
         )
-    known = {*available, *index()}
+    known = {*available, *cache.index()}
     languages = {part for part in name.split("_") if len(part) == 2}
     near = {other for other in known if not languages or languages <= set(other.split("_"))}
     hint = suggestion(name, near) if near else "; `keraszoo list` shows those there are"
@@ -85,7 +61,7 @@ def places():
     `$KERASZOO_PRETRAINED` takes precedence over `pretrained/` of a clone, and this over the cache. A cached
     model of another version of keraszoo is ignored.
     """
-    directories = {name: path for name, path in _models_in(cache_folder()) if _is_current(name, path)}
+    directories = {name: path for name, path in _models_in(cache.cache_folder()) if _is_current(name, path)}
     root = Path(__file__).resolve().parents[2]
     if (root / "pyproject.toml").is_file():  # a clone, not an installed package
         directories.update(_models_in(root / "pretrained"))
@@ -107,7 +83,7 @@ def list_models():
         directory, or `None` for an included model that is not on this machine. For a directory that cannot be
         read: `name`, `place` and `error`.
     """
-    known = index()
+    known = cache.index()
     models = {name: {"name": name, **known[name]["about"], "place": None} for name in known}
     for name, place in places().items():
         try:
@@ -150,9 +126,9 @@ def _models_in(folder):
 
 
 def _is_current(name, path):
-    if name not in index():
+    if name not in cache.index():
         return True
     try:
-        return json.loads((path / MANIFEST).read_bytes()) == index()[name]["manifest"]
+        return json.loads((path / MANIFEST).read_bytes()) == cache.index()[name]["manifest"]
     except (OSError, ValueError, RecursionError):
         return True  # damaged: reading it reports the damage

@@ -107,7 +107,6 @@ class TaggingModelSection(BaseModelSection):
     task = "tagging"
 
     name: Literal[*models_of("tagging")] = "recurrent"
-    start_from: Preset | None = None
 
 
 class TaggerOptimizerSection(OptimizerSection):

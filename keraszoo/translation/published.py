@@ -4,7 +4,7 @@ from keraszoo import converters
 from keraszoo.converters.download import published
 from keraszoo.errors import PresetError
 from keraszoo.saving import atomic
-from keraszoo.shipping import hub, shipped
+from keraszoo.shipping import cache, hub
 
 
 def from_published(cls, name):
@@ -16,7 +16,7 @@ def from_published(cls, name):
         cls: the class `Translator`.
         name: a folder or `hf://user/name`; anything else is no published model.
     """
-    place = shipped.hub_place(name) if hub.is_address(name) else None
+    place = cache.hub_place(name) if hub.is_address(name) else None
     if place is not None and atomic.locate(place):
         return None
     with published(name) as folder:

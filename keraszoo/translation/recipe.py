@@ -51,7 +51,7 @@ class SubwordsSection(Section):
     """The subword vocabulary: trained on `data.train`, or read from sentencepiece models.
 
     There is one file for both languages (`model`) or one for each (`source_model`, `target_model`). `model`
-    may also be the directory or the name of a trained translator, whose vocabulary is used.
+    may also be the directory, the name or the address on the Hub of a translator, whose vocabulary is used.
     `normalization` is `nfc`, which keeps all that a reader sees, or sentencepiece's `nmt_nfkc`, which unifies
     more characters; see `Subwords.train`.
     """
@@ -101,7 +101,6 @@ class ModelSection(BaseModelSection):
     task = "translation"
 
     name: Literal[*models_of("translation")] = "transformer"
-    start_from: Preset | None = None
 
 
 class TrainingSection(FitSection):

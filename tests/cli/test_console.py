@@ -13,6 +13,7 @@ import pytest
 import keraszoo
 from keraszoo.cli import app, console
 from keraszoo.errors import KerasZooError
+from keraszoo.registry import TASKS
 
 FOLDER = Path(keraszoo.__file__).parents[1]
 STANDS_IN = """
@@ -44,7 +45,7 @@ def test_hints_are_for_people_at_a_terminal(capfd, monkeypatch):
     console.hint("keraszoo", "train", "my recipe.yaml")
     assert capfd.readouterr() == ("", "keraszoo: next: keraszoo train 'my recipe.yaml'\n")
     commands = {name for panel in app.COMMANDS.values() for name in panel}
-    for task in ("translation", "tagging", "question answering", "word vectors", None):
+    for task in (*TASKS, None):
         console.hint_at_use("m", task)
         assert capfd.readouterr().err.split()[3] in commands
 

@@ -10,7 +10,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import PresetError
-from keraszoo.shipping import shipped
+from keraszoo.shipping import cache, shipped
 
 pytest.importorskip("huggingface_hub")
 
@@ -49,7 +49,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def in_cache():
-    place = shipped.cache_folder() / "hub" / "somebody"
+    place = cache.cache_folder() / "hub" / "somebody"
     return sorted(name for name in os.listdir(place) if not name.endswith(".lock")) if place.is_dir() else []
 
 
@@ -70,7 +70,7 @@ def test_fetch_converts_into_the_cache_or_into_a_directory(repository, files, wr
     assert run("fetch", ADDRESS, "--output", output) == (0, f"{output}\n", "")
     assert in_cache() == [] and (output / "manifest.json").is_file()
     code, out, err = run("fetch", ADDRESS)
-    assert (code, out, err) == (0, f"{shipped.hub_place(ADDRESS)}\n", "")
+    assert (code, out, err) == (0, f"{cache.hub_place(ADDRESS)}\n", "")
     assert in_cache() == ["opus"]
 
 

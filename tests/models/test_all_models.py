@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from keras import ops
 
-import keraszoo.models
 from keraszoo.layers.arguments import constructor_arguments
 from keraszoo.models import (
     DeepLSTM,
@@ -16,8 +15,8 @@ from keraszoo.models import (
     RNNSearch,
     SimplifiedRNNSearch,
     Transformer,
-    TranslationModel,
 )
+from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions, greedy_search
 
 to_numpy = ops.convert_to_numpy
@@ -189,10 +188,8 @@ def random_model(name):
     return model
 
 
-def test_no_exported_model_is_forgotten():
-    every = (getattr(keraszoo.models, name) for name in keraszoo.models.__all__)
-    exported = {cls.__name__ for cls in every if issubclass(cls, TranslationModel) and cls.configurations}
-    assert {cls.__name__ for cls in CLASSES} == exported
+def test_no_model_of_the_registry_is_forgotten():
+    assert set(CLASSES) == set(model_classes("translation").values())
 
 
 def test_the_summary_of_keras_lists_all_weights(random_model):

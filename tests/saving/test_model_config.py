@@ -9,7 +9,7 @@ import pytest
 from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
 from keraszoo.models import MemoryNetwork
-from keraszoo.registry import model_classes
+from keraszoo.registry import TASKS, model_classes
 from keraszoo.saving import model_directory
 from keraszoo.saving.entries import argument_entries, checked
 from keraszoo.text.vocabulary import Vocabulary
@@ -127,7 +127,7 @@ FLAGS = {
     "use_bias",
 }
 FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional"}
-MODELS = [*model_classes("translation").values(), *model_classes("tagging").values(), MemoryNetwork]
+MODELS = [kind for task in TASKS for kind in model_classes(task).values()]
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -113,7 +113,7 @@ WRONG = [
     ({"data": [{**FACTS["data"][0], "url": None}]}, "data.0.url: expected text"),
     ({"score": {"name": "BLEU"}}, "score.section: missing, and"),
     ({"parameters": 1.5}, "parameters: expected a valid integer"),
-    ("facts", "expected facts by name, got str"),
+    ("facts", "expected a section with some of name, licence, title, .*, got 'facts'"),
 ]
 
 

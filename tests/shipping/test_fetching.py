@@ -104,7 +104,7 @@ def known(folder, monkeypatch):
     """The index knows `small`."""
     manifest = json.loads((folder / "small" / "manifest.json").read_text())
     index = {"small": {"about": {"size": 300_000}, "manifest": manifest}}
-    monkeypatch.setattr(shipped, "index", lambda: index)
+    monkeypatch.setattr("keraszoo.shipping.cache.index", lambda: index)
     return index
 
 
@@ -347,7 +347,7 @@ def test_two_calls_at_a_time(folder, cache, known):
 def test_where_the_cache_is(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
-    assert shipped.cache_folder() == tmp_path / ".cache" / "keraszoo"
+    assert fetching.cache.cache_folder() == tmp_path / ".cache" / "keraszoo"
 
 
 def test_no_host_is_built_in():

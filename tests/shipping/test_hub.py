@@ -17,7 +17,7 @@ import pytest
 
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
-from keraszoo.shipping import shipped
+from keraszoo.shipping import cache, shipped
 from keraszoo.shipping.fetching import fetch
 
 pytest.importorskip("huggingface_hub")
@@ -134,7 +134,7 @@ def test_what_is_uploaded_is_found_by_its_address_and_then_without_network(serve
     assert server.files == contents(small)
     server.files[".gitattributes"] = b"the Hub adds this file"
     place = shipped.find("hf://somebody/small")
-    assert place == shipped.cache_folder() / "hub" / "somebody" / "small"
+    assert place == cache.cache_folder() / "hub" / "somebody" / "small"
     assert contents(place) == contents(small) and os.listdir(place.parent) == ["small"]
     count = len(server.requests)
     assert shipped.find("hf://somebody/small") == place and len(server.requests) == count
@@ -192,7 +192,7 @@ def test_a_file_that_is_too_long_is_not_written(server, small, name, packed):
     server.packed = {name} if packed else set()
     with pytest.raises(PresetError, match=rf"small: {name} has more than the {most:,} bytes expected"):
         fetch("hf://somebody/small")
-    partial = shipped.cache_folder() / "hub" / "somebody" / ".small.partial"
+    partial = cache.cache_folder() / "hub" / "somebody" / ".small.partial"
     assert not list(partial.rglob(f"*{name}*"))
 
 

@@ -9,7 +9,7 @@ import write_cards as writing
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
-from keraszoo.shipping import shipped
+from keraszoo.shipping import cache, shipped
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
@@ -29,7 +29,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_the_index_is_that_of_the_directories():
-    assert json.loads(shipped.INDEX.read_text()) == writing.index(SHIPPED)
+    assert json.loads(cache.INDEX.read_text()) == writing.index(SHIPPED)
 
 
 def test_the_tables_are_those_of_the_directories():
@@ -74,8 +74,8 @@ def test_the_list_for_programs(run, own):
 
 
 def test_a_model_that_is_elsewhere_is_listed_too(monkeypatch):
-    known = {"zebra": next(iter(shipped.index().values()))}
-    monkeypatch.setattr(shipped, "index", lambda: known)
+    known = {"zebra": next(iter(cache.index().values()))}
+    monkeypatch.setattr(cache, "index", lambda: known)
     *_, last = shipped.as_table(shipped.list_models())
     assert last.startswith("zebra ") and last.endswith("not here: keraszoo fetch zebra --from FOLDER")
 

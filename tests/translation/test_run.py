@@ -13,11 +13,12 @@ from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.recipes import runs
 from keraszoo.recipes.runs import run_recipe
+from keraszoo.shipping import cache
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.callbacks import BetweenSteps
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import Recipe
-from keraszoo.translation.run import make_model, prepare
+from keraszoo.translation.run import make_model, new_subwords, prepare
 
 TWO_MODELS = "subwords.source_model", "subwords.target_model"
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -73,6 +74,14 @@ def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files, key):
     make_recipe()
     with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
         run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
+
+
+def test_the_subwords_of_a_translator_on_the_hub(make_recipe, new_translator, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    translator = new_translator()
+    translator.save_to_preset(cache.hub_place("hf://user/model-v1.0"))  # as if it was fetched before
+    recipe = make_recipe(subwords={"model": "hf://user/model-v1.0"})
+    assert new_subwords(recipe) == (translator.source_subwords, translator.target_subwords)
 
 
 def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
