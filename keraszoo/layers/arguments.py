@@ -45,12 +45,6 @@ def check_choices(choices, **given):
         require(value in choices, f"{name} must be one of {choices}", **{name: value})
 
 
-def check_rates(**rates):
-    """Raises an error that names the first rate outside [0, 1)."""
-    for name, rate in rates.items():
-        require(0 <= rate < 1, f"{name} must be in [0, 1)", **{name: rate})
-
-
 def shapes_fit(shape, wanted, broadcast=False):
     """Whether a static shape may be the wanted one; `None` fits every size.
 

@@ -4,8 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.attention_inputs import check_inputs, check_shapes
-from keraszoo.layers.masked import Masked
-from keraszoo.layers.masking import all_masks, masked_softmax
+from keraszoo.layers.masking import Masked, all_masks, masked_softmax
 from keraszoo.layers.positions import in_order
 
 

@@ -1,4 +1,4 @@
-"""The masked softmax and the masks it takes."""
+"""Masks: the masked softmax, the masks it takes, and a mask on the output of a layer."""
 
 import functools
 
@@ -80,3 +80,31 @@ def all_masks(*masks, heads=False):
     masks = [as_bool(mask) for mask in masks if mask is not None]
     masks = [mask[:, None] if heads and len(mask.shape) == 3 else mask for mask in masks]
     return functools.reduce(ops.logical_and, masks) if masks else None
+
+
+@keras.saving.register_keras_serializable(package="keraszoo")
+class Masked(keras.layers.Layer):
+    """Returns its input with a mask that Keras passes on: to the next layer, or to the loss.
+
+    A layer with several inputs passes on the mask of its first input by itself only if that mask came with
+    the tensor, and on JAX Keras drops the mask that a subclassed model computes.
+
+    Call arguments:
+        inputs: a tensor `(B, T, ...)`, which is returned.
+        mask: bool `(B, T)`, `True` = keep; `None`: that of the inputs.
+
+    Example:
+
+    >>> logits = Masked()(keras.ops.zeros((1, 2, 3), "float32"), mask=keras.ops.array([[True, False]]))
+    >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    >>> round(float(loss(keras.ops.array([[1, 0]]), logits)), 4)  # log 3, the mean over one position
+    1.0986
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**{"autocast": False, **kwargs})
+        self.supports_masking = True
+        self.built = True  # it has no weights; `Model.quantize` looks at it
+
+    def call(self, inputs, mask=None):
+        return inputs

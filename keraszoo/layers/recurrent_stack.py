@@ -5,7 +5,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.kernel_options import KernelOptions
-from keraszoo.layers.masked import Masked
+from keraszoo.layers.masking import Masked
 from keraszoo.layers.recurrent_cell import RecurrentCell
 from keraszoo.layers.time_loop import over_time
 

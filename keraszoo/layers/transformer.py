@@ -6,7 +6,7 @@ import numpy as np
 from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.kernel_options import KernelOptions
-from keraszoo.layers.masked import Masked
+from keraszoo.layers.masking import Masked
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 
 

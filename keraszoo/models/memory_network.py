@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_choices, check_rates, check_sizes, require
+from keraszoo.layers.arguments import check_choices, check_sizes, require
 from keraszoo.layers.memory_hop import MemoryHop
 from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.models.configured_model import ConfiguredModel
@@ -83,7 +83,7 @@ class MemoryNetwork(ConfiguredModel):
         check_sizes(width=width, hops=hops, memory_size=memory_size)
         require(hops <= MOST_HOPS, f"hops must be at most {MOST_HOPS}", hops=hops)
         check_choices(("adjacent", "layer_wise"), tying=tying)
-        check_rates(noise=noise)
+        require(0 <= noise < 1, "noise must be in [0, 1)", noise=noise)
         self.vocabulary_size = vocabulary_size
         self.hops = hops
         self.tying = tying

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_optional_sizes, check_sizes, require, require_shapes, shapes_fit
-from keraszoo.layers.masked import Masked
+from keraszoo.layers.masking import Masked
 from keraszoo.layers.rows import take
 from keraszoo.models.configured_model import ConfiguredModel
 

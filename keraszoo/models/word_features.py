@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import check_rates
+from keraszoo.layers.arguments import require
 
 SMALLEST = 127 / 60_000  # the largest number of a row that int8 stores at its own scale
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
@@ -43,7 +43,7 @@ class WordFeatures(keras.layers.Layer):
 
     def __init__(self, vectors, characters=None, casing=None, subwords=None, word_dropout=0.0, **kwargs):
         super().__init__(**{"autocast": False, **kwargs})  # half precision would round ids
-        check_rates(word_dropout=word_dropout)
+        require(0 <= word_dropout < 1, "word_dropout must be in [0, 1)", word_dropout=word_dropout)
         self.vectors = vectors
         self.characters = characters
         self.casing = casing

@@ -149,7 +149,8 @@ def agree_in_gradients(agree, layer, module, inputs, mask_name, call):
     inputs = [*inputs, MASK]
     agree([model(inputs)], [expected])
     (target,) = draw(expected.shape)
-    torch.nn.functional.mse_loss(expected, torch.tensor(target)).backward()
+    errors = ((expected - torch.tensor(target)) ** 2).mean(-1)
+    (errors[torch.tensor(MASK)] if mask_name == "mask" else errors).mean().backward()  # as Keras masks losses
     model.compile(keras.optimizers.SGD(1.0), "mse", run_eagerly=True)
     before = [numbers(variable).copy() for variable, *_ in pairs]
     model.train_on_batch(inputs, target)

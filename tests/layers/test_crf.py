@@ -210,9 +210,15 @@ def test_wrong_arguments_are_errors(arguments, said):
         CRF(**arguments)
 
 
-def test_emissions_of_another_size_are_an_error():
-    with pytest.raises(ValueError, match=r"must be \(B, T, 5\). Received: emissions.shape=\(1, 3, 4\)"):
-        CRF(5).decode(np.zeros((1, 3, 4)))
+@pytest.mark.parametrize("width", [3, 5])  # K + 1 is the width of a chain
+def test_emissions_of_another_size_are_an_error(width):
+    crf, emissions, tags = CRF(4), np.zeros((1, 3, width), "float32"), np.zeros((1, 3), "int32")
+    of_emissions = crf, crf.decode, crf.marginals, lambda x: crf.log_likelihood(x, tags)
+    of_chains = crf.decode_chain, crf.chain_marginals, lambda x: crf.chain_log_likelihood(x, tags)
+    for methods, wanted in ((of_emissions, "emissions must be"), (of_chains, "a chain must be")):
+        for method in methods:
+            with pytest.raises(ValueError, match=rf"{wanted} .* Received: \w+.shape=\(1, 3, {width}\)"):
+                method(emissions)
 
 
 def test_a_tag_that_is_none_has_no_likelihood_and_at_padding_any_has():

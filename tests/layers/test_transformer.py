@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from keraszoo.layers import BahdanauAttention, TransformerDecoderLayer, TransformerEncoderLayer
-from keraszoo.layers.masked import Masked
+from keraszoo.layers.masking import Masked
 
 to_numpy = ops.convert_to_numpy
 B, T, S, H, D, F, M = 2, 3, 5, 2, 14, 11, 17
