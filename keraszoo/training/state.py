@@ -97,7 +97,7 @@ class Progress:
             best = {"period": int(best["period"]), "figures": figures, "weights": list(best["weights"])}
         return cls(
             int(state["step"]),
-            bool(state["over"]),
+            {True: True, False: False}[state["over"]],
             float(state["seconds"]),
             float(state["elapsed"]),
             [int(period) for period in state["periods"]],
@@ -135,18 +135,22 @@ def set_model_state(model, state):
     """
     variables = _variables(model)
     for name, some in variables.items():
-        if not all(np.isfinite(array).all() for array in state[name] if array.dtype.kind == "f"):
-            raise PresetError(f"{name}: not all numbers are finite")
-        shapes = [tuple(variable.shape) for variable in some]
-        stored = [array.shape for array in state[name]]
-        if shapes != stored:
-            raise PresetError(
-                f"a checkpoint of another model: {name}: expected {len(shapes)} arrays, got {len(stored)}"
-                + next((f", {b} for {a}" for a, b in zip(shapes, stored, strict=False) if a != b), "")
-            )
+        check_arrays(name, some, state[name])
     for name, some in variables.items():
         for variable, array in zip(some, state[name], strict=True):
             variable.assign(array)
+
+
+def check_arrays(name, variables, arrays):
+    """Raises PresetError unless arrays are finite values of variables."""
+    if not all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f"):
+        raise PresetError(f"{name}: not all numbers are finite")
+    shapes, stored = [tuple(variable.shape) for variable in variables], [array.shape for array in arrays]
+    if shapes != stored:
+        raise PresetError(
+            f"a checkpoint of another model: {name}: expected {len(shapes)} arrays, got {len(stored)}"
+            + next((f", {b} for {a}" for a, b in zip(shapes, stored, strict=False) if a != b), "")
+        )
 
 
 def _variables(model):
