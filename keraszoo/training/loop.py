@@ -25,7 +25,7 @@ from keraszoo.training.divergence import Diverged, check_health, diverged_at
 from keraszoo.training.optimizers import optimizer_of
 from keraszoo.training.saving import Saver
 from keraszoo.training.signals import Signals
-from keraszoo.training.state import Progress, model_state, set_model_state, unpack
+from keraszoo.training.state import Progress, check_arrays, model_state, set_model_state, unpack
 
 
 def train(
@@ -81,7 +81,7 @@ def train(
     last = parts * steps_of(settings, batches)
     optimizer = optimizer or optimizer_of(settings, last // parts, model)
     trained = compiled(model, strategy, settings, loss, optimizer)
-    progress, metrics = resumed(trained, checkpoints, stateful, last)
+    progress, metrics = resumed(trained, checkpoints, stateful, last, settings.monitor)
     if progress.step < last and len(progress.periods) > progress.step // length:
         progress.reopen()  # the run was shorter, and ended within this period
     if progress.step:
@@ -212,7 +212,7 @@ def stateful_of(callbacks):
     return {str(i): callback for i, callback in enumerate(callbacks) if hasattr(callback, "get_state")}
 
 
-def resumed(model, checkpoints, stateful, last):
+def resumed(model, checkpoints, stateful, last, monitor):
     """Restores a model and its callbacks from the newest checkpoint: (`Progress`, running metrics)."""
     if checkpoints is None:
         return Progress(), []
@@ -226,13 +226,22 @@ def resumed(model, checkpoints, stateful, last):
         if progress.step > last:
             said = f"after step {progress.step:,} of only {last:,}"
             raise PresetError(f"{checkpoints.folder}: the run in it is {said}")
+        if progress.step != newest.step:
+            raise PresetError(
+                f"{checkpoints.folder}: after step {newest.step}, the run is at {progress.step}"
+            )
         missing = stateful.keys() - state["callbacks"].keys()
         if missing:
             raise PresetError(f"{checkpoints.folder}: the run in it has no state of callback {min(missing)}")
+        if progress.best is not None:
+            check_arrays("best", model.weights, progress.best["weights"])
+            progress.best["figures"][monitor]  # it is compared with
+        for weights in progress.last:
+            check_arrays("last", model.weights, weights)
+        metrics = [float(value) for value in state["model"].get("metrics", [])]
         set_model_state(model, state["model"])
         for name, callback in stateful.items():
             callback.set_state(state["callbacks"][name])
-        metrics = state["model"].get("metrics", [])
     return progress, metrics
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from keras import ops
+from pydantic import StrictBool
 from typing_extensions import TypedDict
 
 from keraszoo.errors import PresetError
@@ -85,7 +86,7 @@ class Progress(Entries, strict=False, allow_inf_nan=True):
     """
 
     step: int = 0
-    over: bool = False
+    over: StrictBool = False
     seconds: float = 0.0
     elapsed: float = 0.0
     periods: list[int] = []
@@ -125,18 +126,22 @@ def set_model_state(model, state):
     """
     variables = _variables(model)
     for name, some in variables.items():
-        if not all(np.isfinite(array).all() for array in state[name] if array.dtype.kind == "f"):
-            raise PresetError(f"{name}: not all numbers are finite")
-        shapes = [tuple(variable.shape) for variable in some]
-        stored = [array.shape for array in state[name]]
-        if shapes != stored:
-            raise PresetError(
-                f"a checkpoint of another model: {name}: expected {len(shapes)} arrays, got {len(stored)}"
-                + next((f", {b} for {a}" for a, b in zip(shapes, stored, strict=False) if a != b), "")
-            )
+        check_arrays(name, some, state[name])
     for name, some in variables.items():
         for variable, array in zip(some, state[name], strict=True):
             variable.assign(array)
+
+
+def check_arrays(name, variables, arrays):
+    """Raises PresetError unless arrays are finite values of variables."""
+    if not all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f"):
+        raise PresetError(f"{name}: not all numbers are finite")
+    shapes, stored = [tuple(variable.shape) for variable in variables], [array.shape for array in arrays]
+    if shapes != stored:
+        raise PresetError(
+            f"a checkpoint of another model: {name}: expected {len(shapes)} arrays, got {len(stored)}"
+            + next((f", {b} for {a}" for a, b in zip(shapes, stored, strict=False) if a != b), "")
+        )
 
 
 def _variables(model):

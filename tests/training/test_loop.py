@@ -144,6 +144,10 @@ def test_a_checkpoint_beyond_the_end_of_the_run_is_refused(batches, tmp_path):
         run(batches, folder=tmp_path / "run", steps=1)
 
 
+def best(weights, **figures):
+    return {"period": 0, "figures": figures or {"val_loss": 1.0}, "weights": weights}
+
+
 STRANGE = [
     ({"run": {"figures": 5}}, "0: run: figures: expected a valid dictionary, got 5"),
     ({"run": {"figures": {"loss": ["x"]}}}, "1: run: figures.loss.0: expected a valid number, .*, got 'x'"),
@@ -154,6 +158,20 @@ STRANGE = [
     ({"run": {"seconds": "a"}}, "3: run: seconds: expected a valid number, .*, got 'a'"),
     ({"run": {"last": 5}}, "4: run: last: expected a valid list, got 5"),
     ({"run": None}, "5: run: the entries: expected a valid dictionary"),
+    ({"run": {"last": [[np.zeros(1)]]}}, "a checkpoint of another model: last: expected 2 arrays, got 1"),
+    (
+        {"run": {"best": best([np.zeros((1, 2)), np.zeros(1)])}},
+        r"another model: best: .*\(1, 2\) for \(2, 1\)",
+    ),
+    ({"run": {"best": best([np.zeros((2, 1)), np.full(1, np.inf)])}}, "best: not all numbers are finite"),
+    (
+        {"run": {"best": best([np.zeros((2, 1)), np.zeros(1)], val_f1=1.0)}},
+        "not a valid run: KeyError: 'val_loss'",
+    ),
+    ({"run": {"over": "no"}}, "over: expected a valid boolean, got 'no'"),
+    ({"run": {"step": -5}}, "after step 6, the run is at -5"),
+    ({"model": {"metrics": 5}}, "not a valid run: TypeError"),
+    ({"model": {"metrics": ["a"]}}, "not a valid run: ValueError"),
     ({"run": {"step": 8}}, "the run in it is after step 8 of only 6"),
     ({"model": {"variables": 5}}, "not a valid run: TypeError"),
     ({"model": {"optimizer": None}}, "not a valid run: TypeError"),
@@ -184,7 +202,7 @@ def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path):
             checkpoints.save(6, *pack(changed))
         with Checkpoints(tmp_path / str(i - 1)).open() as checkpoints:
             with contextlib.nullcontext() if said is None else pytest.raises(PresetError, match=said):
-                assert resumed(model, checkpoints, {"0": Counting()}, 6)[0].step == 6
+                assert resumed(model, checkpoints, {"0": Counting()}, 6, "val_loss")[0].step == 6
 
 
 def test_a_longer_run_goes_on_where_a_shorter_one_ended(batches, tmp_path):
