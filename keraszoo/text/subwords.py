@@ -216,8 +216,6 @@ class Subwords:
     def decode(self, ids):
         """Turns lists of ids into texts. `<pad>`, `<s>` and `</s>` give nothing, unknown gives ` ⁇ `.
 
-        There are no blanks at the ends of a text.
-
         Args:
             ids: a list of lists (or arrays) of ids.
 
@@ -228,7 +226,7 @@ class Subwords:
             DataError: an id outside `[0, vocabulary_size)`.
         """
         rows = [self._checked(row) for row in ids]
-        return [text.strip(" ") for text in self._processor.decode(rows)] if rows else []
+        return self._processor.decode(rows) if rows else []
 
     def pieces(self, ids):
         """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.
