@@ -202,7 +202,7 @@ class Subwords:
             DataError: an id outside `[0, vocabulary_size)`.
         """
         rows = [self._checked(row) for row in ids]
-        return [text.strip(" ") for text in self._processor.decode(rows)] if rows else []
+        return self._processor.decode(rows) if rows else []
 
     def pieces(self, ids):
         """Returns the subwords of one list of ids as strings; `▁` marks the space before a word.

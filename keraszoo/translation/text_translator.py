@@ -229,7 +229,7 @@ class TextTranslator:
             [token for token in row[:length].tolist() if token != end_id]
             for row, length in zip(rows, best.lengths.reshape(-1), strict=True)
         ]
-        texts = self.target_subwords.decode(ids)
+        texts = [text.strip(" ") for text in self.target_subwords.decode(ids)]
         return [
             [
                 Hypothesis(texts[i * width + k], float(best.log_prob[i, k]), float(best.score[i, k]))

@@ -158,11 +158,13 @@ def test_a_state_of_rows_has_room_and_varies_in_its_rows():
     assert model.free_axes(STATE) == axes
 
 
+@pytest.mark.parametrize("start_id", [1, 8])  # 8: padding itself, as in Marian
 @pytest.mark.parametrize("kind", [RNNSearch, Transformer])
-def test_padding_counts_in_no_loss(kind):
+def test_padding_counts_in_no_loss(kind, start_id):
     sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
     model = kind(9, **(sizes if kind is Transformer else {"embedding_dim": 4, "units": 4}), target_pad_id=8)
     source, target_in = np.array([[4, 5, 3], [6, 3, 0]]), np.array([[1, 5, 7, 6], [1, 4, 8, 8]])
+    target_in[:, 0] = start_id
     target_out = np.array([[5, 7, 6, 3], [4, 3, 8, 8]])
     log_probs = ops.convert_to_numpy(ops.log_softmax(model((source, target_in))))
     wanted = -np.mean([log_probs[b, t, target_out[b, t]] for b, t in np.argwhere(target_out != 8)])

@@ -119,7 +119,7 @@ def test_translations_of_their_ids(expected, translator):
             ids = one[f"{name}_ids"][1:]
             length = min(len(ids), LIMIT - 1)
             assert best.tokens[i, 0, :length].tolist() == ids[:length]
-            assert translator.target_subwords.decode([ids]) == [one[f"{name}_text"]]
+            assert translator.target_subwords.decode([ids])[0].strip() == one[f"{name}_text"]
             if width > 1:
                 assert best.log_prob[i, 0] / len(ids) == pytest.approx(one["beam_score"], abs=1e-5)
 
@@ -142,10 +142,8 @@ def texts_of(expected):
     return [text for one in expected["sentences"] if (text := one["text"].strip()) and ">>xyz<<" not in text]
 
 
-FORMATS = ["ctranslate2", *(pytest.param(name, marks=pytest.mark.slow) for name in ("onnx", "savedmodel"))]
-
-
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["ctranslate2", "onnx", "savedmodel"])
 @pytest.mark.filterwarnings("ignore::keraszoo.errors.InputWarning")
 def test_exports_translate_alike(expected, translator, tmp_path, format):
     pytest.importorskip({"onnx": "tf2onnx"}.get(format, format.replace("savedmodel", "tensorflow")))

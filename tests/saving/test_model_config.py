@@ -104,7 +104,7 @@ def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
     assert read(saved, tmp_path, set_(noise=0.2)).model.noise == 0.2
 
 
-RATES = {"dropout", "attention_dropout", "hidden_dropout", "word_dropout", "noise"}
+RATES = {"dropout", "attention_dropout", "hidden_dropout", "word_dropout", "noise", "epsilon"}
 WORDS = {
     "window",
     "cell",
@@ -116,6 +116,7 @@ WORDS = {
     "context",
     "tying",
     "encoding",
+    "activation",
 }
 FLAGS = {
     "scale_embeddings",
@@ -126,7 +127,7 @@ FLAGS = {
     "pre_norm",
     "use_bias",
 }
-FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional"}
+FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional", "output_bias"}
 MODELS = [kind for task in TASKS for kind in model_classes(task).values()]
 
 

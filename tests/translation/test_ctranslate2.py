@@ -22,7 +22,8 @@ SHIPPED = Path(__file__).parents[2] / "pretrained" / "tatoeba_en_de_transformer"
 VARIANTS = [
     {},
     {"use_bias": False, "pre_norm": True, "positions": "learned", "max_positions": 4},
-    {"positions": "rotary", "tie_embeddings": "target", "num_decoder_layers": 1},
+    {"positions": "rotary", "tie_embeddings": "target", "num_decoder_layers": 1, "activation": "silu"},
+    {"output_bias": True, "epsilon": 1e-3, "activation": "gelu", "num_decoder_layers": 1},
     {"positions": "relative", "max_distance": 3, "pre_norm": True},
 ]
 MORE = [
