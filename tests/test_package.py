@@ -26,7 +26,7 @@ PACKAGES = {
     "search": "errors messages layers",
     "evaluation": "errors text",
     "plots": "errors saving text",
-    "training": "compiling errors messages saving text evaluation",
+    "training": "errors messages saving text",
     "tasks": "errors messages saving shipping text plots models evaluation training",
     "translation": "compiling errors messages saving shipping text plots layers models search evaluation "
     "training tasks",

@@ -26,7 +26,7 @@ from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.loop import choose_weights, is_better, mean_weights, resumed, steps_of, train, uses_xla
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
-from keraszoo.training.state import Progress, model_state, pack
+from keraszoo.training.state import Best, Progress, model_state, pack
 from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation.recipe import TrainingSection
 
@@ -399,8 +399,8 @@ def best_of(figures, monitor):
     best = None
     for period, some in enumerate(figures):
         if is_better(some, best, monitor):
-            best = {"period": period, "figures": some}
-    return best["period"]
+            best = Best(period=period, figures=some, weights=[])
+    return best.period
 
 
 def test_which_period_is_the_best():
