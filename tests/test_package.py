@@ -29,7 +29,7 @@ PACKAGES = {
     "evaluation": "errors text",
     "converters": "errors messages saving shipping text models search",
     "plots": "errors saving text",
-    "training": "compiling errors messages saving text evaluation",
+    "training": "errors messages saving text",
     "recipes": "errors messages registry saving shipping text plots training",
     "tasks": "errors messages registry saving shipping text plots models evaluation training",
     "translation": "compiling errors messages registry saving shipping text plots layers models search "

@@ -25,7 +25,7 @@ from keraszoo.training.divergence import Diverged, check_health, diverged_at
 from keraszoo.training.optimizers import optimizer_of
 from keraszoo.training.saving import Saver
 from keraszoo.training.signals import Signals
-from keraszoo.training.state import Progress, check_arrays, model_state, set_model_state, unpack
+from keraszoo.training.state import Best, Progress, check_arrays, model_state, set_model_state, unpack
 
 
 def train(
@@ -119,7 +119,8 @@ def train(
             elapsed = progress.elapsed + time.monotonic() - started
             now = {"step": step, "elapsed": elapsed, "seconds": progress.seconds + saver.seconds}
             kept = {name: callback.get_state() for name, callback in stateful.items()}
-            return {"model": variables, "callbacks": kept, "run": {**vars(progress), **now}}
+            best = progress.best and vars(progress.best)
+            return {"model": variables, "callbacks": kept, "run": {**vars(progress), "best": best, **now}}
 
         while progress.step < last and not progress.over:
             period = progress.step // length
@@ -150,11 +151,11 @@ def train(
                 figures = evaluate(model)
                 logs |= figures
                 if is_better(figures, progress.best, settings.monitor):
-                    progress.best = {"period": period, "figures": figures, "weights": model.get_weights()}
+                    progress.best = Best(period=period, figures=figures, weights=model.get_weights())
                     if save is not None:
                         save(logs)
                 patience = settings.patience or math.inf
-                progress.over |= period - progress.best["period"] >= patience
+                progress.over |= period - progress.best.period >= patience
             if settings.average_last > 1:
                 progress.last = [*progress.last, model.get_weights()][-settings.average_last :]
 
@@ -234,8 +235,8 @@ def resumed(model, checkpoints, stateful, last, monitor):
         if missing:
             raise PresetError(f"{checkpoints.folder}: the run in it has no state of callback {min(missing)}")
         if progress.best is not None:
-            check_arrays("best", model.weights, progress.best["weights"])
-            progress.best["figures"][monitor]  # it is compared with
+            check_arrays("best", model.weights, progress.best.weights)
+            progress.best.figures[monitor]  # it is compared with
         for weights in progress.last:
             check_arrays("last", model.weights, weights)
         metrics = [float(value) for value in state["model"].get("metrics", [])]
@@ -257,12 +258,12 @@ def is_better(figures, best, monitor):
         loss = -math.inf if math.isnan(loss) else loss
         return (loss,) if monitor == "val_loss" else (figures[monitor], loss)
 
-    return best is None or value(figures) > value(best["figures"])
+    return best is None or value(figures) > value(best.figures)
 
 
 def best_score(progress, settings):
     """The best value so far of the figure that selects the weights, or None."""
-    return None if progress.best is None else progress.best["figures"][settings.monitor]
+    return None if progress.best is None else progress.best.figures[settings.monitor]
 
 
 def mean_weights(last):
@@ -290,5 +291,5 @@ def choose_weights(model, evaluate, progress, settings):
         averaged = evaluate(model)
         if is_better(averaged, progress.best, settings.monitor):
             return {**averaged, "averaged": len(progress.last)}
-    model.set_weights(progress.best["weights"])
-    return progress.best["figures"]
+    model.set_weights(progress.best.weights)
+    return progress.best.figures

@@ -3,7 +3,6 @@
 import numpy as np
 from keras import ops
 from pydantic import StrictBool
-from typing_extensions import TypedDict
 
 from keraszoo.errors import PresetError
 from keraszoo.saving.entries import Entries
@@ -65,7 +64,9 @@ def unpack(arrays, plain):
     return {key: unpack(arrays, item) for key, item in plain.items()}
 
 
-class _Best(TypedDict):
+class Best(Entries, strict=False, allow_inf_nan=True):
+    """The best period of a run: its number, its figures, and the weights after it."""
+
     period: int
     figures: dict[str, float]
     weights: list
@@ -81,7 +82,7 @@ class Progress(Entries, strict=False, allow_inf_nan=True):
         elapsed: how long earlier sessions trained, in seconds.
         periods: numbers of the periods that were evaluated.
         figures: dict from names to lists of float, one for each of these periods.
-        best: None, or a dict of the best period: its number `period`, `figures` and `weights`.
+        best: the `Best` of these periods, or None.
         last: lists of the weights of the last periods.
     """
 
@@ -91,7 +92,7 @@ class Progress(Entries, strict=False, allow_inf_nan=True):
     elapsed: float = 0.0
     periods: list[int] = []
     figures: dict[str, list[float]] = {}
-    best: _Best | None = None
+    best: Best | None = None
     last: list[list] = []
 
     def reopen(self):

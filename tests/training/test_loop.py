@@ -26,7 +26,7 @@ from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.loop import choose_weights, is_better, mean_weights, resumed, steps_of, train, uses_xla
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.optimizers import InverseSquareRoot
-from keraszoo.training.state import Progress, model_state, pack
+from keraszoo.training.state import Best, Progress, model_state, pack
 from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation.recipe import TrainingSection
 
@@ -157,7 +157,7 @@ STRANGE = [
     ),
     ({"run": {"seconds": "a"}}, "3: run: seconds: expected a valid number, .*, got 'a'"),
     ({"run": {"last": 5}}, "4: run: last: expected a valid list, got 5"),
-    ({"run": None}, "5: run: the entries: expected a valid dictionary"),
+    ({"run": None}, "5: run: expected a section with some of .*, got 5"),
     ({"run": {"last": [[np.zeros(1)]]}}, "a checkpoint of another model: last: expected 2 arrays, got 1"),
     (
         {"run": {"best": best([np.zeros((1, 2)), np.zeros(1)])}},
@@ -417,8 +417,8 @@ def best_of(figures, monitor):
     best = None
     for period, some in enumerate(figures):
         if is_better(some, best, monitor):
-            best = {"period": period, "figures": some}
-    return best["period"]
+            best = Best(period=period, figures=some, weights=[])
+    return best.period
 
 
 def test_which_period_is_the_best():
