@@ -59,18 +59,13 @@ class AddressedBatches:
         """Returns the batches as one endless sequence, for `fit`.
 
         Call `fit(data, steps_per_epoch=len(batches), shuffle=False)`. Step n is batch `n % len(self)` of the
-        epoch `n // len(self)`. A batch may come in `parts`, equal shares of its rows, for devices that cannot
-        hold all of it: then a step of `fit` is one part. The weights of a part are multiplied by the number
-        of parts, so that losses have their usual size; `Adam` divides by it.
+        epoch `n // len(self)`; `first` is the number of the first. A batch may come in `parts`, equal shares
+        of its rows, for devices that cannot hold all of it: then a step of `fit` is one part. The weights of
+        a part are multiplied by the number of parts, so that losses have their usual size; `Adam` divides.
 
-        Args:
-            first: the number of the first step.
-            parts: shares of a batch; its rows must be a multiple of it.
-
-        Returns:
-            A `keras.utils.PyDataset`; on TensorFlow, a `tf.data.Dataset` of it. (There, Keras would make a
-            dataset with autotuning, whose thread sleeps for up to a minute; the end of an iterator waits for
-            it. Keras would also take an axis on which the first two batches agree for one of fixed length.)
+        It is a `keras.utils.PyDataset`; on TensorFlow, a `tf.data.Dataset` of it. (There, Keras would make
+        one with autotuning, whose thread sleeps for up to a minute; the end of an iterator waits for it. It
+        would also take an axis on which the first two batches agree for one of fixed length.)
         """
         steps = _Steps(self, first, parts)
         if keras.backend.backend() != "tensorflow":

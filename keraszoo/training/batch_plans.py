@@ -54,15 +54,8 @@ class BudgetGrouping:
     of one shape goes into the next, where it fits, too. So an epoch shuffles all rows once, and its number of
     batches of each shape never changes.
 
-    Args:
-        lengths: two int arrays (n,): how many positions each row takes on either side.
-        tokens: the most padded tokens of one side of a batch.
-        replicas: the number of rows of a full batch is a multiple of it.
-        shapes: the number of shapes at most; `None`: each batch is as long as its own longest rows.
-
-    Raises:
-        DataError: a row that takes more than `tokens // replicas`.
-        KerasZooError: a value out of range.
+    `lengths` are two int arrays (n,): how many positions each row takes on either side. `tokens`, `replicas`
+    and `shapes` are those of `TokenBatches`. Raises DataError for a row of more than `tokens // replicas`.
     """
 
     def __init__(self, lengths, tokens, replicas=1, shapes=16):
@@ -82,12 +75,7 @@ class BudgetGrouping:
         self.rows = tokens // self.ladder.lengths.max(axis=1) // replicas * replicas
 
     def plan(self, generator=None):
-        """Returns the plan of an epoch.
-
-        Args:
-            generator: NumPy generator for shuffling; without one, rows of a shape keep the order of the
-                corpus.
-        """
+        """Returns the plan of an epoch, shuffled by a NumPy generator, or in the order of the corpus."""
         order = self.members.copy()
         bounds, shapes = [np.zeros(1, "int64")], []
         start = 0
@@ -138,8 +126,7 @@ class ShapeLadder:
     with N(S, T) the number of pairs of at most these lengths.
 
     Args:
-        source_lengths: int array (n,), n > 0, with `</s>`.
-        target_lengths: int array (n,), with `</s>`.
+        source_lengths, target_lengths: int arrays (n,), n > 0, with `</s>`.
         shapes: the number of shapes at most.
         limit: no shape is longer than this, even after rounding.
 

@@ -82,7 +82,8 @@ def train(
     optimizer = optimizer or optimizer_of(settings, last // parts, model)
     trained = compiled(model, strategy, settings, loss, optimizer)
     progress, metrics = resumed(trained, checkpoints, stateful, last, settings.monitor)
-    if progress.step < last and len(progress.periods) > progress.step // length:
+    goes_on = progress.step < last and not progress.over
+    if goes_on and len(progress.periods) > progress.step // length:
         progress.reopen()  # the run was shorter, and ended within this period
     if progress.step:
         say(f"resuming after step {progress.step // parts:,} of {last // parts:,}")

@@ -97,10 +97,8 @@ class Progress(Entries, strict=False, allow_inf_nan=True):
 
     def reopen(self):
         """Forgets the end of the last period, which goes on."""
-        self.periods.pop()
-        self.last = self.last[:-1]
-        for values in self.figures.values():
-            values.pop()
+        self.periods, self.last = self.periods[:-1], self.last[:-1]
+        self.figures = {name: values[:-1] for name, values in self.figures.items()}
 
 
 def model_state(model):

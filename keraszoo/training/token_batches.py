@@ -97,10 +97,8 @@ def teacher_forced(sources, targets, source_special, target_special, shape):
     number in the whole batch: with a loss that sums, every token counts the same, however the rows are
     divided among replicas.
 
-    Args:
-        sources, targets: flat ids and lengths (n,) of the sentences, as `TokenRows.gather` returns them.
-        source_special, target_special: the `SpecialIds` of both sides.
-        shape: `(B, S, T)`, B >= n; rows beyond the sentences hold padding only.
+    `sources` and `targets` are flat ids and lengths (n,), as `TokenRows.gather` returns them, the specials
+    `SpecialIds`. The shape is `(B, S, T)`, B >= n; rows beyond the sentences hold padding only.
 
     Returns:
         `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T) and
