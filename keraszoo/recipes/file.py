@@ -148,10 +148,11 @@ def _expanded(text):
 
 def _check(value, check, info: ValidationInfo, resolver):
     """Checks the text of a path, which `resolver` will resolve."""
-    text = type(value)(check(value))
-    path = resolver(text, (info.context or {}).get("file"))
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise ValueError("expected a file, got a pipe or a device")  # files are read more than once
+    text, recipe = type(value)(check(value)), info.context
+    path = resolver(text, recipe and recipe["file"])
+    # the run of a recipe reads its files more than once
+    if recipe and os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise ValueError("expected a file, got a pipe or a device")
     return text
 
 
