@@ -11,7 +11,6 @@ from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.saving.model_config import make_model
-from keraszoo.tasks.process import check_process
 from keraszoo.tasks.task import Task
 from keraszoo.tasks.training import check_output, checked_settings
 from keraszoo.text.babi import Question, split_words
@@ -106,7 +105,6 @@ class QuestionAnswerer(Task):
         Returns:
             List of `Answer`.
         """
-        check_process()
         answers = []
         for first in range(0, len(questions), BATCH):
             some = questions[first : first + BATCH]
@@ -178,7 +176,6 @@ class QuestionAnswerer(Task):
             RecipeError: an unknown setting, or one out of range.
             DataError: unusable questions.
         """
-        check_process()
         settings = checked_settings(AnsweringSection, settings)
         if directory is not None:
             check_output(self.model, directory)

@@ -161,7 +161,9 @@ def choice_of(labels, renamed):
     wrong = next((text for text in renamed or () if not all(text.partition("="))), None)
     if wrong is not None:
         raise KerasZooError(f"--map: expected OLD=NEW, such as PERSON=PER, got {wrong}")
-    choice = {} if labels is None else {"labels": [name for text in labels for name in text.split(",")]}
+    choice = (
+        {} if labels is None else {"labels": [name.strip() for text in labels for name in text.split(",")]}
+    )
     return choice | ({"mapping": dict(text.partition("=")[::2] for text in renamed)} if renamed else {})
 
 

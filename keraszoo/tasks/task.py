@@ -43,10 +43,20 @@ class Task:
 
     def __init__(self, model):
         check_process()
-        self.model = model
+        self._model = model
         self.metrics = {}
         self.recipe = None
         self.about = {}
+
+    @property
+    def model(self):
+        """The Keras model.
+
+        Raises:
+            KerasZooError: in a forked child of a process that has made a model, or if `floatx` is changed.
+        """
+        check_process()
+        return self._model
 
     def require_attention(self, wanted="attention weights"):
         """Raises KerasZooError if the model does not attend to anything, and so does not have `wanted`."""

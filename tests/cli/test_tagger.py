@@ -144,7 +144,7 @@ def test_evaluate(run, tagger, other_sentences, tmp_path):
 
 def test_a_choice_and_a_mapping_of_labels(run, tagger, tmp_path):
     answer = "In Paris, [PERSON Kurt Gödel] met [PERSON Hedy Lamarr].\n"
-    options = "--labels", "PERSON", "--map", "PER=PERSON"
+    options = "--labels", "PERSON, PERSON", "--map", "PER=PERSON"
     assert run("tag", "m", "--to", "text", *options, stdin=TEXT.encode())[:2] == (0, answer)
     (tmp_path / "a.tsv").write_text("Oslo\tB-GPE\nHedy\tB-PERSON\nLamarr\tI-PERSON\n")
     for out in (

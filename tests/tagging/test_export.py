@@ -28,6 +28,7 @@ STRANGE = [
     "Paris " * 1030,
     "a. " * 70,
     "\u200eParis\u200f, Pa\u00adris\u00ad: Pa\u200cris \ufeffHedy\u2060 Lamarr",
+    "Paris\ufe0f, Pa\U000e0061ris \u2764\ufe0f Hedy\u180e Lamarr\u3164 1\ufe0f\u20e3",
     "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
 ]
 

@@ -47,6 +47,10 @@ def test_a_forked_child_says_why_it_does_not_answer(new_translator, new_tagger):
         "tag": lambda: tagger.tag("Rome"),
         "tag_tokens": lambda: tagger.tag_tokens([["Rome"]]),
         "tag_probabilities": lambda: tagger.tag_probabilities([["Rome"]]),
+        "calibrate": lambda: tagger.calibrate([]),
+        "export": lambda: tagger.export("tagger"),
+        "save": lambda: translator.save_to_preset("translator"),
+        "quantize": lambda: translator.model.quantize("int8"),
         "load": lambda: EntityTagger.from_preset("english_entities"),
         "answer": lambda: answerer.answer(["Mary went home."], "Where is Mary?"),
     }
