@@ -1,5 +1,6 @@
 """The command line's own part: options, streams, exit codes and the one line of an error."""
 
+import contextlib
 import importlib.metadata
 import itertools
 import json
@@ -303,6 +304,7 @@ def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
     hints = []
     fetched = lambda name, source=None, **_: tmp_path / "small"  # noqa: E731
     monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetched)
+    monkeypatch.setattr("keraszoo.converters.download.published", lambda name: contextlib.nullcontext())
     monkeypatch.setattr(console, "hint_at_use", lambda model, task: hints.append(str(model)))
     for arguments in (["small", "--from", "x"], ["hf://user/small"]):
         run("fetch", *arguments)
