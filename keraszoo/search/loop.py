@@ -23,7 +23,7 @@ def tracks_attention(model, options, attention):
     Raises:
         KerasZooError: it should, but the model attends to nothing.
     """
-    wanted = attention or options.coverage_penalty > 0
+    wanted = attention or options.kind.coverage_penalty > 0
     if wanted and not model.attends:
         raise KerasZooError(
             "the model attends to nothing, so attention weights and a coverage penalty are impossible"
