@@ -111,6 +111,7 @@ class Keraszoo:
         self.tagger = EntityTagger.for_sentences(
             [*train, *self.test], vectors, kind, preset, subword_buckets=buckets
         )
+        self.tagger.warm_up()
         self.model = self.tagger.model
         self.model.compile(Adam(0.004, global_clipnorm=5.0), jit_compile=False)
         plan = TagBatches(TaggedRows(train, self.tagger.vocabulary, self.model.features), words, shapes=None)

@@ -173,7 +173,7 @@ def main():
     print(f"{right / len(test):.1%} of {len(test):,} held-out numbers are exactly right")
 
     # 5. A SavedModel, and a process of its own that translates with it.
-    translator.export(folder / "saved_model", jit_compile=not options.quick)
+    translator.export(folder / "saved_model")
     print(f"The SavedModel in {folder / 'saved_model'} says:", flush=True)
     server = [sys.executable, "-c", SERVER, folder / "saved_model", *sources[:5]]
     subprocess.run(server, check=True, stderr=subprocess.DEVNULL)

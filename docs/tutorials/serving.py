@@ -17,12 +17,10 @@ sentences = ["Where did you park the car?", "She has never been to Berlin.", "I 
 _ = Path("sentences.txt").write_text("\n".join(sentences) + "\n")
 
 # %% language="bash"
-# keraszoo export tatoeba_en_de_rnnsearch translator --no-jit-compile --verify sentences.txt 2>&1
+# keraszoo export tatoeba_en_de_rnnsearch translator --verify sentences.txt 2>&1
 # ls translator
 
 # %% [markdown]
-# `--no-jit-compile` keeps this page quick. By default, XLA compiles the search of small batches, which makes a server with single requests faster.
-#
 # In Python it is `translator.export("folder")`, and `translator.verify_export("folder", sentences)`.
 #
 # ## Load it without keraszoo
@@ -146,7 +144,7 @@ for text, label, start, end in zip(*(outputs[key].numpy() for key in ("text", "l
 # ## Exercises
 #
 # 1. Use the signature `n_best` in `client.py`, and print three hypotheses per sentence with their probabilities.
-# 2. Export without `--no-jit-compile`, and compare the time of one sentence after 20 calls.
+# 2. Export with `--jit-compile`, by which XLA compiles the search of small batches, and compare the time of one sentence after 20 calls.
 # 3. Send an empty line and a line of 100,000 characters to the server. What happens, and what should a server answer?
 
 # %%

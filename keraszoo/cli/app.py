@@ -90,7 +90,7 @@ def export(
     verify: Annotated[str | None, Option(metavar="FILE", help="Compare the output on these lines.")] = None,
     jit_compile: Annotated[
         bool | None,
-        Option(help="Translators: whether XLA compiles programs for small batches; it does by default."),
+        Option("--jit-compile", help="Translators: let XLA compile programs for single sentences."),
     ] = None,
     format_: Annotated[
         Literal["savedmodel", "onnx", "ctranslate2"],

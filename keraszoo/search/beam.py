@@ -5,7 +5,7 @@ from keras import ops
 from keraszoo.layers.rows import pick, written
 from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import FORBIDDEN, words_of
-from keraszoo.search.hypotheses import Hypotheses, score_of
+from keraszoo.search.hypotheses import Hypotheses, length_penalty, score_of
 from keraszoo.search.loop import cache_lengths, run, tracks_attention
 
 LOWEST = -float("inf")
@@ -129,8 +129,8 @@ def prune(extended, width):
 
 def has_hope(beam, finished, position, options):
     """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all."""
-    uncovered = options.replace(coverage_penalty=0.0)  # the next word may cover all of the source
-    hope = score_of(beam["log_prob"], position + 2, uncovered)  # with this word and `</s>`
+    # with this word and `</s>`, which may cover all of the source
+    hope = beam["log_prob"] / length_penalty(position + 2, options)
     hope = ops.max(ops.where(beam["exists"], hope, LOWEST), axis=1)
     full = ops.all(finished["exists"], axis=1)
     better = ops.logical_or(ops.logical_not(full), hope > finished["score"][:, 0])

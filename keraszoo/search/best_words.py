@@ -16,7 +16,7 @@ def best_allowed(logits, number, tokens, position, options, end_id, never=(), pr
         `(logits, words, log_total)`: `(N, K)` in descending order, at most `FORBIDDEN` for forbidden words;
         int32 `(N, K)`; and the logarithm of the sum of all V exponentials, `(N, 1)`.
     """
-    barred = [*never, *([end_id] if options.min_length else [])]
+    barred = [*never, *([end_id] if options.kind.min_length else [])]
     best, words = top_words(logits, min(number + len(barred), logits.shape[-1]))
     # of the greatest logit and its probability; a slice `best[:, :1]` would have XLA sort whole rows
     greatest = ops.max(pick(ops.softmax(logits), words), axis=1, keepdims=True)
@@ -26,8 +26,9 @@ def best_allowed(logits, number, tokens, position, options, end_id, never=(), pr
         return *top_words(allowed, number), log_total
     for word in never:
         best = ops.where(words == word, FORBIDDEN, best)
-    if options.min_length:
-        best = ops.where(ops.logical_and(words == end_id, position < options.min_length), FORBIDDEN, best)
+    if options.kind.min_length:
+        too_short = ops.logical_and(words == end_id, ops.less(position, options.min_length))
+        best = ops.where(too_short, FORBIDDEN, best)
     best, places = ops.top_k(best, number)
     return best, pick(words, places), log_total
 

@@ -23,8 +23,8 @@ def constrain(logits, tokens, position, options, end_id, never=(), prefix=None):
     given, vocabulary = logits, ops.arange(logits.shape[-1])
     for token in never:
         logits = ops.where(vocabulary == token, FORBIDDEN, logits)
-    if options.min_length:
-        too_short = ops.logical_and(vocabulary == end_id, position < options.min_length)
+    if options.kind.min_length:
+        too_short = ops.logical_and(vocabulary == end_id, ops.less(position, options.min_length))
         logits = ops.where(too_short, FORBIDDEN, logits)
     if options.no_repeat_ngram:
         logits = _forbid_repeated(logits, tokens, position, options.no_repeat_ngram)

@@ -43,7 +43,7 @@ def score_of(log_prob, length, options, attention_weights=None, memory_mask=None
             bool, broadcastable to `(..., S)`, `True` at words of the source.
     """
     score = log_prob / length_penalty(length, options)
-    if options.coverage_penalty:
+    if options.kind.coverage_penalty:
         covered = ops.log(ops.clip(ops.sum(attention_weights, axis=-2), 1e-6, 1.0))  # (..., S)
         covered = ops.where(memory_mask, covered, 0.0)
         score = score + options.coverage_penalty * ops.sum(covered, axis=-1)

@@ -19,7 +19,7 @@ def cache_lengths(max_length, first=16, factor=2):
 
 def tracks_attention(model, options, attention):
     """Whether a search keeps the attention weights of its hypotheses, or an error if there are none."""
-    wanted = attention or options.coverage_penalty > 0
+    wanted = attention or options.kind.coverage_penalty > 0
     if wanted and not model.attends:
         raise KerasZooError(
             "the model attends to nothing, so attention weights and a coverage penalty are impossible"

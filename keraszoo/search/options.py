@@ -1,10 +1,15 @@
 """The options of a search."""
 
 import dataclasses
+import functools
+import types
 
 from keraszoo.errors import KerasZooError, plain_number
 from keraszoo.messages import suggestion
 
+# Numbers that a graph takes as tensors, and the number that stands for all that change a result.
+NUMERIC = {"length_penalty": 1.0, "coverage_penalty": 1.0, "min_length": 1, "temperature": 1.0, "top_p": 0.5}
+UNUSED = {"coverage_penalty": 0.0, "min_length": 0, "top_p": 1.0}  # these need no operations
 TYPES = {bool: "True or False", int: "a whole number", float: "a number", str: "a string"}
 
 
@@ -97,6 +102,27 @@ class SearchOptions:
         if not fits:
             wanted = f"at least {least}" if most is None else f"from {least} to {most}{by}"
             raise KerasZooError(f"{name} must be {wanted}. Received: {value!r}")
+
+    @functools.cached_property
+    def kind(self):
+        """What decides the operations of a search: not the seed, not `num_hypotheses`, which is the width of
+        the beam here, and not the values of `NUMERIC`.
+
+        >>> SearchOptions(length_penalty=0.6).kind == SearchOptions(length_penalty=1.3).kind
+        True
+        """
+        values = {name: value for name, value in NUMERIC.items() if getattr(self, name) != UNUSED.get(name)}
+        return dataclasses.replace(self, **values, num_hypotheses=self.beam_width, seed=0)
+
+    @property
+    def numeric(self):
+        """The values of `NUMERIC`, a tuple."""
+        return tuple(getattr(self, name) for name in NUMERIC)
+
+    def with_numeric(self, values):
+        """The same options with the scalar tensors of a graph as `NUMERIC`, for `search` alone."""
+        given = dict(zip(NUMERIC, values, strict=True))
+        return types.SimpleNamespace(**{**vars(self), **given, "kind": self.kind})
 
     @classmethod
     def of_draws(cls):

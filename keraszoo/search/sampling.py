@@ -15,8 +15,8 @@ def draw(logits, options, sentences, position):
     logits = ops.cast(logits, "float32")
     allowed = logits > FORBIDDEN / 2
     logits = logits - ops.max(logits, axis=-1, keepdims=True)  # the likeliest stays above all that are cut
-    logits = ops.where(allowed, logits / max(options.temperature, 1e-30), FORBIDDEN)
-    logits = keep_likeliest(logits, options.top_k, options.top_p)
+    logits = ops.where(allowed, logits / ops.maximum(options.temperature, 1e-30), FORBIDDEN)
+    logits = keep_likeliest(logits, options.top_k, options.top_p if options.kind.top_p < 1 else None)
     words = ops.arange(logits.shape[-1], dtype="int32")
     keys = _mix(_mix(seeded(sentences, options.seed)) + position)
     bits = _mix(keys[:, None] ^ _mix(words)[None])  # (N, V)
@@ -45,15 +45,16 @@ def numbers_of(ids, pad_id):
     return ops.sum(ops.where(ids == pad_id, 0, _mix(ids + _mix(places + 1)[None])), axis=1)
 
 
-def keep_likeliest(logits, top_k=0, top_p=1.0):
+def keep_likeliest(logits, top_k=0, top_p=None):
     """Keeps the k likeliest words of `(N, V)`, and of these the fewest with a probability of `top_p`.
 
     The likeliest word is always kept. Words that tie at the border are all kept.
+    `top_p` may be a scalar tensor; `None`: all are kept.
     """
     if top_k and top_k < logits.shape[-1]:
         least = ops.top_k(logits, top_k)[0][:, -1:]
         logits = ops.where(logits < least, FORBIDDEN, logits)
-    if top_p < 1:
+    if top_p is not None:
         ordered = ops.flip(ops.sort(logits, axis=-1), axis=-1)
         probability = ops.softmax(ordered, axis=-1)
         before = ops.cumsum(probability, axis=-1) - probability  # sum over all likelier words

@@ -1,7 +1,7 @@
 """Batches of features to tags, compiled: used by `EntityTagger` and by its export."""
 
 import itertools
-import threading
+from functools import partial
 
 import keras
 import numpy as np
@@ -11,8 +11,7 @@ from keraszoo.compiling import compiled
 from keraszoo.errors import check_at_least
 from keraszoo.training.batch_plans import batches_by_length, rounded_lengths
 
-XLA_AFTER = 16  # single sentences, which run without XLA
-LONGEST_FOR_XLA = 128  # words of a single sentence
+LENGTHS, CHARACTERS = (16, 32, 64, 128), 16  # of XLA's programs for a single sentence: words, and of a word
 BATCH_COST, POSITION_COST = 64, 4  # overhead of a batch and of a position of its length, in padded positions
 
 
@@ -54,11 +53,7 @@ def feature_specs(vocabulary, names):
 
 
 class CompiledTagger:
-    """Tags batches with one program that is compiled once, or on JAX once for each of a few shapes.
-
-    A single sentence spends most of its time on launching operations. Therefore TensorFlow uses XLA from the
-    seventeenth single sentence on: it compiles one program for each of a few lengths, one or two seconds
-    each, and a sentence then takes at most half the time. A caller with a few sentences never waits for XLA.
+    """Tags batches with one program: on TensorFlow a graph for all shapes, on JAX one for each of a few.
 
     Args:
         model: a `TaggingModel`.
@@ -67,56 +62,51 @@ class CompiledTagger:
     """
 
     def __init__(self, model, vocabulary, function=tag_features):
-        self.model = model
-        self.vocabulary = vocabulary
-        self.function = function
-        self._program = compiled(self._tag, model, lambda tf: [feature_specs(vocabulary, model.features)])
-        self._programs_of_one = {}
-        self._lock = threading.Lock()
-        self._alone = 0  # sentences that came alone so far
+        self._function = partial(function, model)
+        self._specs = partial(feature_specs, vocabulary, model.features)
+        self._program = compiled(self._function, model, lambda tf: [self._specs()])
+        self._program_of_one = None
 
     def __call__(self, features):
         """Tags a batch of features; returns a list of NumPy arrays, the results of the function."""
         rows, length = features["words"].shape
-        backend = keras.backend.backend()
-        if backend == "jax":
+        room, program = None, self._program
+        if keras.backend.backend() == "jax":
             features = {name: _padded(array, rounded_shape(array.shape)) for name, array in features.items()}
-        alone = backend == "tensorflow" and rows == 1 and length <= LONGEST_FOR_XLA
-        with self._lock:  # batches come on several threads
-            self._alone += alone
-            if alone and self._alone > XLA_AFTER:
-                features = {name: _doubled_up(array) for name, array in features.items()}
-                program = self._program_of_one(features)
-            else:
-                program = self._program  # JAX compiles it for each shape
+        elif self._program_of_one is not None and rows == 1:
+            room = room_for([array.shape for array in features.values()])
+        if room is not None:
+            features = {name: _padded(array, room[: array.ndim]) for name, array in features.items()}
+            program = self._program_of_one
         parts = program({name: ops.convert_to_tensor(array) for name, array in features.items()})
         return [ops.convert_to_numpy(part)[:rows, :length] for part in parts]
 
-    def _tag(self, features):
-        return self.function(self.model, features)
-
-    def _program_of_one(self, features):
-        """The XLA program for one sentence of this shape."""
+    def warm_up(self):
+        """Lets XLA compile a program for single sentences of each of `LENGTHS`, on TensorFlow alone."""
         import tensorflow as tf
 
-        shape = tuple(array.shape for array in features.values())
-        if shape not in self._programs_of_one:
-            specs = {name: tf.TensorSpec(array.shape, tf.int32) for name, array in features.items()}
-            function = tf.function(self._tag, autograph=False, jit_compile=True)
-            self._programs_of_one[shape] = function.get_concrete_function(specs)
-        return self._programs_of_one[shape]
+        specs = self._specs()
+        program = tf.function(self._function, input_signature=[specs], autograph=False, jit_compile=True)
+        for length in LENGTHS:
+            program({k: tf.ones((1, length, CHARACTERS)[: len(x.shape)], x.dtype) for k, x in specs.items()})
+        self._program_of_one = program
+
+
+def room_for(shapes):
+    """The shape `(1, T, C)` of the smallest program for a sentence with features of these shapes, or `None`.
+
+    >>> room_for([(1, 20), (1, 20, 9)]), room_for([(1, 20, 30)])
+    ((1, 32, 16), None)
+    """
+    most = [max(sizes) for sizes in itertools.zip_longest(*shapes, fillvalue=0)]
+    length = next((length for length in LENGTHS if length >= most[1]), None)
+    return (1, length, CHARACTERS) if length and max(most[2:], default=0) <= CHARACTERS else None
 
 
 def rounded_shape(shape):
     """Rounds a shape up to one of few: the rows to a power of two, the others as `rounded_lengths` does."""
     rows, *lengths = shape
     return 1 << (rows - 1).bit_length(), *(int(rounded_lengths(n, multiple=8)[-1]) for n in lengths)
-
-
-def _doubled_up(array):
-    """An array padded with 0: every length to 16 or a larger power of two."""
-    lengths = [max(16, 1 << (length - 1).bit_length()) for length in array.shape[1:]]
-    return _padded(array, (array.shape[0], *lengths))
 
 
 def _padded(array, shape):

@@ -1,5 +1,6 @@
 """Text in, entities out: a tagging model with its vocabulary."""
 
+import keras
 import numpy as np
 
 from keraszoo.errors import KerasZooError, check_texts, checked_sentences
@@ -86,7 +87,15 @@ class EntityTagger(Task):
             return tagger
         return tagger.for_corpus(tagger.corpora[0] if corpus is None else corpus)
 
-    # --- text in, entities out
+    def warm_up(self):
+        """Lets XLA compile programs for single sentences of up to 128 words: see docs/export.md.
+
+        Until then, `tag` and `tag_tokens` run plain graphs for all texts. Call it again after `quantize` or
+        `enable_lora`. On other backends than TensorFlow it does nothing.
+        """
+        if keras.backend.backend() == "tensorflow":
+            self.sentence_tagger.details.warm_up()
+            self.sentence_tagger.tags.warm_up()
 
     def tag(self, texts, batch_tokens=BATCH_TOKENS, threshold=0.0, context=0, **choice):
         """Finds the entities of a text, or of several.
@@ -159,13 +168,7 @@ class EntityTagger(Task):
         return results
 
     def tag_tokens_details(self, sentences, batch_tokens=BATCH_TOKENS, context=0, documents=None, **choice):
-        """Tags sentences of words, with probabilities and attention weights.
-
-        Args: as for `tag_tokens`.
-
-        Returns:
-            List of `TaggedTokens`.
-        """
+        """As `tag_tokens`, with probabilities and attention weights: a list of `TaggedTokens`."""
         sentences, tagger = checked_sentences(sentences), self.sentence_tagger
         nothing = np.zeros(0, "float32")
         results = [TaggedTokens([], [], nothing, nothing if self.model.attends else None) for _ in sentences]
@@ -245,8 +248,6 @@ class EntityTagger(Task):
             KerasZooError: no such corpus, or none given for a tagger of several.
         """
         return calibration.calibrate(self, sentences, corpus)
-
-    # --- training
 
     @classmethod
     def for_sentences(cls, sentences, vectors=None, model="recurrent", configuration=None, **options):

@@ -5,7 +5,8 @@ def renewed(make):
     """A property with what `make(self)` returns, for an object with a `model`.
 
     It is made when it is first used, and again after a layer was quantized or got LoRA: a graph that was
-    traced before would go on with the old weights.
+    traced before would go on with the old weights. Only layers with `enable_lora` are looked at, such as
+    `Dense` and `Embedding`: Keras can quantize no others.
 
     Example:
 
@@ -16,7 +17,7 @@ def renewed(make):
     ...     @renewed
     ...     def program(self):
     ...         return object()
-    >>> layer = types.SimpleNamespace(quantization_mode=None)
+    >>> layer = types.SimpleNamespace(quantization_mode=None, enable_lora=None)
     >>> tagger = Tagger(layer)
     >>> program = tagger.program
     >>> layer.lora_enabled = False
@@ -29,10 +30,15 @@ def renewed(make):
     name = f"_{make.__name__}"
 
     def get(self):
-        layers = self.model._flatten_layers()
-        state = [(layer.quantization_mode, getattr(layer, "lora_enabled", False)) for layer in layers]
-        if vars(self).get(name, (None,))[0] != state:
-            vars(self)[name] = state, make(self)
-        return vars(self)[name][1]
+        layers, state, made = vars(self).get(name, ((), None, None))
+        if state is None or state != _state(layers):
+            layers = [layer for layer in self.model._flatten_layers() if hasattr(layer, "enable_lora")]
+            made = make(self)
+            vars(self)[name] = layers, _state(layers), made
+        return made
 
     return property(get, doc=make.__doc__)
+
+
+def _state(layers):
+    return [(layer.quantization_mode, getattr(layer, "lora_enabled", False)) for layer in layers]

@@ -1,8 +1,7 @@
-"""Search over batches of ids, compiled: used by `Translator` and by its export."""
+"""Search over batches of ids in graphs: used by `Translator` and by its export."""
 
+import functools
 import threading
-import weakref
-from collections import Counter, OrderedDict
 from functools import partial
 
 import keras
@@ -13,35 +12,19 @@ from keras.utils import pad_sequences
 from keraszoo.compiling import compiled
 from keraszoo.search import Hypotheses, cache_lengths, search
 from keraszoo.search import loop as plain_loop
+from keraszoo.search.options import NUMERIC
 from keraszoo.search.sampling import numbers_of, seeded
 from keraszoo.translation import graph_loop
 
-KEPT = 12  # searches of a process, some 40 MB each
-PLAIN_AT_FIRST = 200  # calls before XLA compiles programs
+KEPT = 8  # graphs of a model, some 40 MB each; the one that was not used for longest goes first
+COLUMNS = (16, 48, 128)  # lengths of the source in XLA's programs for a single sentence
 JAX_COLUMNS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # a program for each length of sources
-
-_lock = threading.RLock()  # threads may share a translator
-_recent = OrderedDict()  # (weak reference to a CompiledSearch, key) of the kept searches, the last used last
-
-
-def _note_use(searches, key):
-    """Notes that a search is used; of more than `KEPT`, the one that was not used for longest is dropped."""
-    one = weakref.ref(searches), key
-    _recent[one] = None
-    _recent.move_to_end(one)
-    while len(_recent) > KEPT:
-        (other, old), _ = _recent.popitem(last=False)
-        if (owner := other()) is not None:
-            owner._compiled.pop(old, None)
 
 
 class CompiledSearch:
-    """Searches of one model; each kind is traced once and kept.
+    """Searches of one model: a graph for each `SearchOptions.kind`, traced once for all batches.
 
-    All models of a process together keep `KEPT` of them; the one that was not used for longest goes first.
-
-    On TensorFlow, the first `PLAIN_AT_FIRST` calls of a kind take the plain graph, because the programs of
-    XLA take a second each to compile. They double the speed of single sentences.
+    Numbers such as the length penalty are arguments of the graph.
 
     Args:
         model: a `TranslationModel`.
@@ -53,44 +36,51 @@ class CompiledSearch:
         self.model = model
         self.special = special
         self.source_special = source_special
-        self._compiled = {}
-        self._calls = Counter()
+        self._lock = threading.Lock()  # threads may share a translator
+        self._plain = functools.lru_cache(KEPT)(self._function)
+        self._by_xla = {}
 
     def __call__(self, source, options, attention=False, prefix=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
-        inputs = {"source": source} if prefix is None else {"source": source, "prefix": prefix}
+        inputs = {"source": source, "numeric": np.array(options.numeric, "float32")}
+        if prefix is not None:
+            inputs["prefix"] = prefix
         if options.sampling:
             numbers = seeded(numbers_of(source, self.model.source_pad_id), options.seed)
             inputs["numbers"] = ops.convert_to_numpy(numbers)
-        options = options.replace(seed=0)  # it is in an input, so that one program serves all seeds
-        key, in_graph = (options, attention, *inputs), keras.backend.backend() == "tensorflow"
-        with _lock:
-            self._calls[key] += 1
-            key = (*key, in_graph and self._calls[key] > PLAIN_AT_FIRST)
-            if key not in self._compiled:
-                self._compiled[key] = (
-                    self.graph(options, attention, (*inputs,), key[-1])
-                    if in_graph
-                    else compiled(partial(self.tensors, options, attention), self.model)
-                )
-            run = self._compiled[key]
-            _note_use(self, key)
-        if in_graph:
-            return Hypotheses(*(part.numpy() for part in run(*inputs.values())))
-        sentences = rows = len(source)
-        if sentences and keras.backend.backend() == "jax":  # a program for each power of two
-            rows = 1 << (sentences - 1).bit_length()
-        rows = np.minimum(np.arange(rows), sentences - 1)  # repeats the last sentence
-        tensors = run(**{name: ops.convert_to_tensor(part[rows]) for name, part in inputs.items()})
-        return Hypotheses(*(ops.convert_to_numpy(part)[:sentences] for part in tensors))
+        key, sentences = (options.kind, attention, *inputs), len(source)
+        with self._lock:
+            run = self._by_xla.get(key) or self._plain(*key)
+        if keras.backend.backend() == "jax" and sentences:  # a program for each power of two
+            rows = np.minimum(np.arange(1 << (sentences - 1).bit_length()), sentences - 1)  # repeats the last
+            inputs = {name: x if name == "numeric" else x[rows] for name, x in inputs.items()}
+        parts = run(*map(ops.convert_to_tensor, inputs.values()))
+        few = slice(sentences), slice(options.num_hypotheses)
+        return Hypotheses(*(ops.convert_to_numpy(part)[few] for part in parts))
 
-    def compile_now(self, options):
-        """Lets XLA compile a program when it is first needed, not after `PLAIN_AT_FIRST` calls."""
-        inputs = ["source", "numbers"] if options.sampling else ["source"]
-        self._calls[options.replace(seed=0), False, *inputs] = PLAIN_AT_FIRST
+    def warm_up(self, options):
+        """Lets XLA compile the searches of this kind, in place of the plain graph; see `graph`."""
+        key = options.kind, False, "source", "numeric", *(["numbers"] if options.sampling else [])
+        with self._lock:
+            self._by_xla.setdefault(key, self.graph(options.kind, False, key[2:], jit_compile=True))
+
+    def _function(self, kind, attention, *inputs):
+        """A function of these arguments of `tensors`, as the backend compiles it."""
+        if keras.backend.backend() == "tensorflow":
+            return self.graph(kind, attention, inputs)
+        find = partial(self.tensors, kind, attention)
+        return compiled(lambda *given: find(**dict(zip(inputs, given, strict=True))), self.model)
 
     def tensors(
-        self, options, attention, source, prefix=None, numbers=None, lengths=None, loop=plain_loop.run
+        self,
+        options,
+        attention,
+        source,
+        numeric=None,
+        prefix=None,
+        numbers=None,
+        lengths=None,
+        loop=plain_loop.run,
     ):
         """Encodes sources and searches for their translations, in eager mode or inside a graph.
 
@@ -98,6 +88,7 @@ class CompiledSearch:
             options: `SearchOptions`.
             attention: whether to return attention weights.
             source: int `(B, S)`, each row ended by `</s>` and padded.
+            numeric: float32, the values of `NUMERIC`; `None`: those of the options.
             prefix, lengths, loop: as for `greedy_search`.
             numbers: int32 `(B,)`, seeds of the sentences for sampling; `None`: `numbers_of` the sources.
 
@@ -107,6 +98,8 @@ class CompiledSearch:
         model, special = self.model, self.special
         if keras.backend.backend() == "tensorflow":
             model = graph_loop.TracedModel(model)
+        if numeric is not None:
+            options = options.with_numeric(ops.unstack(numeric, len(NUMERIC)))
         arguments = {
             "start_id": special.start_id,
             "end_id": special.end_id,
@@ -123,42 +116,50 @@ class CompiledSearch:
         best = search(model, self.model.encode(source), options, **arguments)
         return tuple(part for part in vars(best).values() if part is not None)
 
-    def graph(self, options, attention=False, inputs=("source",), jit_compile=True):
+    def graph(self, options, attention=False, inputs=("source",), jit_compile=False):
         """The search as a TensorFlow graph, for any number of sentences, including none.
 
         Args:
             options: `SearchOptions`.
             attention: whether to return attention weights.
-            inputs: which arguments of `tensors` the function takes: `"source"`, and then `"prefix"`,
-                `"numbers"` or both.
-            jit_compile: whether XLA compiles programs for the steps of small batches: for 1, 4 or 16
-                sentences, sources of 16, 48 or 128 subwords, and caches of 16, 64, 256 and so on up to
-                `max_length` positions. Larger batches take the plain graph, which is as fast.
+            inputs: which arguments of `tensors` the function takes, names in order; the first is `"source"`.
+            jit_compile: whether XLA compiles programs for single sentences, one for each of `COLUMNS`. Others
+                take the plain graph.
 
         Returns:
             A `tf.function` that returns the tensors of `Hypotheses`.
         """
         import tensorflow as tf
 
-        shapes = {"source": [None, None], "prefix": [None, None], "numbers": [None]}
-        specs = [tf.TensorSpec(shapes[name], tf.int32, name=name) for name in inputs]
+        floats, ids = (tf.TensorSpec([len(NUMERIC)], "float32"), tf.TensorSpec([None, None], "int32"))
+        specs = {"source": ids, "numeric": floats, "prefix": ids, "numbers": tf.TensorSpec([None], "int32")}
+        find = partial(self.tensors, options, attention)
         lengths = cache_lengths(options.max_length, first=8, factor=1.5)
+        plain = partial(find, lengths=lengths, loop=graph_loop.run)
+        lengths = cache_lengths(options.max_length, first=128, factor=4)  # each is compiled
+        compiled = tf.function(partial(find, lengths=lengths), autograph=False, jit_compile=True)
 
-        @tf.function(input_signature=specs, autograph=False)
-        def run(source, *others):
-            sentences, length = tf.unstack(tf.shape(source))
-            columns, few = tf.maximum(length, 1), None
+        def padded(source, columns):
+            wider = [[0, 0], [0, columns - tf.shape(source)[1]]]
+            return tf.pad(source, wider, constant_values=self.source_special.pad_id)
+
+        def by_xla(source, **others):
+            length = tf.shape(source)[1]
+            columns = tf.reduce_min(tf.where(tf.constant(COLUMNS) >= length, COLUMNS, COLUMNS[-1]))
+            return compiled(source=tf.ensure_shape(padded(source, columns), [1, None]), **others)
+
+        def run(*tensors):
+            tensors = {name: tf.identity(x, name) for name, x in zip(inputs, tensors, strict=True)}
+            sentences, length = tf.unstack(tf.shape(tensors["source"]))
+            tensors["source"] = padded(tensors["source"], tf.maximum(length, 1))
             if jit_compile:
-                few = (sentences <= graph_loop.ROWS[-1]) & (columns <= graph_loop.COLUMNS[-1])
-                columns = tf.where(few, graph_loop.at_least(graph_loop.COLUMNS, columns), columns)
-            padding = [[0, 0], [0, columns - length]]
-            source = tf.pad(source, padding, constant_values=self.source_special.pad_id)
-            loop = partial(graph_loop.run, few=few)
-            others = dict(zip(inputs[1:], others, strict=True))
-            parts = self.tensors(options, attention, source, **others, lengths=lengths, loop=loop)
+                alone = (sentences == 1) & (length <= COLUMNS[-1])
+                parts = tf.cond(alone, lambda: by_xla(**tensors), lambda: plain(**tensors))
+            else:
+                parts = plain(**tensors)
             return (*parts[:4], parts[4][..., :length]) if attention else parts
 
-        return run
+        return tf.function(run, input_signature=[specs[name] for name in inputs], autograph=False)
 
     def pad(self, rows):
         """Rows of ids to int32 `(B, S)`, each ended by `</s>`.
@@ -175,7 +176,7 @@ class CompiledSearch:
     def pad_prefixes(self, rows):
         """Prefixes to int32 `(B, P)`, -1 where a position is free; `None` if all are empty.
 
-        P is a multiple of 8, because XLA compiles one program for each P.
+        P is a multiple of 8, because JAX compiles one program for each P.
 
         Args:
             rows: list of lists of int.

@@ -2,8 +2,8 @@
 
 docs/export.md lists the signatures. The directory holds two SavedModels: the one at its root needs `import
 tensorflow_text` before it is loaded, the one in `ids/` is for servers without text operations. TensorFlow
-Serving reads `assets.extra/tf_serving_warmup_requests` and has XLA compile the programs of the signature
-`translate` before it serves.
+Serving sends the requests in `assets.extra/tf_serving_warmup_requests` to the signature `translate` before
+it serves.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ import keras
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tasks.export import ask, module_of, write_modules
-from keraszoo.translation.warm_up import warm_up_batches, write_requests
+from keraszoo.translation.warm_up import warm_up_texts, write_requests
 
 
-def export(translator, directory, jit_compile=True):
+def export(translator, directory, jit_compile=False):
     """Writes the two SavedModels; see `Task.export`.
 
-    `jit_compile` says whether XLA compiles programs for small batches, see `CompiledSearch.graph`.
+    `jit_compile` says whether XLA compiles programs for single sentences, see `CompiledSearch.graph`.
     """
     if keras.backend.backend() != "tensorflow":
         raise KerasZooError(f"a SavedModel needs TensorFlow, the backend is {keras.backend.backend()}")
@@ -32,9 +32,9 @@ def export(translator, directory, jit_compile=True):
     }
 
     def add_warm_up(place):
-        texts = warm_up_batches(translator) if jit_compile else []
-        ids = [translator.compiled_search.pad(translator.source_subwords.encode(some)) for some in texts]
-        write_requests(place, [{"text": some} for some in texts])
+        texts = [[text] for text in warm_up_texts(translator)[: None if jit_compile else 1]]
+        ids = [translator.compiled_search.pad(translator.source_subwords.encode(text)) for text in texts]
+        write_requests(place, [{"text": text} for text in texts])
         write_requests(place / "ids", [{"source_ids": some} for some in ids])
 
     write_modules(directory, parts, {"task": "translation"}, add_warm_up)

@@ -1,23 +1,23 @@
 """Sentences that make XLA compile its programs before the first real one comes."""
 
-from keraszoo.translation.graph_loop import COLUMNS, ROWS
+from keraszoo.translation.compiled_search import COLUMNS
 
 
-def warm_up_batches(translator):
-    """Batches of texts: one for each number of `ROWS` and each length of `COLUMNS`.
+def warm_up_texts(translator):
+    """Texts of one repeated word, one for each length of `COLUMNS`.
 
     Args:
         translator: a `Translator`.
 
     Returns:
-        List of lists of str.
+        List of str.
     """
     subwords, limit = translator.source_subwords, translator.max_source_tokens
     words = [word for word in subwords.decode([[i] for i in range(subwords.vocabulary_size)]) if word.strip()]
     together = subwords.encode([f"{word} {word}" for word in words])
     word = next((word for word, ids in zip(words, together, strict=True) if len(ids) == 2), words[-1])
     lengths = sorted({min(columns - 1, limit) for columns in COLUMNS})  # without `</s>`
-    return [[" ".join([word] * length)] * rows for length in lengths for rows in ROWS]
+    return [" ".join([word] * length) for length in lengths]
 
 
 def write_requests(directory, batches):

@@ -76,9 +76,9 @@ def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_p
     done = []
     monkeypatch.setattr(type(loaded), "export", lambda self, place, **options: done.append((place, options)))
     monkeypatch.setattr(type(loaded), "verify_export", lambda self, directory, lines: len(lines))
-    code, out, err = run("export", trained_directory, "saved", "--verify", "a.en", "--no-jit-compile")
+    code, out, err = run("export", trained_directory, "saved", "--verify", "a.en", "--jit-compile")
     assert (code, out) == (0, "saved\n40 of 40 results are the same\n"), err
-    assert done == [("saved", {"format": "savedmodel", "jit_compile": False})]
+    assert done == [("saved", {"format": "savedmodel", "jit_compile": True})]
     ctranslate2 = ("--format", "ctranslate2", "--quantize", "int8")
     code, out, err = run("export", trained_directory, "other", "--verify", "a.en", *ctranslate2)
     assert (code, out) == (0, "other\n40 of 40 results are the same\n"), err

@@ -1,9 +1,9 @@
-"""The compiled search equals the eager one: for one sentence, for a batch, and for no sentences."""
+"""Searches in graphs equal the eager one: for one sentence, for a batch, and for no sentences."""
 
+import dataclasses
 import gc
 import time
 import weakref
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -14,8 +14,7 @@ from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import Hypotheses, SearchOptions
 from keraszoo.text.corpus import SpecialIds
 from keraszoo.translation import compiled_search
-from keraszoo.translation.compiled_search import CompiledSearch
-from keraszoo.translation.graph_loop import COLUMNS, ROWS, at_least
+from keraszoo.translation.compiled_search import COLUMNS, CompiledSearch
 
 V, PAD, END = 12, 0, 3
 SPECIAL = SpecialIds(pad_id=PAD, start_id=2, end_id=END)
@@ -76,31 +75,57 @@ def test_a_batch_equals_single_sentences(search, source, eager):
         same(hypotheses, wanted, i)
 
 
-def operations(graph):
-    """The names of the operations of a graph, and how many functions XLA would compile."""
-    functions = graph.get_concrete_function().graph.as_graph_def().library.function
-    jitted = [f for f in functions if "_XlaMustCompile" in f.attr and f.attr["_XlaMustCompile"].b]
-    return [node.op for function in functions for node in function.node_def], len(jitted)
+@needs_tensorflow
+def test_one_trace_serves_all_lengths_batches_and_numbers(monkeypatch):
+    search, rng, traced = search_of(RNNSearch(V, embedding_dim=4, units=4)), np.random.default_rng(1), []
+    tensors, step = search.tensors, search.model.step
+
+    def counted(options, *arguments, **others):
+        traced.append(options.beam_width)
+        return tensors(options, *arguments, **others)
+
+    monkeypatch.setattr(search, "tensors", counted)
+    monkeypatch.setattr(search.model, "step", lambda *arguments: traced.append("step") or step(*arguments))
+    for i, (rows, columns) in enumerate([(1, 1), (5, 3), (1, 7), (17, 2), (64, 40), (1, 130), (0, 2)]):
+        ids = rng.integers(4, V, (rows, columns)).astype("int32")
+        changes = {"coverage_penalty": 0.1 + i, "min_length": 1 + i, "num_hypotheses": 1 + i % 2}
+        search(ids, OPTIONS.replace(length_penalty=i / 4, **changes))
+        search(ids, GREEDY.replace(sampling=True, seed=i, temperature=0.5 + i, top_p=0.1 + i / 10))
+    assert traced == [2, "step", 1, "step"]
 
 
 @needs_tensorflow
-def test_the_first_answers_come_without_xla_from_one_graph_of_a_step(search, source, eager, monkeypatch):
-    monkeypatch.setattr(search, "_compiled", {})
-    monkeypatch.setattr(search, "_calls", Counter())
-    monkeypatch.setattr(compiled_search, "PLAIN_AT_FIRST", 1)
-    for i in (0, 1):
-        same(search(source[i : i + 1], OPTIONS, attention=True), eager[i], 0)
-    plain, compiled = search._compiled.values()
-    names, jitted = operations(plain)
-    assert jitted == 0 and names.count("TopKV2") == 5  # the five of one step of beam search
-    assert operations(compiled)[1] == 1
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"length_penalty": 0.0},
+        {"length_penalty": 3.0, "normalization": "gnmt"},
+        {"coverage_penalty": 0.7, "min_length": 4},
+        {"sampling": True, "temperature": 0.4, "top_p": 0.6, "min_length": 2, "seed": 5},
+    ],
+)
+def test_numbers_that_are_arguments_of_a_graph_act_as_constants_do(search, source, changes):
+    options = (GREEDY if "sampling" in changes else OPTIONS).replace(**changes)
+    wanted = search.tensors(options, True, source)
+    ours = search(source, options, attention=True)
+    for mine, theirs in zip(vars(ours).values(), wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-4)
 
 
+@pytest.mark.slow
 @needs_tensorflow
-def test_greedy_search_with_compiled_steps_equals_the_plain_graph(search, source):
-    compiled, plain = (search.graph(GREEDY, jit_compile=way)(source) for way in (True, False))
-    for ours, theirs in zip(compiled, plain, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+def test_xla_runs_where_it_was_asked_for(search, source, eager):
+    warm = CompiledSearch(search.model, SPECIAL, SPECIAL)
+    assert not warm._by_xla
+    warm.warm_up(OPTIONS.replace(length_penalty=0.5))
+    (run,) = warm._by_xla.values()
+    functions = run.get_concrete_function().graph.as_graph_def().library.function
+    assert sum("_XlaMustCompile" in f.attr and f.attr["_XlaMustCompile"].b for f in functions) == 1
+    whole = [dataclasses.replace(warm(source[i : i + 1], OPTIONS)) for i in range(len(source))]
+    for wanted, found in zip(eager, whole, strict=True):
+        assert found.lengths[0].tolist() == wanted[1].tolist()
+        np.testing.assert_allclose(found.score[0], wanted[3], atol=1e-4)
+    assert warm._plain.cache_info().misses == 0
 
 
 @pytest.mark.slow
@@ -111,8 +136,10 @@ def test_every_way_to_compile_equals_single_sentences(search, source, jit_compil
     run = search.graph(options, attention=True, jit_compile=jit_compile)
     hypotheses = Hypotheses(*(part.numpy() for part in run(source)))
     for i, row in enumerate(source):
-        alone = search.tensors(options, True, row[row != PAD][None], lengths=[18])
-        same(hypotheses, [np.asarray(part)[0] for part in alone], i)
+        parts = search.tensors(options, True, row[row != PAD][None], lengths=[18])
+        wanted = [np.asarray(part)[0] for part in parts]
+        same(hypotheses, wanted, i)
+        same(Hypotheses(*(part.numpy() for part in run(source[i : i + 1]))), wanted, 0)
     for count in (0, 1, 3):
         some = run(source[:count])
         np.testing.assert_array_equal(some[1], hypotheses.lengths[:count])
@@ -125,15 +152,11 @@ def test_every_way_to_compile_equals_single_sentences(search, source, jit_compil
 def test_stages_of_a_search_without_a_cache(source, beam_width):
     search = search_of(RNNSearch(V, embedding_dim=7, units=6))
     options = SearchOptions(beam_width=beam_width, max_length=18)
-    compiled, plain = (search.graph(options, jit_compile=way)(source) for way in (True, False))
-    for ours, theirs in zip(compiled, plain, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-4)
-
-
-@needs_tensorflow
-@pytest.mark.parametrize("count,rows", [(1, 1), (3, 4), (16, 16), (17, 17)])
-def test_a_batch_is_filled_up_to_a_few_sizes(count, rows):
-    assert int(at_least(ROWS, count)) == rows
+    compiled, plain = (search.graph(options, jit_compile=way) for way in (True, False))
+    batch = plain(source)
+    for i in range(len(source)):
+        for ours, theirs in zip(compiled(source[i : i + 1]), batch, strict=True):
+            np.testing.assert_allclose(ours[0], theirs[i], atol=1e-4)
 
 
 @needs_tensorflow
@@ -167,28 +190,34 @@ def test_longer_than_every_compiled_length(search):
 
 
 @needs_tensorflow
-def test_the_oldest_of_many_searches_goes(source, eagerly, monkeypatch):
+def test_a_search_keeps_few_graphs_and_frees_the_others(source, eagerly, monkeypatch):
     monkeypatch.setattr(compiled_search, "KEPT", 2)
-    search = search_of(RNNSearch(V, embedding_dim=4, units=4))
-    found = [search(source[:1], GREEDY.replace(max_length=n)).tokens.shape[-1] for n in (1, 2, 3, 1)]
-    assert found == [1, 2, 3, 1]
-    assert [options.max_length for options, *_ in search._compiled] == [3, 1]
-    search(source[:1], GREEDY.replace(max_length=3))  # is now the last used
-    search(source[:1], GREEDY.replace(max_length=4))
-    assert [options.max_length for options, *_ in search._compiled] == [3, 4]
+    search, asked = search_of(RNNSearch(V, embedding_dim=4, units=4)), []
+    make = search.graph
+
+    def graph(kind, *others):
+        asked.append(kind.max_length)
+        return make(kind, *others)
+
+    monkeypatch.setattr(search, "graph", graph)
+    found = [search(source[:1], GREEDY.replace(max_length=n)).tokens.shape[-1] for n in (1, 2, 1, 3, 1, 2)]
+    assert found == [1, 2, 1, 3, 1, 2]
+    assert asked == [1, 2, 3, 2]  # 2 was not used for longest
 
 
 @needs_tensorflow
-def test_all_models_of_a_process_share_the_number_of_searches(source, eagerly, monkeypatch):
-    monkeypatch.setattr(compiled_search, "KEPT", 2)
-    one, other = (search_of(RNNSearch(V, embedding_dim=4, units=4)) for _ in range(2))
-    for search, length in ((one, 1), (one, 2), (other, 1), (other, 2), (one, 2)):
-        search(source[:1], GREEDY.replace(max_length=length))
-    assert [len(search._compiled) for search in (one, other)] == [1, 1]
-    gone = weakref.ref(other)
-    del other, search
+def test_a_graph_that_is_not_kept_frees_its_memory(source, monkeypatch):
+    monkeypatch.setattr(compiled_search, "KEPT", 1)
+    search = search_of(RNNSearch(V, embedding_dim=4, units=4))
+    graphs = []
+    for length in (1, 2):
+        options = GREEDY.replace(max_length=length)
+        search(source[:1], options)
+        run = search._plain(options.kind, False, "source", "numeric")
+        graphs.append(weakref.ref(run.get_concrete_function().graph))
+    del run
     gc.collect()
-    assert gone() is None  # the list of searches keeps no model
+    assert [graph() is None for graph in graphs] == [True, False]
 
 
 @needs_tensorflow
@@ -200,10 +229,11 @@ def test_threads_that_search_in_many_ways_do_not_lose_each_others_searches(searc
 
     def graph(options, *others):
         time.sleep(0.001)  # another thread gets its turn
-        return lambda source: [tf.constant(options.max_length)] * 4
+        return lambda *inputs: [tf.fill([1, 1], options.max_length)] * 4
 
     monkeypatch.setattr(shared, "graph", graph)
     ways = [GREEDY.replace(max_length=n) for n in range(1, 7)] * 20
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda options: shared(source, options).tokens, ways))
-    assert found == [options.max_length for options in ways] and len(shared._compiled) == 2
+        found = list(threads.map(lambda options: shared(source, options).tokens.item(), ways))
+    assert found == [options.max_length for options in ways]
+    assert shared._plain.cache_info().currsize == 2

@@ -96,9 +96,10 @@ def test_its_directory_and_its_search_in_a_graph(ensemble, directory, one_by_one
 
 
 @pytest.mark.slow
-def test_its_search_compiled_by_xla(ensemble, one_by_one, monkeypatch):
-    monkeypatch.setattr("keraszoo.translation.compiled_search.PLAIN_AT_FIRST", 0)
-    same(ensemble.translate_details(SENTENCES, max_length=10), one_by_one)
+def test_its_search_compiled_by_xla(ensemble, one_by_one):
+    ensemble.compiled_search.warm_up(ensemble.search.replace(max_length=10))
+    found = ensemble.translate(SENTENCES, max_length=10)
+    assert found == [translation.text for translation in one_by_one]
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_a_recipe_names_each_model_and_its_presets(both_subwords, name):
     model = make_model(Recipe.from_dict(values), subwords, subwords)
     assert type(model) is KINDS[name]
     translator = Translator(model, subwords)
-    assert len(translator.translate(["one two", "two"], max_length=2, beam_width=1)) == 2  # two: without XLA
+    assert len(translator.translate(["one two", "two"], max_length=2, beam_width=1)) == 2
 
 
 @pytest.mark.parametrize("name", ["DeepLSTM", pytest.param("LuongNMT", marks=pytest.mark.slow)])
@@ -96,7 +96,7 @@ def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tm
     again = Translator.from_preset(tmp_path / "model")
     for ours, theirs in zip(again.model.weights, translator.model.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    translator.export(tmp_path / "saved", jit_compile=False)
+    translator.export(tmp_path / "saved")
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     assert ("attention" in loaded.signatures) == translator.model.attends
     texts = loaded.signatures["translate"](text=tf.constant(SENTENCES))["translation"]

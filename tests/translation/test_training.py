@@ -12,7 +12,7 @@ from keraszoo.saving import model_directory
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.training import digests, held_out_figures, training_corpus
-from keraszoo.translation.warm_up import warm_up_batches
+from keraszoo.translation.warm_up import warm_up_texts
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -224,10 +224,10 @@ def test_a_log_for_tensorboard(new_translator, train_pairs, tmp_path):
 def test_warm_up(new_translator, monkeypatch):
     translator, said, told = new_translator(), [], []
     monkeypatch.setattr(translator, "translate", lambda texts, **search: said.append((texts, search)))
-    monkeypatch.setattr(translator.compiled_search, "compile_now", told.append)
+    monkeypatch.setattr(translator.compiled_search, "warm_up", told.append)
     translator.warm_up(beam_width=2)
     assert [options.beam_width for options in told] == [2]
-    assert said == [(batch, {"beam_width": 2}) for batch in warm_up_batches(translator)]
+    assert said == [([text], {"beam_width": 2}) for text in warm_up_texts(translator)]
 
 
 def test_chinese_is_evaluated_by_its_own_tokens(new_translator, train_pairs):
