@@ -17,7 +17,7 @@ from keraszoo.errors import (
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.text.subwords import Subwords
-from keraszoo.translation.text_translator import lost_addresses
+from keraszoo.translation.input_warnings import lost_addresses
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
