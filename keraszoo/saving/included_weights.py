@@ -1,4 +1,4 @@
-"""The weights of the included models, which were stored in HDF5 under the names of other layers.
+"""The weights of four included models, which are stored in HDF5 under the names of other layers.
 
 An HDF5 file names an array by the attributes that lead to its layer and by its number in the layer, such as
 `encoder_layers/transformer_encoder_layer_2/feed_forward/vars/1`, here the weight
@@ -9,22 +9,14 @@ import re
 
 FILE = "model.weights.h5"
 DIGESTS = {
-    "edb46e27355d2ba6309789d75ff8ca6030269466be0142dbc899ce0ab35e51ea",  # babi_memory_network
     "8c4b61cde0e02d432a017f8ae378000f40804027662f2cae113b54a0a83d620f",  # biomedical_entities
     "23007a4012cc9db4e0b02f43b94762d6cceb332a6964a072b61dba827fdce46d",  # english_entities
-    "f702f89b55c17326457b8464290b887209ad2ecfe78f4ff0207328539e2392e4",  # tatoeba_de_en_transformer
-    "3746c3cbda74c8a1907e9eda07f259fb36e048e37a0bcdba087a65f8ba827768",  # tatoeba_en_de_luong
-    "78762d07b393cf5995ca78e2d1663e7b8c76108b63667ec5b6b5a8192f51ec41",  # tatoeba_en_de_rnnsearch
-    "e13e7462dc40954f84c332d216b1ee93be2c7320e488c40603bedc71a4979445",  # tatoeba_en_de_student
     "8d239d6bc3d86035ae9ceaa155e361f82a07d2312d58c939b3c0d928444fddcb",  # tatoeba_en_de_transformer
-    "20b1317a3b6ffd2525188f44bbb60b766c3f418fbe1eebea9f934247d0768018",  # tatoeba_en_fr_rnnsearch
     "597923d938639fc02d595ec059f46c93bc5b9fbbff57ad12ba7d2a0256bccab3",  # tatoeba_en_fr_transformer
-    "f779857131abeacf700da2b6062de5b82240e6088cdd37822f9519da80287d61",  # tatoeba_fr_en_transformer
 }
 CELL = r"recurrent_cell(?:_(\d+))?"
 HEADS = "W_q/kernel W_q/bias W_k/kernel W_k/bias W_v/kernel W_v/bias W_o/kernel W_o/bias"
 LSTM = "W/kernel U/kernel W/bias"
-GRU = "W/kernel U/kernel U_s/kernel W/bias"
 NORM = "gamma beta"
 TRANSFORMER = r"(\w+)_layers/transformer_\w+_layer(?:_(\d+))?"
 ENCODER = r"encoder_layers/transformer_encoder_layer(?:_(\d+))?"
@@ -34,7 +26,6 @@ WAYS = {"left_to_right": "forward_0", "right_to_left": "backward_0"}
 # The place of a layer in an old file, its place now, and the names of its weights in the old order. A row
 # holds where the layer has as many weights.
 TABLE = [
-    (r"", "", "output_bias"),
     (r"layers/(?:tied_)?embedding", "target_embedding", "embeddings"),
     (rf"{TRANSFORMER}/(\w+_attention)", "{}_{}/{}", HEADS),
     (rf"{TRANSFORMER}/feed_forward", "{}_{}/feed_forward", "W_1/kernel W_1/bias W_2/kernel W_2/bias"),
@@ -43,18 +34,6 @@ TABLE = [
     (rf"{DECODER}/norms/layer_norm_1", "decoder_{}/cross_attention_norm", NORM),
     (rf"{TRANSFORMER}/norms/layer_norm_2", "{}_{}/feed_forward_norm", NORM),
     (r"(\w+coder_norm)", "{}", NORM),
-    # RNNsearch
-    (rf"encoder/{BOTH}", "encoder/{}/layer_{}", GRU),
-    (r"decoder/cell", "decoder/cell", GRU),
-    (r"decoder/attention", "decoder/attention", "W_q/kernel W_k/kernel v/kernel"),
-    (r"decoder", "decoder", "C/kernel"),
-    (r"initial", "initial", "kernel bias"),
-    (r"layers/dense_1", "readout", "kernel bias"),
-    # Luong's model
-    (rf"encoder/cells/{CELL}", "encoder/layer_{}", LSTM),
-    (rf"decoder/stack/cells/{CELL}", "decoder/stack/layer_{}", LSTM),
-    (r"decoder/attention", "decoder/attention", "W_a/kernel"),
-    (r"decoder", "decoder", "W_c/kernel C/kernel"),
     # taggers
     (r"layers/embedding", "words/vectors", "embeddings embeddings_scale"),
     (r"character_encoder", "words/characters", "E/embeddings W/kernel W/bias"),
@@ -65,11 +44,6 @@ TABLE = [
     (r"attention", "attention", HEADS),
     (r"layers/dense", "head/scores", "kernel bias"),
     (r"chain", "crf", "transitions start end"),
-]
-MEMORY_NETWORK = [
-    (r"encoders/sentence_encoder(?:_(\d+))?", "encoder_{}/E", "embeddings"),
-    (r"layers/embedding(?:_(\d+))?", "times_{}", "embeddings"),
-    (r"hop", "hop", "linear"),
 ]
 
 
@@ -86,13 +60,12 @@ def read(path):
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
-    table = MEMORY_NETWORK if "hop" in layers else TABLE
-    return {name: array for place, arrays in layers.items() for name, array in _named(table, place, arrays)}
+    return {name: array for place, arrays in layers.items() for name, array in _named(place, arrays)}
 
 
-def _named(table, place, arrays):
+def _named(place, arrays):
     """Pairs of name and array of one layer, by the first row that fits."""
-    for pattern, now, names in table:
+    for pattern, now, names in TABLE:
         match, names = re.fullmatch(pattern, place), names.split()
         if match and len(names) == len(arrays):
             now = now.format(*(WAYS.get(group, group or "0") for group in match.groups()))
