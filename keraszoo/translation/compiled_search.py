@@ -146,7 +146,7 @@ class CompiledSearch:
         def by_xla(source, **others):
             length = tf.shape(source)[1]
             columns = tf.reduce_min(tf.where(tf.constant(COLUMNS) >= length, COLUMNS, COLUMNS[-1]))
-            return compiled(source=tf.ensure_shape(padded(source, columns), [1, None]), **others)
+            return compiled(source=padded(source, columns), **others)
 
         def run(*tensors):
             tensors = {name: tf.identity(x, name) for name, x in zip(inputs, tensors, strict=True)}
