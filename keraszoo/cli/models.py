@@ -45,6 +45,8 @@ def fetch(
     from keraszoo.shipping import hub
     from keraszoo.shipping.fetching import fetch
 
+    if output is not None and (source, sha256) != (None, None):
+        raise KerasZooError("expected hf://USER/NAME or a folder with --output, without --from and --sha256")
     if output is not None or (hub.is_address(name) and source is None and sha256 is None):
         if _convert(name, output):
             return

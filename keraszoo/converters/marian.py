@@ -135,11 +135,11 @@ def read(folder, source):
     config = checked(Config, entries, where)
     _check_sizes(config, where)
     chosen = read_json(folder, "generation_config.json", optional=True)
-    generation = checked(Generation, {**_of_search(entries), **_of_search(chosen)}, where)
+    generation = checked(Generation, {**_of_search(entries), **_of_search(chosen)}, f"{folder}: search")
     tokenizer = read_json(folder, "tokenizer_config.json", optional=True)
     separate = tokenizer.get("separate_vocabs") is True
     subwords = [
-        _subwords(folder, f"{side}.spm", vocabulary, size, config)
+        _subwords(folder, f"{side}.spm", vocabulary, size)
         for side, vocabulary, size in (
             ("source", "vocab.json", config.vocab_size),
             ("target", "target_vocab.json" if separate else "vocab.json", _target_size(config)),
@@ -184,7 +184,7 @@ def _check_sizes(config, where):
         raise PresetError(f"{where}: expected a decoder_start_token_id that is pad_token_id, got {got}")
 
 
-def _subwords(folder, file, vocabulary, size, config):
+def _subwords(folder, file, vocabulary, size):
     """The `Subwords` of one side."""
     where, ids = folder / vocabulary, read_json(folder, vocabulary)
     if {*map(type, ids.values())} != {int} or {*ids.values()} != {*range(len(ids))}:

@@ -118,7 +118,10 @@ def with_rules(model_bytes, rules):
 
 def rules_with(model_bytes, reading):
     """The rules of a model together with a `Reading`, for programs that have no such table."""
-    rules = dict(normalizer(model_proto=model_bytes).Decompile())
+    try:
+        rules = dict(normalizer(model_proto=model_bytes).Decompile())
+    except RuntimeError:  # "No precompiled charsmap": it was trained with the rules `identity`
+        rules = {}
     changed = (c for c in (*DROPPED, *JOINING, *SIGNS, *_scanned()) if reading[ord(c)] != c)
     forms = {character: reading[ord(character)] for character in changed}
     return [*{**rules, **forms, **reading.pairs}.items()]

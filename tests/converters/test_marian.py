@@ -184,5 +184,7 @@ def test_a_folder_that_is_no_published_model_is_named(run, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(PresetError, match="has no manifest.json"):
         Translator.from_preset(tmp_path)
+    code, out, err = run("fetch", "small", "--from", tmp_path, "--output", tmp_path / "new")
+    assert (code, out) == (2, "") and "with --output, without --from" in err
     code, out, err = run("fetch", tmp_path, "--output", tmp_path / "new")
     assert (code, out) == (2, "") and "--output converts Marian models, and this is no such model" in err

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import sentencepiece
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keraszoo.errors import KerasZooError
 from keraszoo.text.normalization import ALIKE, Reading, learned_signs, nfc_rules, normalizer
@@ -152,3 +153,11 @@ def test_a_portable_model_reads_every_character_alike(normalization):
     assert portable.encode(texts) == wanted
     tokenizer = tf_text.SentencepieceTokenizer(subwords.portable_bytes)
     assert tokenizer.tokenize(texts).to_list() == wanted
+
+
+def test_a_model_without_rules_of_its_own_is_portable():
+    model = ModelProto.FromString(Subwords.train(["it's one", "it's two"] * 5, 18).model_bytes)
+    model.ClearField("normalizer_spec")
+    subwords = Subwords(model.SerializeToString())
+    portable = sentencepiece.SentencePieceProcessor(model_proto=subwords.portable_bytes)
+    assert portable.encode("it\u2019s two") == subwords.encode(["it's two"])[0]
