@@ -81,7 +81,7 @@ def train(
     last = parts * steps_of(settings, batches)
     optimizer = optimizer or optimizer_of(settings, last // parts, model)
     trained = compiled(model, strategy, settings, loss, optimizer)
-    progress, metrics = resumed(trained, checkpoints, stateful, last, settings.monitor)
+    progress, metrics = resumed(trained, checkpoints, stateful, last, settings)
     goes_on = progress.step < last and not progress.over
     if goes_on and len(progress.periods) > progress.step // length:
         progress.reopen()  # the run was shorter, and ended within this period
@@ -214,7 +214,7 @@ def stateful_of(callbacks):
     return {str(i): callback for i, callback in enumerate(callbacks) if hasattr(callback, "get_state")}
 
 
-def resumed(model, checkpoints, stateful, last, monitor):
+def resumed(model, checkpoints, stateful, last, settings):
     """Restores a model and its callbacks from the newest checkpoint: (`Progress`, running metrics)."""
     if checkpoints is None:
         return Progress(), []
@@ -237,7 +237,7 @@ def resumed(model, checkpoints, stateful, last, monitor):
             raise PresetError(f"{checkpoints.folder}: the run in it has no state of callback {min(missing)}")
         if progress.best is not None:
             check_arrays("best", model.weights, progress.best.weights)
-            progress.best.figures[monitor]  # it is compared with
+            progress.best.figures[settings.monitor]  # it is compared with
         for weights in progress.last:
             check_arrays("last", model.weights, weights)
         metrics = [float(value) for value in state["model"].get("metrics", [])]

@@ -214,7 +214,7 @@ def changed(saved, words=None, change=None):
         ),
         (lambda c: c["model"].update({"class": "Transformer"}), "there is no model 'Transformer'"),
         (lambda c: c.pop("model"), "there is no model None"),
-        (lambda c: c["model"]["config"].update(colour="red"), "there is no .colour."),
+        (lambda c: c["model"]["config"].update(colour="red"), "colour: unknown key"),
         (lambda c: c["model"]["config"].update(hops=0), "does not describe a valid model: hops"),
         (lambda c: c["model"]["config"].update(width=13), "model.safetensors"),
         (lambda c: c["model"]["config"].update(vocabulary_size=99), r"expected \(99, "),

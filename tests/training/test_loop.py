@@ -202,7 +202,12 @@ def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path):
             checkpoints.save(6, *pack(changed))
         with Checkpoints(tmp_path / str(i - 1)).open() as checkpoints:
             with contextlib.nullcontext() if said is None else pytest.raises(PresetError, match=said):
-                assert resumed(model, checkpoints, {"0": Counting()}, 6, "val_loss")[0].step == 6
+                assert (
+                    resumed(model, checkpoints, {"0": Counting()}, 6, SimpleNamespace(monitor="val_loss"))[
+                        0
+                    ].step
+                    == 6
+                )
 
 
 def test_a_longer_run_goes_on_where_a_shorter_one_ended(batches, tmp_path):
