@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import atomic, included_weights
+from keraszoo.saving import atomic
 from keraszoo.saving import manifest as manifests
 from keraszoo.saving.manifest import MANIFEST
 from keraszoo.saving.weights import WEIGHTS, load_weights
@@ -50,9 +50,8 @@ class Directory:
 
     @property
     def weights(self):
-        """The path of the weights: `model.safetensors`, or the older file of an included model."""
-        digest = self.manifest["files"].get(included_weights.FILE, {}).get("sha256")
-        return self.file(included_weights.FILE if digest in included_weights.DIGESTS else WEIGHTS)
+        """The path of the weights, `model.safetensors`."""
+        return self.file(WEIGHTS)
 
     def read_bytes(self, name):
         """Returns the content of a file, which is verified against the manifest again."""

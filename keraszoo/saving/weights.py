@@ -14,7 +14,6 @@ import safetensors.numpy
 from ml_dtypes import bfloat16
 
 from keraszoo.errors import PresetError
-from keraszoo.saving import included_weights
 
 WEIGHTS = "model.safetensors"  # in a model directory
 HALF_LARGEST = float(np.finfo("float16").max)
@@ -99,8 +98,6 @@ def load_weights(model, path, check=lambda: None):
 
 def stored_shapes(path):
     """Returns the shapes of the weights in a file without reading the weights: dict of name -> tuple."""
-    if Path(path).name == included_weights.FILE:
-        return {name: value.shape for name, value in included_weights.read(path).items()}
     with _reading(path), safetensors.safe_open(path, "numpy") as file:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
 
@@ -124,8 +121,6 @@ def check_shapes(path, wanted, skip=()):
 
 def read_arrays(path):
     """The arrays of a file: dict of name -> NumPy array. Raises PresetError if it is not safetensors."""
-    if path.name == included_weights.FILE:
-        return included_weights.read(path)
     with _reading(path):
         return {
             name: np.frombuffer(array["data"], TYPES[array["dtype"]]).reshape(array["shape"])
