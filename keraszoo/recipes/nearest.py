@@ -81,13 +81,13 @@ def nearest_translator(pairs):
         if directory.config["model"]["class"] != "Transformer" or not any(same):
             continue
         files = [directory.path / file for file in directory.config["subwords"]]
-        encoded = [
-            Subwords.load(file).encode(side) for file, side in zip((files[0], files[-1]), sides, strict=True)
-        ]
-        counts = Counter(token for side in encoded for row in side for token in row)
-        share = counts[Subwords.load(files[0]).unknown_id] / max(1, counts.total())
-        rank = -sum(same), not same[0], counts.total(), -facts.get("parameters", 0)
-        ranked.append((rank, name, directory, share))
+        unknown = total = 0
+        for file, side in zip((files[0], files[-1]), sides, strict=True):
+            subwords = Subwords.load(file)
+            tokens = [token for row in subwords.encode(side) for token in row]
+            unknown, total = unknown + tokens.count(subwords.unknown_id), total + len(tokens)
+        rank = -sum(same), not same[0], total, -facts.get("parameters", 0)
+        ranked.append((rank, name, directory, unknown / max(1, total)))
     return min(ranked, key=lambda entry: entry[0])[1:] if ranked else None
 
 

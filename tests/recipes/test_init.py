@@ -1,17 +1,20 @@
 """A first recipe: the corpora of a folder are found by name, counted, and train."""
 
 import gzip
+import io
 import json
 import shutil
 
 import numpy as np
 import pytest
+import sentencepiece
 from number_words import number_pairs
 
 from keraszoo import EntityTagger, Translator
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.models import Transformer
 from keraszoo.recipes.init import write_recipe
+from keraszoo.recipes.nearest import nearest_translator
 from keraszoo.recipes.runs import read_recipe, run_recipe
 from keraszoo.shipping import shipped
 from keraszoo.text.subwords import Subwords
@@ -97,6 +100,26 @@ def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
     recipe = read_recipe(tmp_path / "new" / "recipe.yaml")
     assert recipe.subwords.model is None and recipe.model.start_from in ("en_de", "en_fr")
     assert "does not know" in (tmp_path / "new" / "recipe.yaml").read_text()
+
+
+def test_unknown_subwords_are_those_of_each_language(tmp_path, monkeypatch):
+    sources, targets = zip(*GERMAN_PAIRS, strict=True)
+    file, ids = io.BytesIO(), {"unk_id": 5, "pad_id": 0, "bos_id": 1, "eos_id": 3}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(targets), model_writer=file, vocab_size=30, minloglevel=2, **ids
+    )
+    sides = [Subwords.train(sources, 30), Subwords(file.getvalue())]
+    assert [side.unknown_id for side in sides] != [5, 5]
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+    model = Transformer(30, target_vocabulary_size=30, tie_embeddings="target", **sizes)
+    translator = Translator(model, *sides)
+    translator.about = {"languages": ["en", "de"]}
+    translator.save_to_preset(tmp_path / "en_de")
+    monkeypatch.setattr(shipped, "places", lambda: {"en_de": tmp_path / "en_de"})
+    pairs = [(source, f"{target} ñ") for source, target in GERMAN_PAIRS]
+    _, _, share = nearest_translator(pairs)
+    pieces = [side.encode(texts) for side, texts in zip(sides, zip(*pairs, strict=True), strict=True)]
+    assert share == len(pairs) / sum(len(row) for rows in pieces for row in rows)
 
 
 @pytest.mark.usefixtures("eagerly")
