@@ -148,10 +148,9 @@ def replace_directory(path, check=None):
                 remove(temporary)
         check()
         temporary = _hidden(path, "new")
-        with _moved(temporary, path):
+        with _moved(temporary, path, check):
             temporary.mkdir()
             yield temporary
-            check()
 
 
 def locate(path):
@@ -224,12 +223,13 @@ def exchange(first, second):
 
 
 @contextlib.contextmanager
-def _moved(temporary, path):
+def _moved(temporary, path, check=lambda: None):
     """Flushes what the block makes at `temporary` to the disk and moves it to `path`; else deletes it."""
     try:
         yield
         for item in (*temporary.rglob("*"), temporary):
             _sync(item)
+        check()
         if path.exists():
             shutil.copymode(path, temporary)
         _move(temporary, path)

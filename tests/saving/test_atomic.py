@@ -148,6 +148,20 @@ def test_a_second_writer_waits_for_the_first(tmp_path):
     assert order == ["first", "second"] and os.listdir(place) == ["b"] and leftovers(place) == []
 
 
+def test_the_last_check_sees_what_came_while_the_files_were_flushed(tmp_path, monkeypatch):
+    place, sync = tmp_path / "model", os.fsync
+    write_directory(place, OLD)
+
+    def add_a_file(descriptor):
+        sync(descriptor)
+        (place / "notes.txt").write_text("by hand")
+
+    monkeypatch.setattr(os, "fsync", add_a_file)
+    with pytest.raises(PresetError, match="holds 'notes.txt', which is no part of the model"):
+        write_directory(place, OLD)
+    assert (place / "notes.txt").read_text() == "by hand" and leftovers(place) == []
+
+
 @pytest.mark.parametrize("atomically", [True, False])
 def test_an_exception_leaves_all_as_it_was(tmp_path, monkeypatch, atomically):
     if not atomically:
