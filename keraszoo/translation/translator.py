@@ -116,7 +116,7 @@ class Translator(TextTranslator, Task):
         if engine == "ctranslate2":
             from keraszoo.translation.ctranslate2_translator import load
 
-            return load(name, super().from_preset)
+            return load(name, cls.from_preset)
         if engine != "keras":
             raise KerasZooError(f"engine: expected keras or ctranslate2, got {engine!r}")
         return from_published(cls, name) or super().from_preset(name)

@@ -155,6 +155,8 @@ def test_exports_translate_alike(expected, translator, tmp_path, format):
     if format == "ctranslate2":
         engine = Translator.from_preset(tmp_path / "exported", engine="ctranslate2")
         assert engine.translate(texts) == translator.translate(texts)
+        engine = Translator.from_preset(FOLDER / "marian_tiny_directory", engine="ctranslate2")
+        assert engine.translate(texts, max_length=19) == translator.translate(texts)
 
 
 @pytest.mark.slow
