@@ -51,6 +51,7 @@ def row(name, read, score):
 
 
 def main():
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", help="a file of pairs, English and German")
     parser.add_argument("sentences", help="a tagged file")
