@@ -177,7 +177,8 @@ def trained_directory(both_subwords, train_pairs, test_pairs, make_once):
         keras.utils.set_random_seed(7)
         source, target = both_subwords
         model = RNNSearch(source.vocabulary_size, target.vocabulary_size, embedding_dim=32, units=48)
-        translator = Translator(model, source, target, SearchOptions(beam_width=3, max_length=20))
+        search = SearchOptions(beam_width=3, max_length=20)
+        translator = Translator(model, source, target, search, max_source_tokens=24)
         translator.fit(
             train_pairs,
             test_pairs,

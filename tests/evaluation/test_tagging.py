@@ -72,6 +72,14 @@ def test_confusion_and_bounds():
     assert json.loads(json.dumps(scores.as_dict()))["confusion"][0] == ["", "B", 1]
 
 
+def test_of_two_predictions_over_an_entity_the_larger_overlap_counts():
+    gold, predicted = ["B-A I-A I-A".split()], ["B-C B-B I-B".split()]
+    scores = score_tags(gold, predicted)
+    assert scores.confusion == {"A": {"B": 1}}  # C overlaps with an entity, so it is not counted as nowhere
+    equal = score_tags([["B-A", "I-A", "O"]], [["O", "B-A", "I-A"]])
+    assert (equal.confusion, equal.misplaced) == ({"A": {"A": 1}}, 1)
+
+
 @pytest.mark.parametrize("label", ["-", "micro avg", "accuracy", "macro avg", "PER-", "_", "0"])
 def test_no_name_of_a_label_changes_its_scores(label):
     """seqeval's report has rows of its own, and its strict mode strips hyphens from labels."""

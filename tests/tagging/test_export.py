@@ -172,6 +172,8 @@ def test_verification_finds_a_difference(loaded, trained_tagger):
     for name, other, said in (
         ("tags", ["O"] * 8, r"d: text 1: tags are \['O', .* in the export, \['O', 'B-LOC', .* here"),
         ("tokens", answer["tokens"][:-1], "d: text 1: tokens are"),
+        ("start", [place + 1 for place in answer["start"]], "d: text 1: start are"),
+        ("end", [place + 1 for place in answer["end"]], "d: text 1: end are"),
         ("probability", ours.probabilities - 0.1, "d: text 1: probability differs between"),
         ("attention", ours.attention_weights + 0.1, "d: text 1: attention differs between"),
     ):

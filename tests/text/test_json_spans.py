@@ -150,6 +150,12 @@ def test_long_sentences_are_cut_between_entities(tmp_path):
     assert [sentence.tags[0] for sentence in corpus] == ["O", "B-x", "B-x", "O"]
 
 
+@pytest.mark.parametrize(("words", "lengths"), [(512, [512]), (513, [512, 1])])
+def test_a_sentence_of_the_greatest_length_stays_whole(tmp_path, words, lengths):
+    corpus = read(tmp_path, (" ".join(["w"] * words), (0, 1, "x")))
+    assert [len(sentence.tokens) for sentence in corpus] == lengths
+
+
 def test_a_file_without_texts(tmp_path):
     (tmp_path / "empty").write_bytes(b"\n")
     with pytest.raises(DataError, match="empty: expected texts with entities"):

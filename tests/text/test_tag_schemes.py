@@ -131,6 +131,7 @@ def test_repairs(scheme, before, after):
         (["I-a O I-a", "I-a B-a", "I-b I-a"], "IOB1"),
         (["B-a I-a", "I-a O", "B-b", "B-a B-a"], "IOB2"),  # one stray I does not make it IOB1
         (["I-a", "I-a I-a", "B-b", "I-a B-a"], "IOB1"),  # nor one needless B IOB2
+        (["I-a", "B-b"], "IOB2"),  # as many violations of one as of the other
         (["B-a I-a E-a"], "BIOES"),
         (["O S-a", "I-a"], "BIOES"),
         (["B-a L-a"], "BILOU"),

@@ -298,6 +298,11 @@ def test_rules_fit_a_corpus():
     assert fitting_rules([]) == "alphanumeric"
 
 
+@pytest.mark.parametrize(("whole", "rules"), [(1, "alphanumeric"), (2, "marks_apart")])
+def test_finer_rules_may_fail_on_one_token_in_a_thousand(whole, rules):
+    assert fitting_rules([["well-known"] * whole + ["known"] * (1000 - whole)]) == rules
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rules", "share"),

@@ -289,6 +289,22 @@ def test_strategies_that_there_are_not(arguments, said):
         distribution.make_strategy(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("jobs", "task", "expected"),
+    [
+        ({"worker": 2}, ("worker", 0), True),
+        ({"worker": 2}, ("worker", 1), False),
+        ({"chief": 1, "worker": 2}, ("worker", 0), False),
+        ({"chief": 1, "worker": 2}, ("chief", 0), True),
+    ],
+)
+def test_the_chief_or_else_the_first_worker_writes(jobs, task, expected):
+    tf = pytest.importorskip("tensorflow")
+    spec = tf.train.ClusterSpec({job: [f"{job}{i}:1" for i in range(n)] for job, n in jobs.items()})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type=task[0], task_id=task[1])
+    assert distribution.writes(types.SimpleNamespace(cluster_resolver=resolver)) is expected
+
+
 def test_a_layer_that_is_frozen_is_frozen_in_the_copies():
     model = RNNSearch(9, embedding_dim=3, units=4)
     model.build()
