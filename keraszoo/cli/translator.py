@@ -39,10 +39,15 @@ def translate(
     target_language: Annotated[
         str | None, Option(metavar="NAME", help="Of a model with several: the name in its >>NAME<<.")
     ] = None,
+    terms: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Lines SOURCE TAB TARGET: what the translation of a source contains."),
+    ] = None,
     engine: Engine = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines
+    from keraszoo.text.terms import read_terms
     from keraszoo.translation.lines import describe_lines, translate_lines
 
     files = files or ["-"]
@@ -50,6 +55,7 @@ def translate(
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix, target_language=target_language)
+    search |= {} if terms is None else {"terms": read_terms(terms)}
     console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)

@@ -38,12 +38,12 @@ def beam_search(
     common rule, to stop at W finished hypotheses, fails where W short hypotheses of tiny probability end
     while the right one is still being written.) If fewer than K are finished, the best live ones follow, cut.
 
-    With `terms`, every hypothesis contains those of its sentence, whatever W is, if the ids of all of them
-    and `</s>` fit in the maximum length, after the prefix; otherwise there may be none. Contains means: as in
-    `keraszoo.search.terms`. The next id of each missing term is among the continuations of a hypothesis, even
-    one that `never` or `no_repeat_ngram` forbids; `</s>` is not before the last term. The hypotheses that
-    miss the same number of ids form a bank, and the banks share the 2 W, and then the W places evenly
-    (dynamic beam allocation, Post and Vilar 2018). A live hypothesis hopes for certain missing ids, too.
+    With `terms`, every hypothesis contains those of its sentence, for any W, if the ids of all of them fit in
+    the maximum length, after the prefix; otherwise there is none. `keraszoo.search.terms` defines "contains".
+    The next id of each missing term is among the continuations of a hypothesis, even one that `never` or
+    `no_repeat_ngram` forbids; `</s>` comes after the last term. The hypotheses that miss the same number of
+    ids form a bank, and the banks share the 2 W and the W places evenly (dynamic beam allocation, Post and
+    Vilar 2018). A sentence with terms is done when W hypotheses are finished.
 
     Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`, and
 
@@ -101,7 +101,7 @@ def beam_search(
         extended["ends"] = ops.logical_and(extended["exists"], extended["last"] == end_id)
         finished = finish(progress["finished"], extended, live, position, options, progress["memory_mask"])
         beam, parents = prune(extended, width)
-        goes_on = has_hope(beam, finished, position, options)
+        goes_on = has_hope(beam, finished, position, options, progress.get("terms"))
         origin = ops.arange(ops.shape(live)[0], dtype="int32")[:, None] * width + parents
         state = model.select_rows(state, ops.reshape(origin, (-1,)))
         live = ops.logical_and(live, goes_on)
@@ -166,13 +166,19 @@ def prune(extended, width):
     return beam, beam.pop("parent")
 
 
-def has_hope(beam, finished, position, options):
-    """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all."""
-    # with this word, the missing terms, and `</s>`, which may cover all of the source
-    hope = beam["log_prob"] / length_penalty(position + 2 + beam.get("missing", 0), options)
+def has_hope(beam, finished, position, options, terms=None):
+    """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all.
+
+    The second does not count with terms: filler would spread the cost of an unlikely term over more words.
+    """
+    # with this word and `</s>`, which may cover all of the source
+    hope = beam["log_prob"] / length_penalty(position + 2, options)
     hope = ops.max(ops.where(beam["exists"], hope, LOWEST), axis=1)
     full = ops.all(finished["exists"], axis=1)
-    better = ops.logical_or(ops.logical_not(full), hope > finished["score"][:, 0])
+    better = hope > finished["score"][:, 0]
+    if terms is not None:
+        better = ops.logical_and(better, ops.all(terms["lengths"] == 0, axis=1))
+    better = ops.logical_or(ops.logical_not(full), better)
     return ops.logical_and(ops.any(beam["exists"], axis=1), better)
 
 

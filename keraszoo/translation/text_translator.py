@@ -18,6 +18,7 @@ from keraszoo.translation.input_warnings import (
 )
 from keraszoo.translation.results import Hypothesis, Translation
 from keraszoo.translation.target_languages import in_language, target_languages
+from keraszoo.translation.terms import term_rows
 
 FEW = 16  # sentences; smaller batches are not split over threads
 
@@ -37,7 +38,7 @@ class TextTranslator:
         """The names that `target_language` can have; an empty list if the model has one target language."""
         return target_languages(self.source_subwords)
 
-    def translate(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def translate(self, texts, batch_size=64, prefix=None, target_language=None, *, terms=None, **search):
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, a
@@ -53,21 +54,26 @@ class TextTranslator:
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
             target_language: str, one of `target_languages`, of texts that do not begin with `>>NAME<<`.
+            terms: dict of str to str, words of a source and what its translation then contains, such as
+                `{"car": "Wagen"}`; or a list of dicts, one per text. `TermFinder` says where a term is found;
+                its target occurs as often. It begins a word, and the word may go on ("Wagens"). It needs a
+                beam of at least 2; a beam of 10 finds better places for several terms.
             **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
             List of str, one for each text.
 
         Raises:
-            KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix has
-                `max_length` or more subwords, or the target language is unknown.
+            KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix or the
+                terms of a text have `max_length` or more subwords, a term has two targets or characters that
+                the vocabulary lacks, or the target language is unknown.
         """
         return [
             hypotheses[0].text if hypotheses else ""
-            for hypotheses in self.n_best(texts, batch_size, prefix, target_language, **search)
+            for hypotheses in self.n_best(texts, batch_size, prefix, target_language, terms=terms, **search)
         ]
 
-    def n_best(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def n_best(self, texts, batch_size=64, prefix=None, target_language=None, *, terms=None, **search):
         """The `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`. Without `beam_width`, a `num_hypotheses` above the translator's beam width
@@ -81,13 +87,16 @@ class TextTranslator:
         options, texts = self._options(search), in_language(texts, target_language, self.target_languages)
         prefixes = self._prefixes(prefix, texts, options)
         results = [[] for _ in texts]
-        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
+        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
+        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes, terms=terms):
             for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
                 results[i] = hypotheses
         warn_of_addresses(texts, [found[0].text if found else "" for found in results])
         return results
 
-    def translate_details(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def translate_details(
+        self, texts, batch_size=64, prefix=None, target_language=None, *, terms=None, **search
+    ):
         """Translates sentences; returns log-probabilities, tokens and attention weights as well.
 
         Args: as for `translate`.
@@ -104,7 +113,9 @@ class TextTranslator:
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
         unknown_id = self.source_subwords.unknown_id
-        for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
+        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
+        searched = self._searched(texts, batch_size, options, attends, prefixes, terms)
+        for indices, best, rows, cut in searched:
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
                 if not hypotheses:  # no translation satisfies the constraints
                     continue
@@ -192,7 +203,7 @@ class TextTranslator:
         warn_of_unknown(texts, encoded, self.source_subwords)
         return [row[:limit] for row in encoded], cut
 
-    def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
+    def _searched(self, texts, batch_size, options, attention=False, prefixes=None, terms=None):
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         check_process()
         rows, cut = self._source_rows(texts)
@@ -202,7 +213,8 @@ class TextTranslator:
 
         def searched(indices):
             some = [rows[i] for i in indices]
-            best = self._search(some, options, attention, prefixes and [prefixes[i] for i in indices])
+            given = ([given[i] for i in indices] if given else None for given in (prefixes, terms))
+            best = self._search(some, options, attention, *given)
             return indices, best, some, [cut[i] for i in indices]
 
         batches = list(batches_by_length(list(map(len, rows)), lambda start, stop: stop - start == size))
@@ -213,8 +225,11 @@ class TextTranslator:
         """The number of batches that `_search` may get at once, on different threads."""
         return 1
 
-    def _search(self, rows, options, attention, prefixes):
-        """`Hypotheses` of NumPy arrays for lists of source ids; `prefixes` are such lists, or `None`."""
+    def _search(self, rows, options, attention, prefixes, terms):
+        """`Hypotheses` of NumPy arrays for lists of source ids.
+
+        `prefixes` are such lists, or `None`; `terms` lists of such lists, or `None`.
+        """
         raise NotImplementedError
 
     def _hypotheses(self, best):

@@ -293,6 +293,7 @@ class Translator(TextTranslator, Task):
     def _batches_at_once(self):
         return batches_at_once()
 
-    def _search(self, rows, options, attention, prefixes):
+    def _search(self, rows, options, attention, prefixes, terms):
         search = self.compiled_search
-        return search(search.pad(rows), options, attention, prefixes and search.pad_prefixes(prefixes))
+        given = prefixes and search.pad_prefixes(prefixes), terms and search.pad_terms(terms)
+        return search(search.pad(rows), options, attention, *given)
