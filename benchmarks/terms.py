@@ -21,12 +21,12 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 MOST = 4
 
 
-def drawn_terms(pairs, seed):
+def drawn_terms(pairs, subwords, seed):
     """Pairs with enough words, and for each a list of `MOST` (source word, word of the reference)."""
     draw, kept = random.Random(seed), []
     for source, target in pairs:
         sides = [list(dict.fromkeys(re.findall(r"\w+", text))) for text in (source, target)]
-        long = [word for word in sides[1] if len(word) >= 4]
+        long = [word for word in sides[1] if len(word) >= 4 and not subwords.unknown(word)]
         if min(len(sides[0]), len(long)) >= MOST:
             words = draw.sample(long, MOST), draw.sample(sides[0], MOST)
             kept.append((source, target, list(zip(words[1], words[0], strict=True))))
@@ -48,8 +48,8 @@ def main():
     from keraszoo.text.parallel import read_pairs
 
     translator = Translator.from_preset(options.model)
-    chosen = drawn_terms(read_pairs(options.pairs), options.seed)[: options.sentences]
-    sources, references, words = map(list, zip(*chosen, strict=True))
+    chosen = drawn_terms(read_pairs(options.pairs), translator.target_subwords, options.seed)
+    sources, references, words = map(list, zip(*chosen[: options.sentences], strict=True))
     print(f"{options.model}: {len(sources)} sentences")
     print("| search | terms | sentences per CPU second | BLEU | chrF2 | of the words in the translation |")
     print("|---|---|---|---|---|---|")

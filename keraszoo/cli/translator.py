@@ -43,6 +43,10 @@ def translate(
         str | None,
         Option(metavar="FILE", help="Lines SOURCE TAB TARGET: what the translation of a source contains."),
     ] = None,
+    decision: Annotated[
+        Literal["map", "mbr"] | None,
+        Option(help="mbr: the hypothesis of the beam that is most like all of them, instead of the best."),
+    ] = None,
     engine: Engine = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
@@ -55,7 +59,7 @@ def translate(
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix, target_language=target_language)
-    search |= {} if terms is None else {"terms": read_terms(terms)}
+    search |= _given(decision=decision, terms=terms and read_terms(terms))
     console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)

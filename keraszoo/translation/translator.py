@@ -19,9 +19,10 @@ from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
+from keraszoo.translation.prefixes import rows_of
 from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
-from keraszoo.translation.text_translator import TextTranslator, rows_of
+from keraszoo.translation.text_translator import TextTranslator
 from keraszoo.translation.training import digests, held_out_figures, held_out_pairs, training_corpus
 from keraszoo.translation.warm_up import warm_up_texts
 
