@@ -40,18 +40,7 @@ class TextTranslator:
         """The names that `target_language` can have; an empty list if the model has one target language."""
         return target_languages(self.source_subwords)
 
-    def translate(
-        self,
-        texts,
-        batch_size=64,
-        prefix=None,
-        target_language=None,
-        *,
-        terms=None,
-        decision="map",
-        candidates=None,
-        **search,
-    ):
+    def translate(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, a
@@ -85,8 +74,7 @@ class TextTranslator:
                 terms of a text have `max_length` or more subwords, a term has two targets or characters that
                 the vocabulary lacks, or the target language is unknown.
         """
-        given = {"terms": terms, "decision": decision, "candidates": candidates}
-        found = self.n_best(texts, batch_size, prefix, target_language, **given, **search)
+        found = self.n_best(texts, batch_size, prefix, target_language, **search)
         return [hypotheses[0].text if hypotheses else "" for hypotheses in found]
 
     def n_best(
