@@ -32,7 +32,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("pairs", help="lines `source TAB target`")
-    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--sentences", type=int, default=1000, help="as many, from all over the file")
     options = parser.parse_args()
 
     from keraszoo import Translator
@@ -40,7 +40,9 @@ def main():
     from keraszoo.text.parallel import read_pairs
 
     translator = Translator.from_preset(options.model)
-    sources, references = map(list, zip(*list(read_pairs(options.pairs))[: options.sentences], strict=True))
+    pairs = list(read_pairs(options.pairs))
+    pairs = pairs[:: max(1, len(pairs) // options.sentences)][: options.sentences]
+    sources, references = map(list, zip(*pairs, strict=True))
     print(f"{options.model}: {len(sources)} sentences")
     print("| decision | BLEU | chrF2 | sentences per CPU second |")
     print("|---|---|---|---|")

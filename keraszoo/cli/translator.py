@@ -111,6 +111,29 @@ def score(
             write(f"{value:.6f}" for value in translator.score(list(sources), list(targets)))
 
 
+def calibrate(
+    model: Model,
+    pairs: Annotated[str, Argument(metavar="PAIRS", help="Held-out lines, SOURCE TAB TARGET.")],
+    output: Annotated[str, Option(metavar="DIRECTORY", help="Where to write the calibrated model.")],
+    threshold: Annotated[
+        float, Option(min=0, max=100, help="chrF2 of a good translation against its best reference.")
+    ] = 60.0,
+):
+    """Calibrate a translator: `translate --json` then prints the probability that a translation is good."""
+    from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.text.parallel import read_pairs
+
+    console.check_output(output, check_replaceable)
+    held_out = list(read_pairs(pairs))
+    console.one_thread_per_operation()
+    with console.results() as write:
+        translator = load(model)
+        translator.calibrate(held_out, threshold)
+        translator.save_to_preset(output)
+        write([output])
+    console.hint("keraszoo", "translate", output, "--json")
+
+
 def align(
     model: Model,
     source: Annotated[str, Option(metavar="FILE", help="Source sentences, one per line.")],

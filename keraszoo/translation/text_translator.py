@@ -33,7 +33,10 @@ class TextTranslator:
         search: the `SearchOptions` of all calls that do not override them.
         max_source_tokens: longer sources are cut, with a warning.
         attends: whether there are attention weights.
+        confidence: the `Confidence` of a translator that was calibrated, or `None`.
     """
+
+    confidence = None
 
     @functools.cached_property
     def target_languages(self):
@@ -123,7 +126,7 @@ class TextTranslator:
         candidates=None,
         **search,
     ):
-        """Translates sentences; returns log-probabilities, tokens and attention weights as well.
+        """Translates sentences; returns log-probabilities, tokens, attention weights and confidence as well.
 
         Args: as for `translate`.
 
@@ -159,6 +162,7 @@ class TextTranslator:
                     truncated=cut[k],
                     unknown=lost_addresses(texts[i], hypotheses[0].text)
                     + (self.source_subwords.unknown(texts[i]) if unknown_id in rows[k] else []),
+                    confidence=self.confidence and self.confidence(hypotheses[0].log_prob, int(length)),
                 )
         warn_of_addresses(texts, [found.text for found in results])
         return results
