@@ -208,6 +208,7 @@ COMMANDS = {
     "Evaluate": {
         "evaluate": evaluate,
         "score": translator.score,
+        "calibrate": translator.calibrate,
         "align": translator.align,
         "plot": plot,
         "plot-runs": training.plot_runs,

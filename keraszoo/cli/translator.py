@@ -39,10 +39,19 @@ def translate(
     target_language: Annotated[
         str | None, Option(metavar="NAME", help="Of a model with several: the name in its >>NAME<<.")
     ] = None,
+    terms: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Lines SOURCE TAB TARGET: what the translation of a source contains."),
+    ] = None,
+    decision: Annotated[
+        Literal["map", "mbr"] | None,
+        Option(help="mbr: the hypothesis of the beam that is most like all of them, instead of the best."),
+    ] = None,
     engine: Engine = "keras",
 ):
     """Translate text line by line. Blank lines are kept."""
     from keraszoo.text.lines import read_lines
+    from keraszoo.text.terms import read_terms
     from keraszoo.translation.lines import describe_lines, translate_lines
 
     files = files or ["-"]
@@ -50,6 +59,7 @@ def translate(
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix, target_language=target_language)
+    search |= _given(decision=decision, terms=terms and read_terms(terms))
     console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)
@@ -99,6 +109,29 @@ def score(
         while chunk := list(itertools.islice(pairs, 512)):
             sources, targets = zip(*chunk, strict=True)
             write(f"{value:.6f}" for value in translator.score(list(sources), list(targets)))
+
+
+def calibrate(
+    model: Model,
+    pairs: Annotated[str, Argument(metavar="PAIRS", help="Held-out lines, SOURCE TAB TARGET.")],
+    output: Annotated[str, Option(metavar="DIRECTORY", help="Where to write the calibrated model.")],
+    threshold: Annotated[
+        float, Option(min=0, max=100, help="chrF2 of a good translation against its best reference.")
+    ] = 60.0,
+):
+    """Calibrate a translator: `translate --json` then prints the probability that a translation is good."""
+    from keraszoo.saving.model_directory import check_replaceable
+    from keraszoo.text.parallel import read_pairs
+
+    console.check_output(output, check_replaceable)
+    held_out = list(read_pairs(pairs))
+    console.one_thread_per_operation()
+    with console.results() as write:
+        translator = load(model)
+        translator.calibrate(held_out, threshold)
+        translator.save_to_preset(output)
+        write([output])
+    console.hint("keraszoo", "translate", output, "--json")
 
 
 def align(

@@ -3,6 +3,7 @@
 from keraszoo.plots.curves import history_plot, length_plot
 from keraszoo.plots.entity_html import attention_html, attention_table, entities_html, html_page, save_html
 from keraszoo.plots.heatmap import attention_heatmap, attention_sheet
+from keraszoo.plots.reliability import reliability_plot
 
 __all__ = [
     "attention_heatmap",
@@ -13,5 +14,6 @@ __all__ = [
     "history_plot",
     "html_page",
     "length_plot",
+    "reliability_plot",
     "save_html",
 ]

@@ -64,7 +64,7 @@ def length_plot(results, path=None, title=None):
             elinewidth=0.8,
         )
     axes.set_xticks(range(len(ranges)), [f"{label}\n{count:,}" for label, count in ranges])
-    _plain(axes, "words of the source, and number of sentences", "BLEU")
+    plain(axes, "words of the source, and number of sentences", "BLEU")
     axes.set_ylim(bottom=0)
     lines, last = axes.containers, [buckets[-1].bleu.score for buckets in results.values()]
     order = sorted(range(len(last)), key=lambda i: -last[i])
@@ -116,7 +116,7 @@ def history_plot(runs, path=None, title=None):
         axes.set_xlim(left=0)
         if label != "loss":
             axes.set_ylim(bottom=0)
-        _plain(axes, "updates", label)
+        plain(axes, "updates", label)
     grid[-1].ticklabel_format(axis="y", scilimits=(-3, 4))
     style, (names,), title = fonts_for([list(runs)], title)
     _legend(figure, runs, names, style)
@@ -151,7 +151,8 @@ def _legend(figure, runs, names, style):
         text.set(**style)
 
 
-def _plain(axes, x, y):
+def plain(axes, x, y):
+    """Names the axes and leaves out what a curve does not need."""
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)

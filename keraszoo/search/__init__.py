@@ -25,7 +25,7 @@ def __getattr__(name):
 def search(model, memory, options, **arguments):
     """Runs beam search, or greedy search and sampling for a beam of one.
 
-    The arguments are those of `greedy_search`; `numbers` are for a beam of one.
+    The arguments are those of `greedy_search`; `numbers` are for a beam of one, `terms` for wider ones.
     """
     from keraszoo.search.beam import beam_search
     from keraszoo.search.greedy import greedy_search

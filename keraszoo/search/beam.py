@@ -3,6 +3,7 @@
 from keras import ops
 
 from keraszoo.layers.rows import pick, written
+from keraszoo.search import terms as with_terms
 from keraszoo.search.best_words import best_allowed
 from keraszoo.search.constraints import FORBIDDEN, words_of
 from keraszoo.search.hypotheses import Hypotheses, length_penalty, score_of
@@ -12,7 +13,17 @@ LOWEST = -float("inf")
 
 
 def beam_search(
-    model, memory, options, start_id, end_id, never=(), prefix=None, attention=False, lengths=None, loop=run
+    model,
+    memory,
+    options,
+    start_id,
+    end_id,
+    never=(),
+    prefix=None,
+    attention=False,
+    lengths=None,
+    loop=run,
+    terms=None,
 ):
     """The `options.num_hypotheses` best hypotheses of each sentence, with a beam of W = `options.beam_width`.
 
@@ -27,8 +38,20 @@ def beam_search(
     common rule, to stop at W finished hypotheses, fails where W short hypotheses of tiny probability end
     while the right one is still being written.) If fewer than K are finished, the best live ones follow, cut.
 
-    Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`. With W = 1 and no
-    penalties the result equals greedy search; a beam as wide as the search space finds the best hypothesis.
+    With `terms`, every hypothesis contains those of its sentence, for any W, if the ids of all of them fit in
+    the maximum length, after the prefix; otherwise there is none. `keraszoo.search.terms` defines "contains".
+    The next id of each missing term is among the continuations of a hypothesis, even one that `never` or
+    `no_repeat_ngram` forbids; `</s>` comes after the last term. The hypotheses that miss the same number of
+    ids form a bank, and the banks share the 2 W and the W places evenly (dynamic beam allocation, Post and
+    Vilar 2018). A sentence with terms is done when W hypotheses are finished.
+
+    Args, Returns, Raises: as for `greedy_search`, with K = `options.num_hypotheses`, and
+
+        terms: int `(B, C, L)`, ids that each hypothesis contains, filled up with -1. Two equal terms of a
+            sentence occur twice.
+
+    With W = 1 and no penalties the result equals greedy search; a beam as wide as the search space finds the
+    best hypothesis, also with terms.
 
     Example:
 
@@ -39,6 +62,9 @@ def beam_search(
     >>> memory, options = model.encode(ops.array([[4, 5, 3]])), SearchOptions(beam_width=2, max_length=8)
     >>> tuple(beam_search(model, memory, options, start_id=1, end_id=3).tokens.shape)
     (1, 1, 8)
+
+    Reference: Post and Vilar: Fast Lexically Constrained Decoding with Dynamic Beam Allocation for Neural
+    Machine Translation, 2018, https://aclanthology.org/N18-1119.
     """
     width, limit = options.beam_width, options.max_length
     lengths, track = lengths or cache_lengths(limit), tracks_attention(model, options, attention)
@@ -60,6 +86,9 @@ def beam_search(
     }
     if prefix is not None:
         progress["prefix"] = prefix
+    if terms is not None:
+        progress["terms"] = with_terms.prepared(terms)
+        progress["beam"] |= with_terms.nothing_met(progress["terms"], width)
 
     def advance(progress, state):
         beam, live, position = progress["beam"], progress["live"], state["position"]
@@ -67,11 +96,12 @@ def beam_search(
         looks = ops.reshape(state["attention_weights"], (-1, width, 1, source)) if track else None
         forced = None if prefix is None else ops.repeat(progress["prefix"], width, axis=0)
         rules = options, end_id, never, forced
-        extended = expand(beam, ops.cast(logits, "float32"), looks, position, rules)
+        logits = ops.cast(logits, "float32")
+        extended = expand(beam, logits, looks, position, rules, progress.get("terms"))
         extended["ends"] = ops.logical_and(extended["exists"], extended["last"] == end_id)
         finished = finish(progress["finished"], extended, live, position, options, progress["memory_mask"])
         beam, parents = prune(extended, width)
-        goes_on = has_hope(beam, finished, position, options)
+        goes_on = has_hope(beam, finished, position, options, progress.get("terms"))
         origin = ops.arange(ops.shape(live)[0], dtype="int32")[:, None] * width + parents
         state = model.select_rows(state, ops.reshape(origin, (-1,)))
         live = ops.logical_and(live, goes_on)
@@ -82,23 +112,31 @@ def beam_search(
     return _results(progress["finished"], progress["beam"], options, mask, end_id, attention)
 
 
-def expand(beam, logits, looks, position, rules):
+def expand(beam, logits, looks, position, rules, terms=None):
     """The best 2 W continuations of the live hypotheses of each sentence, in order.
 
     `beam` is a dict of W hypotheses, tensors `(B, W, ...)`; `logits` float32 `(B * W, V)`; `looks` the
-    attention weights of this step, `(B, W, 1, S)`, or `None`; `rules` the last arguments of `best_allowed`.
-    The result has one more word, `"last"`, and int32 `"parent"`, the place of the hypothesis it extends.
+    attention weights of this step, `(B, W, 1, S)`, or `None`; `rules` the last arguments of `best_allowed`;
+    `terms` what `keraszoo.search.terms` prepared, or `None`. The result has one more word, `"last"`, and
+    int32 `"parent"`, the place of the hypothesis it extends.
     """
     width, limit = beam["tokens"].shape[1:]
     some = min(2 * width, logits.shape[-1])  # no sentence takes more words of one row
+    number = min(2 * width, width * some)
     tokens = ops.reshape(beam["tokens"], (-1, limit))
     best, words, total = best_allowed(logits, some, tokens, position, *rules)  # (B W, 2 W)
+    if terms is not None:
+        best, words = with_terms.offered(terms, beam, logits, best, words, position, rules[-1])
+        some = ops.shape(words)[1]  # 2 W + C
     log_prob = ops.reshape(best - total, (-1, width, some)) + beam["log_prob"][:, :, None]
     allowed = ops.reshape(best > FORBIDDEN / 2, (-1, width, some))
     exists = ops.logical_and(allowed, beam["exists"][:, :, None])
     choices = {"last": words, "log_prob": log_prob, "exists": exists}
     choices = {key: ops.reshape(x, (-1, width * some)) for key, x in choices.items()}
-    place = best_places(choices["log_prob"], choices["exists"], min(2 * width, width * some))  # (B, 2 W)
+    if terms is None:
+        place = best_places(choices["log_prob"], choices["exists"], number)  # (B, 2 W)
+    else:
+        choices, place = with_terms.shared(terms, beam, choices, number, limit - position - 1, rules[1])
     parent = ops.cast(place // some, "int32")
     before = {"tokens": beam["tokens"]}
     if looks is not None:
@@ -120,20 +158,27 @@ def finish(finished, extended, live, position, options, memory_mask):
 
 
 def prune(extended, width):
-    """The best W hypotheses that do not end, and int32 `(B, W)`, their parents."""
+    """The first W hypotheses that do not end, and int32 `(B, W)`, their parents."""
     goes_on = ops.logical_and(extended["exists"], ops.logical_not(extended["ends"]))
-    beam = pick({**extended, "exists": goes_on}, best_places(extended["log_prob"], goes_on, width))
+    order = -ops.arange(goes_on.shape[1], dtype="float32")
+    beam = pick({**extended, "exists": goes_on}, best_places(order, goes_on, width))
     del beam["ends"]
     return beam, beam.pop("parent")
 
 
-def has_hope(beam, finished, position, options):
-    """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all."""
+def has_hope(beam, finished, position, options, terms=None):
+    """Bool `(B,)`: fewer than W hypotheses are finished, or a live one may still score better than all.
+
+    The second does not count with terms: filler would spread the cost of an unlikely term over more words.
+    """
     # with this word and `</s>`, which may cover all of the source
     hope = beam["log_prob"] / length_penalty(position + 2, options)
     hope = ops.max(ops.where(beam["exists"], hope, LOWEST), axis=1)
     full = ops.all(finished["exists"], axis=1)
-    better = ops.logical_or(ops.logical_not(full), hope > finished["score"][:, 0])
+    better = hope > finished["score"][:, 0]
+    if terms is not None:
+        better = ops.logical_and(better, ops.all(terms["lengths"] == 0, axis=1))
+    better = ops.logical_or(ops.logical_not(full), better)
     return ops.logical_and(ops.any(beam["exists"], axis=1), better)
 
 

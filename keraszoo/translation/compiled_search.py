@@ -40,11 +40,10 @@ class CompiledSearch:
         self._plain = functools.lru_cache(KEPT)(self._function)
         self._by_xla = {}
 
-    def __call__(self, source, options, attention=False, prefix=None):
+    def __call__(self, source, options, attention=False, prefix=None, terms=None):
         """Searches for the translations of int `(B, S)` sources; returns `Hypotheses` of NumPy arrays."""
         inputs = {"source": source, "numeric": np.array(options.numeric, "float32")}
-        if prefix is not None:
-            inputs["prefix"] = prefix
+        inputs |= {name: x for name, x in (("prefix", prefix), ("terms", terms)) if x is not None}
         if options.sampling:
             numbers = seeded(numbers_of(source, self.model.source_pad_id), options.seed)
             inputs["numbers"] = ops.convert_to_numpy(numbers)
@@ -78,6 +77,7 @@ class CompiledSearch:
         source,
         numeric=None,
         prefix=None,
+        terms=None,
         numbers=None,
         lengths=None,
         loop=plain_loop.run,
@@ -90,6 +90,7 @@ class CompiledSearch:
             source: int `(B, S)`, each row ended by `</s>` and padded.
             numeric: float32, the values of `NUMERIC`; `None`: those of the options.
             prefix, lengths, loop: as for `greedy_search`.
+            terms: as for `beam_search`.
             numbers: int32 `(B,)`, seeds of the sentences for sampling; `None`: `numbers_of` the sources.
 
         Returns:
@@ -109,6 +110,8 @@ class CompiledSearch:
             "lengths": lengths,
             "loop": loop,
         }
+        if terms is not None:
+            arguments["terms"] = terms
         if options.sampling:  # the random seed is derived per sentence, so results do not depend on the batch
             arguments["numbers"] = (
                 numbers_of(source, self.model.source_pad_id) if numbers is None else numbers
@@ -133,6 +136,7 @@ class CompiledSearch:
 
         floats, ids = (tf.TensorSpec([len(NUMERIC)], "float32"), tf.TensorSpec([None, None], "int32"))
         specs = {"source": ids, "numeric": floats, "prefix": ids, "numbers": tf.TensorSpec([None], "int32")}
+        specs["terms"] = tf.TensorSpec([None, None, None], "int32")
         find = partial(self.tensors, options, attention)
         lengths = cache_lengths(options.max_length, first=8, factor=1.5)
         plain = partial(find, lengths=lengths, loop=graph_loop.run)
@@ -183,3 +187,22 @@ class CompiledSearch:
         """
         longest = max(map(len, rows))
         return pad_sequences(rows, -(-longest // 8) * 8, padding="post", value=-1) if longest else None
+
+    def pad_terms(self, rows):
+        """Terms to int32 `(B, C, L)`, filled up with -1; `None` if there are none.
+
+        C and L are powers of two, because JAX compiles one program for each.
+
+        Args:
+            rows: list of lists of lists of int.
+        """
+        number, longest = max(map(len, rows)), max((len(term) for terms in rows for term in terms), default=0)
+        if not number:
+            return None
+        terms = np.full(
+            (len(rows), *(1 << (size - 1).bit_length() for size in (number, longest))), -1, "int32"
+        )
+        for row, of_sentence in zip(terms, rows, strict=True):
+            for place, term in zip(row, of_sentence, strict=False):
+                place[: len(term)] = term
+        return terms

@@ -25,7 +25,8 @@ class CTranslate2Translator(TextTranslator):
     finished, so it can miss one that `Translator` finds. Probabilities are among the words that may be
     written, all but `<pad>` and `<s>`, so log-probabilities are slightly higher, and much higher where
     `min_length` or `no_repeat_ngram` forbids likely words; beam search then finds other translations.
-    Prefixes, attention weights, coverage penalty, sampling and `"gnmt"` normalisation are not supported.
+    Prefixes, terms, attention weights, coverage penalty, sampling and `"gnmt"` normalisation are not
+    supported.
 
     Args:
         directory: the directory.
@@ -59,9 +60,10 @@ class CTranslate2Translator(TextTranslator):
     def _checked(self, options):
         return check_options(options)
 
-    def _search(self, rows, options, attention, prefixes):
-        if prefixes is not None:
-            raise KerasZooError("the engine ctranslate2 does not support prefix")
+    def _search(self, rows, options, attention, prefixes, terms):
+        for name, given in (("prefix", prefixes), ("terms", terms)):
+            if given is not None:
+                raise KerasZooError(f"the engine ctranslate2 does not support {name}")
         sources = [self.source_subwords.pieces(row) for row in rows]
         arguments = search_arguments(options, self.target_subwords)
         try:

@@ -12,6 +12,7 @@ from keraszoo.saving.model_config import make_model
 from keraszoo.search import SearchOptions
 from keraszoo.shipping import shipped
 from keraszoo.text.subwords import Subwords
+from keraszoo.translation.confidence import Confidence
 
 MOST_SOURCE_TOKENS = 100_000
 
@@ -21,6 +22,7 @@ class _Config(Entries, extra="ignore"):
     max_source_tokens: Annotated[int, Field(ge=1, le=MOST_SOURCE_TOKENS)]
     subwords: Annotated[list[str], Field(min_length=1, max_length=2)]
     signs: dict[Literal["source", "target"], str] = {}
+    confidence: Confidence | None = None
 
 
 def contents(translator, portable=False):
@@ -36,6 +38,8 @@ def contents(translator, portable=False):
         "subwords": names,
         "signs": {"source": sides[0].signs, "target": sides[1].signs},
     }
+    if translator.confidence is not None:
+        config["confidence"] = translator.confidence.model_dump()
     files = [side.portable_bytes if portable else side.model_bytes for side in sides]
     model = translator.model
     members = " and ".join(type(member).__name__ for member in model.members())
@@ -69,4 +73,6 @@ def read(cls, directory):
         Subwords(file, config.signs.get(side))
         for file, side in zip((files[0], files[-1]), ("source", "target"), strict=True)
     ]
-    return cls(model, *sides, SearchOptions(**config.search), config.max_source_tokens)
+    translator = cls(model, *sides, SearchOptions(**config.search), config.max_source_tokens)
+    translator.confidence = config.confidence
+    return translator

@@ -23,9 +23,10 @@ def translate_lines(translator, lines, chunk=512, **options):
 def describe_lines(translator, lines, chunk=512, attention=False, **options):
     """Translates lines like `translate_lines`, with the text of a JSON object for each.
 
-    It has `source`, `text`, `log_prob` (natural log), `hypotheses`, the best first, `unknown` if the
-    vocabulary lacks parts of the source, and if `attention` is set, the subwords of both sides and the
-    weights, target by source. A blank line has only `source` and an empty `text`.
+    It has `source`, `text`, `log_prob` (natural log), `hypotheses`, the best first, `confidence` if the
+    translator was calibrated, `unknown` if the vocabulary lacks parts of the source, and if `attention` is
+    set, the subwords of both sides and the weights, target by source. A blank line has only `source` and an
+    empty `text`.
     """
     for some in in_chunks(lines, chunk):
         translations = translator.translate_details(some, **options)
@@ -96,6 +97,8 @@ def _description(translation, attention):
             for hypothesis in translation.hypotheses
         ],
     }
+    if translation.confidence is not None:
+        description["confidence"] = round(translation.confidence, 4)
     if translation.unknown:
         description["unknown"] = list(translation.unknown)
     if attention:

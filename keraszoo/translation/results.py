@@ -32,6 +32,8 @@ class Translation:
         truncated: whether the source was longer than the model accepts, so that its end was cut.
         unknown: the parts of the source that the vocabulary does not have, distinct str; the model reads each
             as the same unknown subword, and cannot translate it. Also addresses that are not in `text`.
+        confidence: the probability that the translation is good, by `Translator.calibrate`; `None` if the
+            translator was not calibrated, or nothing was translated.
     """
 
     text: str
@@ -42,6 +44,7 @@ class Translation:
     hypotheses: list
     truncated: bool = False
     unknown: list = dataclasses.field(default_factory=list)
+    confidence: float | None = None
 
     def plot(self, path=None, subwords=False, title=None, heads=None):
         """Draws the attention weights between words, or between subwords.

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from keraszoo.errors import KerasZooError, check_at_least, check_texts
+from keraszoo.errors import check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
 from keraszoo.training.batch_plans import batches_by_length
@@ -16,8 +16,11 @@ from keraszoo.translation.input_warnings import (
     warn_of_sentences,
     warn_of_unknown,
 )
+from keraszoo.translation.minimum_risk import MinimumRisk
+from keraszoo.translation.prefixes import prefix_rows
 from keraszoo.translation.results import Hypothesis, Translation
 from keraszoo.translation.target_languages import in_language, target_languages
+from keraszoo.translation.terms import term_rows
 
 FEW = 16  # sentences; smaller batches are not split over threads
 
@@ -30,7 +33,10 @@ class TextTranslator:
         search: the `SearchOptions` of all calls that do not override them.
         max_source_tokens: longer sources are cut, with a warning.
         attends: whether there are attention weights.
+        confidence: the `Confidence` of a translator that was calibrated, or `None`.
     """
+
+    confidence = None
 
     @functools.cached_property
     def target_languages(self):
@@ -53,21 +59,39 @@ class TextTranslator:
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
             target_language: str, one of `target_languages`, of texts that do not begin with `>>NAME<<`.
+            terms: dict of str to str, words of a source and what its translation then contains, such as
+                `{"car": "Wagen"}`; or a list of dicts, one per text. `TermFinder` says where a term is found;
+                its target occurs as often. It begins a word, and the word may go on ("Wagens"). It needs a
+                beam of at least 2; a beam of 10 finds better places for several terms.
+            decision: `"map"`, the hypothesis with the best score, or `"mbr"`, the candidate that is most like
+                all of them (see `MinimumRisk`).
+            candidates: how many for `"mbr"`, hypotheses of the beam, or with `sampling=True` samples with the
+                seeds `seed`, `seed + 1`, ...; `None`: the width of the beam, or 32 samples.
             **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
             List of str, one for each text.
 
         Raises:
-            KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix has
-                `max_length` or more subwords, or the target language is unknown.
+            KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix or the
+                terms of a text have `max_length` or more subwords, a term has two targets or characters that
+                the vocabulary lacks, or the target language is unknown.
         """
-        return [
-            hypotheses[0].text if hypotheses else ""
-            for hypotheses in self.n_best(texts, batch_size, prefix, target_language, **search)
-        ]
+        found = self.n_best(texts, batch_size, prefix, target_language, **search)
+        return [hypotheses[0].text if hypotheses else "" for hypotheses in found]
 
-    def n_best(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def n_best(
+        self,
+        texts,
+        batch_size=64,
+        prefix=None,
+        target_language=None,
+        *,
+        terms=None,
+        decision="map",
+        candidates=None,
+        **search,
+    ):
         """The `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`. Without `beam_width`, a `num_hypotheses` above the translator's beam width
@@ -79,16 +103,30 @@ class TextTranslator:
         check_texts(texts)
         warn_of_sentences(texts)
         options, texts = self._options(search), in_language(texts, target_language, self.target_languages)
-        prefixes = self._prefixes(prefix, texts, options)
+        prefixes = prefix_rows(prefix, texts, self.target_subwords, options.max_length)
         results = [[] for _ in texts]
-        for indices, best, *_ in self._searched(texts, batch_size, options, prefixes=prefixes):
+        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
+        risk = MinimumRisk.of(decision, options, candidates)
+        searched = self._searched(texts, batch_size, options, False, prefixes, terms, risk)
+        for indices, best, *_ in searched:
             for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
                 results[i] = hypotheses
         warn_of_addresses(texts, [found[0].text if found else "" for found in results])
         return results
 
-    def translate_details(self, texts, batch_size=64, prefix=None, target_language=None, **search):
-        """Translates sentences; returns log-probabilities, tokens and attention weights as well.
+    def translate_details(
+        self,
+        texts,
+        batch_size=64,
+        prefix=None,
+        target_language=None,
+        *,
+        terms=None,
+        decision="map",
+        candidates=None,
+        **search,
+    ):
+        """Translates sentences; returns log-probabilities, tokens, attention weights and confidence as well.
 
         Args: as for `translate`.
 
@@ -100,11 +138,14 @@ class TextTranslator:
         warn_of_sentences(texts)
         options, attends = self._options(search), self.attends
         texts = in_language(texts, target_language, self.target_languages)
-        prefixes = self._prefixes(prefix, texts, options)
+        prefixes = prefix_rows(prefix, texts, self.target_subwords, options.max_length)
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
         unknown_id = self.source_subwords.unknown_id
-        for indices, best, rows, cut in self._searched(texts, batch_size, options, attends, prefixes):
+        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
+        risk = MinimumRisk.of(decision, options, candidates)
+        searched = self._searched(texts, batch_size, options, attends, prefixes, terms, risk)
+        for indices, best, rows, cut in searched:
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
                 if not hypotheses:  # no translation satisfies the constraints
                     continue
@@ -121,6 +162,7 @@ class TextTranslator:
                     truncated=cut[k],
                     unknown=lost_addresses(texts[i], hypotheses[0].text)
                     + (self.source_subwords.unknown(texts[i]) if unknown_id in rows[k] else []),
+                    confidence=self.confidence and self.confidence(hypotheses[0].log_prob, int(length)),
                 )
         warn_of_addresses(texts, [found.text for found in results])
         return results
@@ -164,19 +206,6 @@ class TextTranslator:
             return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
         return options.replace(num_hypotheses=count)
 
-    def _prefixes(self, prefix, texts, options):
-        """The ids that each translation begins with: a list of lists, or `None`."""
-        if prefix is None:
-            return None
-        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
-        rows = rows_of(prefixes, self.target_subwords, "prefix")
-        if len(prefixes) != len(texts):
-            raise KerasZooError(f"prefix: expected a str, or {len(texts)} of them, got {len(prefixes)}")
-        for i, row in enumerate(rows, start=1):
-            if len(row) >= options.max_length:
-                raise KerasZooError(f"prefix {i} has {len(row)} subwords, max_length is {options.max_length}")
-        return rows
-
     def _source_rows(self, texts):
         """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
         limit, texts = self.max_source_tokens, list(texts)
@@ -192,7 +221,7 @@ class TextTranslator:
         warn_of_unknown(texts, encoded, self.source_subwords)
         return [row[:limit] for row in encoded], cut
 
-    def _searched(self, texts, batch_size, options, attention=False, prefixes=None):
+    def _searched(self, texts, batch_size, options, attention=False, prefixes=None, terms=None, risk=None):
         """Searches for the texts that are not blank; yields (indices, Hypotheses, source ids, cut or not)."""
         check_process()
         rows, cut = self._source_rows(texts)
@@ -202,7 +231,9 @@ class TextTranslator:
 
         def searched(indices):
             some = [rows[i] for i in indices]
-            best = self._search(some, options, attention, prefixes and [prefixes[i] for i in indices])
+            given = [rows and [rows[i] for i in indices] for rows in (prefixes, terms)]
+            search = lambda options: self._search(some, options, attention, *given)  # noqa: E731
+            best = risk.searched(search, self._hypotheses) if risk else search(options)
             return indices, best, some, [cut[i] for i in indices]
 
         batches = list(batches_by_length(list(map(len, rows)), lambda start, stop: stop - start == size))
@@ -213,8 +244,11 @@ class TextTranslator:
         """The number of batches that `_search` may get at once, on different threads."""
         return 1
 
-    def _search(self, rows, options, attention, prefixes):
-        """`Hypotheses` of NumPy arrays for lists of source ids; `prefixes` are such lists, or `None`."""
+    def _search(self, rows, options, attention, prefixes, terms):
+        """`Hypotheses` of NumPy arrays for lists of source ids.
+
+        `prefixes` are such lists, or `None`; `terms` lists of such lists, or `None`.
+        """
         raise NotImplementedError
 
     def _hypotheses(self, best):
@@ -234,13 +268,3 @@ class TextTranslator:
             ]
             for i in range(len(best.tokens))
         ]
-
-
-def rows_of(targets, subwords, name):
-    """The ids of given translations: a list of str, or of lists of the subwords of each."""
-    if isinstance(targets, (list, tuple)) and all(isinstance(target, (list, tuple)) for target in targets):
-        return [subwords.ids(pieces) for pieces in targets]
-    check_texts(targets, name)
-    rows = subwords.encode(list(targets))
-    warn_of_unknown(targets, rows, subwords)
-    return rows

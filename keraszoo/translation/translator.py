@@ -1,7 +1,5 @@
 """A translation model with its vocabularies and its search."""
 
-import itertools
-
 import keras
 
 from keraszoo.errors import KerasZooError, check_at_least, check_texts, plain_number
@@ -16,13 +14,16 @@ from keraszoo.text.corpus import SpecialIds
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.token_batches import TokenBatches
+from keraszoo.translation import confidence
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.compiled_search import CompiledSearch
 from keraszoo.translation.forced_decoding import ForcedDecoding
+from keraszoo.translation.prefixes import rows_of
 from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
-from keraszoo.translation.text_translator import TextTranslator, rows_of
+from keraszoo.translation.text_translator import TextTranslator
 from keraszoo.translation.training import digests, held_out_figures, held_out_pairs, training_corpus
+from keraszoo.translation.vocabulary_check import check_vocabularies
 from keraszoo.translation.warm_up import warm_up_texts
 
 MAX_SOURCE_TOKENS = 512
@@ -78,11 +79,7 @@ class Translator(TextTranslator, Task):
         most = translator_directory.MOST_SOURCE_TOKENS
         if self.max_source_tokens > most:
             raise KerasZooError(f"max_source_tokens must be at most {most:,}, got {max_source_tokens:,}")
-        for side, name in itertools.product(("source", "target"), ("vocabulary_size", "pad_id")):
-            ours, theirs = getattr(getattr(self, f"{side}_subwords"), name), getattr(model, f"{side}_{name}")
-            if ours != theirs:
-                raise KerasZooError(f"{side}_{name} is {ours} in the vocabulary, but {theirs} in the model")
-        self._check_shared_embedding()
+        check_vocabularies(model, self.source_subwords, self.target_subwords)
         if not model.built:
             model.build()
 
@@ -229,6 +226,23 @@ class Translator(TextTranslator, Task):
         pieces = self.target_subwords.pieces
         return [[list(zip(pieces(ids), p, strict=True)) for ids, p in positions] for positions in found]
 
+    def calibrate(self, pairs, threshold=confidence.THRESHOLD):
+        """Makes `translate_details` return a `confidence`, the probability that a translation is good.
+
+        Args:
+            pairs: held-out (source, target) strings; pairs of the same source are its references.
+            threshold: the chrF2 that a good translation has against the best of its references.
+
+        Returns:
+            The `Confidence`, which is saved with the translator; `fit` drops it.
+
+        Raises:
+            DataError: no pairs; or all translations are good, or none.
+        """
+        judged = confidence.judged(self, pairs, threshold)
+        self.confidence = confidence.Confidence.fit(*judged, threshold)
+        return self.confidence
+
     def fit(self, train, validation=None, directory=None, checkpoints=None, **settings):
         """Trains the model.
 
@@ -258,6 +272,7 @@ class Translator(TextTranslator, Task):
             KeyboardInterrupt, SystemExit: with `checkpoints`, after SIGINT or SIGTERM, once the run is saved.
         """
         plan = plan_fit(self, TrainingSection, validation, directory, checkpoints, settings)
+        self.confidence = None
         corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
         copies = 2 if plan.settings.r_drop else 1
         batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
@@ -266,21 +281,6 @@ class Translator(TextTranslator, Task):
         return fit_task(self, plan, batches, evaluate, loss=loss, data=digests(self, corpus, pairs))
 
     # --- in between
-
-    def _check_shared_embedding(self):
-        """Raises KerasZooError if two vocabularies share one embedding: an id would stand for two words."""
-        source, target = self.source_subwords, self.target_subwords
-        if source == target or source.pieces(range(len(source))) == target.pieces(range(len(target))):
-            return
-        for model in self.model.members():
-            shared = getattr(model, "source_embedding", None)
-            if shared is not None and shared is getattr(model, "target_embedding", None):
-                tied = "tie_embeddings" in model.get_config()
-                other = "tie_embeddings: target" if tied else "share_embeddings: false"
-                raise KerasZooError(
-                    "source and target share one embedding, but have two vocabularies: "
-                    f"make one joint vocabulary of both, or the model with `overrides: {{{other}}}`"
-                )
 
     def _pair_rows(self, sources, targets):
         """The ids of sources and of their given translations."""
@@ -293,6 +293,7 @@ class Translator(TextTranslator, Task):
     def _batches_at_once(self):
         return batches_at_once()
 
-    def _search(self, rows, options, attention, prefixes):
+    def _search(self, rows, options, attention, prefixes, terms):
         search = self.compiled_search
-        return search(search.pad(rows), options, attention, prefixes and search.pad_prefixes(prefixes))
+        given = prefixes and search.pad_prefixes(prefixes), terms and search.pad_terms(terms)
+        return search(search.pad(rows), options, attention, *given)

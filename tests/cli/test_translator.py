@@ -95,6 +95,24 @@ def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_p
     )
 
 
+def test_terms_of_a_file_and_minimum_risk(run, files, trained_directory, trained):
+    (files / "terms.tsv").write_text("one two\tdrei drei\n\nsix\tsechs\n")
+    given, text = ("translate", trained_directory, "--terms", "terms.tsv"), b"four one two\n\nsix five\n"
+    code, out, _ = run(*given, stdin=text)
+    first, blank, last = out.splitlines()
+    assert code == 0 and "drei drei" in first and blank == "" and "sechs" in last
+    code, out, _ = run(*given, "--decision", "mbr", stdin=text)
+    terms = {"one two": "drei drei", "six": "sechs"}
+    wanted = trained.translate(text.decode().splitlines(), terms=terms, decision="mbr")
+    assert (code, out.splitlines()) == (0, wanted)
+    for content, said in (("one\tzwei\none\tdrei\n", "terms.tsv:2:"), ("one\t\u2603\n", "does not have")):
+        (files / "terms.tsv").write_text(content, encoding="utf-8")
+        code, out, err = run(*given, stdin=text)
+        assert (code, out) == (2, "") and err.count("\n") == 1 and said in err
+    code, out, err = run(*given[:2], "--terms", "none.tsv", stdin=text)
+    assert (code, out) == (2, "") and "none.tsv: cannot read" in err
+
+
 def test_align_and_prefix(run, files, loaded, trained_directory, test_pairs):
     code, out, err = run("align", trained_directory, "--source", "a.en", "--target", "a.de")
     assert code == 0, err

@@ -1,0 +1,91 @@
+"""Terms of a glossary in translations."""
+
+import pytest
+
+from keraszoo import Translator
+from keraszoo.errors import KerasZooError
+from keraszoo.search import SearchOptions
+
+TERMS = {"one": "sechs sechs", "two": "fünf", "one two": "vier"}
+SENTENCES = ["one three", "six six two", "", "four four four", "one two two one"]
+CONTAINED = [["sechs sechs"], ["fünf"], [], [], ["vier", "fünf", "sechs sechs"]]
+
+
+def check_contained(texts):
+    for text, terms in zip(texts, CONTAINED, strict=True):
+        assert all(f" {term}" in f" {text}" for term in terms)
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_translations_contain_the_terms_of_their_sources(trained, width):
+    found = trained.translate(SENTENCES, terms=TERMS, beam_width=width)
+    check_contained(found)
+    plain = trained.translate(SENTENCES, beam_width=width)
+    assert found[2:4] == plain[2:4] and "" not in found[3:]
+    one_by_one = [trained.translate([text], terms=TERMS, beam_width=width)[0] for text in SENTENCES]
+    assert one_by_one == found
+    each = [{"six": "sechs"}, {}, TERMS, TERMS, TERMS]
+    assert trained.translate(SENTENCES, terms=each, beam_width=width)[3:] == found[3:]
+
+
+def test_every_hypothesis_contains_them_with_its_own_log_probability(trained):
+    details = trained.translate_details(SENTENCES, terms=TERMS, num_hypotheses=3)
+    for k in range(3):
+        check_contained([found.hypotheses[k].text if found.hypotheses else "" for found in details])
+    for source, found in zip(SENTENCES, details, strict=True):
+        if source:
+            assert found.log_prob == pytest.approx(trained.score([source], [found.tokens])[0], abs=1e-3)
+            assert found.attention_weights.shape == (len(found.tokens), len(found.source_tokens))
+
+
+def test_a_prefix_comes_before_the_terms(trained):
+    (text,) = trained.translate(["one two two one"], terms=TERMS, prefix="zwei zwei")
+    assert text.startswith("zwei zwei") and "sechs sechs" in text and "vier" in text
+
+
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
+def test_other_models_and_ensembles_contain_them_too(make_transformer):
+    pair = make_transformer(seed=4), make_transformer(seed=5)
+    pair[1].model.quantize("int8")
+    for translator in (*pair, Translator.ensemble(pair)):
+        check_contained(translator.translate(SENTENCES, terms=TERMS, max_length=30))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"terms": {"one": "eins 🙂"}}, "'one': the vocabulary does not have 🙂 of 'eins 🙂'"),
+        ({"terms": {"no": "eins " * 20}}, "'no': 'eins .* has .* subwords, max_length is 20"),
+        ({"terms": {"two": "eins " * 7}}, "text 2: its 3 terms have .* subwords, max_length is 20: 'two two"),
+        (
+            {"terms": {"one": "eins"}, "prefix": "eins " * 17},
+            "text 1: .* after a prefix of .*max_length is 20",
+        ),
+        ({"terms": {"one": "eins"}, "beam_width": 1}, "need beam search with .*, got beam_width=1"),
+        ({"terms": {"one": "eins"}, "sampling": True}, "need beam search with .*, got sampling=True"),
+        ({"terms": [{"one": "eins"}]}, "expected a dict, or a list of 2 of them"),
+        ({"terms": "one"}, "expected a dict, or a list of 2 of them, got 'one'"),
+    ],
+)
+def test_terms_that_cannot_be(trained, arguments, said):
+    with pytest.raises(KerasZooError, match=said) as error:
+        trained.translate(["one one one", "two two two"], **arguments)
+    assert "\n" not in str(error.value)
+
+
+def test_shapes_of_terms_are_few(trained):
+    pad = trained.compiled_search.pad_terms
+    assert pad([[], []]) is None
+    assert pad([[], [[5, 6, 7]]]).tolist() == [[[-1] * 4], [[5, 6, 7, -1]]]
+    assert pad([[[5]] * 3]).shape == (1, 4, 1)
+
+
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
+def test_the_engine_ctranslate2_refuses_terms(make_transformer, tmp_path):
+    pytest.importorskip("ctranslate2")
+    translator = make_transformer()
+    translator.search = SearchOptions(beam_width=2, max_length=12)
+    translator.export(tmp_path / "model", format="ctranslate2")
+    engine = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
+    with pytest.raises(KerasZooError, match="the engine ctranslate2 does not support terms"):
+        engine.translate(["one"], terms={"one": "eins"})
