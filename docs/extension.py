@@ -17,10 +17,8 @@ PAGES = {
     "RESULTS.md": "/results.md",
     "CHANGELOG.md": "/changelog.md",
     "CONTRIBUTING.md": "/contributing.md",
-    "benchmarks/RESULTS.md": "/measurements.md",
     "examples/README.md": "/examples.md",
     "pretrained/README.md": "/models/index.md",
-    "pretrained/TRIALS.md": "/trials.md",
 } | {f"pretrained/{path.parent.name}/README.md": f"/models/{path.parent.name}.md"
      for path in ROOT.glob("pretrained/*/README.md")}  # fmt: skip
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^)\s]+)\)")
