@@ -17,6 +17,7 @@ starts) in 4 minutes.
 """
 
 import argparse
+import json
 import re
 import time
 from pathlib import Path
@@ -47,6 +48,7 @@ def arguments():
     parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("runs/babi"))
+    parser.add_argument("--json", action="store_true", help="with --model: print a line of JSON")
     options = parser.parse_args()
     if options.model and (options.joint or options.restarts):
         parser.error("--joint and --restarts are for training, not for --model")
@@ -68,7 +70,12 @@ def main():
     test = {number: read_questions(files[2]) for number, files in tasks.items()}
     if options.model:
         answerer = QuestionAnswerer.from_preset(options.model)
-        print_table(tasks, {number: answerer.error_rate(test[number]) for number in tasks}, PAPER_JOINT)
+        errors = {number: answerer.error_rate(test[number]) for number in tasks}
+        if options.json:
+            figures = {f"task {number}": error for number, error in errors.items()}
+            print(json.dumps({**figures, "mean": sum(errors.values()) / len(errors)}))
+        else:
+            print_table(tasks, errors, PAPER_JOINT)
         return
 
     width = 50 if options.joint else 20

@@ -16,10 +16,12 @@ whose new source sentence is in `train.tsv`; so a model of one direction can beg
 other, which was not trained on the held-out sentences either. `score` takes this folder, or the corpus, which
 it then splits in the same way, and optionally the number of sentences to translate. `copies` writes 200
 English sentences with a name of the given files (one a line) or a number, and reports how many translations
-contain it unchanged.
+contain it unchanged. With `--json` at the end, `score` and `copies` print one line of JSON.
 """
 
+import dataclasses
 import hashlib
+import json
 import random
 import re
 import sys
@@ -100,7 +102,7 @@ def _hash(pair):
     return hashlib.sha256("\t".join(pair).encode()).digest()
 
 
-def score(model, data, count=None):
+def score(model, data, count=None, as_json=False):
     """Scores a model on the held-out sentences, with one reference and with all references."""
     if Path(data).is_dir():
         test, all_of_test = (list(read_pairs(f"{data}/{name}")) for name in FILES[2:])
@@ -114,10 +116,16 @@ def score(model, data, count=None):
     from keraszoo import Translator  # imports the backend, which `prepare` does not need
 
     translations = Translator.from_preset(model).translate(sources)
-    print(score_translations(translations, references))
+    scores = score_translations(translations, references)
     streams = reference_streams(sources, references, every)
+    bleu = score_translations(translations, streams).bleu
+    if as_json:
+        every = {**dataclasses.asdict(bleu), "name": "BLEU, all references"}
+        print(json.dumps({**scores.as_dict(), "bleu_all_references": every}))
+        return
+    print(scores)
     print(f"\nwith up to {len(streams)} references per sentence:")
-    print(score_translations(translations, streams).bleu.score)
+    print(bleu.score)
 
 
 def names_in(file):
@@ -139,13 +147,13 @@ def tested_words(files):
     return words | {"numbers": (WITH_NUMBER, numbers)}
 
 
-def copies(model, *files):
+def copies(model, *files, as_json=False):
     """Prints the share of names and of numbers that a model copies unchanged, of 100 sentences each."""
     texts = tested_words(files)
     import keraszoo.cli.quiet  # noqa: F401
     from keraszoo import Translator
 
-    translator = Translator.from_preset(model)
+    translator, counts = Translator.from_preset(model), {}
     for name, (sentences, words) in texts.items():
         sources = [sentences[i % len(sentences)].format(word) for i, word in enumerate(words)]
         translations = translator.translate(sources)
@@ -153,8 +161,12 @@ def copies(model, *files):
             re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
             for word, text in zip(words, translations, strict=True)
         ]
+        counts[name.partition(".")[0]] = f"{sum(copied)} of {len(words)}"
         lost = list(zip(sources, translations, strict=True))[copied.index(False)] if not all(copied) else ""
-        print(f"{name}: {sum(copied)} of {len(words)}", lost)
+        if not as_json:
+            print(f"{name}: {sum(copied)} of {len(words)}", lost)
+    if as_json:
+        print(json.dumps(counts))
 
 
 def reference_streams(sources, references, every):
@@ -182,13 +194,16 @@ def _check_replaceable(directory):
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
+    given = sys.argv[1:]
+    options = {"as_json": True} if given[:1] in (["score"], ["copies"]) and given[-1] == "--json" else {}
+    given = given[:-1] if options else given
+    match given:
         case ["prepare", _, _]:
             command = prepare
         case ["reverse", _, _]:
             command = reverse
         case ["score", _, _] | ["score", _, _, _] if (
-            sys.argv[4:] == [] or sys.argv[4].isdecimal() and int(sys.argv[4])
+            given[3:] == [] or given[3].isdecimal() and int(given[3])
         ):
             command = score
         case ["copies", _, _, *_]:
@@ -196,6 +211,6 @@ if __name__ == "__main__":
         case _:
             sys.exit(__doc__)
     try:
-        command(*sys.argv[2:])
+        command(*given[1:], **options)
     except KerasZooError as error:
         sys.exit(str(error))

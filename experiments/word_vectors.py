@@ -18,6 +18,7 @@ the rest the 110,000 most frequent words are kept, as int8.
 """
 
 import argparse
+import json
 import logging
 import math
 import time
@@ -135,7 +136,12 @@ def measure(options):
     """Prints similarity, analogies and, of prepared corpora, the share of entity tokens without a vector."""
     for path in options.vectors:
         vectors = WordVectors.read(path)
-        print(path, len(vectors), similarity_scores(vectors))
+        scores = similarity_scores(vectors)
+        if options.json:
+            named = {key.replace("pairs", "wordsim_353"): value for key, value in scores.items()}
+            print(json.dumps({"words": len(vectors), **named}))
+            continue
+        print(path, len(vectors), scores)
         for corpus in TESTS:
             file = options.entities / (f"{corpus}.tsv" if "test" in corpus else f"{corpus}/test.tsv")
             if not file.exists():
@@ -184,6 +190,7 @@ def main():
     selecting.set_defaults(run=select)
     measuring = commands.add_parser("measure")
     measuring.add_argument("vectors", nargs="+")
+    measuring.add_argument("--json", action="store_true", help="print the scores as lines of JSON")
     measuring.set_defaults(run=measure)
     spelled = commands.add_parser("spelling")
     spelled.add_argument("vectors")

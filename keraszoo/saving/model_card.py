@@ -15,8 +15,6 @@ SECTIONS = {  # the facts in Markdown, in the order of the card
     "evaluation": "Reproducing the figures",
     "attribution": "Attribution",
 }
-# Marks metrics sections measured on another kind of data than the training data.
-OUTSIDE = "out of its domain"
 FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our name -> the name on model hubs
 
 
@@ -40,8 +38,7 @@ def model_card(facts, metrics):
     >>> print(model_card(facts, {"test": {"loss": 0.123456, "all": [1]}}))
     ---
     license: cc0-1.0
-    language:
-    - en
+    language: [en]
     library_name: keraszoo
     pipeline_tag: translation
     ---
@@ -56,29 +53,37 @@ def model_card(facts, metrics):
     <BLANKLINE>
     Many.
     <BLANKLINE>
-    ## Figures: test
+    ## Figures
     <BLANKLINE>
-    - loss: 0.1235
+    - test: loss: 0.1235
     <BLANKLINE>
     """
-    front = yaml.safe_dump(_front_matter(facts, metrics), sort_keys=False, allow_unicode=True, width=1000)
+    front, results = _front_matter(facts, metrics)
     title, summary = facts.get("title", "A model"), facts.get("summary", "")
-    lines = ["---", *front.splitlines(), "---", "", f"# {title}", "", summary, ""]
+    lines = ["---", *_yaml(front, None).splitlines()]
+    if results is not None:
+        lines += ["model-index:", f"- name: {_yaml(facts['name'], True).splitlines()[0]}", "  results:"]
+        lines += [f"  - {_yaml(result, True).strip()}" for result in results]
+    lines += ["---", "", f"# {title}", "", summary, ""]
     lines += [*(f"    {line}" for line in facts.get("example", [])), ""]
     for key, heading in SECTIONS.items():
         if key in facts:
             lines += [f"## {heading}", "", facts[key].strip(), ""]
         if key == "training" and "data" in facts:
             lines += ["## Data", "", *map(_data_line, facts["data"]), ""]
-    for section, figures in metrics.items():
-        lines += [f"## Figures: {section}", ""]
-        if isinstance(figures, dict):
-            lines += [_line(name, value) for name, value in figures.items() if not isinstance(value, list)]
-        lines.append("")
+    if metrics:
+        lines += ["## Figures", "", *(_section(*section) for section in metrics.items()), ""]
     return "\n".join(lines)
 
 
+def _yaml(value, flow_style):
+    return yaml.safe_dump(
+        value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=flow_style
+    )
+
+
 def _front_matter(facts, metrics):
+    """Returns the front matter and the results of its model index, which are None without a score."""
     front = {name: facts[key] for key, name in FRONT.items() if key in facts}
     front |= {"library_name": "keraszoo", "pipeline_tag": facts.get("pipeline_tag", "other")}
     if "data" in facts:
@@ -91,9 +96,8 @@ def _front_matter(facts, metrics):
     kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
     if named := facts.get("metrics", kinds):
         front["metrics"] = named
-    if "name" in facts and "score" in facts:
-        front["model-index"] = [{"name": facts["name"], "results": list(_results(metrics, scores, facts))}]
-    return front
+    named = "name" in facts and "score" in facts
+    return front, list(_results(metrics, scores, facts)) if named else None
 
 
 def _results(metrics, scores, facts):
@@ -108,8 +112,8 @@ def _results(metrics, scores, facts):
         if section == main["section"] and not values and (score := main_score(main, metrics)):
             values = [{"type": (facts.get("metrics") or [main["figure"]])[0], **score}]
         dataset = {"name": f"{corpus['name']}, {section}", "type": corpus["id"]}
-        if OUTSIDE in section or "data" in main:
-            dataset = {"name": section if OUTSIDE in section else main["data"], "type": "other"}
+        if "data" in main or not section.startswith("test"):  # other sections are named by their data
+            dataset = {"name": main["data"] if "data" in main else section, "type": "other"}
         if values:
             task = {"type": facts.get("pipeline_tag", "other")}
             yield {"task": task, "dataset": dataset, "metrics": values}
@@ -117,6 +121,17 @@ def _results(metrics, scores, facts):
 
 def _data_line(data):
     line = f"- [{data['name']}]({data['url']}), {data['licence']}. {data.get('note', '')}"
+    return _filled(line)
+
+
+def _section(name, figures):
+    if not isinstance(figures, dict):
+        return f"- {name}"
+    texts = [_text(key, value) for key, value in figures.items() if not isinstance(value, list)]
+    return _filled(f"- {name}: {'; '.join(texts)}")
+
+
+def _filled(line):
     return textwrap.fill(line, 130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -126,16 +141,18 @@ def _is_score(figure):
     return figure["score"] is None or is_number(figure["score"])
 
 
-def _line(name, figure):
+def _text(name, figure):
     if _is_score(figure) and figure["score"] is None:
-        return f"- {figure['name']}: none to score"
+        return f"{figure['name']}: none to score"
     if _is_score(figure):
-        return f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
-    return f"- {name}: {figure:.4g}" if isinstance(figure, float) else f"- {name}: {figure}"
+        return f"{figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
+    return f"{name}: {figure:.4g}" if isinstance(figure, float) else f"{name}: {figure}"
 
 
 def rewrite_card(path, facts=None, metrics=None):
     """Rewrites the card of a model directory after adding facts to its `config.json` and sections of metrics.
+
+    A section of `metrics` that is `None` is removed.
 
     Raises:
         PresetError: the directory is damaged, or a fact is unknown or wrong.
@@ -143,6 +160,7 @@ def rewrite_card(path, facts=None, metrics=None):
     directory = model_directory.read_directory(path)
     facts = {**stored_facts(directory), **check_facts(facts or {}, path)}
     metrics = {**directory.metrics, **(metrics or {})}
+    metrics = {section: figures for section, figures in metrics.items() if figures is not None}
     files = {name: directory.read_bytes(name) for name in directory.names}
     files["config.json"] = {**directory.config, "about": facts}
     if metrics:
