@@ -10,7 +10,7 @@ gzip -dkf runs/lower/*.gz
 export MULTI30K=runs/lower
 evaluate() {
     for part in val test_2016_flickr test_2017_flickr test_2017_mscoco; do
-        keraszoo evaluate "$1" --source "runs/lower/$part.en" --references "runs/lower/$part.de"
+        keraszoo evaluate "runs/$1" --source "runs/lower/$part.en" --references "runs/lower/$part.de"
     done
 }
 
@@ -31,16 +31,18 @@ cat runs/lower/train.de runs/lower/translated.de | gzip > runs/student/train.de.
 # The students: each starts from a trained seed.
 STUDENT="--set training.optimizer.learning_rate=0.001 --set training.optimizer.warmup_steps=400 --set training.epochs=10
     --set training.steps_per_evaluation=605"
-PAIRS='data.train={source: runs/student/train.en.gz, target: runs/student/train.de.gz}'
-keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_again --set "$PAIRS" $STUDENT \
+keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_again $STUDENT \
+    --set 'data.train={source: runs/student/train.en.gz, target: runs/student/train.de.gz}' \
     --set 'subwords={model: runs/lower_again/joint.model}' --output runs/lower_student
-keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_sixty_2 --set "$PAIRS" $STUDENT \
+keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_sixty_2 $STUDENT \
+    --set 'data.train={source: runs/student/train.en.gz, target: runs/student/train.de.gz}' \
     --set 'subwords={model: runs/lower_sixty_2/joint.model}' --set training.seed=2 --output runs/lower_student_2
-keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_sixty_3 --set "$PAIRS" $STUDENT \
+keraszoo train experiments/recipes/multi30k_lower.yaml --set model.start_from=runs/lower_sixty_3 $STUDENT \
+    --set 'data.train={source: runs/student/train.en.gz, target: runs/student/train.de.gz}' \
     --set 'subwords={model: runs/lower_sixty_3/joint.model}' --set training.seed=3 --output runs/lower_student_3
 keraszoo ensemble runs/lower_student runs/lower_student_2 runs/lower_student_3 --output runs/lower_students
 
 for model in lower_sixty lower_sixty_2 lower_sixty_3 lower_three_seeds lower_student lower_student_2 lower_student_3 \
     lower_students; do
-    evaluate "runs/$model"
+    evaluate "$model"
 done
