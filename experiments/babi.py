@@ -10,7 +10,7 @@ is trained from several random starts, and the one with the lowest loss on the t
 of that file is held out. The table prints the share of wrong answers and the paper's figures.
 
 The first command reached a mean error of 14.05 % with 11 tasks above 5 % (the paper: 13.85 % and 11) in 41
-minutes on 2 cores that were busy with other work. One start of a task with short stories takes 2.5 seconds of
+minutes on 2 cores. One start of a task with short stories takes 2.5 seconds of
 processor time. With fewer starts a task may fail: seven of ten starts learn task 16, three do not. The second
 command, with one start, reached 12.38 % with 9 tasks above 5 % (the paper: 12.39 % and 11, the best of ten
 starts) in 4 minutes.
