@@ -21,7 +21,8 @@ FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our n
 def model_card(facts, metrics):
     """Returns a model card in Markdown, with the front matter that model hubs read.
 
-    Lists of figures, such as losses by epoch, are omitted; they remain in `metrics.json`.
+    Lists of figures, such as losses by epoch, and the plain numbers of sections with scores remain in
+    `metrics.json`.
 
     Args:
         facts: dict of facts.
@@ -49,30 +50,33 @@ def model_card(facts, metrics):
     <BLANKLINE>
         load()
     <BLANKLINE>
-    ## Limits
-    <BLANKLINE>
-    Many.
-    <BLANKLINE>
     ## Figures
     <BLANKLINE>
     - test: loss: 0.1235
+    <BLANKLINE>
+    ## Limits
+    <BLANKLINE>
+    Many.
     <BLANKLINE>
     """
     front, results = _front_matter(facts, metrics)
     title, summary = facts.get("title", "A model"), facts.get("summary", "")
     lines = ["---", *_yaml(front, None).splitlines()]
     if results is not None:
-        lines += ["model-index:", f"- name: {_yaml(facts['name'], True).splitlines()[0]}", "  results:"]
+        lines += ["model-index:", f"- name: {_yaml(facts['name'], True).splitlines()[0]}"]
+        lines.append("  results:" if results else "  results: []")
         lines += [f"  - {_yaml(result, True).strip()}" for result in results]
     lines += ["---", "", f"# {title}", "", summary, ""]
     lines += [*(f"    {line}" for line in facts.get("example", [])), ""]
+    if metrics:
+        main = facts.get("score", {}).get("section", "test")
+        sections = sorted(metrics.items(), key=lambda item: (item[0] != main, not _scores(item[1])))
+        lines += ["## Figures", "", *(_section(*section) for section in sections), ""]
     for key, heading in SECTIONS.items():
         if key in facts:
             lines += [f"## {heading}", "", facts[key].strip(), ""]
         if key == "training" and "data" in facts:
             lines += ["## Data", "", *map(_data_line, facts["data"]), ""]
-    if metrics:
-        lines += ["## Figures", "", *(_section(*section) for section in metrics.items()), ""]
     return "\n".join(lines)
 
 
@@ -89,9 +93,8 @@ def _front_matter(facts, metrics):
     if "data" in facts:
         front["datasets"] = [*dict.fromkeys(data["id"] for data in facts["data"])]
     scores = {
-        section: {key: it for key, it in figures.items() if _is_score(it) and it["score"] is not None}
+        section: {key: it for key, it in _scores(figures).items() if it["score"] is not None}
         for section, figures in metrics.items()
-        if isinstance(figures, dict)
     }
     kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
     if named := facts.get("metrics", kinds):
@@ -124,10 +127,19 @@ def _data_line(data):
     return _filled(line)
 
 
+def _scores(figures):
+    return {key: it for key, it in figures.items() if _is_score(it)} if isinstance(figures, dict) else {}
+
+
 def _section(name, figures):
+    """Returns a line of the scores of a section, or of its numbers if it has no scores."""
     if not isinstance(figures, dict):
         return f"- {name}"
-    texts = [_text(key, value) for key, value in figures.items() if not isinstance(value, list)]
+    shown = _scores(figures) or {key: it for key, it in figures.items() if not isinstance(it, list)}
+    first = shown.get("f1")
+    if first and shown.get("f1_default", {}).get("score") == first["score"]:  # as on all valid tags
+        shown.pop("f1_default")
+    texts = [_text(key, value) for key, value in shown.items()]
     return _filled(f"- {name}: {'; '.join(texts)}")
 
 
