@@ -2,8 +2,8 @@
 
     python results/render.py
 
-A table stands between `<!-- table NAME -->` and `<!-- end -->`; `TABLES` says what it shows, otherwise it is
-the file of that name. A test fails if a page differs from what this script would write.
+A table stands below `<!-- table NAME -->`. `TABLES` says what it shows; by default it is the file NAME.json.
+A test fails if a page differs from what this script would write.
 """
 
 import json
@@ -15,8 +15,10 @@ from measure import FOLDER, read
 
 ROOT = FOLDER.parent
 PAGES = ("README.md", "RESULTS.md")
-PLACE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE = re.compile(r"(<!-- table (\w+) -->\n)((?:\|.*\n)*)")
 CAPTIONS = "Multi30k test_2016_flickr, out of its domain"
+SCORES = {"bleu": 2, "chrf": 1, "bleu_all_references": 2}  # and their digits
+OPTIONS = {", PER, LOC and ORG": "`--labels PER,LOC,ORG`", ", context of 10": "`--context 10`"}
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
 
@@ -41,48 +43,65 @@ def score(name, entry, figure, digits=2):
 
 
 def translators():
-    """The included translators on held-out sentences, and on captions."""
+    """The included translators on held-out sentences and captions, and the names and numbers they copy."""
     columns = ["model", "from, to", "parameters", "BLEU", "chrF2", "BLEU, all references", "BLEU on captions"]
+    columns += ["copied: first names of 50", "surnames of 50", "numbers of 100"]
     rows = []
     for name in sorted(path.stem for path in FOLDER.glob("tatoeba_*.json")):
         config = json.loads((ROOT / "pretrained" / name / "config.json").read_text(encoding="utf-8"))
         source, target = (LANGUAGES[code] for code in config["about"]["languages"])
-        scores = [
-            score(name, "test", key, 1 if key == "chrf" else 2)
-            for key in ("bleu", "chrf", "bleu_all_references")
-        ]
         size = f"{config['about']['parameters'] / 1e6:.1f} M"
-        rows.append([f"`{name}`", f"{source}, {target}", size, *scores, score(name, CAPTIONS, "bleu")])
+        scores = [score(name, "test", key, digits) for key, digits in SCORES.items()]
+        copied = read(name).get("names and numbers copied", {}).get("figures", {})
+        counts = [copied.get(key, "").partition(" ")[0] for key in ("firstnames", "surnames_us", "numbers")]
+        rows.append(
+            [f"`{name}`", f"{source}, {target}", size, *scores, score(name, CAPTIONS, "bleu"), *counts]
+        )
     return markdown(columns, rows)
-
-
-def copies():
-    """How many unseen names and numbers the translators from English copy."""
-    rows = []
-    for name in sorted(path.stem for path in FOLDER.glob("tatoeba_en_*.json")):
-        figures = read(name)["names and numbers copied"]["figures"]
-        rows.append([f"`{name}`", *(figures[key] for key in ("firstnames", "surnames_us", "numbers"))])
-    return markdown(["model", "first names", "surnames", "numbers of 2 to 5 digits"], rows)
 
 
 def included_taggers():
-    """The included taggers on each test set."""
-    columns = ["model", "test set", "strict F1", "precision", "recall", "by label"]
+    """The included taggers on each test set; a variant of an entry stands in its row."""
+    columns = ["model", "test set", "strict F1", "precision", "recall", "by label", "F1 with an option"]
     rows = []
     for name in ("english_entities", "biomedical_entities"):
-        for entry, content in read(name).items():
+        entries = read(name)
+        for entry, content in entries.items():
+            if any(entry.endswith(ending) for ending in OPTIONS):
+                continue
             f1 = content["figures"]["f1"]
             labels = sorted(content["figures"]["labels"], key=lambda label: -label["score"])
             by_label = ", ".join(f"{label['name']} {label['score']:.1f}" for label in labels if label["gold"])
-            rows.append(
-                [
-                    f"`{name}`",
-                    entry,
-                    *(f"{f1[key]:.2f}" for key in ("score", "precision", "recall")),
-                    by_label,
-                ]
-            )
+            variants = ((entry + ending, option) for ending, option in OPTIONS.items())
+            others = [f"{score(name, key, 'f1')} {option}" for key, option in variants if key in entries]
+            figures = [f"{f1[key]:.2f}" for key in ("score", "precision", "recall")]
+            rows.append([f"`{name}`", entry, *figures, by_label, ", ".join(others)])
     return markdown(columns, rows)
+
+
+def taggers():
+    """Taggers of single corpora: F1 and, in brackets, F1 of unseen entities."""
+    rows = {}
+    for corpus, tagger, f1, _, unseen in read("taggers")["rows"]:
+        rows.setdefault(corpus, {})[tagger] = f"{f1} ({unseen})"
+    kinds = ("attention", "subwords", "self_attention")
+    return markdown(
+        ["corpus", *(f"`{kind}`" for kind in kinds)],
+        [[corpus, *(cells[kind] for kind in kinds)] for corpus, cells in rows.items()],
+    )
+
+
+def multi30k():
+    """Means over seeds and ensembles; the file has the seeds too."""
+    table, rows, what = read("multi30k"), [], ""
+    for row in table["rows"]:
+        if row[0].startswith("mean"):
+            rows.append([f"{what}, mean of three seeds", *row[1:]])
+        elif row[0].startswith("ensemble"):
+            rows.append(row)
+        elif ", seed 1" in row[0]:
+            what = row[0].removesuffix(", seed 1")
+    return markdown(table["columns"], rows)
 
 
 def words():
@@ -107,22 +126,14 @@ def words():
 
 
 def babi():
-    """Memory networks, next to the paper's."""
+    """Errors of memory networks, next to the paper's; a column for each task."""
     joint = read("babi_memory_network")["test error, per cent"]["figures"]
-    failed = str(sum(value > 5 for key, value in joint.items() if key != "mean"))
-    table, rows = read("babi"), []
-    for task, own, paper, paper_joint in table["rows"]:
-        ours = (
-            failed
-            if task.startswith("tasks")
-            else f"{joint['mean']:.2f}"
-            if task == "mean"
-            else f"{joint[f'task {task}']:.1f}"
-        )
-        rows.append([task, own, paper, ours, paper_joint])
-    return markdown(
-        ["task", "one network per task", "paper", "`babi_memory_network`", "paper, one network"], rows
-    )
+    tasks, own, paper, paper_joint = zip(*read("babi")["rows"], strict=True)
+    ours = [f"{joint[f'task {task}']:.1f}" for task in tasks[:-2]]
+    ours += [f"{joint['mean']:.2f}", sum(value > 5 for key, value in joint.items() if key != "mean")]
+    rows = [["one network per task", *own], ["paper", *paper]]
+    rows += [["`babi_memory_network`", *ours], ["paper, one network", *paper_joint]]
+    return markdown(["task", *tasks], rows)
 
 
 def headline():
@@ -167,15 +178,16 @@ def headline():
     return markdown(["task", "data", "model", "score"], rows)
 
 
-TABLES = {it.__name__: it for it in (headline, translators, copies, included_taggers, words, babi)}
+RENDERERS = (headline, translators, included_taggers, words, multi30k, taggers, babi)
+TABLES = {it.__name__: it for it in RENDERERS}
 
 
 def rendered(page):
     """Returns the text of a page with its tables."""
 
     def table(match):
-        before, name, after = match.groups()
-        return before + (TABLES[name]() if name in TABLES else stored(name)) + after
+        place, name, _ = match.groups()
+        return place + (TABLES[name]() if name in TABLES else stored(name))
 
     return PLACE.sub(table, page.read_text(encoding="utf-8"))
 
