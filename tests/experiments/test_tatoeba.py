@@ -1,7 +1,9 @@
 """The script for the Tatoeba corpus, on a small one of our own."""
 
 import gzip
+import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import tatoeba
@@ -98,6 +100,25 @@ def test_names_and_numbers_that_come_back_are_counted(tmp_path, monkeypatch, cap
     tatoeba.copies("model", names)
     of_names, of_numbers = capsys.readouterr().out.splitlines()
     assert of_names.startswith("names.txt: 50 of 100 ('") and of_numbers.startswith("numbers: 100 of 100")
+    tatoeba.copies("model", names, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"names": "50 of 100", "numbers": "100 of 100"}
+
+
+def test_scores_as_json_have_both_kinds_of_references(tmp_path, monkeypatch, capsys):
+    pairs = {"test.tsv": "One cat.\tEine kleine Katze.\nTwo big dogs.\tZwei grosse Hunde.\n"}
+    pairs["test_references.tsv"] = pairs["test.tsv"] + "Two big dogs.\tZwei dicke Hunde laufen.\n"
+    for name, text in pairs.items():
+        (tmp_path / name).write_text(text)
+    answers = ["Eine kleine Katze.", "Zwei dicke Hunde laufen."]
+    translator = SimpleNamespace(translate=lambda sources: answers)
+    import keraszoo
+
+    monkeypatch.setattr(keraszoo.Translator, "from_preset", lambda name: translator)
+    tatoeba.score("model", tmp_path, as_json=True)
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["sentences"] == 2 and figures["bleu"]["score"] < 90
+    assert figures["bleu_all_references"]["score"] == pytest.approx(100)
+    assert figures["bleu_all_references"]["signature"].startswith("nrefs:2|")
 
 
 def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path):
