@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 import tatoeba
 
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
@@ -121,7 +121,7 @@ def formats(model, path, count=None):
 
 
 def main(model, corpus, count=None):
-    """Prints the table of a model, on the sentences that examples/tatoeba.py holds out."""
+    """Prints the table of a model, on the sentences that experiments/tatoeba.py holds out."""
     *_, test, _ = tatoeba.split(corpus)
     sources, references = map(list, zip(*test[: count and int(count)], strict=True))
     translator = Translator.from_preset(model)

@@ -2,7 +2,7 @@
 
     python benchmarks/tagging_speed.py runs/entities/bc5cdr words.bin --spacy-python OTHER/bin/python
 
-The folder has train.tsv and test.tsv, as examples/entities.py makes them. spaCy (`pip install spacy`) may
+The folder has train.tsv and test.tsv, as experiments/entities.py makes them. spaCy (`pip install spacy`) may
 be in another environment, whose Python is named. Each contestant trains in batches of about `--batch-words`
 words and tags the test sentences, already split into words, one by one and 64 at a time. Contestants
 alternate in each of `--windows` windows, so that a change in machine speed affects all of them. Compilation

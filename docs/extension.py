@@ -8,6 +8,7 @@ from pathlib import Path
 import jupytext
 import keras
 import myst_nb.core.render
+from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 ROOT = Path(__file__).parent.parent
@@ -17,10 +18,8 @@ PAGES = {
     "RESULTS.md": "/results.md",
     "CHANGELOG.md": "/changelog.md",
     "CONTRIBUTING.md": "/contributing.md",
-    "benchmarks/RESULTS.md": "/measurements.md",
     "examples/README.md": "/examples.md",
     "pretrained/README.md": "/models/index.md",
-    "pretrained/TRIALS.md": "/trials.md",
 } | {f"pretrained/{path.parent.name}/README.md": f"/models/{path.parent.name}.md"
      for path in ROOT.glob("pretrained/*/README.md")}  # fmt: skip
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^)\s]+)\)")
@@ -128,6 +127,15 @@ def raise_skip():
     raise SkipNode
 
 
+def strip_magics(app, doctree):
+    """Shows cells that begin with `%%bash` as shell code, without that line."""
+    for block in doctree.findall(nodes.literal_block):
+        magic, _, commands = block.astext().partition("\n")
+        if magic == "%%bash":
+            block.rawsource, block["language"] = commands, "bash"
+            block.children = [nodes.Text(commands)]
+
+
 def join_streams(outputs):
     """Joins the pieces of a cell's output as they are.
 
@@ -155,6 +163,7 @@ def setup(app):
     myst_nb.core.render.coalesce_streams = join_streams
     app.connect("source-read", source_read)
     app.connect("include-read", include_read)
+    app.connect("doctree-read", strip_magics)
     app.connect("autodoc-process-docstring", markdown_to_rest, priority=100)
     app.connect("build-finished", write_notebooks)
     app.connect("autodoc-process-signature", signature)

@@ -7,7 +7,7 @@ The files have one word and its tag per line, and a blank line after each senten
 GloVe or fastText file; without one, `keraszoo.text.vector_training` trains vectors on the training sentences.
 The last arguments are settings of the training, or `model`, `configuration` and `units`: if one of these is
 given, those of the script are not used. In the generated sentences all names are found; RESULTS.md has scores
-on real corpora. `keraszoo train` does the same from a recipe such as examples/recipes/entities_strong.yaml.
+on real corpora. `keraszoo train` does the same from examples/recipes/tagging.yaml.
 """
 
 import itertools

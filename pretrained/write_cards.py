@@ -2,8 +2,9 @@
 
     python pretrained/write_cards.py
 
-Run it after adding a model or changing its facts. Facts come from `models.yaml` in this folder, figures from
-each `metrics.json`. A test compares the files with what this would write.
+Run it after adding a model, or changing its facts or figures. Facts come from `models.yaml` in this folder,
+figures of tests from `results/NAME.json`, those of the training from each `metrics.json`. A test compares the
+files with what this would write.
 """
 
 import json
@@ -13,6 +14,8 @@ from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.shipping import cache, shipped
 
 FACTS, README = "models.yaml", "README.md"
+RESULTS = Path(__file__).parent.parent / "results"
+OF_TRAINING = {"training", "validation"}  # sections of metrics.json that no command prints again
 BEGIN, END = "<!-- written by write_cards.py -->", "<!-- to here -->"
 
 
@@ -22,7 +25,9 @@ def write(folder):
     facts = model_facts.read_facts(folder / FACTS)
     directories = {name: folder / name for name in model_directory.names_in(folder)}
     for name, directory in directories.items():
-        model_card.rewrite_card(directory, facts.get(name))
+        measured = measured_figures(name)
+        old = model_directory.read_directory(directory).metrics.keys() - OF_TRAINING
+        model_card.rewrite_card(directory, facts.get(name), {**dict.fromkeys(old), **measured})
     page = folder / README
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
@@ -31,6 +36,15 @@ def write(folder):
     cache.INDEX.write_text(f"{text}\n", encoding="utf-8")
     for directory in directories.values():
         print(directory)
+
+
+def measured_figures(name):
+    """Returns the sections of metrics that `results/NAME.json` holds, without their lists."""
+    entries = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return {
+        section: {key: it for key, it in entry["figures"].items() if not isinstance(it, list)}
+        for section, entry in entries.items()
+    }
 
 
 def index(directories):

@@ -15,11 +15,14 @@ from keraszoo.recipes.runs import read_recipe
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    page for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml") for page in ROOT.glob(where)
+    page
+    for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml", "experiments/*/*.sh")
+    for page in ROOT.glob(where)
 ]
 COMMAND = re.compile(r"^(?: *|\$ )(?:\w+=\S+ )*(?:\.venv/bin/)?keraszoo ((?:.*\\\n)*.*)$", re.MULTILINE)
 SCRIPT = re.compile(
-    r"^(?: *|\$ )(?:\w+=\S+ )*python ((?:examples|benchmarks)/\w+\.py(?:.*\\\n)*.*)$", re.MULTILINE
+    r"^(?: *|\$ )(?:\w+=\S+ )*python ((?:examples|experiments|benchmarks|results)/\w+\.py(?:.*\\\n)*.*)$",
+    re.MULTILINE,
 )
 GROUP = typer.main.get_command(app)
 ENDS = {"#", ">", ">>", "<", "|", "&&", "&", "2>&1", "..."}

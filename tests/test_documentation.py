@@ -16,7 +16,15 @@ REFERENCE = {
 }
 PAGES = [
     page
-    for where in ("*.md", "docs/**/*.md", "pretrained/**/*.md", "benchmarks/*.md", "examples/*.md")
+    for where in (
+        "*.md",
+        "docs/**/*.md",
+        "pretrained/**/*.md",
+        "benchmarks/*.md",
+        "examples/*.md",
+        "experiments/*.md",
+        "lab/*.md",
+    )
     for page in ROOT.glob(where)
 ]
 
@@ -63,9 +71,15 @@ def test_the_reference_lists_only_what_exists():
         assert hasattr(importlib.import_module(module), name), entry
 
 
-def test_every_example_is_listed():
-    page = (ROOT / "examples" / "README.md").read_text()
-    assert set(re.findall(r"\]\((\w+\.py)\)", page)) == {path.name for path in ROOT.glob("examples/*.py")}
+@pytest.mark.parametrize("folder", ["examples", "experiments"])
+def test_every_script_of_a_folder_is_listed(folder):
+    page = (ROOT / folder / "README.md").read_text()
+    assert set(re.findall(r"\]\((\w+\.py)\)", page)) == {path.name for path in ROOT.glob(f"{folder}/*.py")}
+
+
+def test_examples_are_few():
+    assert len([*ROOT.glob("examples/*.py")]) <= 10
+    assert len([*ROOT.glob("examples/recipes/*.yaml")]) == 3
 
 
 def test_every_shipped_model_has_a_page():

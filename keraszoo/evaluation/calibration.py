@@ -28,7 +28,7 @@ def reliability(probabilities, correct, bins=10):
     Args:
         probabilities: (N,) floats in [0, 1].
         correct: (N,) booleans, whether each prediction is right.
-        bins: number of bins of equal width, a list of which is returned.
+        bins: number of bins of equal width.
 
     Raises:
         ScoreError: no predictions, different lengths, a probability outside [0, 1], or `bins` that is not

@@ -16,7 +16,7 @@ class TagHead(keras.layers.Layer):
     """Scores of tags at each word, which a softmax or a `CRF` turns into probabilities and tags.
 
         e_j = W h_j + b                                             `scores`
-        p_j = softmax(e_j), or p(y | x) ~ exp(s(x, y))              `chain`, of which e are the emissions
+        p_j = softmax(e_j), or p(y | x) ~ exp(s(x, y))              `chain`, with the emissions e
 
     With `allowed` the decoded tags always obey the scheme. A head without a CRF then decodes by Viterbi with
     transitions of 0. Scores are computed in float32 at least.

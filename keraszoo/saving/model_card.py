@@ -15,15 +15,14 @@ SECTIONS = {  # the facts in Markdown, in the order of the card
     "evaluation": "Reproducing the figures",
     "attribution": "Attribution",
 }
-# Marks metrics sections measured on another kind of data than the training data.
-OUTSIDE = "out of its domain"
 FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our name -> the name on model hubs
 
 
 def model_card(facts, metrics):
     """Returns a model card in Markdown, with the front matter that model hubs read.
 
-    Lists of figures, such as losses by epoch, are omitted; they remain in `metrics.json`.
+    Lists of figures, such as losses by epoch, and the plain numbers of sections with scores remain in
+    `metrics.json`.
 
     Args:
         facts: dict of facts.
@@ -40,8 +39,7 @@ def model_card(facts, metrics):
     >>> print(model_card(facts, {"test": {"loss": 0.123456, "all": [1]}}))
     ---
     license: cc0-1.0
-    language:
-    - en
+    language: [en]
     library_name: keraszoo
     pipeline_tag: translation
     ---
@@ -52,48 +50,57 @@ def model_card(facts, metrics):
     <BLANKLINE>
         load()
     <BLANKLINE>
+    ## Figures
+    <BLANKLINE>
+    - test: loss: 0.1235
+    <BLANKLINE>
     ## Limits
     <BLANKLINE>
     Many.
     <BLANKLINE>
-    ## Figures: test
-    <BLANKLINE>
-    - loss: 0.1235
-    <BLANKLINE>
     """
-    front = yaml.safe_dump(_front_matter(facts, metrics), sort_keys=False, allow_unicode=True, width=1000)
+    front, results = _front_matter(facts, metrics)
     title, summary = facts.get("title", "A model"), facts.get("summary", "")
-    lines = ["---", *front.splitlines(), "---", "", f"# {title}", "", summary, ""]
+    lines = ["---", *_yaml(front, None).splitlines()]
+    if results is not None:
+        lines += ["model-index:", f"- name: {_yaml(facts['name'], True).splitlines()[0]}"]
+        lines.append("  results:" if results else "  results: []")
+        lines += [f"  - {_yaml(result, True).strip()}" for result in results]
+    lines += ["---", "", f"# {title}", "", summary, ""]
     lines += [*(f"    {line}" for line in facts.get("example", [])), ""]
+    if metrics:
+        main = facts.get("score", {}).get("section", "test")
+        sections = sorted(metrics.items(), key=lambda item: (item[0] != main, not _scores(item[1])))
+        lines += ["## Figures", "", *(_section(*section) for section in sections), ""]
     for key, heading in SECTIONS.items():
         if key in facts:
             lines += [f"## {heading}", "", facts[key].strip(), ""]
         if key == "training" and "data" in facts:
             lines += ["## Data", "", *map(_data_line, facts["data"]), ""]
-    for section, figures in metrics.items():
-        lines += [f"## Figures: {section}", ""]
-        if isinstance(figures, dict):
-            lines += [_line(name, value) for name, value in figures.items() if not isinstance(value, list)]
-        lines.append("")
     return "\n".join(lines)
 
 
+def _yaml(value, flow_style):
+    return yaml.safe_dump(
+        value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=flow_style
+    )
+
+
 def _front_matter(facts, metrics):
+    """Returns the front matter and the results of its model index, which are None without a score."""
     front = {name: facts[key] for key, name in FRONT.items() if key in facts}
     front |= {"library_name": "keraszoo", "pipeline_tag": facts.get("pipeline_tag", "other")}
     if "data" in facts:
         front["datasets"] = [*dict.fromkeys(data["id"] for data in facts["data"])]
     scores = {
-        section: {key: it for key, it in figures.items() if _is_score(it) and it["score"] is not None}
+        section: {key: it for key, it in _scores(figures).items() if it["score"] is not None}
         for section, figures in metrics.items()
-        if isinstance(figures, dict)
     }
     kinds = [*dict.fromkeys(kind for section in scores.values() for kind in section if "_" not in kind)]
     if named := facts.get("metrics", kinds):
         front["metrics"] = named
-    if "name" in facts and "score" in facts:
-        front["model-index"] = [{"name": facts["name"], "results": list(_results(metrics, scores, facts))}]
-    return front
+    named = "name" in facts and "score" in facts
+    return front, list(_results(metrics, scores, facts)) if named else None
 
 
 def _results(metrics, scores, facts):
@@ -108,8 +115,8 @@ def _results(metrics, scores, facts):
         if section == main["section"] and not values and (score := main_score(main, metrics)):
             values = [{"type": (facts.get("metrics") or [main["figure"]])[0], **score}]
         dataset = {"name": f"{corpus['name']}, {section}", "type": corpus["id"]}
-        if OUTSIDE in section or "data" in main:
-            dataset = {"name": section if OUTSIDE in section else main["data"], "type": "other"}
+        if "data" in main or not section.startswith("test"):  # other sections are named by their data
+            dataset = {"name": main["data"] if "data" in main else section, "type": "other"}
         if values:
             task = {"type": facts.get("pipeline_tag", "other")}
             yield {"task": task, "dataset": dataset, "metrics": values}
@@ -117,6 +124,26 @@ def _results(metrics, scores, facts):
 
 def _data_line(data):
     line = f"- [{data['name']}]({data['url']}), {data['licence']}. {data.get('note', '')}"
+    return _filled(line)
+
+
+def _scores(figures):
+    return {key: it for key, it in figures.items() if _is_score(it)} if isinstance(figures, dict) else {}
+
+
+def _section(name, figures):
+    """Returns a line of the scores of a section, or of its numbers if it has no scores."""
+    if not isinstance(figures, dict):
+        return f"- {name}"
+    shown = _scores(figures) or {key: it for key, it in figures.items() if not isinstance(it, list)}
+    first = shown.get("f1")
+    if first and shown.get("f1_default", {}).get("score") == first["score"]:  # as on all valid tags
+        shown.pop("f1_default")
+    texts = [_text(key, value) for key, value in shown.items()]
+    return _filled(f"- {name}: {'; '.join(texts)}")
+
+
+def _filled(line):
     return textwrap.fill(line, 130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -126,16 +153,18 @@ def _is_score(figure):
     return figure["score"] is None or is_number(figure["score"])
 
 
-def _line(name, figure):
+def _text(name, figure):
     if _is_score(figure) and figure["score"] is None:
-        return f"- {figure['name']}: none to score"
+        return f"{figure['name']}: none to score"
     if _is_score(figure):
-        return f"- {figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
-    return f"- {name}: {figure:.4g}" if isinstance(figure, float) else f"- {name}: {figure}"
+        return f"{figure['name']}: {figure['score']:.2f} (`{figure['signature']}`)"
+    return f"{name}: {figure:.4g}" if isinstance(figure, float) else f"{name}: {figure}"
 
 
 def rewrite_card(path, facts=None, metrics=None):
     """Rewrites the card of a model directory after adding facts to its `config.json` and sections of metrics.
+
+    A section of `metrics` that is `None` is removed.
 
     Raises:
         PresetError: the directory is damaged, or a fact is unknown or wrong.
@@ -143,6 +172,7 @@ def rewrite_card(path, facts=None, metrics=None):
     directory = model_directory.read_directory(path)
     facts = {**stored_facts(directory), **check_facts(facts or {}, path)}
     metrics = {**directory.metrics, **(metrics or {})}
+    metrics = {section: figures for section, figures in metrics.items() if figures is not None}
     files = {name: directory.read_bytes(name) for name in directory.names}
     files["config.json"] = {**directory.config, "about": facts}
     if metrics:

@@ -32,7 +32,7 @@ class Reading(dict):
 
     Args:
         known: the characters of the vocabulary, a set.
-        pieces: its pieces, of which `pairs` are not changed.
+        pieces: its pieces; those in `pairs` are not changed.
 
     Attributes:
         pairs: forms of two characters: two apostrophes are a quotation mark. Between a mark and its word

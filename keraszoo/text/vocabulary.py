@@ -7,7 +7,7 @@ from keraszoo.messages import shown
 def distinct(items, what, longest=None):
     """Returns items as a tuple if they are distinct strings of valid Unicode, not empty, without line feeds.
 
-    With `longest=1` they are single characters, of which a line feed may be one.
+    With `longest=1` they are single characters; a line feed may be one of them.
     """
     if isinstance(items, str) and not longest:
         raise DataError(f"{what}: expected a list of strings, got the string {shown(items)}")

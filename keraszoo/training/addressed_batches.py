@@ -133,7 +133,7 @@ class _Steps(keras.utils.PyDataset):
 
 
 def held_out_options(settings, longest):
-    """The arguments of batches of held-out data, of which the longest sentence has this length.
+    """The arguments of batches of held-out data whose longest sentence has this length.
 
     Each sentence has room, and on JAX, which compiles a program for each shape, there are few shapes.
     """

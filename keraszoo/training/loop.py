@@ -61,7 +61,7 @@ def train(
         callbacks: Keras callbacks, called as by `keras.Model.fit`, with the figures in the logs. The state of
             those with `get_state` and `set_state` is part of a checkpoint.
         checkpoints: open `Checkpoints`, or None.
-        optimizer: a Keras optimizer, of which a copy is trained; None: the one that the settings describe.
+        optimizer: a Keras optimizer; training uses a copy of it; None: the one that the settings describe.
         save: function of the figures of each period that is the best so far; None: nothing is called.
         verbose: as for `keras.Model.fit`; None: a progress bar on a terminal, else one line for each period.
 

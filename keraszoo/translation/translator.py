@@ -258,7 +258,7 @@ class Translator(TextTranslator, Task):
             **settings: fields of a recipe's `training` section, such as `epochs=10` or
                 `optimizer={"schedule": "constant", "learning_rate": 1e-3}`, and
 
-                - `optimizer`: also a Keras optimizer, of which a copy is trained;
+                - `optimizer`: also a Keras optimizer; training uses a copy of it;
                 - `callbacks`: a Keras callback or a list of them, called as by `keras.Model.fit`. A
                   checkpoint includes the state of those with `get_state` and `set_state`;
                 - `verbose`: as for `keras.Model.fit`; and `recipe`: a dict that is saved with the model.

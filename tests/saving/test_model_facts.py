@@ -52,9 +52,10 @@ def test_a_card_is_what_people_told_and_what_was_measured(place):
     assert first["metrics"][0]["args"] == BLEU["signature"] and first["dataset"]["type"] == "corpus"
     assert other["dataset"] == {"name": "captions, out of its domain", "type": "other"}
     headings = [line for line in text.splitlines() if line.startswith("#")]
-    figures = ["## Figures: training", "## Figures: test", "## Figures: captions, out of its domain"]
-    assert headings == ["# Small: a model", "## Limits", "## How it was trained", "## Data", *figures]
-    assert "- BLEU: 45.27 (`nrefs:1|tok:13a`)" in text and "    keraszoo train\n" in text
+    assert headings == ["# Small: a model", "## Figures", "## Limits", "## How it was trained", "## Data"]
+    assert "\n- test: BLEU: 45.27 (`nrefs:1|tok:13a`); BLEU, lower-cased" in text
+    assert "\n- captions, out of its domain: BLEU: 19.60 (`nrefs:1|tok:13a`)\n- training: steps: 7\n" in text
+    assert "2000" not in text and "    keraszoo train\n" in text
     assert "[3.0, 2.0]" not in text
 
 
@@ -74,6 +75,12 @@ def test_what_a_list_tells(place):
     told = model_facts.describe(read_directory(place))
     assert told["score"] == {"name": "BLEU", "value": 45.27} and told["languages"] == ["en", "no"]
     assert told["size"] == sum(p.stat().st_size for p in place.iterdir() if p.name != "manifest.json")
+
+
+def test_a_section_of_metrics_can_be_removed(place):
+    model_card.rewrite_card(place, FACTS, {"captions, out of its domain": None})
+    assert set(read_directory(place).metrics) == {"training", "test"}
+    assert "captions" not in (place / "README.md").read_text()
 
 
 def test_a_headline_that_is_a_plain_number(place):
@@ -147,7 +154,7 @@ def test_a_share_of_nothing_is_no_figure(place):
     none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
     model_card.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
     front, text = front_matter((place / "README.md").read_text())
-    assert "- F1, unseen: none to score\n" in text
+    assert "; F1, unseen: none to score\n" in text
     assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
 
 
