@@ -6,7 +6,6 @@ import numpy as np
 
 from keraszoo.errors import KerasZooError, check_at_least
 from keraszoo.evaluation.pairwise_chrf import pairwise_chrf
-from keraszoo.search import Hypotheses
 
 SAMPLES = 32
 
@@ -46,7 +45,7 @@ class MinimumRisk:
         return cls(options, int(candidates))
 
     def searched(self, search, texts_of):
-        """`Hypotheses`, the K best by expected chrF2, which is their score.
+        """`Hypotheses`, the K best by expected chrF2, which is their score; or what else `search` returns.
 
         Args:
             search: a function of `SearchOptions` that returns `Hypotheses` of NumPy arrays.
@@ -58,7 +57,7 @@ class MinimumRisk:
         else:
             wider = max(count, options.beam_width)
             drawn = [search(options.replace(beam_width=wider, num_hypotheses=count))]
-        found = [vars(some) for some in drawn]
+        found, kind = [vars(some) for some in drawn], type(drawn[0])
         parts = {
             name: np.concatenate([some[name] for some in found], axis=1)
             for name, part in found[0].items()
@@ -66,7 +65,7 @@ class MinimumRisk:
         }
         exists = parts["lengths"] > 0  # (B, N)
         score = np.full(exists.shape, -np.inf)
-        for row, there, hypotheses in zip(score, exists, texts_of(Hypotheses(**parts)), strict=True):
+        for row, there, hypotheses in zip(score, exists, texts_of(kind(**parts)), strict=True):
             weights = np.ones(len(hypotheses))
             if not options.sampling and hypotheses:
                 log_prob = np.array([hypothesis.log_prob for hypothesis in hypotheses])
@@ -75,4 +74,4 @@ class MinimumRisk:
             row[there] = utility @ (weights / max(weights.sum(), 1e-9))
         parts["score"] = score
         best = np.argsort(-score, axis=1, kind="stable")[:, : options.num_hypotheses]
-        return Hypotheses(**{name: part[np.arange(len(part))[:, None], best] for name, part in parts.items()})
+        return kind(**{name: part[np.arange(len(part))[:, None], best] for name, part in parts.items()})

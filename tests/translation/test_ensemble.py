@@ -149,7 +149,7 @@ def test_its_card(pair, tmp_path):
     card = (tmp_path / "both" / "README.md").read_text()
     for part in (
         "license: cc0-1.0",
-        "- en\n- de",
+        "language: [en, de]",
         "[Pairs]",
         "[More]",
         "By A.\n\nBy B.",

@@ -98,7 +98,7 @@ def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
     assert again.metrics["test"]["bleu"]["score"] == again.evaluate(sources, references).bleu.score
     assert again.recipe["data"]["train"]["source"] == "train.en"
     card = (files / "out" / "model" / "README.md").read_text()
-    assert card.startswith("---\nlicense: cc0-1.0\nlanguage:\n- en\n- de\n")
+    assert card.startswith("---\nlicense: cc0-1.0\nlanguage: [en, de]\n")
     written = [path for path in (files / "out" / "model").iterdir() if path.suffix in (".json", ".md")]
     assert str(files) not in "".join(path.read_text() for path in written)
 
