@@ -9,7 +9,6 @@ from keraszoo.errors import PresetError
 from keraszoo.saving import atomic
 from keraszoo.saving.manifest import MOST_BYTES
 from keraszoo.shipping import cache, hub
-from keraszoo.shipping.transfer import bring
 
 NO_WEIGHTS = (
     "has no model.safetensors, and pickles are not read, because they may run code; with Transformers and "
@@ -44,11 +43,10 @@ def downloaded(address):
     """
     place = cache.hub_place(address).absolute()
     folder = place.parent / f".{place.name}.published"
-    url, headers = hub.files_of(address)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic.locked(folder.with_name(f"{folder.name}.lock")):
-            found = _bring(url, folder, headers, address)
+            found = _bring(folder, address)
             try:
                 yield folder if found else None
             finally:
@@ -56,21 +54,14 @@ def downloaded(address):
     except PresetError:
         atomic.remove(folder)
         raise
-    except (OSError, ValueError) as error:  # requests raises both
-        raise PresetError(f"{address}: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise PresetError(f"{address}: {error.strerror or error}") from error
 
 
-def _bring(url, folder, headers, address):
+def _bring(folder, address):
     """Downloads the files of a published model; returns whether there is one."""
-
-    def get(name, most=MOST):
-        try:
-            bring(url, {name: {"size": most, "sha256": None}}, folder, headers)
-        except FileNotFoundError:
-            return False
-        return True
-
-    if not get("config.json") or "model_type" not in read_json(folder, "config.json"):
+    there = hub.download(address, "config.json", folder, MOST)
+    if not there or "model_type" not in read_json(folder, "config.json"):
         return False
     try:
         family = family_of(folder)
@@ -78,7 +69,8 @@ def _bring(url, folder, headers, address):
         raise PresetError(str(error).replace(str(folder), address)) from None
     for name in (*family.REQUIRED, *family.OPTIONAL):
         weights = name == family.WEIGHTS
-        if get(name, MOST_BYTES if weights else MOST) or name in family.OPTIONAL:
+        there = hub.download(address, name, folder, MOST_BYTES if weights else MOST)
+        if there or name in family.OPTIONAL:
             continue
         name_of = hub.repository(address)
         how = NO_WEIGHTS.format(name_of, name_of.rpartition("/")[2])

@@ -1,8 +1,7 @@
-"""Fetch a model into the cache, verified by checksum. An interrupted download can be resumed.
+"""Fetch a model into the cache, verified by checksum, from a folder or the Hugging Face Hub.
 
-The source is a folder that contains the model's directory, such as `pretrained/` of a clone, or the Hugging
-Face Hub. A file is only accepted if it has the SHA-256 that the index of this package has for it, or else the
-model's own manifest.
+A file is only accepted if it has the SHA-256 that the index of this package has for it, or else the model's
+own manifest.
 """
 
 import os
@@ -13,15 +12,14 @@ from keraszoo.errors import PresetError
 from keraszoo.messages import suggestion
 from keraszoo.saving import atomic, model_directory
 from keraszoo.saving import manifest as manifests
+from keraszoo.saving.manifest import MANIFEST
 from keraszoo.shipping import cache, hub
-from keraszoo.shipping.transfer import bring
 
 
 def fetch(name, source=None, sha256=None, report=None):
     """Copies or downloads a model directory into the cache, where `from_preset(name)` looks for it.
 
-    Does nothing if it exists already. Files of an interrupted call are kept in a hidden directory in the
-    cache, and the next call continues there.
+    Does nothing if it exists already. An interrupted download is continued by the next call.
 
     Args:
         name: the name of a directory in `source`, or `hf://user/name` on the Hugging Face Hub.
@@ -39,39 +37,49 @@ def fetch(name, source=None, sha256=None, report=None):
     """
     if (source is None) != hub.is_address(name):
         raise PresetError(f"{name}: expected a name with a folder, or {hub.PREFIX}USER/NAME without one")
-    sha256, report = sha256 and sha256.lower(), report or (lambda text: None)
-    if source is None:
-        place = cache.hub_place(name).absolute()
-        (origin, headers), manifest = hub.files_of(name), None
-    else:
-        manifest = _check_source(name, source, sha256)
-        place, origin, headers = cache.cache_folder().absolute() / name, Path(source, name), None
-    partial = place.with_name(f".{place.name}.partial")
+    report = report or (lambda text: None)
+    known = None if source is None else _check_source(name, source, sha256)
+    place = (cache.hub_place(name) if source is None else cache.cache_folder() / name).absolute()
+    origin = place.with_name(f".{place.name}.partial") if source is None else Path(source, name)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with atomic.locked(place.with_name(f".{place.name}.fetch.lock")):  # a second call waits
-            partial.mkdir(exist_ok=True)
-            manifest = manifest or _manifest_of(name, origin, headers, partial, sha256)
+            if source is None:
+                origin.mkdir(exist_ok=True)
+                _download(name, MANIFEST, origin, manifests.MOST_JSON)
+            manifest = known or manifests.read_manifest(origin)
+            if sha256 and sha256.lower() != manifest["sha256"]:
+                raise PresetError(f"{name}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
             if _is_complete(place, manifest):
                 report(f"{place.name}: exists already and is complete")
             else:
-                size = _check_room(place.name, manifest["files"], partial)
-                if headers is not None:
+                size = _check_room(place, manifest["files"], origin if source is None else None)
+                if source is None:
                     report(f"{place.name}: downloading {size / 1e6:.1f} MB")
-                bring(origin, manifest["files"], partial, headers)
+                    for file, entry in manifest["files"].items():
+                        _download(name, file, origin, entry["size"], entry["sha256"])
+                else:
+                    manifests.verify(origin, manifest)
                 with atomic.replace_directory(place, check=lambda: _check_replaceable(place)) as directory:
                     for file in manifest["files"]:
                         (directory / file).parent.mkdir(parents=True, exist_ok=True)
-                        os.replace(partial / file, directory / file)
-                    (directory / manifests.MANIFEST).write_bytes(manifests.serialise(manifest))
+                        (os.replace if source is None else shutil.copyfile)(origin / file, directory / file)
+                    (directory / MANIFEST).write_bytes(manifests.serialise(manifest))
                     manifests.verify(directory, manifest)
-            atomic.remove(partial)
-    except PresetError:
-        raise
-    except (OSError, ValueError) as error:  # requests raises both
-        where = getattr(error, "filename", None) or name
-        raise PresetError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
+            if source is None:
+                atomic.remove(origin)
+    except OSError as error:
+        raise PresetError(f"{error.filename or name}: {error.strerror or error}") from error
     return model_directory.read_directory(place).path
+
+
+def _download(address, name, folder, size, sha256=None):
+    """Downloads a file of a model; raises PresetError, and deletes it, if it has another SHA-256."""
+    if not hub.download(address, name, folder, size):
+        raise PresetError(f"{address}: has no {name}")
+    if sha256 not in (None, manifests.file_digest(folder / name)):
+        (folder / name).unlink()
+        raise PresetError(f"{address}: {name}: its SHA-256 is not that of {MANIFEST}: damaged or changed")
 
 
 def _check_source(name, source, sha256):
@@ -80,42 +88,25 @@ def _check_source(name, source, sha256):
         raise PresetError(f"{name}: expected the name of a model, got a path")
     manifests.check_names("fetch", [name, "config.json"])
     known = cache.index().get(name, {}).get("manifest")
-    if known and sha256 not in (None, known["sha256"]):
+    if known and sha256 and sha256.lower() != known["sha256"]:
         raise PresetError(f"{name}: the included model of this name has another SHA-256")
     folder = Path(source)
     if not folder.is_dir():
         raise PresetError(f"{source}: no such folder")
     if not (folder / name).is_dir():
-        itself = folder.name == name and (folder / manifests.MANIFEST).is_file()
+        itself = folder.name == name and (folder / MANIFEST).is_file()
         hint = suggestion(name, model_directory.names_in(folder))
         hint = f"; expected the folder that contains it, {folder.parent}" if itself else hint
         raise PresetError(f"{folder}: has no model {name}{hint}")
     return known
 
 
-def _manifest_of(name, origin, headers, partial, sha256):
-    """Returns the manifest at the origin; raises PresetError if it has another SHA-256."""
-    file = partial / manifests.MANIFEST
-    file.unlink(missing_ok=True)  # of an earlier call, perhaps an older one
-    try:
-        bring(origin, {manifests.MANIFEST: {"size": manifests.MOST_JSON, "sha256": None}}, partial, headers)
-        manifest = manifests.read_manifest(partial)
-    finally:
-        file.unlink(missing_ok=True)
-    if sha256 not in (None, manifest["sha256"]):
-        raise PresetError(f"{name}: its manifest has the SHA-256 {manifest['sha256']}, not {sha256}")
-    return manifest
-
-
-def _check_room(name, files, folder):
-    """Returns the bytes still to come. Raises PresetError if no model has such files, or without room."""
-    for file, entry in files.items():
-        if entry["size"] > manifests.MOST_BYTES:
-            raise PresetError(f"{name}/{file}: has {entry['size']:,} bytes, more than any file of a model")
-    here = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an earlier call
-    size, free = sum(entry["size"] for entry in files.values()) - here, shutil.disk_usage(folder).free
+def _check_room(place, files, partial):
+    """Returns the bytes still to come; raises PresetError if the disk has no room for them."""
+    here = sum(path.stat().st_size for path in partial.rglob("*") if path.is_file()) if partial else 0
+    size, free = sum(entry["size"] for entry in files.values()) - here, shutil.disk_usage(place.parent).free
     if size > free:
-        raise PresetError(f"{folder}: {name} needs {size:,} bytes more, but only {free:,} are free")
+        raise PresetError(f"{place}: needs {size:,} bytes more, but only {free:,} are free")
     return size
 
 
@@ -131,6 +122,6 @@ def _check_replaceable(place):
     try:
         manifests.read_manifest(place)
     except PresetError:
-        if (place / manifests.MANIFEST).is_file():
+        if (place / MANIFEST).is_file():
             return
     model_directory.check_replaceable(place)

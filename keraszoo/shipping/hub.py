@@ -1,7 +1,6 @@
 """Model directories on the Hugging Face Hub, with addresses such as `hf://user/name`.
 
-`huggingface_hub` (the extra `hub`) uploads files, and knows where they are and which token reads them, from
-HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
+`huggingface_hub` (the extra `hub`) transfers files; it reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
 """
 
 import contextlib
@@ -28,13 +27,24 @@ def repository(address):
     raise PresetError(f"{address}: expected {PREFIX}USER/NAME")
 
 
-def files_of(address):
-    """Returns the URL of the folder of a repository's files, and the headers of the requests, a dict."""
+def download(address, name, folder, most):
+    """Downloads a file of a repository into a folder; an interrupted download is continued.
+
+    Returns whether the repository has the file. Raises PresetError if it is longer than `most` bytes, or as
+    `_library`.
+    """
     with _library(address) as hub:
         if hub.constants.HF_HUB_OFFLINE:
             raise PresetError(f"{address}: is not on this machine, and HF_HUB_OFFLINE is set")
-        url = hub.hf_hub_url(repository(address), manifests.MANIFEST)
-        return url.removesuffix(f"/{manifests.MANIFEST}"), hub.utils.build_hf_headers()
+        repo = repository(address)
+        try:
+            size = hub.get_hf_file_metadata(hub.hf_hub_url(repo, name)).size
+            if size is not None and size > most:
+                raise PresetError(f"{address}: {name} has more than the {most:,} bytes expected")
+            hub.hf_hub_download(repo, name, local_dir=folder)
+        except hub.errors.EntryNotFoundError:
+            return False
+        return True
 
 
 def upload_preset(address, directory):

@@ -18,6 +18,13 @@ ADDRESS = "hf://somebody/opus"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self):
+        self.send_header("X-Repo-Commit", "1" * 40)
+        self.send_header("ETag", '"1"')
+        if not os.path.exists(self.translate_path(self.path)):
+            self.send_header("X-Error-Code", "EntryNotFound")
+        super().end_headers()
+
     def log_message(self, *arguments):
         pass
 
@@ -84,7 +91,7 @@ def test_fetch_converts_into_the_cache_or_into_a_directory(repository, files, wr
         ),
         ({"target.spm": None}, "hf://somebody/opus: has no target.spm"),
         ({"source.spm": b""}, "hf://somebody/opus/source.spm: expected a unigram model"),
-        ({"config.json": {}}, "hf://somebody/opus: manifest.json: 404"),
+        ({"config.json": {}}, "hf://somebody/opus: has no manifest.json"),
     ],
 )
 def test_what_cannot_be_converted_is_one_line_and_leaves_nothing(repository, files, write, changes, said):
