@@ -39,11 +39,10 @@ class AnsweringSection(Section):
 
 
 def train_answerer(answerer, questions, settings, callbacks=None, verbose=0):
-    """Trains an answerer in place; see `QuestionAnswerer.fit`.
+    """Trains an answerer in place and returns the figures of each start; see `QuestionAnswerer.fit`.
 
-    Plain SGD minimises the sum of the losses of a batch, with the gradient clipped. Each random start has its
-    linear start and its epochs. The weights with the lowest mean loss on all questions, including those of
-    the validation, are kept.
+    Plain SGD minimises the sum of the losses of a batch, with the gradient clipped. The weights with the
+    lowest mean loss on all questions, including those of the validation, are kept.
 
     Departures: the paper ends the linear start when the validation loss stops falling; here it has a fixed
     length, as in the authors' code. The paper selects by the training loss alone.
@@ -51,20 +50,6 @@ def train_answerer(answerer, questions, settings, callbacks=None, verbose=0):
     This is not the training path of the other tasks: an update is so small that Keras must run several
     epochs of them in one call of `fit` (`steps_per_execution`) on arrays in memory, and every start must use
     the same compiled program.
-
-    Args:
-        answerer: a `QuestionAnswerer`.
-        questions: list of `Question`.
-        settings: an `AnsweringSection`.
-        callbacks, verbose: passed to each call of Keras' `fit`.
-
-    Returns:
-        List of dicts, one for each start: `seed`; `loss` and `validation_loss`, in nats a question; `error`
-        and `validation_error`, in per cent.
-
-    Raises:
-        KerasZooError: training diverged from every start.
-        DataError: the questions do not fill one batch and a validation.
     """
     arrays = _arrays(answerer, questions)
     order = np.random.default_rng(settings.seed).permutation(len(questions))

@@ -20,17 +20,10 @@ class Typed(str):
 
 
 def read_values(path, overrides=()):
-    """Reads the values of a recipe and the place of each key.
+    """Reads a recipe: `(values, lines)`, a nested dict and `{("training", "seed"): "recipe.yaml:12"}`.
 
-    Args:
-        path: the file.
-        overrides: strings such as `"training.seed=3"`; see `set_value`.
-
-    Returns:
-        `(values, lines)`: the nested dictionary, and `{("training", "seed"): "recipe.yaml:12"}`.
-
-    Raises:
-        RecipeError: the file cannot be read, is not a YAML mapping, or has a key twice; or as `set_value`.
+    `overrides` are strings such as `"training.seed=3"`. Raises RecipeError: the file cannot be read, is not a
+    YAML mapping, or has a key twice; or as `set_value`.
     """
     lines = {}
     values = yaml_text.parse(yaml_text.read_text(path, RecipeError), path, RecipeError, lines=lines)
@@ -43,17 +36,9 @@ def read_values(path, overrides=()):
 
 
 def set_value(values, override, lines):
-    """Applies `"training.seed=3"` to a nested dictionary, in place.
+    """Applies `"training.seed=3"`, whose value is YAML, to nested `values` and to `lines`, in place.
 
-    Args:
-        values: the dictionary.
-        override: the dotted key, `=`, and the value as YAML.
-        lines: as returned by `read_values`; the key's place becomes the override.
-
-    Raises:
-        RecipeError: no `=`, no key, invalid YAML, or a part of the key is not a section.
-
-    Example:
+    Raises RecipeError: no `=`, no key, invalid YAML, or a part of the key is not a section.
 
     >>> values = {"training": {"seed": 1}}
     >>> set_value(values, "training.epochs=3", {})
@@ -84,17 +69,13 @@ def set_value(values, override, lines):
 def resolve(text, file):
     """Returns the path of a file or a folder that a recipe names.
 
-    Args:
-        text: `~`, `${NAME}` and `${NAME:-value}` are expanded.
-        file: the recipe's file; relative paths start from its folder. A text that is `Typed`, begins with an
-            environment variable that is set, or is in a recipe without a folder of its own (`/dev/stdin`, a
-            pipe), starts from the current folder. None changes nothing.
+    `~`, `${NAME}` and `${NAME:-value}` are expanded. A relative path starts from the folder of `file`, the
+    recipe's. A text that is `Typed`, begins with an environment variable that is set, or is in a recipe
+    without a folder of its own (`/dev/stdin`, a pipe), starts from the current folder. With `file=None`, the
+    text stays as it is.
 
-    Raises:
-        ValueError: the text is empty, has a NUL or is an address on the Hub, or an environment variable is
-            not set (or empty).
-
-    Example:
+    Raises ValueError: the text is empty, has a NUL or is an address on the Hub, or an environment variable is
+    not set (or empty).
 
     >>> resolve("${KERASZOO_NO_SUCH_NAME:-data}/train.en", "recipes/small.yaml")
     'recipes/data/train.en'

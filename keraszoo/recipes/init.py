@@ -18,28 +18,17 @@ PLAIN = re.compile(r"[\w./-]+")  # needs no quotes in YAML
 
 
 def write_recipe(task, folder, path, languages=None):
-    """Writes a recipe for the corpora in a folder, after reading all of them.
+    """Writes a recipe for the corpora in a folder, after reading all; returns the lines of a report.
 
     The names of files say what they are for: `train`, `val` or `dev`, `test`. A parallel corpus is two files
     whose names end in the languages, `train.en` and `train.de`, or have them, `english.txt` and `german.txt`;
     or one of lines `source TAB target`. A tagged corpus is a file of columns or of JSON lines.
 
-    The settings follow from the text: the size of batches, the vocabulary or word vectors, and the included
-    model that the new one begins with. Comments give the reasons.
+    `task` is `"translation"` or `"tagging"`. The paths in the recipe are relative to its folder. `languages`,
+    `(source, target)`, are endings of names; `None`: those of the files, English first.
 
-    Args:
-        task: `"translation"` or `"tagging"`.
-        folder: where the files are; folders in it are ignored.
-        path: the recipe to write. Its paths are relative to its own folder.
-        languages: `(source, target)`, endings of names; `None`: those of the files, English first.
-
-    Returns:
-        The lines of a report: columns, tag scheme, sizes, what the readers repaired, duplicates within and
-        across the corpora, and pairs that teach nothing.
-
-    Raises:
-        KerasZooError: there is no training corpus, a corpus cannot be read, the recipe exists already, or
-            `languages` are given and no corpus is two files.
+    Raises KerasZooError: there is no training corpus, a corpus cannot be read, the recipe exists already, or
+    `languages` are given and no corpus is two files.
     """
     path, folder = Path(path), Path(folder)
     if path.exists():

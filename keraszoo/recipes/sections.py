@@ -21,11 +21,7 @@ class Section(Entries, frozen=True):
 
     @classmethod
     def checked(cls, settings, where="fit"):
-        """Makes this section from settings, a dict; `where` they come from begins the error message.
-
-        Raises:
-            RecipeError: an unknown setting, or one of a wrong type or out of range.
-        """
+        """Makes this section from a dict; `where` it comes from begins the message of a RecipeError."""
         return checked(cls, {key: plain_number(value) for key, value in settings.items()}, where, RecipeError)
 
     def refuse(self, keys, because):
@@ -218,25 +214,15 @@ class BaseRecipe(Section):
 
     @classmethod
     def read(cls, path, overrides=()):
-        """Reads a recipe from a YAML file.
+        """Reads a recipe from a YAML file; `overrides` such as `"training.seed=3"` replace or add values.
 
-        Args:
-            path: the file.
-            overrides: strings such as `"training.seed=3"`, which replace or add single values; the part after
-                `=` is YAML.
-
-        Raises:
-            RecipeError: one line with every problem: file and line, key, expected and received value.
+        Raises RecipeError: one line with every problem: file and line, key, expected and received value.
         """
         return cls.from_values(*read_values(path, overrides), str(path))
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a recipe from a dictionary such as `as_dict` returns; its paths are not resolved.
-
-        Raises:
-            RecipeError: as `read`.
-        """
+        """Makes a recipe from a dictionary such as `as_dict` returns; its paths are not resolved."""
         return cls.from_values(values, {}, None)
 
     @classmethod
@@ -267,11 +253,7 @@ class BaseRecipe(Section):
         return self.model_dump(mode="json")
 
     def model_class(self):
-        """Returns the class of the model after comparing `model.preset` and `model.overrides` with it.
-
-        Raises:
-            RecipeError: an unknown preset, or an override that is no argument, with the nearest name.
-        """
+        """Returns the class of the model; raises RecipeError for an unknown preset or override."""
         kind = model_classes(self.task)[self.model.name]
         checks = [(("model", "preset"), self.model.preset, list(kind.configurations))]
         for key in self.model.overrides:

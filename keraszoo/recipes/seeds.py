@@ -41,8 +41,6 @@ class Figure:
 def mean_and_deviation(values):
     """Formats the mean of a figure over several runs, with its standard deviation if there are several.
 
-    Example:
-
     >>> mean_and_deviation([1.0, 2.0]), mean_and_deviation([1.0])
     ('1.50 ± 0.71', '1.00')
     """
@@ -51,11 +49,7 @@ def mean_and_deviation(values):
 
 
 def recipes_of_seeds(recipe, count):
-    """Returns the recipe of each run: the seeds count up, and `_seed1` and so on is added to the output.
-
-    Raises:
-        RecipeError: a seed is too large.
-    """
+    """Returns the recipe of each run: the seeds count up, and `_seed1` and so on is added to the output."""
     settings, where = recipe.training.model_dump(), f"{recipe.place()}: training"
     first = recipe.training.seed
     recipes = []
@@ -67,19 +61,13 @@ def recipes_of_seeds(recipe, count):
 
 
 def run_seeds(recipe, count, report=None):
-    """Trains a recipe with `count` seeds: its own, the next one, and so on.
+    """Trains a recipe with `count` seeds: its own, the next one, and so on; returns a list of `Figure`.
 
-    Args:
-        recipe: a recipe of any task.
-        count: number of runs; each writes a directory, the recipe's `output` with `_seed1` and so on.
-        report: called with the directory of each run when it is over.
+    Each run writes a directory, the recipe's `output` with `_seed1` and so on; `report` is called with
+    it. The figures are those of the test corpus if the recipe has one, otherwise of the validation; they
+    are also written as JSON to `output` with `_seeds.json`.
 
-    Returns:
-        List of `Figure`, for the test corpus if the recipe has one, otherwise for the validation. They are
-        also written as JSON to `output` with `_seeds.json`.
-
-    Raises:
-        RecipeError: there is neither a test nor a validation corpus, or a seed is too large.
+    Raises RecipeError: there is neither a test nor a validation corpus, or a seed is too large.
     """
     from keraszoo.training.distribution import make_strategy, writes
 

@@ -28,29 +28,11 @@ _RENAME_EXCHANGE = 2
 
 @contextlib.contextmanager
 def replace_file(path, folders=False):
-    """Yields a binary file that replaces `path` when the block ends.
+    """Yields a binary file that replaces `path` when the block ends; `folders` creates missing parents.
 
     If the block raises an exception, `path` stays as it was and no partial file remains. A new file has the
-    permissions of the one that it replaces.
-
-    Args:
-        path: the file to create or to replace. Symbolic links are followed.
-        folders: whether to create missing parent folders.
-
-    Returns:
-        A context manager whose value is a binary file.
-
-    Raises:
-        DataError: the file cannot be written, or another file that the block opens cannot be read.
-
-    Example:
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "a.txt")
-    >>> with replace_file(path) as file:
-    ...     _ = file.write(b"new")
-    >>> [file.name for file in path.parent.iterdir()]
-    ['a.txt']
+    permissions of the one that it replaces. Symbolic links are followed. Raises DataError if the file cannot
+    be written, or another file that the block opens cannot be read.
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
@@ -79,17 +61,7 @@ def check_room(path, largest=0, total=0):
 
     It makes a file for a moment under a name as long as any that writing to `path` takes, and has the file
     system reserve the room. So it notices names that are too long, `ulimit -f`, quotas and full disks.
-
-    Args:
-        path: the file or directory that will be written. Its parents may be missing.
-        largest: bytes of its largest file.
-        total: bytes of all its files, and of all that are written next to it.
-
-    Example:
-
-    >>> check_room("x" * 243)
-    Traceback (most recent call last):
-    keraszoo.errors.DataError: xxx...: cannot be written: File name too long
+    `largest` is the size of the largest file, `total` that of all of them and of all written next to them.
     """
     target = Path(os.path.realpath(path))
     missing = [parent for parent in target.parents if not os.path.exists(parent)]
@@ -113,30 +85,12 @@ def check_room(path, largest=0, total=0):
 
 @contextlib.contextmanager
 def replace_directory(path, check=None):
-    """Yields an empty temporary directory that replaces `path` when the block ends.
+    """Yields the `Path` of an empty temporary directory that replaces `path` when the block ends.
 
     If the block raises an exception, `path` stays as it was and the temporary directory is deleted. A second
-    writer waits until the first one has finished.
-
-    Args:
-        path: the directory to create or to replace. Missing parents are created. Symbolic links are followed.
-        check: called without arguments before the block and again before the replacement. It raises an
-            exception if the content of `path` must not be replaced.
-
-    Returns:
-        A context manager whose value is the `Path` of the temporary directory, in the same folder as `path`.
-
-    Raises:
-        OSError: the directory cannot be created, flushed or moved.
-
-    Example:
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "model"
-    >>> with replace_directory(path) as directory:
-    ...     _ = (directory / "a.txt").write_text("new")
-    >>> [file.name for file in path.iterdir()]
-    ['a.txt']
+    writer waits until the first one has finished. Missing parents are created, symbolic links are followed.
+    `check` is called before the block and again before the replacement; it raises if the content of `path`
+    must not be replaced. Raises OSError if the directory cannot be created, flushed or moved.
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,14 +108,10 @@ def replace_directory(path, check=None):
 
 
 def locate(path):
-    """Returns where the directory `path` can be read, after repairing what a killed writer left.
+    """Returns the absolute path where the directory `path` can be read, or None if there is none.
 
-    Args:
-        path: the directory.
-
-    Returns:
-        The absolute `path`, or None if it does not or cannot exist. If a writer was killed between its two
-        renames in a folder that is now read-only, the path of the old directory that it renamed.
+    It repairs what a killed writer left. In a folder that is now read-only, the path is that of the old
+    directory, which the writer renamed.
     """
     try:
         path = Path(path).resolve()
@@ -179,18 +129,10 @@ def locate(path):
 
 @contextlib.contextmanager
 def locked(path, wait=True):
-    """Holds the lock file `path`, and deletes it at the end.
+    """Holds the lock file `path`, in an existing folder, and deletes it at the end.
 
-    Args:
-        path: the lock file, a `Path` in an existing folder.
-        wait: whether to wait if another process or thread holds the lock.
-
-    Returns:
-        A context manager whose value is True, or False on a file system without locks.
-
-    Raises:
-        filelock.Timeout: `wait` is False and the lock is taken. It is an `OSError`.
-        OSError: the file cannot be created.
+    Yields True, or False on a file system without locks. If another process or thread holds the lock, it
+    waits; with `wait=False` it raises filelock.Timeout, an `OSError`.
     """
     path.touch()  # FileLock would retry some of these errors forever
     lock = FileLock(path, blocking=wait, thread_local=False, poll_interval=0.01)

@@ -40,18 +40,9 @@ def argument_entries(parameters):
 def checked(entries, values, where, error=PresetError, *, lines=None, context=None):
     """Returns the `Entries` object of a dict, or of JSON in bytes.
 
-    Args:
-        entries: a subclass of `Entries`.
-        values: the dict, or bytes.
-        where: the file, for messages.
-        error: the class of exceptions to raise.
-        lines: dict of keys -> place, such as `{("training", "seed"): "recipe.yaml:3"}`, for messages.
-        context: dict for the validators of the entries.
-
-    Raises:
-        `error`: one line with each problem: its place, the entry, what was expected and received.
-
-    Example:
+    Raises `error`: one line with each problem: its place, the entry, what was expected and received. The
+    place is `where`, or that of the key in `lines`, such as `{("training", "seed"): "recipe.yaml:3"}`.
+    `context` is for the validators of the entries.
 
     >>> checked(create_model("Sizes", __base__=Entries, units=(Size, 0)), {"units": 1.5}, "config.json")
     Traceback (most recent call last):

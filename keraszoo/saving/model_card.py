@@ -21,43 +21,8 @@ FRONT = {"licence": "license", "languages": "language", "tags": "tags"}  # our n
 def model_card(facts, metrics):
     """Returns a model card in Markdown, with the front matter that model hubs read.
 
-    Lists of figures, such as losses by epoch, and the plain numbers of sections with scores remain in
-    `metrics.json`.
-
-    Args:
-        facts: dict of facts.
-        metrics: dict of dicts, one for each section: numbers, strings, or scores as `sacrebleu` gives them
-            (dicts of `name`, `score` and `signature`).
-
-    Returns:
-        A string.
-
-    Example:
-
-    >>> facts = {"title": "Tiny", "pipeline_tag": "translation", "summary": "Toy.", "example": ["load()"],
-    ...          "licence": "cc0-1.0", "languages": ["en"], "limits": "Many."}
-    >>> print(model_card(facts, {"test": {"loss": 0.123456, "all": [1]}}))
-    ---
-    license: cc0-1.0
-    language: [en]
-    library_name: keraszoo
-    pipeline_tag: translation
-    ---
-    <BLANKLINE>
-    # Tiny
-    <BLANKLINE>
-    Toy.
-    <BLANKLINE>
-        load()
-    <BLANKLINE>
-    ## Figures
-    <BLANKLINE>
-    - test: loss: 0.1235
-    <BLANKLINE>
-    ## Limits
-    <BLANKLINE>
-    Many.
-    <BLANKLINE>
+    `metrics` is a dict of dicts, one for each section: numbers, strings, or scores as `sacrebleu` gives them
+    (dicts of `name`, `score` and `signature`). Lists of figures are omitted; `metrics.json` has them.
     """
     front, results = _front_matter(facts, metrics)
     title, summary = facts.get("title", "A model"), facts.get("summary", "")

@@ -22,19 +22,12 @@ class _Members(Entries):
 
 
 def make_model(directory, kinds, extra=None):
-    """Creates the model of a directory without loading its weights.
+    """Creates the model of a `model_directory.Directory` without loading its weights.
 
-    Args:
-        directory: a `model_directory.Directory`.
-        kinds: the classes that may be created.
-        extra: dict of arguments that `config.json` must not contain.
-
-    Returns:
-        A model. It is not built unless its class builds itself.
-
-    Raises:
-        PresetError: the class is not in `kinds`, an argument is unknown, of another type or out of range, the
-            class rejects the arguments, or the shapes of its weights differ from those in the file.
+    `kinds` are the classes that may be created, `extra` arguments that `config.json` must not contain.
+    The model is not built unless its class builds itself. Raises PresetError: the class is not in
+    `kinds`, an argument is unknown, of another type or out of range, the class rejects the arguments, or
+    the shapes of its weights differ from those in the file.
     """
     where, kinds = f"{directory.path}: config.json", {kind.__name__: kind for kind in kinds}
     weights = directory.weights
@@ -57,14 +50,9 @@ def make_model(directory, kinds, extra=None):
 
 
 def weight_shapes(make, where):
-    """The shapes of the weights of a model by name, without making any weight.
+    """The shapes of the weights of the model that `make` creates, by name, without making any weight.
 
-    Args:
-        make: a function that creates the model.
-        where: the file that describes the model, for messages.
-
-    Raises:
-        PresetError: the model cannot be created.
+    Raises PresetError, which names the file `where`, if the model cannot be created.
     """
     # Keras keeps a list of uninitialized variables for each thread and would create them later. The list of a
     # separate thread is dropped when the thread ends.

@@ -66,11 +66,9 @@ class Directory:
             raise PresetError(f"{self.path / name}: is not UTF-8: {error}") from error
 
     def load_weights(self, model):
-        """Sets all weights of `model` from its file; see `keraszoo.saving.weights.load_weights`.
+        """Sets all weights of `model` from its file, or none; see `keraszoo.saving.weights.load_weights`.
 
-        Raises:
-            PresetError: no weight has been set, because the file does not fit or because the directory was
-                replaced after it was read.
+        Raises PresetError: the file does not fit, or the directory was replaced after it was read.
         """
 
         def check():

@@ -76,10 +76,7 @@ def check_facts(facts, where):
 
 
 def read_facts(path):
-    """Reads a YAML file of facts by the names of models, a dict.
-
-    Names that start with a dot are ignored, and `<<` adds the facts of an alias.
-    """
+    """Reads a YAML file of facts by the names of models; names with a dot are ignored, `<<` adds an alias."""
     entries = yaml_text.parse(yaml_text.read_text(path, PresetError), path, PresetError, aliases=True)
     if not isinstance(entries, dict):
         raise PresetError(f"{path}: expected facts by the names of models, got {type(entries).__name__}")

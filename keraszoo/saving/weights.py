@@ -25,11 +25,6 @@ def names_of(model):
     """The weights of a model by name: dict of path without the model's own name -> variable.
 
     The names of an ensemble's weights start with the number of their model, such as `models.0/`.
-
-    >>> import keras
-    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="scores")])
-    >>> list(names_of(model))
-    ['scores/kernel', 'scores/bias']
     """
     members = model.members() if hasattr(model, "members") else [model]
     names = {}

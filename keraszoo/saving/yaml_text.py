@@ -111,29 +111,17 @@ def read_text(path, error):
 
 
 def parse(text, where, error, *, lines=None, aliases=False, kind=str):
-    """Parses YAML.
+    """Parses YAML into dicts, lists, str, int, float, bool and None.
 
     Args:
-        text: the text.
-        where: the name of the file, for messages.
-        error: the class of exceptions to raise.
+        text, where: the text, and the name of its file for messages.
+        error: the class of exceptions to raise: one line with file, line and problem.
         lines: a dict that receives the place of each key, such as `{("training", "seed"): "recipe.yaml:3"}`.
         aliases: whether `*name` may repeat an anchor `&name`.
         kind: `str`, or a subclass of it that texts become.
 
-    Returns:
-        The value: dict, list, str, int, float, bool or None.
-
-    Raises:
-        `error`: one line with the file, the line in it and the problem.
-
-    Example:
-
     >>> parse("{seed: 3, rate: 1e-3, name: no}", "small.yaml", ValueError)
     {'seed': 3, 'rate': 0.001, 'name': 'no'}
-    >>> parse("seed: !!int x", "small.yaml", ValueError)
-    Traceback (most recent call last):
-    ValueError: small.yaml:1: not YAML: expected null, a bool, a number, text, a list or keys, got !!int 'x'
     """
     try:
         return _Values(text, where, {} if lines is None else lines, aliases, kind).document()

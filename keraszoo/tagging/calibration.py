@@ -28,16 +28,12 @@ def calibrate(tagger, sentences, corpus):
 
 
 def best_temperature(model, batches):
-    """Finds the temperature at which tagged sentences are likeliest.
+    """Finds the temperature T, from 0.05 to 20, at which tagged sentences are likeliest.
 
         p_T(y | x) ~ exp(s(x, y) / T)        T = argmax_T sum log p_T(y | x)
 
-    Args:
-        model: an uncompiled `TaggingModel`; the weights of its CRF are changed.
-        batches: an iterable of features, tags and weights, such as `TagBatches`; the weights are not used.
-
-    Returns:
-        T, from 0.05 to 20.
+    `model` is an uncompiled `TaggingModel`, the weights of whose CRF are changed; `batches` are features,
+    tags and weights, which are not used.
 
     Reference: Guo et al.: On Calibration of Modern Neural Networks, 2017, section 4.2,
     https://arxiv.org/abs/1706.04599.

@@ -16,15 +16,7 @@ BATCH_COST, POSITION_COST = 64, 4  # overhead of a batch and of a position of it
 
 
 def tag_features(model, features):
-    """Tags of a batch, their probabilities, and the attention weights of a model that attends.
-
-    Args:
-        model: a `TaggingModel`.
-        features: dict of int32 `(B, T)` and `(B, T, C)`, padded with 0.
-
-    Returns:
-        A list of int32 `(B, T)`, float32 `(B, T)` and, if the model attends, float32 `(B, T)`.
-    """
+    """Tags of a batch and their probabilities, `(B, T)`; also the attention weights if the model attends."""
     tags, probabilities, attention_weights = model.tag(features)
     chosen = ops.take_along_axis(probabilities, tags[..., None], axis=-1)[..., 0]
     parts = [chosen] if attention_weights is None else [chosen, attention_weights]
@@ -118,16 +110,8 @@ def length_batches(lengths, batch_tokens):
 
     A batch ends before its padded tokens exceed the budget; a longer sentence is a batch of its own. It also
     ends when its padding costs as much as one more batch, so that one long sentence does not make all others
-    long. JAX compiles one program per shape, so there only the budget counts.
-
-    Args:
-        lengths: list of int, the number of words of each sentence; sentences without words are left out.
-        batch_tokens: the budget.
-
-    Raises:
-        KerasZooError: if the budget is less than 1.
-
-    Example:
+    long. JAX compiles one program per shape, so there only the budget counts. Sentences of length 0 are left
+    out.
 
     >>> list(length_batches([3, 0, 100, 3, 3], batch_tokens=1000))
     [[0, 3, 4], [2]]

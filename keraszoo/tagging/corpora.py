@@ -6,11 +6,7 @@ from keraszoo.tagging.directory import MOST_CORPORA
 
 
 def checked_corpora(vocabulary, corpora):
-    """Returns the names of corpora as a tuple.
-
-    Raises:
-        KerasZooError: too many, or a vocabulary without labels of one of them.
-    """
+    """Returns the names of corpora as a tuple. Raises KerasZooError: too many, or one without labels."""
     corpora = (corpora,) if isinstance(corpora, str) else tuple(corpora)
     if len(corpora) > MOST_CORPORA:
         raise KerasZooError(f"expected at most {MOST_CORPORA} corpora")
@@ -20,13 +16,9 @@ def checked_corpora(vocabulary, corpora):
 
 
 def part_of(tagger, corpus):
-    """The part of a tagger for one of its corpora.
+    """A model with copies of the weights for one corpus, its vocabulary, and its tags' numbers in the tagger.
 
-    Returns:
-        A model with copies of the weights, its vocabulary, and the numbers of its tags in the tagger.
-
-    Raises:
-        KerasZooError: no such corpus.
+    Raises KerasZooError: no such corpus.
     """
     if corpus not in tagger.corpora:
         known = ", ".join(tagger.corpora) or "none; from_preset(name, corpus=...) chooses one"

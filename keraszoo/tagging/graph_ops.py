@@ -15,13 +15,7 @@ BATCH_TOKENS = 8192  # words tagged at a time, with padding
 
 
 class GraphTokens(NamedTuple):
-    """Words of B texts: ragged tensors `(B, S, T)`, S sentences of T words.
-
-    Attributes:
-        text: strings, the words.
-        start: int32, position of a word's first character in its text.
-        end: int32, position after its last character.
-    """
+    """Words of B texts, and where each starts and ends (exclusive) in characters: ragged `(B, S, T)`."""
 
     text: object
     start: object
@@ -29,14 +23,9 @@ class GraphTokens(NamedTuple):
 
 
 def tokenize(texts, rules):
-    """Splits texts into sentences and words, as `sentence_tokens` does.
+    """Splits strings `(B,)` in UTF-8 into sentences and words, as `sentence_tokens` does.
 
-    Args:
-        texts: strings `(B,)` in UTF-8; invalid bytes are read as U+FFFD.
-        rules: a key of `TOKEN_RULES`.
-
-    Returns:
-        `GraphTokens`.
+    Invalid bytes are read as U+FFFD.
     """
     import tensorflow as tf
     import tensorflow_text as tf_text
@@ -97,11 +86,7 @@ def _character_places(texts):
 
 
 class GraphFeatures:
-    """A `TaggingVocabulary` as tables of a graph.
-
-    Args:
-        vocabulary: the `TaggingVocabulary`.
-    """
+    """A `TaggingVocabulary` as tables of a graph."""
 
     def __init__(self, vocabulary):
         self.vocabulary = vocabulary
@@ -109,15 +94,7 @@ class GraphFeatures:
         self.characters = _table(vocabulary.characters, missing=UNKNOWN)
 
     def encode(self, tokens, names):
-        """Features of sentences.
-
-        Args:
-            tokens: ragged strings `(N, T)`, no sentence empty.
-            names: of the features.
-
-        Returns:
-            Dict of int32 tensors, padded with 0: `(N, T)`, and `(N, T, C)` for characters.
-        """
+        """Features of ragged strings `(N, T)`, none empty: int32 `(N, T)` or `(N, T, C)`, padded with 0."""
         import tensorflow as tf
 
         # A batch has few different words; each is looked up once.
@@ -187,11 +164,7 @@ def _table(items, missing):
 
 
 class GraphTags:
-    """The tags of a vocabulary as tables of a graph.
-
-    Args:
-        names: the K tags, in any scheme.
-    """
+    """The K tags of a vocabulary, in any scheme, as tables of a graph."""
 
     def __init__(self, names):
         import tensorflow as tf
@@ -204,12 +177,9 @@ class GraphTags:
     def read(self, ids, first):
         """Reads entities from tags; tags that the scheme does not allow are read as conlleval does.
 
-        Args:
-            ids: int `(W,)`, tags of the words of all sentences.
-            first: bool `(W,)`, `True` at the first word of a sentence.
-
-        Returns:
-            `(labels, begins)`: strings `(W,)`, empty outside of entities, and bool `(W,)`.
+        `ids` `(W,)` are the tags of the words of all sentences, `first` is True at the first word of
+        each. Returns labels, strings `(W,)`, empty outside of entities, and where an entity begins, bool
+        `(W,)`.
         """
         import tensorflow as tf
 
@@ -228,14 +198,10 @@ def iob2(labels, begins):
 
 
 def entities(labels, begins, words):
-    """Reduces outputs for words to outputs for entities.
+    """Reduces outputs for words to outputs for entities, a dict of tensors `(E,)`.
 
-    Args:
-        labels, begins: the results of `GraphTags.read`.
-        words: dict of tensors `(W,)`: `start`, `end`, `probability` and perhaps `attention`.
-
-    Returns:
-        Dict of tensors `(E,)`: the same names, `label`, and `word`, the number of the first word.
+    `labels` and `begins` are the results of `GraphTags.read`; `words` has `start`, `end`, `probability` and
+    perhaps `attention`, `(W,)` each. The result has them, `label`, and `word`, the number of the first word.
     """
     import tensorflow as tf
 
@@ -260,13 +226,8 @@ def entities(labels, begins, words):
 def in_batches(function, rows, dtypes):
     """Applies a function to a few rows at a time, so that memory does not grow with their number.
 
-    Args:
-        function: from ragged `(n, T)` to a list of tensors `(W,)`, one value for each of the W words.
-        rows: ragged `(N, T)`.
-        dtypes: of the tensors.
-
-    Returns:
-        A list of `(W,)`, for the words of all rows.
+    The function turns ragged `(n, T)` into tensors `(W,)` of these `dtypes`, one value for each of the W
+    words. Returns such tensors for the words of all rows.
     """
     import tensorflow as tf
 

@@ -14,25 +14,20 @@ from keraszoo.text.tokens import Token
 
 
 def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context=0, **choice):
-    """Tags lines in chunks, so that files of any length fit in memory.
+    """Tags lines in chunks, so that files of any length fit in memory; yields the output lines of each.
 
     Args:
         tagger: an `EntityTagger`.
-        lines: an iterable of strings, each a text.
+        lines: an iterable of strings, each a text of its own.
         write: one of `WRITERS`, or a function like them: it turns a `TaggedText` and its JSON object, a dict,
             into output lines.
         chunk: lines read before the first of them is answered.
         as_json: whether each line is a JSON object with a `text`. JSON output keeps its other keys, except
             `entities`. Blank lines are ignored.
         path: the file of the lines, for messages.
-        context, **choice: as for `EntityTagger.tag`; a line is a text of its own.
+        context, **choice: as for `EntityTagger.tag`.
 
-    Returns:
-        An iterator of lists of str, the output of each chunk.
-
-    Raises:
-        DataError: with file and line, for a line that is not such an object.
-        KerasZooError: `lines` is one string, or `chunk` is below 1.
+    Raises DataError, with file and line, for a line that is not such an object.
     """
     if isinstance(lines, str):
         raise KerasZooError(f"lines: expected an iterable of str, got one str, {shown(lines)}")
@@ -45,22 +40,15 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
 
 
 def tag_columns(tagger, paths, write=None, context=0, choice=None, **columns):
-    """Tags the sentences of files of columns.
+    """Tags the sentences of files of columns; yields the output lines of each file.
 
-    Args:
-        tagger: an `EntityTagger`.
-        paths: the files.
-        write: as for `tag_lines`; the text of a sentence is its words joined by blanks. `None`: returns the
-            lines of the files with the tags as a last column. Together they are one file of columns: only the
-            first file keeps its header, and a sentence ends where its file ends.
-        context, choice: as for `EntityTagger.tag`; the documents are those of each file.
-        **columns: `token_column` and `separator` of `read_columns`.
+    With `write`, as for `tag_lines`, the text of a sentence is its words joined by blanks. Without it, the
+    lines of the files get the tags as a last column. Together they are one file of columns: only the first
+    file keeps its header, and a sentence ends where its file ends.
 
-    Returns:
-        An iterator of lists of str, the output of each file.
-
-    Raises:
-        DataError: as `read_columns` does; or `write` is None and a file has another header than the first.
+    `context` and `choice` are as for `EntityTagger.tag`; the documents are those of each file. `columns`
+    are `token_column` and `separator` of `read_columns`. Raises DataError as `read_columns` does, or if
+    `write` is None and a file has another header than the first.
     """
     header, end = None, []
     for path in paths:

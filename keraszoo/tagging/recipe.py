@@ -130,18 +130,7 @@ class TaggerTrainingSection(FitSection):
 
 
 class TaggerRecipe(BaseRecipe):
-    """Everything that decides a training run of a tagger.
-
-    Example:
-
-    >>> values = {"task": "tagging", "data": {"train": "train.tsv"}, "output": "runs/one"}
-    >>> recipe = TaggerRecipe.from_dict(values)
-    >>> recipe.data.train, recipe.training.optimizer.learning_rate, recipe.tags.scheme
-    (['train.tsv'], 0.001, 'IOB2')
-    >>> TaggerRecipe.from_dict({**values, "vector": {"file": "vectors.txt"}})
-    Traceback (most recent call last):
-    keraszoo.errors.RecipeError: recipe: vector: unknown key, did you mean vectors?
-    """
+    """Everything that decides a training run of a tagger."""
 
     task: Literal["tagging"]
     data: TaggedDataSection

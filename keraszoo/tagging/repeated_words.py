@@ -12,18 +12,9 @@ def averaged(sentences, probabilities, context, documents):
 
         p'(y_t) = 1/|R_t| sum_{s in R_t} p(y_s)        R_t = {s: x_s = x_t, sentence of s within `context`}
 
-    R_t includes t itself. Words are compared case-sensitively, within one document.
-
-    Args:
-        sentences: list of n lists of str, the words x.
-        probabilities: list of n float `(T, K)`, p: of all tags at each word.
-        context: the number of sentences before, and after.
-        documents: n numbers; sentences with equal ones are those of one document, in its order.
-
-    Returns:
-        List of n float32 `(T, K)`, p'.
-
-    Example:
+    R_t includes t itself. Words are compared case-sensitively, within one document: `documents` are n
+    numbers, equal for the sentences of one. `sentences` are n lists of str; p and p' are n float `(T,
+    K)`.
 
     >>> sure, unsure = np.array([[0.25, 0.75]]), np.array([[0.5, 0.5]])
     >>> averaged([["Rome"], ["Rome"]], [sure, unsure], context=1, documents=[0, 0])[1].tolist()
@@ -48,15 +39,9 @@ def averaged(sentences, probabilities, context, documents):
 
 
 def best_tags(decode, probabilities, batch_tokens):
-    """The valid tags with the highest product of probabilities.
+    """The valid tags with the highest product of probabilities: int `(T,)` for each float32 `(T, K)`.
 
-    Args:
-        decode: `SentenceTagger.best_tags`: the scheme of its model says what is valid.
-        probabilities: list of n float32 `(T, K)`.
-        batch_tokens: as for `EntityTagger.tag`.
-
-    Returns:
-        List of n int arrays `(T,)`.
+    `decode` is `SentenceTagger.best_tags`: the scheme of its model says what is valid.
     """
     tags = [np.zeros(0, "int32") for _ in probabilities]
     for indices in length_batches(list(map(len, probabilities)), batch_tokens):

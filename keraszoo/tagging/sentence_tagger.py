@@ -22,17 +22,7 @@ FEW_TOKENS = 1024  # not worth two batches on two threads
 
 
 class SentenceTagger:
-    """Runs the compiled programs of a tagging model over sentences.
-
-    Args:
-        model: a built `TaggingModel`.
-        vocabulary: its `TaggingVocabulary`.
-
-    Attributes:
-        details, tags, probabilities: the `CompiledTagger` of `tag_features`, of `tags_alone` and of
-            `tag_probabilities`.
-        best_tags: the compiled `TagHead.best_valid_tags`.
-    """
+    """Runs the compiled programs of a built `TaggingModel` over sentences."""
 
     def __init__(self, model, vocabulary):
         self.model = model

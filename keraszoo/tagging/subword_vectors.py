@@ -15,12 +15,8 @@ def learn_subwords(layer, vocabulary, vectors):
         min_{E, c}  sum_w |z(w) + c - (v_w - m) P|^2 + `RIDGE` |E|^2
         z(w) = |G|^{-1/2} sum_{g in G} E[hash(g)],    W = P^T,    b = m + c P^T
 
-    Letters count as they are: `Paris` and `PARIS` share few n-grams.
-
-    Args:
-        layer: the `BagOfSubwords` of a tagger.
-        vocabulary: the `TaggingVocabulary` of the tagger, which numbers characters.
-        vectors: `WordVectors`, the most frequent words first. Rows beyond the first `WORDS` do not count.
+    Letters count as they are: `Paris` and `PARIS` share few n-grams. `vocabulary` numbers the characters;
+    `vectors` have the most frequent words first, and rows beyond the first `WORDS` do not count.
     """
     import scipy.sparse
     from sklearn.linear_model import Ridge

@@ -76,8 +76,7 @@ def held_out_figures(tagger, sentences, settings):
 def sentences_of(corpus, name="sentences"):
     """The sentences of a `TaggedCorpus` or of a list of `TaggedSentence`, as a list; None for None.
 
-    Raises:
-        DataError: for the first item that is not a `TaggedSentence`; the message names the argument.
+    Raises DataError, which names the argument, for the first item that is not a `TaggedSentence`.
     """
     if corpus is None:
         return None

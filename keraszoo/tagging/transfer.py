@@ -14,15 +14,7 @@ def start_from(tagger, trained):
     other labels can begin with what a larger corpus or a language model taught (Peters et al. 2017,
     https://arxiv.org/abs/1705.00108). Both should have the same word vectors, which the encoder reads.
 
-    Args:
-        tagger: the new `EntityTagger`.
-        trained: the `EntityTagger` with the weights.
-
-    Returns:
-        How many numbers of the new model were copied.
-
-    Raises:
-        RecipeError: no layer fits.
+    Returns how many numbers were copied. Raises RecipeError if no layer fits.
     """
     layers = {layer.name: layer for layer in _encoder(trained.model)}
     copied, left = 0, {name: layer.count_params() for name, layer in layers.items()}

@@ -15,11 +15,7 @@ MARK = "keraszoo.json"  # marks a directory as an export of keraszoo
 
 
 def exporter(task, format):
-    """The module of a task's `export_formats` that writes a format and verifies what was written.
-
-    Raises:
-        KerasZooError: a task without an export, or an unknown format.
-    """
+    """The module of a task's `export_formats` that writes a format and verifies what was written."""
     names = list(task.export_formats)
     if not names:
         raise KerasZooError(f"{type(task).__name__} has no export")
@@ -69,13 +65,9 @@ def check_export(directory):
 
 @contextlib.contextmanager
 def replace_export(directory):
-    """Yields the `Path` of a temporary directory that replaces an export when the block ends.
+    """Yields the `Path` of a temporary directory that replaces a new directory or an earlier export.
 
-    Args:
-        directory: a new one, or an earlier export, which is replaced.
-
-    Raises:
-        KerasZooError: the directory holds something else, or it cannot be written.
+    Raises KerasZooError: the directory holds something else, or it cannot be written.
     """
     try:  # `check_export` is also called before the block
         with atomic.replace_directory(directory, check=lambda: check_export(directory)) as place:
@@ -97,16 +89,11 @@ def _files(directory):
 
 
 def write_modules(directory, parts, about, finish=lambda place: None):
-    """Writes SavedModels into one directory, all of them or none.
+    """Writes SavedModels into one directory, all of them or none; see `replace_export`.
 
-    Args:
-        directory: as for `replace_export`.
-        parts: dict of folder -> function that makes `(module, signatures)`; the folder `""` is the directory.
-        about: dict, further contents of `keraszoo.json`, in addition to the names of the signatures.
-        finish: function of the folder of the SavedModels that adds files to it.
-
-    Raises:
-        KerasZooError: the backend is not TensorFlow, or as for `replace_export`.
+    `parts` maps folders (`""` is the directory) to functions that make `(module, signatures)`; `about` is
+    further content of `keraszoo.json`; `finish` adds files to the folder that it is called with. Raises
+    KerasZooError if the backend is not TensorFlow.
     """
     import keras
 
@@ -152,16 +139,8 @@ json.dump(answers, sys.stdout)
 def ask(directory, name, texts):
     """Runs a function or signature of a SavedModel in a process that imports neither Keras nor keraszoo.
 
-    Args:
-        directory: of the SavedModel.
-        name: of the function, which takes strings `(B,)` and returns a dict of tensors `(B, ...)`.
-        texts: list of str.
-
-    Returns:
-        List of dicts, one per text: the row of each output, bytes decoded.
-
-    Raises:
-        KerasZooError: the process failed.
+    The function takes strings `(B,)` and returns a dict of tensors `(B, ...)`. Returns a dict for each text:
+    its row of each output, bytes decoded. Raises KerasZooError if the process failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(

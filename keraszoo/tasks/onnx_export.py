@@ -39,14 +39,10 @@ def check_onnx(task, directory):
 
 
 def graph_of(model, function, specs):
-    """The bytes of an ONNX graph.
+    """The bytes of an ONNX graph of a function, which takes tensors by name and returns a dict of them.
 
-    tf2onnx copies all constants many times, so it gets the weights as inputs, which are filled in afterwards.
-
-    Args:
-        model: the Keras model whose weights the function uses.
-        function: takes tensors by name and returns a dict of tensors.
-        specs: dict of name -> `tf.TensorSpec`.
+    tf2onnx copies all constants many times, so it gets the weights of the `model` as inputs, which are filled
+    in afterwards. `specs` maps names to `tf.TensorSpec`.
     """
     import onnx
     import tensorflow as tf

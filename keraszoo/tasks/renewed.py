@@ -7,25 +7,6 @@ def renewed(make):
     It is made when it is first used, and again after a layer was quantized or got LoRA: a graph that was
     traced before would go on with the old weights. Only layers with `enable_lora` are looked at, such as
     `Dense` and `Embedding`: Keras can quantize no others.
-
-    Example:
-
-    >>> import types
-    >>> class Tagger:
-    ...     def __init__(self, layer):
-    ...         self.model = types.SimpleNamespace(_flatten_layers=lambda: [layer])
-    ...     @renewed
-    ...     def program(self):
-    ...         return object()
-    >>> layer = types.SimpleNamespace(quantization_mode=None, enable_lora=None)
-    >>> tagger = Tagger(layer)
-    >>> program = tagger.program
-    >>> layer.lora_enabled = False
-    >>> tagger.program is program
-    True
-    >>> layer.quantization_mode = "int8"
-    >>> tagger.program is program
-    False
     """
     name = f"_{make.__name__}"
 

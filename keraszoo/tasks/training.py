@@ -39,14 +39,8 @@ OF_KERAS = {
 class FitPlan:
     """The checked arguments of `fit`, and what follows from them.
 
-    Attributes:
-        settings: a `FitSection`, the `training` section of a recipe.
-        directory: where the model is saved, or None.
-        checkpoints: a folder, open `Checkpoints`, or None.
-        optimizer: a Keras optimizer, or None: the one of the settings.
-        callbacks: list of Keras callbacks.
-        verbose: of `train`.
-        recipe: dict that is saved with the model, or None.
+    `settings` is a `FitSection`; `checkpoints` a folder or open `Checkpoints`; `optimizer` is None for
+    the one of the settings; `recipe` is saved with the model.
     """
 
     settings: object
@@ -72,19 +66,9 @@ class FitPlan:
 
 
 def plan_fit(task, section, validation, directory, checkpoints, settings):
-    """Checks the arguments of `fit` of a task, before hours of training.
+    """Checks the arguments of `fit` of a task, before hours of training, and returns a `FitPlan`.
 
-    Args:
-        task: a `Task`.
-        section: the `FitSection` class of its settings.
-        validation, directory, checkpoints: as for `Translator.fit`.
-        settings: dict of its other arguments.
-
-    Returns:
-        A `FitPlan`.
-
-    Raises:
-        RecipeError: an unusable argument.
+    `section` is the `FitSection` class of `settings`, a dict. Raises RecipeError for an unusable argument.
     """
     check_process()
     settings = dict(settings)
@@ -102,17 +86,9 @@ def plan_fit(task, section, validation, directory, checkpoints, settings):
 
 
 def fit_task(task, plan, batches, evaluate, *, loss=None, data):
-    """Trains the model of a task, saves it and notes its figures.
+    """Trains the model of a task by a `FitPlan`, saves it and notes its figures; returns the history.
 
-    Args:
-        task: a `Task`.
-        plan: a `FitPlan`.
-        batches: `AddressedBatches`.
-        evaluate, loss: as for `train`.
-        data: dict of digests of everything that enters the run.
-
-    Returns:
-        The history that `train` returns.
+    `evaluate` and `loss` are as for `train`; `data` is a dict of digests of everything that enters the run.
     """
     settings, model, directory = plan.settings, task.model, plan.directory
     steps = steps_of(settings, batches)
@@ -271,8 +247,6 @@ def note_validation(task, figures):
 
 def digest(parts):
     """The SHA-256 of str, bytes and arrays; each begins with its length, so that no two lists look alike.
-
-    Example:
 
     >>> digest(["a", "bc"]) == digest(["ab", "c"])
     False

@@ -13,14 +13,10 @@ WORD = re.compile(f"[{inside('L M N', '_')}'-]+")  # with the marks of letters, 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question, the story before it, and its answer.
+    """A question, the story before it (a tuple of sentences), and its answer.
 
-    Attributes:
-        story: tuple of str, the sentences before the question, in order.
-        text: the question.
-        answer: one word; bAbI writes several as `"milk,football"`.
-        supporting: tuple of int, the sentences of the story that the answer follows from, counted from 0.
-            They are shown to users; no model reads them.
+    The answer is one word; bAbI writes several as `"milk,football"`. `supporting` are the sentences of
+    the story that it follows from, counted from 0; they are shown to users, and no model reads them.
     """
 
     story: tuple

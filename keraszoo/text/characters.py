@@ -26,23 +26,15 @@ UNSEEN = f"([{_UNJOINED}])[{INVISIBLE}{JOINERS}]+|[{INVISIBLE}]+"
 
 
 def plain_form(text):
-    """Returns a text without invisible characters, and without joiners where no script needs them.
-
-    Example:
-
-    >>> plain_form("\u200ePa\u00adris\u200d") == "Paris", len(plain_form("\u0645\u06cc\u200c\u062e"))
-    (True, 4)
-    """
+    """Returns a text without invisible characters, and without joiners where no script needs them."""
     return text if text.isascii() else re.sub(UNSEEN, r"\1", text)
 
 
 def inside(categories, characters="", others=False):
     """The inside of a character class, with ranges instead of names of categories.
 
-    Args:
-        categories: names of Unicode categories, separated by blanks; one letter stands for all of its kind.
-        characters: further characters: the inside of a class.
-        others: whether all other characters are meant instead.
+    `categories` are names of Unicode categories, separated by blanks; one letter stands for all of its kind.
+    `characters` are more of them, as in a class. With `others`, all other characters are meant.
     """
     wanted = tuple(categories.split())
     runs = [run for name, of_name in _table().items() if name.startswith(wanted) for run in of_name]

@@ -147,8 +147,7 @@ def lines_with_tags(corpus, tags):
 def column_lines(sentences, scheme="IOB2"):
     """Yields lines `token TAB tag` for `TaggedSentence`s, from which `read_columns` reads them back.
 
-    Raises:
-        DataError: a sentence without tags, or a token that would be read as something else.
+    Raises DataError: a sentence without tags, or a token that would be read as something else.
     """
     document = 0
     for sentence in sentences:

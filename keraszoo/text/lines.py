@@ -19,27 +19,16 @@ _pipes = set()  # those that this process has opened
 
 
 def read_lines(path):
-    r"""Reads the lines of a UTF-8 file one by one. Blank lines are kept.
+    r"""Reads the lines of a UTF-8 file, plain or gzip, or of standard input for `"-"`. Blank lines are kept.
 
     Only `\n` and `\r\n` end a line. U+2028, U+0085, form feeds and lone carriage returns stay inside it, so
     the lines of parallel files cannot shift against each other. Byte order marks at the start of a line are
-    dropped: joined files have them anywhere. Nothing else is changed; `Subwords` normalises text.
-
-    Args:
-        path: the file, plain or gzip (recognised by its first bytes), or `"-"` for standard input.
+    dropped: joined files have them anywhere.
 
     Raises:
         DataError: while reading, with the path and the line: no such file, a directory, bytes that are not
             UTF-8, a NUL byte (a binary file, or UTF-16), damaged gzip, a line above 1 MiB, line ends of
             carriage returns alone.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "text.en")
-    >>> _ = file.write_bytes(b"\xef\xbb\xbfA dog.\r\n\r\nA cat.")
-    >>> list(read_lines(file))
-    ['A dog.', '', 'A cat.']
     """
     number = 0
     with open_bytes(path, line=lambda: number + 1) as file:
@@ -69,11 +58,7 @@ def check_line_ends(line, path, number):
 
 
 def write_lines(path, lines):
-    """Writes lines as UTF-8. If `lines` raises, the old file stays; see `replace_file`.
-
-    Raises:
-        DataError: the file cannot be written.
-    """
+    """Writes lines as UTF-8. If `lines` raises, the old file stays; see `replace_file`."""
     with replace_file(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
@@ -82,9 +67,8 @@ def write_lines(path, lines):
 def open_bytes(path, line=lambda: None):
     """Opens a plain or gzip file, or standard input for `"-"`, to read bytes.
 
-    Raises:
-        DataError: the file cannot be opened or read (`line()` is its current line), or it is a pipe that was
-            read before: opening it again would wait forever.
+    Raises DataError: the file cannot be opened or read (`line()` is its current line), or it is a pipe that
+    was read before: opening it again would wait forever.
     """
     try:
         if str(path) == "-":

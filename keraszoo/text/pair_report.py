@@ -11,21 +11,11 @@ FEW = 20  # pairs with numbers
 
 
 def count_problems(pairs):
-    """Counts pairs that teach a translator nothing, or something wrong.
+    """Counts (source, target) strings that teach a translator nothing, or something wrong: a `Counter`.
 
-    Args:
-        pairs: list of (source, target) strings.
-
-    Returns:
-        A `Counter` of `"blank"` pairs; `"copied"` ones, whose sides are equal; `"repeated"` ones; pairs with
-        `"HTML entities"`; and `"misaligned"` ones. Their lengths differ by more than three times what is
-        usual, or their numbers differ, which counts if most pairs with numbers are like that.
-
-    Example:
-
-    >>> counts = count_problems([("A dog.", "Ein Hund.")] * 2 + [("Oslo", "Oslo"), ("", "&amp;")])
-    >>> sorted(counts.items())
-    [('HTML entities', 1), ('blank', 1), ('copied', 1), ('repeated', 1)]
+    They are `"blank"`; `"copied"`, with equal sides; `"repeated"`; with `"HTML entities"`; or `"misaligned"`:
+    their lengths differ by more than three times what is usual, or their numbers differ, which counts if most
+    pairs with numbers are like that.
     """
     counts, seen = Counter(), set()
     full = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]

@@ -79,8 +79,6 @@ def clean_text(text):
     Everything else stays as it is, including quotation marks, which differ between languages, and joiners
     that a script needs.
 
-    Example:
-
     >>> clean_text("\u00a0L\u2019e\u0301te\u0301\u202f! ")
     "L'été !"
     """

@@ -9,17 +9,7 @@ from keraszoo.text.tag_schemes import split_tag
 
 
 def relabel(tags, labels=None, mapping=None):
-    """Renames the labels of tags, then turns the tags of other labels than the wanted ones into `O`.
-
-    Args:
-        tags: a sequence of tags of any scheme.
-        labels: the labels to keep, after renaming; `None`: all.
-        mapping: dict of old labels to new ones; other labels keep their names.
-
-    Returns:
-        List of tags.
-
-    Example:
+    """Renames labels of tags by the dict `mapping`, then turns tags of labels not in `labels` into `O`.
 
     >>> relabel(["B-PERSON", "I-PERSON", "O", "B-DATE"], labels=["PER"], mapping={"PERSON": "PER"})
     ['B-PER', 'I-PER', 'O', 'O']
@@ -32,10 +22,9 @@ def relabel(tags, labels=None, mapping=None):
 
 
 def check_choice(known, labels=None, mapping=None):
-    """Checks the arguments of `relabel` for a text that has `known` labels, and returns them.
+    """Returns the arguments of `relabel` for a text that has `known` labels.
 
-    Raises:
-        KerasZooError: a label that there is not, or a new one that is no label.
+    Raises KerasZooError: a label that there is not, or a new one that is no label.
     """
     labels = [labels] if isinstance(labels, str) else labels
     if labels is not None and not isinstance(labels, (list, tuple, set, frozenset)):

@@ -42,14 +42,7 @@ class Span(NamedTuple):
 def split_tag(tag, scheme=None):
     """Splits a tag into letter and label; `O` gives `("O", "")`.
 
-    Raises:
-        DataError: not a tag of `scheme`, or of any scheme if none is given.
-        KerasZooError: an unknown scheme.
-
-    Example:
-
-    >>> split_tag("B-creative-work"), split_tag("O")
-    (('B', 'creative-work'), ('O', ''))
+    Raises DataError unless it is a tag of `scheme`, or of any scheme if none is given.
     """
     letters = "BIESLU" if scheme is None else letters_of(scheme)
     if tag == "O":

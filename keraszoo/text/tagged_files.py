@@ -44,17 +44,12 @@ def read_tagged(path, rules="words", **columns):
 
 
 def read_corpora(data, path=str):
-    """Reads the corpora of a recipe's `data` section.
+    """Reads the corpora of a recipe's `data` section: `(train, validation, test)`, None for no file.
 
     The tag scheme detected in the first file of columns with other tags than `O` and `I-` is used for the
     files after it, because the scheme of a small file can be ambiguous. The texts of JSON lines are split by
     the rules of the section or, without any, for validation and test by those that fit the training columns.
-
-    Returns:
-        `(train, validation, test)`, each a `TaggedCorpus`, or `None` if the section names no file.
-
-    Raises:
-        DataError: as `read_tagged` does; or files without a sentence.
+    Raises DataError as `read_tagged` does, or for files without a sentence.
     """
     names = ("token_column", "tag_column", "separator", "scheme", "label")
     columns = {name: getattr(data, name) for name in names}
@@ -81,7 +76,7 @@ def rules_of(data, train):
 
 
 def read_sentences(path, kind="auto", rules="words"):
-    r"""Reads a file of any kind as sentences, with tags if the file has entity tags.
+    """Reads a file of any kind as sentences, with tags if the file has entity tags.
 
     Raw text is often broken into lines, so its sentences here are runs that end at a blank line or at a line
     that ends like a sentence. In the other kinds a sentence or a line is a sentence.
@@ -91,23 +86,8 @@ def read_sentences(path, kind="auto", rules="words"):
         kind: one of `KINDS`; `"auto"` looks at the name and the first lines.
         rules: how raw text is tokenized, see `tokenize`.
 
-    Returns:
-        An iterator of `TaggedSentence`, none without tokens. A file without words gives none.
-
-    Raises:
-        DataError: with file and line, as `read_lines`, `read_columns` and `read_spans` do.
-        KerasZooError: another `kind`, or unknown rules.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "text.txt")
-    >>> _ = file.write_text("Two dogs run\nover a hill. A cat sleeps.\n\nThe end\n")
-    >>> [sentence.tokens for sentence in read_sentences(file)]
-    [('Two', 'dogs', 'run', 'over', 'a', 'hill', '.', 'A', 'cat', 'sleeps', '.'), ('The', 'end')]
-    >>> _ = file.write_text("The_DT dog_NN 's_POS tail_NN ._.\n")
-    >>> [sentence.tokens for sentence in read_sentences(file)]
-    [('The', 'dog', "'s", 'tail', '.')]
+    Returns an iterator of `TaggedSentence`, none without tokens. Raises DataError as the readers of each kind
+    do, and KerasZooError for another `kind` or unknown rules.
     """
     if kind not in KINDS:
         raise KerasZooError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
@@ -147,11 +127,6 @@ def find_columns(lines):
     The last column that holds tags counts, and the first one with other things than numbers. If the first row
     holds no tag, it names the columns. A last column of few labels, most of which are `O`, has the scheme
     `plain`.
-
-    Example:
-
-    >>> find_columns(["1 Ed I-PER", "2 ran O"])
-    ({'token_column': 1, 'tag_column': -1}, "tokens in column 1 ('ran'), tags in column 2 of 3")
     """
     lines = list(content_lines(lines))
     separator = "\t" if lines and "\t" in lines[0] else " "

@@ -221,11 +221,6 @@ def fitting_rules(sentences):
     These are the finest rules that keep the corpus' tokens whole: the last of `TOKEN_RULES` that fail on at
     most 0.1 % more tokens than the best ones. If `@` and `#` are tokens, the corpus separates them from
     names, because nobody writes a blank after them.
-
-    Example:
-
-    >>> fitting_rules([["Selegiline", "-", "induced"]]), fitting_rules([["techno-based"]])
-    ('alphanumeric', 'marks_apart')
     """
     counts = Counter(token for tokens in sentences for token in tokens)
 

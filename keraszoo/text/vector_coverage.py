@@ -10,11 +10,9 @@ from keraszoo.messages import one_line
 class Coverage:
     """The words of a text that have vectors.
 
-    Attributes:
-        counts: dict of each step of the chain, `"missing"` and `"total"` to a dict of counts: `tokens`,
-            `types` (different tokens) and `entity_tokens` (tokens of entities; None without tags).
-        rows: the number of rows of the matrix that the text uses.
-        most_missed: list of (word, count), the ten most frequent words without a vector.
+    `counts` maps each step of the chain, `"missing"` and `"total"` to a dict of counts: `tokens`, `types`
+    (different tokens) and `entity_tokens` (None without tags). `rows` are those of the matrix that the
+    text uses, `most_missed` the ten most frequent words without a vector, as (word, count).
     """
 
     counts: dict

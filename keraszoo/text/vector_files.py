@@ -40,19 +40,11 @@ OTHER_KINDS = {
 
 
 def read_vectors(path, format="auto", wanted=None):
-    r"""Reads a file of word vectors, row by row; unwanted rows take no memory.
+    """Reads a file of word vectors, row by row: `(words, matrix)`, distinct str and finite float32 (N, D).
 
     The first row of a word counts; later ones are dropped with a warning, and so are those of a binary file
-    whose word was cut within a letter. The numbers of unwanted rows are counted but not parsed.
-
-    Args:
-        path: the file, plain or gzip.
-        format: `"auto"`; `"word2vec"` (text with a header), `"binary"` (word2vec's), `"glove"` (text, with
-            or without a header), `"fasttext"` (its `.vec`).
-        wanted: the words to keep, any container; all by default.
-
-    Returns:
-        (words, matrix): list of N distinct str, in the order of the file; finite float32 (N, D).
+    whose word was cut within a letter. `format` is one of `FORMATS`. With `wanted`, a container of words,
+    other rows take no memory; their numbers are counted but not parsed.
 
     Raises:
         DataError: with the file and the line (in a binary file: the row): a row with another number of
@@ -107,13 +99,11 @@ def read_vectors(path, format="auto", wanted=None):
 
 
 def write_vectors(path, words, matrix, format="word2vec"):
-    """Writes words and a matrix (N, D) for other programs, compressed if the name of the file ends in `.gz`.
+    """Writes words and a matrix (N, D) for other programs, compressed if the name ends in `.gz`.
 
-    The text of the format `word2vec` has enough digits to restore the same float32.
-
-    Raises:
-        DataError: a word with a blank, which the formats cannot hold, or a file that cannot be written.
-        KerasZooError: another `format` than `word2vec` and `binary`.
+    The text of the format `word2vec` has enough digits to restore the same float32. Raises DataError for a
+    word with a blank, or if the file cannot be written; KerasZooError for another format than `word2vec` and
+    `binary`.
     """
     path = Path(path)
     if format not in ("word2vec", "binary"):

@@ -29,15 +29,7 @@ def distinct(items, what, longest=None):
 class Vocabulary:
     """Maps words to ids and back. Id 0 is padding; the words have ids from 1 on, in their order.
 
-    There is no id for unknown words: `ids` raises an error for them.
-
-    Args:
-        words: iterable of str: distinct, not blank, without line ends.
-
-    Raises:
-        DataError: the words are not as above.
-
-    Example:
+    There is no id for unknown words. Raises DataError unless words are distinct, not blank and of one line.
 
     >>> vocabulary = Vocabulary(["mary", "went", "home"])
     >>> vocabulary.ids(["home", "mary"]), vocabulary.word(2), len(vocabulary)
@@ -64,11 +56,7 @@ class Vocabulary:
         return isinstance(other, Vocabulary) and self.words == other.words
 
     def ids(self, words):
-        """Returns the ids of a list of words.
-
-        Raises:
-            DataError: a word is unknown.
-        """
+        """Returns the ids of a list of words; raises DataError for an unknown one."""
         try:
             return [self._ids[word] for word in words]
         except KeyError as error:

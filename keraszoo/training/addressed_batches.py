@@ -144,8 +144,6 @@ def held_out_options(settings, longest):
 def step_in_words(step, parts=1):
     """Names a step of `fit`, counted from 1, by the update it belongs to.
 
-    Example:
-
     >>> step_in_words(1234567), step_in_words(7, parts=2), step_in_words(8, parts=2)
     ('step 1,234,567', 'step 4, part 1 of 2', 'step 4')
     """

@@ -12,12 +12,8 @@ LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as
 def batches_by_length(lengths, is_full):
     """Yields batches of rows of similar length, as lists of indices, the shortest rows first.
 
-    Args:
-        lengths: list of int, or of tuples of them; rows of length 0 are left out.
-        is_full: a function of the places in this order where a batch starts and stops (exclusive): whether it
-            takes no further row.
-
-    Example:
+    `lengths` are int or tuples of them; rows of length 0 are left out. `is_full` is a function of the
+    places in this order where a batch starts and stops (exclusive): whether it takes no further row.
 
     >>> list(batches_by_length([3, 0, 9, 1, 3], lambda start, stop: stop - start == 2))
     [[3, 0], [4, 2]]
@@ -101,8 +97,6 @@ def rounded_lengths(longest, multiple=1):
 
     Each is a multiple of `multiple`. Without it, rounding up to them adds less than a sixteenth.
 
-    Example:
-
     >>> rounded_lengths(39).tolist()[-7:]
     [30, 31, 32, 34, 36, 38, 40]
     """
@@ -113,33 +107,18 @@ def rounded_lengths(longest, multiple=1):
 
 
 class ShapeLadder:
-    """A rising sequence of shapes (S, T) that minimises padding.
+    """A rising sequence of shapes (S, T) that minimises padding: `lengths`, int64 (K, 2), K at most `shapes`.
 
     Every pair goes to the first shape that holds it. No length falls from one shape to the next, so the rest
-    of one shape fits into the next, and an epoch has one batch that is not full, not one for each shape. XLA
-    compiles one program for each shape, so there are at most `shapes` of them. Dynamic programming over the
-    table of rounded lengths finds them from how often each pair of lengths occurs. The cost is the number of
-    padded tokens of both sides,
+    of one shape fits into the next, and an epoch has one batch that is not full, not one for each shape.
+    Dynamic programming over rounded lengths minimises the number of padded tokens of both sides,
 
         sum_k (N(S_k, T_k) - N(S_{k-1}, T_{k-1})) (S_k + T_k)
 
-    with N(S, T) the number of pairs of at most these lengths.
+    with N(S, T) the number of pairs of at most these lengths. No shape is longer than `limit`.
 
-    Args:
-        source_lengths, target_lengths: int arrays (n,), n > 0, with `</s>`.
-        shapes: the number of shapes at most.
-        limit: no shape is longer than this, even after rounding.
-
-    Attributes:
-        lengths: int64 array (K, 2), the S and T of each shape, both rising.
-
-    Example:
-
-    >>> ladder = ShapeLadder(np.array([3, 4, 9, 30]), np.array([4, 2, 11, 28]), shapes=2)
-    >>> ladder.lengths.tolist()
+    >>> ShapeLadder(np.array([3, 4, 9, 30]), np.array([4, 2, 11, 28]), shapes=2).lengths.tolist()
     [[9, 11], [30, 28]]
-    >>> ladder.first_holding(np.array([4, 13]), np.array([11, 2])).tolist()
-    [0, 1]
     """
 
     def __init__(self, source_lengths, target_lengths, shapes=16, limit=None):

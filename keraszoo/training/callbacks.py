@@ -13,16 +13,10 @@ class BetweenSteps(keras.callbacks.Callback):
     It acts at the beginning of a step, when the results of the step before exist on every backend, and does
     not read logs. So Keras need not wait for each step on backends that compute while the next batch is made.
 
-    Args:
-        batches, parts, saver: the `AddressedBatches`, the parts of each, and a `Saver`.
-        first: number of steps made before the period.
-        state: function of the model that returns the state to save.
-        metrics: values of the running metrics of a resumed period; empty for a new one.
-        callbacks: the `keras.callbacks.CallbackList` whose hooks of batches are called.
-        async_safe: whether Keras may call its hook after a step in a thread, as it does on JAX.
-
-    Attributes:
-        step, rate: number of steps made, with that of the last batch; real tokens a second in this period.
+    `first` is the number of steps made before the period, `state` a function of step and model that
+    returns the state to save, `metrics` the running metrics of a resumed period, `callbacks` the
+    `CallbackList` whose hooks of batches are called, `async_safe` whether Keras may do so in a thread, as
+    it does on JAX. `step` is the number of steps made, `rate` the real tokens a second in this period.
     """
 
     def __init__(self, batches, parts, first, saver, state, metrics, callbacks, async_safe=False):

@@ -207,8 +207,7 @@ def copy_in_scope(model, strategy):
     """Copies a built model with its weights, so that its variables live on all devices of a strategy.
 
     Its random-number generators have the same states on all devices, which a checkpoint stores once. Each
-    device draws different numbers; the first device draws those that the model itself would draw. On JAX, all
-    devices together draw the numbers that one device would draw.
+    device draws different numbers, the first one those of the model itself; on JAX, all together draw them.
     """
     kind = type(model)
     with strategy.scope():

@@ -25,17 +25,12 @@ class Diverged(KerasZooError):
 
 
 def check_health(model, count, parts=1):
-    """Checks what a model's `Adam` last measured: the gradient and all weights.
+    """Raises `Diverged` if a model's `Adam` last measured a gradient or weights that are not finite.
 
     A finite loss proves nothing, since TensorFlow's fused kernels on a CPU turn NaN into 0. `Adam` applies no
     gradient that is not finite, so the weights stay those before the step, and it keeps the number of that
     step. In float16, such a gradient only halves the scale of the loss; the error occurs when the scale falls
-    below 1.
-
-    An epoch has `count` batches of `parts` each.
-
-    Raises:
-        Diverged: a gradient or a weight is not finite, or the scale of the loss is below 1.
+    below 1. An epoch has `count` batches of `parts` each.
     """
     scale = float(ops.convert_to_numpy(getattr(model.optimizer, "dynamic_scale", 1.0)))
     optimizer = innermost(model.optimizer)

@@ -76,13 +76,7 @@ def transformer_schedule(d_model, warmup_steps=WARMUP_STEPS, factor=1.0):
 
 
 def default_warmup(steps):
-    """The warm-up of a run that does not state one: a tenth of its steps, at most 4,000.
-
-    Example:
-
-    >>> [default_warmup(steps) for steps in (8, 3000, 100_000)]
-    [1, 300, 4000]
-    """
+    """The warm-up of a run that does not state one: a tenth of its steps, at most 4,000."""
     return max(1, min(WARMUP_STEPS, steps // 10))
 
 

@@ -6,20 +6,10 @@ import threading
 
 
 class Signals:
-    """Records SIGINT and SIGTERM during a block instead of letting them end the process.
+    """Records SIGINT or SIGTERM as `received` during a block instead of letting it end the process.
 
     A second signal ends the process at once. Outside the main thread, where Python delivers no signals,
     nothing is recorded.
-
-    Attributes:
-        received: the first signal, or None.
-
-    Example:
-
-    >>> with Signals() as signals:
-    ...     os.kill(os.getpid(), signal.SIGTERM)
-    ...     signals.received.name
-    'SIGTERM'
     """
 
     def __init__(self):

@@ -83,8 +83,8 @@ class TagBatches(AddressedBatches):
 class TaggedRows:
     """Sentences of tagged tokens as flat arrays, from which batches are gathered.
 
-    The features of a token do not depend on its neighbours. So they are computed once for each different
-    token; a sentence is a row of numbers of such tokens, and a batch looks the features up in tables.
+    The features of a token do not depend on its neighbours, so they are computed once for each different
+    token, and a batch looks them up in tables.
 
     Args:
         sentences: list of `TaggedSentence`, tags in IOB2.
@@ -92,23 +92,12 @@ class TaggedRows:
         features: names of the features that the model reads.
 
     Attributes:
-        tokens: `TokenRows`: numbers of tokens, from 1 on.
-        tags: `TokenRows`: ids of tags, as long.
+        tokens, tags: `TokenRows`: numbers of tokens, from 1 on, and ids of tags.
         tables: dict with one array for each feature: (V, ...), row 0 for padding.
         letters: int32 (n,): the characters of each sentence's longest word; 0 if the model reads none.
 
     Raises:
         DataError: no sentence, a sentence without a token, or a tag that the vocabulary lacks.
-
-    Example:
-
-    >>> from keraszoo.text.tagged_corpus import TaggedSentence
-    >>> from keraszoo.text.tagging_features import TaggingVocabulary
-    >>> vocabulary = TaggingVocabulary(words=["a", "cat"], characters="act", labels=["PET"])
-    >>> sentence = TaggedSentence(("a", "cat", "a"), ("O", "B-PET", "O"))
-    >>> rows = TaggedRows([sentence], vocabulary, ["words"])
-    >>> rows.tables["words"][rows.tokens[0]].tolist(), rows.tags[0].tolist()
-    ([2, 3, 2], [0, 1, 0])
     """
 
     def __init__(self, sentences, vocabulary, features):

@@ -90,19 +90,11 @@ class TokenBatches(AddressedBatches):
 
 
 def teacher_forced(sources, targets, source_special, target_special, shape):
-    """Pads one batch and shifts the target by one, for teacher forcing.
+    """Pads one batch and shifts the target by one, for teacher forcing: see `TokenBatches.batch`.
 
     For a target `y_1 ... y_n`, the decoder reads `<s> y_1 ... y_n` and predicts `y_1 ... y_n </s>`; the
-    encoder reads `x_1 ... x_m </s>`. Each real target token, `</s>` included, has the weight one over their
-    number in the whole batch: with a loss that sums, every token counts the same, however the rows are
-    divided among replicas.
-
-    `sources` and `targets` are flat ids and lengths (n,), as `TokenRows.gather` returns them, the specials
-    `SpecialIds`. The shape is `(B, S, T)`, B >= n; rows beyond the sentences hold padding only.
-
-    Returns:
-        `((source, target_in), target_out, sample_weight)`: int32 (B, S), int32 (B, T), int32 (B, T) and
-        float32 (B, T), the weights with sum 1 (0 where there is no sentence).
+    encoder reads `x_1 ... x_m </s>`. `sources` and `targets` are flat ids and lengths (n,), as
+    `TokenRows.gather` returns them. The shape is `(B, S, T)`, B >= n; rows beyond the sentences are padding.
     """
     rows, source_length, target_length = shape
     count = len(targets[1])
