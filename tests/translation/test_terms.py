@@ -1,5 +1,7 @@
 """Terms of a glossary in translations."""
 
+import keras
+import numpy as np
 import pytest
 
 from keraszoo import Translator
@@ -89,3 +91,16 @@ def test_the_engine_ctranslate2_refuses_terms(make_transformer, tmp_path):
     engine = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
     with pytest.raises(KerasZooError, match="the engine ctranslate2 does not support terms"):
         engine.translate(["one"], terms={"one": "eins"})
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a TensorFlow graph")
+def test_the_graph_of_a_search_with_terms_equals_the_eager_search(trained):
+    search, options = trained.compiled_search, trained.search.replace(num_hypotheses=3)
+    source = search.pad(trained.source_subwords.encode([SENTENCES[0], SENTENCES[1], SENTENCES[3]]))
+    for words in ([["drei"], [], ["eins", "zwei"]], [["vier vier"] * 2, ["eins"], ["drei eins zwei"]]):
+        terms = search.pad_terms([trained.target_subwords.encode(of_text) for of_text in words])
+        graph = search(source, options, terms=terms)
+        tokens, lengths, log_prob, _ = search.tensors(options, False, source, terms=terms, lengths=[20])
+        np.testing.assert_array_equal(graph.tokens, tokens)
+        np.testing.assert_array_equal(graph.lengths, lengths)
+        np.testing.assert_allclose(graph.log_prob, log_prob, atol=1e-4)
