@@ -30,9 +30,7 @@ def make_app(served, worker, hosts=http.HOSTS, origins=()):
         given = await _parsed(requests.Translate, request)
         source = served.source(given.source)
         pair, texts = served.pair(source, given.target), _listed(given.q)
-        split = [await run_in_threadpool(documents.split, text, given.format) for text in texts]
-        sentences = [sentence for some, _ in split for sentence in some]
-        await run_in_threadpool(pair.check, sentences)
+        split, sentences = await run_in_threadpool(_split, pair, texts, given.format)
         found = iter(await _result(worker, request, pair.translate, sentences))
         best, others = [], []
         for some, gaps in split:
@@ -98,6 +96,14 @@ async def _parsed(entries, request):
 
 def _listed(texts):
     return texts if isinstance(texts, list) else [texts]
+
+
+def _split(pair, texts, markup):
+    """What `documents.split` makes of each text, and the sentences of all, which the model can read."""
+    split = [documents.split(text, markup) for text in texts]
+    sentences = [sentence for some, _ in split for sentence in some]
+    pair.check(sentences)
+    return split, sentences
 
 
 def _undetected(code):

@@ -78,7 +78,14 @@ class Job:
 
 
 class Worker:
-    """Runs jobs in one thread, which calls `prepare` first; a request gets an error after some seconds."""
+    """Runs jobs in one thread.
+
+    Args:
+        prepare: a function that the thread calls first.
+        waiting: requests that may wait; the next one is refused.
+        seconds: until a request gets an error instead of an answer.
+        together: items of several requests that may run in one call.
+    """
 
     def __init__(self, prepare=None, waiting=WAITING, seconds=SECONDS, together=TOGETHER):
         self.seconds = seconds

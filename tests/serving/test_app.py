@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from keraszoo.serving import http
 from keraszoo.serving.app import make_app
 from keraszoo.serving.served import Pair, Served
 from keraszoo.serving.worker import Worker
@@ -228,3 +231,27 @@ def test_a_full_queue_a_time_limit_and_a_bug(upper, capsys):
     assert (status, answer["error"]) == (500, "internal error: TypeError; the terminal shows more")
     assert "a bug" in capsys.readouterr().err
     assert ask(client, q="d") == (200, {"translatedText": "D"})
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from(["en", "de", "auto"]),
+    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(st.text(max_size=5), parts, max_size=3),
+    max_leaves=8,
+)
+NAMES = ["q", "source", "target", "format", "alternatives", "api_key", "text", "model"]
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.sampled_from(["translate", "tag", "detect"]), data=st.data())
+def test_any_request_is_answered_or_refused_in_one_line(client, path, data):
+    body = data.draw(st.dictionaries(st.sampled_from(NAMES), VALUES) | VALUES)
+    if isinstance(body, dict) and data.draw(st.booleans()):
+        body = {"source": "en", "target": "de", "q": data.draw(st.text())} if path == "translate" else body
+    response = client.post(f"/{path}", json=body)
+    assert response.status_code in (200, 400)
+    if response.status_code == 400:
+        assert "\n" not in response.json()["error"] and len(response.json()["error"]) < 1000
+    elif path == "translate" and isinstance(body.get("q"), str):
+        assert response.json()["translatedText"].split() == body["q"].upper().split()
+    form = client.post(f"/{path}", content=data.draw(st.binary()), headers={"content-type": http.FORM})
+    assert form.status_code in (200, 400)
