@@ -19,6 +19,7 @@ PAGES = {
     "CONTRIBUTING.md": "/contributing.md",
     "benchmarks/RESULTS.md": "/measurements.md",
     "examples/README.md": "/examples.md",
+    "examples/browser/README.md": "/browser.md",
     "pretrained/README.md": "/models/index.md",
     "pretrained/TRIALS.md": "/trials.md",
 } | {f"pretrained/{path.parent.name}/README.md": f"/models/{path.parent.name}.md"

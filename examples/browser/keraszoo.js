@@ -105,18 +105,21 @@ export class Tagger {
     tagger.model = await readGraph(folder, "model.onnx");
     tagger.words = new Map(Object.entries(tagger.words));
     tagger.characters = new Map(Object.entries(tagger.characters));
-    tagger.casings = tagger.casings.map((casing) => new RegExp(`^(?:${casing})$`, "u"));
+    const { sentence, token, unseen, part } = tagger;
+    [tagger.sentence, tagger.token, tagger.unseen] = [sentence, token, unseen].map((one) => new RegExp(one, "gu"));
+    tagger.part = new RegExp(part, "u");
+    tagger.casings = tagger.casings.map((casing) => new RegExp(`^(?:${casing.replace("(?s)", "")})$`, "su"));
     return tagger;
   }
 
   /** The sentences of a text: lists of words with `start` and `end`, in units of JavaScript strings. */
   split(text) {
     const sentences = [];
-    for (const sentence of text.matchAll(new RegExp(this.sentence, "gu"))) {
+    for (const sentence of text.matchAll(this.sentence)) {
       const words = [];
-      for (const token of sentence[0].matchAll(new RegExp(this.token, "gu"))) {
+      for (const token of sentence[0].matchAll(this.token)) {
         let end = sentence.index + token.index;
-        for (const word of token[0].split(new RegExp(this.part, "u"))) {
+        for (const word of token[0].split(this.part)) {
           if (word) words.push({ word, start: end, end: (end += word.length) });
         }
       }
@@ -127,7 +130,7 @@ export class Tagger {
 
   /** The ids of a word, of its casing and of its characters. */
   ids(text) {
-    const word = text.replace(new RegExp(this.unseen, "gu"), "$1");
+    const word = text.replace(this.unseen, "$1");
     const [first = "", ...others] = word;
     let number;
     for (const form of this.backoff) {

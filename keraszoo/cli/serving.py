@@ -42,7 +42,7 @@ def serve(
     with _extra("serve"):
         from keraszoo.serving.app import make_app
         from keraszoo.serving.http import HOSTS
-        from keraszoo.serving.listen import LOOPBACK, bound, run
+        from keraszoo.serving.listen import bound, run
         from keraszoo.serving.loading import load_models
         from keraszoo.serving.worker import SECONDS, Worker
 
@@ -51,10 +51,10 @@ def serve(
     with console.results() as write, bound(port, host) as (listener, address):
         console.import_keras()
         served = load_models(models or (), engine, beam_width, jit_compile, say)
-        hosts = HOSTS if host == LOOPBACK else ["*"]
+        hosts = HOSTS if host in HOSTS else ["*"]
         app = make_app(served, Worker(waiting=WAITING), hosts, allow_origin or ())
         listener.listen()
-        if host != LOOPBACK:
+        if hosts == ["*"]:
             say(f"warning: whoever reaches {address} can use it: there is no password and no encryption")
         write([address])
         run(app, listener, patience=SECONDS)

@@ -26,6 +26,8 @@ def test_it_loads_the_models_and_prints_the_address(run, served):
 
 
 def test_other_addresses_are_warned_of(run, served):
+    assert run("serve", "--host", "localhost", "--port", "0")[2] == ""
+    served.clear()
     code, printed, message = run(
         "serve", "--host", "0.0.0.0", "--port", "0", "--allow-origin", "https://a.org"
     )
