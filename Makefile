@@ -37,8 +37,8 @@ format: $(VENV)/.dev ## the same, and fix what can be fixed
 test: $(VENV)/.test ## the tests and the examples in the docstrings, on TensorFlow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m "not slow and not browser" $(PYTEST_ARGS)
 
-test-browser: $(VENV)/.browser ## the playground in Chromium (Debian: chromium, chromium-driver); screenshots go to build/
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/playground -m browser
+test-browser: $(VENV)/.browser ## pages in Chromium (Debian: chromium, chromium-driver, npm); screenshots go to build/
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/playground tests/examples -m browser
 
 test-all: $(VENV)/.test ## the exhaustive tests that `make test` leaves out
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

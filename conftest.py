@@ -34,8 +34,9 @@ if keras.backend.backend() == "tensorflow":
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 collect_ignore = []
-if find_spec("starlette") is None:  # installed without the extra `playground`
-    collect_ignore += ["keraszoo/playground", "tests/playground"]
+if find_spec("starlette") is None:  # installed without the extra `serve`
+    parts = "playground", "serving"
+    collect_ignore += [f"{folder}/{part}" for folder in ("keraszoo", "tests") for part in parts]
 if find_spec("spacy") is None:  # 200 MB, so the extra `test` leaves it out
     collect_ignore += ["keraszoo/tagging/spacy_component.py", "tests/tagging/test_spacy_component.py"]
 

@@ -19,6 +19,7 @@ PAGES = {
     "CHANGELOG.md": "/changelog.md",
     "CONTRIBUTING.md": "/contributing.md",
     "examples/README.md": "/examples.md",
+    "examples/browser/README.md": "/browser.md",
     "pretrained/README.md": "/models/index.md",
 } | {f"pretrained/{path.parent.name}/README.md": f"/models/{path.parent.name}.md"
      for path in ROOT.glob("pretrained/*/README.md")}  # fmt: skip

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,25 @@ def program():
         return subprocess.Popen(command, **{**pipes, **options})
 
     return start
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Headless Chromium, with a folder `downloads`."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if not ((chromium := shutil.which("chromium")) and (driver := shutil.which("chromedriver"))):
+        pytest.skip("needs chromium and chromedriver")
+    options, downloads = webdriver.ChromeOptions(), tmp_path_factory.mktemp("downloads")
+    options.binary_location = chromium
+    switches = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
+    switches += "disable-component-update disable-sync disable-dev-shm-usage"
+    for switch in (*switches.split(), f"user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(f"--{switch}")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as page:
+        page.downloads = downloads
+        yield page
 
 
 @pytest.fixture

@@ -37,9 +37,10 @@ PACKAGES = {
     "tagging": "compiling errors messages registry saving shipping text plots models evaluation training "
     "recipes tasks",
     "answering": "errors messages saving text models training recipes tasks",
-    "playground": "errors messages registry saving shipping text layers translation tagging answering",
+    "serving": "errors messages registry saving shipping text",
+    "playground": "errors registry saving serving text layers tagging",
     "cli": "errors messages registry saving shipping text plots recipes tasks converters translation tagging "
-    "answering playground",
+    "answering serving playground",
     "__main__": "cli",
 }
 

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from keraszoo import __version__
-from keraszoo.cli import answerer, console, models, tagger, text, training, translator
+from keraszoo.cli import answerer, console, models, serving, tagger, text, training, translator
 from keraszoo.cli.console import AsJson, BatchSize, Beam, MaxLength, Model, Penalty
 from keraszoo.cli.doctor import doctor
 from keraszoo.errors import KerasZooError
@@ -158,43 +158,13 @@ def plot(
     console.hint("keraszoo", "playground", model)
 
 
-def playground(
-    models: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="MODELS", help="Names or directories; all included models on this machine by default."
-        ),
-    ] = None,
-    port: Annotated[int, Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,
-    open_: Annotated[bool, Option("--open", help="Open the page in a web browser.")] = False,
-):
-    """Serve a page on 127.0.0.1 to try models and look into them. Ctrl-C ends it."""
-    import logging
-    import webbrowser
-
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # each set of search options is traced
-    try:
-        from keraszoo.playground.models import Models
-        from keraszoo.playground.serve import serve
-    except ImportError as error:
-        raise KerasZooError(f"{error}; the playground needs pip install 'keraszoo[playground]'") from error
-
-    with console.results() as write:
-
-        def started(address):
-            write([address])
-            if open_:
-                webbrowser.open(address)
-
-        serve(Models(models or ()), port, console.import_keras, started)
-
-
 COMMANDS = {
     "Use models": {
         "translate": translator.translate,
         "tag": tagger.tag,
         "ask": answerer.ask,
-        "playground": playground,
+        "playground": serving.playground,
+        "serve": serving.serve,
     },
     "Train": {
         "pairs": training.pairs,

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from keraszoo.saving.entries import Entries
+from keraszoo.serving.http import TEXT
 
-SENTENCE, TEXT, STORY = 500, 50_000, 5_000  # characters
+SENTENCE, STORY = 500, 5_000  # characters
 
 Sentence = Annotated[str, Field(min_length=1, max_length=SENTENCE, pattern=r"\S")]
 Piece = Annotated[str, Field(max_length=100)]

@@ -1,12 +1,8 @@
 """Runs the playground on a port of this machine."""
 
-import socket
-
-import uvicorn
-
-from keraszoo.errors import KerasZooError
 from keraszoo.playground.app import make_app
-from keraszoo.playground.worker import Worker
+from keraszoo.serving.listen import bound, run
+from keraszoo.serving.worker import Worker
 
 
 def serve(models, port=0, prepare=None, started=None):
@@ -21,18 +17,8 @@ def serve(models, port=0, prepare=None, started=None):
     Raises:
         KerasZooError: the port is in use or not allowed.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", port))
-        except (OSError, OverflowError) as error:
-            problem = getattr(error, "strerror", None) or error
-            raise KerasZooError(f"port {port}: cannot be used: {problem}") from error
+    with bound(port) as (listener, address):
         listener.listen()
         if started is not None:
-            started(f"http://127.0.0.1:{listener.getsockname()[1]}/")
-        app = make_app(models, Worker(prepare))
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+            started(address)
+        run(make_app(models, Worker(prepare)), listener, patience=1)

@@ -5,6 +5,7 @@ import re
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.json_spans import is_json_lines
+from keraszoo.text.languages import LANGUAGES
 from keraszoo.text.tagged_files import find_columns, first_lines
 
 # What the name of a file says about its use; the first match counts.
@@ -14,11 +15,7 @@ ROLES = {
     "train": re.compile(r"(?<![a-z])(train|training)(?![a-z])", re.IGNORECASE),
 }
 LANGUAGE = re.compile(r"(.+)\.([a-z]{2,3})")  # without .gz
-LANGUAGES = {
-    **{"english": "en", "german": "de", "deutsch": "de", "french": "fr", "francais": "fr", "spanish": "es"},
-    **{"italian": "it", "portuguese": "pt", "dutch": "nl", "polish": "pl", "czech": "cs", "russian": "ru"},
-    **{"chinese": "zh", "japanese": "ja", "korean": "ko", "arabic": "ar", "turkish": "tr", "hindi": "hi"},
-}
+CODES = {name.lower(): code for code, name in LANGUAGES.items()} | {"deutsch": "de", "francais": "fr"}
 TABLE = re.compile(r".+\.(tsv|tab|txt)(\.gz)?")
 
 
@@ -30,7 +27,7 @@ def role_of(name):
 def parallel_files(files, languages):
     """Parallel corpora by name: a dict of `source` and `target`, or of `tsv`, as in a recipe."""
     found, sides = {}, {}
-    languages = languages and [LANGUAGES.get(language.lower(), language) for language in languages]
+    languages = languages and [CODES.get(language.lower(), language) for language in languages]
     for file in files:
         is_table = TABLE.fullmatch(file.name)
         if is_table and all("\t" in line for line in _lines(file) or [""]):
@@ -63,9 +60,9 @@ def _language(name, is_text):
     (('train', 'en'), ('text', 'en'), ('train', 'fr'))
     """
     parts = re.split(r"[^A-Za-z0-9]+", name.removesuffix(".txt") if is_text else name)
-    codes = {part: LANGUAGES.get(part.lower()) for part in parts}
+    codes = {part: CODES.get(part.lower()) for part in parts}
     if is_text:
-        codes |= {part: part.lower() for part in parts if part.lower() in LANGUAGES.values()}
+        codes |= {part: part.lower() for part in parts if part.lower() in LANGUAGES}
     spoken = [part for part in parts if codes[part]]
     if len(spoken) == 1:
         return ".".join(part for part in parts if part != spoken[0]) or "text", codes[spoken[0]]

@@ -1,11 +1,8 @@
 """The server of the playground, without a browser: its answers, its limits and what it refuses."""
 
-import asyncio
 import json
 import re
 import socket
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +12,11 @@ from starlette.testclient import TestClient
 from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.playground.app import make_app
-from keraszoo.playground.examples import SENTENCES, TEXTS, example_of
 from keraszoo.playground.models import Models
 from keraszoo.playground.serve import serve
-from keraszoo.playground.worker import Worker
 from keraszoo.saving.model_directory import write_directory
+from keraszoo.serving.examples import SENTENCES, TEXTS, example_of
+from keraszoo.serving.worker import Worker
 from keraszoo.text.tagged_corpus import TaggedSentence
 
 HOME = "http://127.0.0.1:8000"
@@ -233,52 +230,6 @@ def test_other_hosts_and_pages_are_refused(client):
     assert client.get("/", headers={"host": "localhost:8000"}).status_code == 200
 
 
-def events_of(worker, *works):
-    """The events of each work, all submitted at once."""
-
-    async def run():
-        async def listed(job):
-            return [event async for event in worker.events(job)]
-
-        jobs = [worker.submit(work) for work in works]
-        return await asyncio.gather(*map(listed, jobs))
-
-    return asyncio.run(run())
-
-
-def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
-    go_on, ran = threading.Event(), []
-
-    def slow(progress):
-        progress("working")
-        go_on.wait(10)
-        progress("nobody hears this")
-        ran.append("slow")
-
-    def second(progress):
-        ran.append("second")
-
-    worker = Worker(waiting=1, seconds=0.3)
-    (events,) = events_of(worker, slow)
-    assert events == [{"progress": "working"}, {"error": "no answer within 0.3 seconds"}]
-    with pytest.raises(KerasZooError, match="1 requests are waiting already"):
-        events_of(worker, second, second)
-    go_on.set()
-    while worker._jobs.qsize():
-        time.sleep(0.01)
-    worker.seconds = 10
-    assert events_of(worker, lambda progress: 3)[0][-1] == {"result": 3}
-    assert "slow" not in ran
-
-
-def test_a_bug_is_one_line_and_ends_nothing(capsys):
-    worker = Worker(prepare=lambda: None)
-    (events,) = events_of(worker, lambda progress: 1 / 0)
-    assert events == [{"error": "internal error: ZeroDivisionError; the terminal shows more"}]
-    assert "1 / 0" in capsys.readouterr().err
-    assert events_of(worker, lambda progress: 1)[0] == [{"result": 1}]
-
-
 def test_a_tagger_of_several_corpora_has_a_name_for_each(tmp_path):
     sentence = TaggedSentence(("Ada", "in", "Rome"), ("B-news.PER", "O", "B-posts.LOC"))
     tagger = EntityTagger.for_sentences([sentence], configuration="tiny")
@@ -315,20 +266,6 @@ def test_a_port_in_use():
         port = other.getsockname()[1]
         with pytest.raises(KerasZooError, match=f"port {port}: cannot be used: Address already in use"):
             serve(None, port)
-
-
-def test_requests_that_nobody_waits_for_take_no_place():
-    go_on = threading.Event()
-    worker = Worker(prepare=lambda: go_on.wait(10), waiting=2)
-
-    async def ask():
-        for _ in range(5):
-            worker.submit(lambda progress: 1).cancelled = True
-        job = worker.submit(lambda progress: 3)
-        go_on.set()
-        return [event async for event in worker.events(job)]
-
-    assert asyncio.run(ask()) == [{"result": 3}]
 
 
 def test_the_languages_and_tasks_of_strangers(tmp_path):

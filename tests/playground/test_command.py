@@ -37,4 +37,4 @@ def test_without_its_packages(run, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     code, _, message = run("playground")
-    assert code == 2 and "the playground needs pip install 'keraszoo[playground]'" in message
+    assert code == 2 and "`keraszoo playground` needs pip install 'keraszoo[playground]'" in message

@@ -2,7 +2,6 @@
 
 import base64
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,12 +11,8 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.browser
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not (CHROMIUM and DRIVER):
-    pytest.skip("needs chromium and chromedriver", allow_module_level=True)
 pytest.importorskip("selenium")
 
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -42,23 +37,6 @@ def address(tagger_directory):
         server.send_signal(signal.SIGINT)
         assert server.wait(60) == 130
     print(f"the server ran {time.monotonic() - started:.0f} s")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    switches = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-    for switch in (*switches.split(), "disable-component-update", "disable-sync", "disable-dev-shm-usage"):
-        options.add_argument(f"--{switch}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    downloads = tmp_path_factory.mktemp("downloads")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.downloads = downloads
-    yield driver
-    driver.quit()
 
 
 class Page:

@@ -1,4 +1,4 @@
-"""The text that the page shows for a model: a first click should answer well."""
+"""The text that a server first gives a model: the page shows it, so a first click answers well."""
 
 SENTENCES = {  # by the source language of a translator
     "en": "My brother bought a new car yesterday.",

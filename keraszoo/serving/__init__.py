@@ -1,0 +1,1 @@
+"""Servers: what `keraszoo serve` and the playground share, and the JSON interface of `keraszoo serve`."""

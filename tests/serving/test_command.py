@@ -1,0 +1,69 @@
+"""The command `keraszoo serve`; tests/serving/test_server.py has the server."""
+
+import socket
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """What the command loads and runs."""
+    calls = []
+    monkeypatch.setattr("keraszoo.serving.loading.load_models", lambda *given: calls.append(given[:-1]))
+    monkeypatch.setattr("keraszoo.serving.app.make_app", lambda *given: calls.append(given[2:]))
+    monkeypatch.setattr("keraszoo.serving.listen.run", lambda app, listener, patience: calls.append(patience))
+    return calls
+
+
+def test_it_loads_the_models_and_prints_the_address(run, served):
+    options = ["--port", "0", "--beam-width", "2", "--engine", "ctranslate2"]
+    code, printed, message = run("serve", "first", "second=en-de", *options)
+    assert (code, message) == (0, "") and printed.startswith("http://127.0.0.1:")
+    models, app, patience = served
+    assert models == (["first", "second=en-de"], "ctranslate2", 2, False)
+    assert app == (["127.0.0.1", "localhost"], ()) and patience == 300
+
+
+def test_other_addresses_are_warned_of(run, served):
+    assert run("serve", "--host", "localhost", "--port", "0")[2] == ""
+    served.clear()
+    code, printed, message = run(
+        "serve", "--host", "0.0.0.0", "--port", "0", "--allow-origin", "https://a.org"
+    )
+    assert code == 0 and printed.startswith("http://0.0.0.0:")
+    assert message.startswith("keraszoo: warning: whoever reaches http://0.0.0.0:")
+    assert served[1] == (["*"], ["https://a.org"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no_such_model"], "error: no_such_model: no such directory"),
+        (["english_words"], "error: english_words: expected a model for translation, tagging"),
+        (["--port", "70000"], "error: Invalid value for '--port'"),
+        (["--host", "no such host"], "error: no such host, port 0: cannot be used: "),
+        (
+            ["--engine", "ctranslate2", "--jit-compile"],
+            "--jit-compile has no effect with --engine ctranslate2",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
+    code, printed, message = run("serve", "--port", "0", *arguments)
+    assert (code, printed, message.count("\n")) == (2, "", 1) and said in message
+
+
+def test_a_port_in_use_is_found_before_models_are_loaded(run, served):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        code, _, message = run("serve", "--port", other.getsockname()[1])
+    assert code == 2 and "cannot be used: Address already in use" in message and not served
+
+
+def test_without_its_packages(run, monkeypatch):
+    monkeypatch.delitem(sys.modules, "keraszoo.serving.app", raising=False)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    code, _, message = run("serve")
+    assert code == 2 and "`keraszoo serve` needs pip install 'keraszoo[serve]'" in message

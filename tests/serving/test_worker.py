@@ -1,0 +1,134 @@
+"""The thread that works for all requests: its queue, its limits, and requests that run together."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from keraszoo.errors import KerasZooError
+from keraszoo.serving.worker import Worker
+
+
+def events_of(worker, *works):
+    """The events of each work, all submitted at once."""
+
+    async def run():
+        async def listed(job):
+            return [event async for event in worker.events(job)]
+
+        jobs = [worker.submit(work) for work in works]
+        return await asyncio.gather(*map(listed, jobs))
+
+    return asyncio.run(run())
+
+
+def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
+    go_on, ran = threading.Event(), []
+
+    def slow(progress):
+        progress("working")
+        go_on.wait(10)
+        progress("nobody hears this")
+        ran.append("slow")
+
+    def second(progress):
+        ran.append("second")
+
+    worker = Worker(waiting=1, seconds=0.3)
+    (events,) = events_of(worker, slow)
+    assert events == [{"progress": "working"}, {"error": "no answer within 0.3 seconds"}]
+    with pytest.raises(KerasZooError, match="1 requests are waiting already"):
+        events_of(worker, second, second)
+    go_on.set()
+    while worker.waiting:
+        time.sleep(0.01)
+    worker.seconds = 10
+    assert events_of(worker, lambda progress: 3)[0][-1] == {"result": 3}
+    assert "slow" not in ran
+
+
+def test_a_bug_is_one_line_and_ends_nothing(capsys):
+    worker = Worker(prepare=lambda: None)
+    (events,) = events_of(worker, lambda progress: 1 / 0)
+    assert events == [{"error": "internal error: ZeroDivisionError; the terminal shows more"}]
+    assert "1 / 0" in capsys.readouterr().err
+    assert events_of(worker, lambda progress: 1)[0] == [{"result": 1}]
+
+
+def test_requests_that_nobody_waits_for_take_no_place():
+    go_on = threading.Event()
+    worker = Worker(prepare=lambda: go_on.wait(10), waiting=2)
+
+    async def ask():
+        for _ in range(5):
+            worker.submit(lambda progress: 1).cancelled = True
+        job = worker.submit(lambda progress: 3)
+        go_on.set()
+        return [event async for event in worker.events(job)]
+
+    assert asyncio.run(ask()) == [{"result": 3}]
+
+
+class Doubling:
+    """Doubles numbers, and keeps the lists that it gets; it begins when it is told to, and refuses 13."""
+
+    def __init__(self):
+        self.calls, self.go_on = [], threading.Event()
+
+    def __call__(self, items):
+        self.go_on.wait(10)
+        self.calls.append(items)
+        if 13 in items:
+            raise KerasZooError("13 is unlucky")
+        return [2 * item for item in items]
+
+
+def answers_of(work, *requests, **limits):
+    """The last event of each request, a list of items; all wait before the work begins."""
+    worker = Worker(prepare=lambda: work.go_on.wait(10), **limits)
+
+    async def run():
+        jobs = [worker.submit(work, items) for items in requests]
+        work.go_on.set()
+        return [[event async for event in worker.events(job)][-1] for job in jobs]
+
+    return asyncio.run(run())
+
+
+def test_waiting_requests_run_together_and_each_gets_its_part():
+    work = Doubling()
+    answers = answers_of(work, [1, 2], [3], [4, 5, 6])
+    assert answers == [{"result": [2, 4]}, {"result": [6]}, {"result": [8, 10, 12]}]
+    assert work.calls == [[1, 2, 3, 4, 5, 6]]
+
+
+def test_requests_above_the_limit_run_in_the_next_call():
+    work = Doubling()
+    answers = answers_of(work, [1] * 5, [2] * 3, [3] * 3, together=8)
+    assert [len(answer["result"]) for answer in answers] == [5, 3, 3]
+    assert work.calls == [[1] * 5 + [2] * 3, [3] * 3]
+    work = Doubling()
+    answers_of(work, [1], [2] * 9, [3], together=8)  # a request above the limit runs alone
+    assert work.calls == [[1, 3], [2] * 9]
+
+
+def test_a_refused_item_is_an_error_of_its_request_only():
+    work = Doubling()
+    answers = answers_of(work, [1], [13], [2])
+    assert answers == [{"result": [2]}, {"error": "13 is unlucky"}, {"result": [4]}]
+
+
+def test_other_work_does_not_join():
+    first, second = Doubling(), Doubling()
+    worker = Worker(prepare=lambda: first.go_on.wait(10))
+    second.go_on.set()
+
+    async def run():
+        jobs = [worker.submit(work, [i]) for i, work in enumerate((first, second, first))]
+        jobs.append(worker.submit(lambda progress: 5))
+        first.go_on.set()
+        return [[event async for event in worker.events(job)][-1]["result"] for job in jobs]
+
+    assert asyncio.run(run()) == [[0], [2], [4], 5]
+    assert first.calls == [[0, 2]] and second.calls == [[1]]
