@@ -48,6 +48,7 @@ GUIDES = [
         "layers",
         "data",
         "searching",
+        "documents",
         "evaluation",
         "adding",
     )

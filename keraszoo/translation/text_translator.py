@@ -10,6 +10,7 @@ from keraszoo.errors import check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
 from keraszoo.training.batch_plans import batches_by_length
+from keraszoo.translation import documents
 from keraszoo.translation.input_warnings import (
     lost_addresses,
     warn_of_addresses,
@@ -43,7 +44,9 @@ class TextTranslator:
         """The names that `target_language` can have; an empty list if the model has one target language."""
         return target_languages(self.source_subwords)
 
-    def translate(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def translate(
+        self, texts, batch_size=64, prefix=None, target_language=None, *, markup=None, keep=(), **search
+    ):
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, a
@@ -67,6 +70,10 @@ class TextTranslator:
                 all of them (see `MinimumRisk`).
             candidates: how many for `"mbr"`, hypotheses of the beam, or with `sampling=True` samples with the
                 seeds `seed`, `seed + 1`, ...; `None`: the width of the beam, or 32 samples.
+            markup: `"text"`, `"html"` or `"markdown"`: placeholders such as `{name}`, addresses and numbers
+                come out unchanged, and tags around the words that the attention weights align. `None`: a text
+                is translated as it is, unless there are words to `keep`.
+            keep: list of str, words that come out unchanged, with `markup` of `"text"` unless it is given.
             **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
@@ -75,23 +82,47 @@ class TextTranslator:
         Raises:
             KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix or the
                 terms of a text have `max_length` or more subwords, a term has two targets or characters that
-                the vocabulary lacks, or the target language is unknown.
+                the vocabulary lacks, or the target language is unknown. With markup: it is unknown, there is
+                a prefix or a list of terms, or it has tags and there are no attention weights.
         """
+        if markup is not None or keep:
+            options = {
+                **search,
+                "batch_size": batch_size,
+                "prefix": prefix,
+                "target_language": target_language,
+            }
+            return documents.translate_marked(self, texts, markup or "text", keep or (), **options)
         found = self.n_best(texts, batch_size, prefix, target_language, **search)
         return [hypotheses[0].text if hypotheses else "" for hypotheses in found]
 
-    def n_best(
-        self,
-        texts,
-        batch_size=64,
-        prefix=None,
-        target_language=None,
-        *,
-        terms=None,
-        decision="map",
-        candidates=None,
-        **search,
-    ):
+    def translate_document(self, text, markup="text", keep=(), language=None, wrapped=False, **options):
+        """Translates a document of any length, sentence by sentence.
+
+        Paragraphs, blank lines, list marks, indentation and cells of tables stay. A sentence that is too long
+        for the model is cut at a comma or between words. What has no letters is copied.
+
+        Args:
+            text: str.
+            markup: `"text"`, `"html"` or `"markdown"`. In any of them, placeholders such as `{name}`,
+                addresses and numbers come out unchanged; tags and code, too, and tags are placed by the
+                attention weights.
+            keep: list of str, words that come out unchanged.
+            language: code of the language of the text, by which sentences are split, such as `"de"`; `None`:
+                the first of the model's `languages`, or `"en"` if it states none.
+            wrapped: whether a paragraph of plain text goes over several lines, as in HTML and Markdown. Each
+                line has its own sentences otherwise.
+            **options: as for `translate`, such as `beam_width=1`; there is no `prefix`.
+
+        Returns:
+            Str, the translation.
+
+        Raises:
+            KerasZooError: as for `translate`; or `text` is not a str, or the language is not a code.
+        """
+        return documents.translate_document(self, text, markup, keep, language, wrapped, **options)
+
+    def n_best(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """The `num_hypotheses` best translations of each sentence, the best first.
 
         Args: as for `translate`. Without `beam_width`, a `num_hypotheses` above the translator's beam width
@@ -102,30 +133,15 @@ class TextTranslator:
         """
         check_texts(texts)
         warn_of_sentences(texts)
-        options, texts = self._options(search), in_language(texts, target_language, self.target_languages)
-        prefixes = prefix_rows(prefix, texts, self.target_subwords, options.max_length)
+        texts, searched = self._started(texts, False, batch_size, prefix, target_language, **search)
         results = [[] for _ in texts]
-        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
-        risk = MinimumRisk.of(decision, options, candidates)
-        searched = self._searched(texts, batch_size, options, False, prefixes, terms, risk)
         for indices, best, *_ in searched:
             for i, hypotheses in zip(indices, self._hypotheses(best), strict=True):
                 results[i] = hypotheses
         warn_of_addresses(texts, [found[0].text if found else "" for found in results])
         return results
 
-    def translate_details(
-        self,
-        texts,
-        batch_size=64,
-        prefix=None,
-        target_language=None,
-        *,
-        terms=None,
-        decision="map",
-        candidates=None,
-        **search,
-    ):
+    def translate_details(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """Translates sentences; returns log-probabilities, tokens, attention weights and confidence as well.
 
         Args: as for `translate`.
@@ -136,15 +152,10 @@ class TextTranslator:
         """
         check_texts(texts)
         warn_of_sentences(texts)
-        options, attends = self._options(search), self.attends
-        texts = in_language(texts, target_language, self.target_languages)
-        prefixes = prefix_rows(prefix, texts, self.target_subwords, options.max_length)
+        attends, unknown_id = self.attends, self.source_subwords.unknown_id
+        texts, searched = self._started(texts, attends, batch_size, prefix, target_language, **search)
         nothing = np.zeros((0, 0), "float32") if attends else None
         results = [Translation("", 0.0, [], [], nothing, []) for _ in texts]
-        unknown_id = self.source_subwords.unknown_id
-        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
-        risk = MinimumRisk.of(decision, options, candidates)
-        searched = self._searched(texts, batch_size, options, attends, prefixes, terms, risk)
         for indices, best, rows, cut in searched:
             for i, k, hypotheses in zip(indices, range(len(indices)), self._hypotheses(best), strict=True):
                 if not hypotheses:  # no translation satisfies the constraints
@@ -205,6 +216,25 @@ class TextTranslator:
         if isinstance(count, numbers.Integral) and search.get("beam_width") is None:
             return options.replace(num_hypotheses=count, beam_width=max(count, options.beam_width))
         return options.replace(num_hypotheses=count)
+
+    def _started(
+        self,
+        texts,
+        attention,
+        batch_size,
+        prefix,
+        target_language,
+        terms=None,
+        decision="map",
+        candidates=None,
+        **search,
+    ):
+        """The texts with their target languages, and the search for their translations; see `_searched`."""
+        options, texts = self._options(search), in_language(texts, target_language, self.target_languages)
+        prefixes = prefix_rows(prefix, texts, self.target_subwords, options.max_length)
+        terms = term_rows(terms, texts, self.target_subwords, options, prefixes)
+        risk = MinimumRisk.of(decision, options, candidates)
+        return texts, self._searched(texts, batch_size, options, attention, prefixes, terms, risk)
 
     def _source_rows(self, texts):
         """The ids of source texts, cut to `max_source_tokens` with a warning, and whether each was cut."""
