@@ -118,29 +118,30 @@ async def _result(worker, request, work, items):
         KerasZooError: the work refuses an item.
         HTTPException: the queue is full, it takes too long, or it fails.
     """
-    if not items:
-        return []
-    try:
-        job = worker.submit(work, items)
-    except KerasZooError as error:
-        raise HTTPException(503, str(error), {"retry-after": "1"}) from None
-    last = asyncio.create_task(_last_event(worker, job))
+    answer = asyncio.create_task(_answer(worker, work, items))
     gone = asyncio.create_task(_disconnected(request))
-    await asyncio.wait({last, gone}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
-    if not last.done():
-        last.cancel()
+    if not answer.done():
+        answer.cancel()
         raise HTTPException(499, "the client has gone")
-    event = last.result()
-    if "error" in event and job.status == 400:
-        raise KerasZooError(event["error"])
-    if "error" in event:
-        raise HTTPException(job.status, event["error"])
-    return event["result"]
+    return answer.result()
 
 
-async def _last_event(worker, job):
-    return [event async for event in worker.events(job)][-1]
+async def _answer(worker, work, items):
+    """Submits items in parts, so that other requests need not wait for all of a large one."""
+    results = []
+    for start in range(0, len(items), worker.together):
+        try:
+            job = worker.submit(work, items[start : start + worker.together])
+        except KerasZooError as error:
+            raise HTTPException(503, str(error), {"retry-after": "1"}) from None
+        *_, event = [event async for event in worker.events(job)]
+        if "error" in event:
+            status = job.status
+            raise KerasZooError(event["error"]) if status == 400 else HTTPException(status, event["error"])
+        results += event["result"]
+    return results
 
 
 async def _disconnected(request):

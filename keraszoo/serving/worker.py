@@ -88,8 +88,8 @@ class Worker:
     """
 
     def __init__(self, prepare=None, waiting=WAITING, seconds=SECONDS, together=TOGETHER):
-        self.seconds = seconds
-        self._most, self._together = waiting, together
+        self.seconds, self.together = seconds, together
+        self._most = waiting
         self._jobs, self._changed = collections.deque(), threading.Condition()
         threading.Thread(target=self._run, args=(prepare,), daemon=True).start()
 
@@ -145,7 +145,7 @@ class Worker:
             first, *others = [job for job in self._jobs if not job.cancelled] or [self._jobs[0]]
             chosen, count = [first], len(first.items or ())
             for job in others:
-                if job.joins(first) and count + len(job.items) <= self._together:
+                if job.joins(first) and count + len(job.items) <= self.together:
                     chosen.append(job)
                     count += len(job.items)
             self._jobs = collections.deque(job for job in others if job not in chosen)

@@ -212,6 +212,21 @@ def test_requests_that_come_while_one_runs_share_the_next_call(client, upper, wo
     assert [len(call) for call in upper.calls] == [1, 19]
 
 
+def test_a_large_request_lets_others_in_between_its_parts(client, upper, worker):
+    worker.together = 8
+    upper.go_on.clear()
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(ask, client, q=[f"large {i}" for i in range(20)])
+        upper.started.wait(10)
+        small = pool.submit(ask, client, q="small")
+        until(lambda: worker.waiting == 1)
+        upper.go_on.set()
+        assert small.result()[1] == {"translatedText": "SMALL"}
+        assert large.result()[1] == {"translatedText": [f"LARGE {i}" for i in range(20)]}
+    assert len(upper.calls[0]) == 8 and "small" in upper.calls[1]
+    assert max(map(len, upper.calls)) <= 8
+
+
 def test_a_full_queue_a_time_limit_and_a_bug(upper, capsys):
     worker = Worker(waiting=1, seconds=2)
     client = TestClient(make_app(Served({("en", "de"): Pair("u", upper)}, {}), worker), base_url=HOME)
