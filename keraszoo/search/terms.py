@@ -26,14 +26,17 @@ def prepared(terms):
     number, longest = ops.shape(ids)[1:]
     equal = ops.all(ids[:, :, None] == ids[:, None], axis=-1)  # (B, C, C)
     before = ops.arange(number)[:, None] > ops.arange(number)[None]
-    p, q, i = (ops.reshape(ops.arange(longest), shape) for shape in ((-1, 1, 1), (1, -1, 1), (1, 1, -1)))
-    ends = ops.take(ids, ops.clip(p - q + i, 0, longest - 1), axis=2)  # (B, C, L, L, L)
-    same = ops.logical_or(ends == ids[:, :, None, None], i >= q)
+    p, q = ops.arange(longest)[:, None], ops.arange(longest)[None]
+    shifted = ops.take(ids, ops.minimum(p + q, longest - 1), axis=2)  # (B, C, L, L), the id p places later
+    differs = ops.cast(shifted != ids[:, :, None], "int32")
+    agrees = ops.cumsum(differs, axis=-1) == differs  # in the first q ids
+    agrees = ops.reshape(agrees, (-1, number, longest * longest))
+    borders = ops.take(agrees, ops.maximum(p - q, 0) * longest + q, axis=2)
     return {
         "ids": ids,
         "lengths": ops.sum(ops.cast(ids >= 0, "int32"), axis=-1),
         "earlier": ops.sum(ops.cast(ops.logical_and(equal, before), "int32"), axis=-1),
-        "borders": ops.logical_and(ops.all(same, axis=-1), (q <= p)[..., 0]),
+        "borders": ops.logical_and(borders, q <= p),
     }
 
 
