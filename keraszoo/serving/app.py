@@ -30,18 +30,17 @@ def make_app(served, worker, hosts=http.HOSTS, origins=()):
         given = await _parsed(requests.Translate, request)
         source = served.source(given.source)
         pair, texts = served.pair(source, given.target), _listed(given.q)
-        split, sentences = await run_in_threadpool(_split, pair, texts, given.format)
-        found = iter(await _result(worker, request, pair.translate, sentences))
-        best, others = [], []
-        for some, gaps in split:
-            versions = documents.versions([next(found) for _ in some], gaps)
-            best.append(versions[0])
-            others.append(versions[1 : given.alternatives + 1])
-        answer = {"translatedText": best}
+        if given.format == "html":
+            versions = await _result(worker, request, pair.translate_html, texts)
+        else:
+            split, sentences = await run_in_threadpool(_split, pair, texts, source)
+            found = iter(await _result(worker, request, pair.translate, sentences))
+            versions = [documents.versions([next(found) for _ in some], gaps) for some, gaps in split]
+        answer = {"translatedText": [some[0] for some in versions]}
         if given.source == "auto":
             answer["detectedLanguage"] = [_undetected(source)] * len(texts)
         if given.alternatives:
-            answer["alternatives"] = others
+            answer["alternatives"] = [some[1 : given.alternatives + 1] for some in versions]
         return {key: value if given.q is texts else value[0] for key, value in answer.items()}
 
     async def detect(request):
@@ -98,9 +97,9 @@ def _listed(texts):
     return texts if isinstance(texts, list) else [texts]
 
 
-def _split(pair, texts, markup):
+def _split(pair, texts, language):
     """What `documents.split` makes of each text, and the sentences of all, which the model can read."""
-    split = [documents.split(text, markup) for text in texts]
+    split = [documents.split(text, language) for text in texts]
     sentences = [sentence for some, _ in split for sentence in some]
     pair.check(sentences)
     return split, sentences

@@ -2,39 +2,31 @@
 
 import re
 
-from keraszoo.errors import KerasZooError
-from keraszoo.text.tokens import split_sentences
-
-TAG = re.compile(r"<[A-Za-z/!?][^>]*>|&(?:[A-Za-z]+|#\w+);")
+from keraszoo.text.sentence_ends import sentence_spans
 
 
-def split(text, markup):
+def split(text, language):
     """Splits a text into sentences.
 
     Args:
         text: str. Each line is split by itself; a sentence without letters and digits is not translated.
-        markup: `"text"` or `"html"`.
+        language: the code of its language.
 
     Returns:
         List of the N sentences, and a list of N + 1 str, what is before, between and after them.
 
-    Raises:
-        KerasZooError: `markup` is html, and the text has a tag or an entity.
-
     Example:
 
-    >>> split("Hello!  How are you?\\n---\\n Well.\\n", "text")
+    >>> split("Hello!  How are you?\\n---\\n Well.\\n", "en")
     (['Hello!', 'How are you?', 'Well.'], ['', '  ', '\\n---\\n ', '\\n'])
     """
-    if markup == "html" and (tag := TAG.search(text)):
-        raise KerasZooError(f"q: format html is not supported for text with markup, got {tag[0]!r:.40}")
     sentences, gaps, end = [], [], 0
     for line in re.finditer("[^\n]+", text):
-        for sentence in split_sentences(line[0]):
-            if any(map(str.isalnum, sentence.text)):
-                gaps.append(text[end : line.start() + sentence.start])
-                sentences.append(sentence.text)
-                end = line.start() + sentence.end
+        for first, last in sentence_spans(line[0], language):
+            if any(map(str.isalnum, line[0][first:last])):
+                gaps.append(text[end : line.start() + first])
+                sentences.append(line[0][first:last])
+                end = line.start() + last
     return sentences, [*gaps, text[end:]]
 
 

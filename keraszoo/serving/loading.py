@@ -56,7 +56,7 @@ def load_models(names=(), engine="keras", beam_width=None, jit_compile=False, re
                 if (source, target) in pairs:
                     both = f"{pairs[source, target].name} and {name}"
                     raise KerasZooError(f"{source}-{target}: expected one translator, got {both}")
-                pair = pairs[source, target] = Pair(name, translator, language, beam_width)
+                pair = pairs[source, target] = Pair(name, translator, language, beam_width, source)
             if jit_compile:
                 translator.warm_up(beam_width=pair.beam_width)
             pair.translate([model.example or "a"])

@@ -12,10 +12,11 @@ class Pair:
         translator: a `TextTranslator`.
         language: the name of the target language in a model with several, or `None`.
         beam_width: `None`: that of the translator.
+        source: the code of the source language, by which sentences of HTML are split; `None`: the model's.
     """
 
-    def __init__(self, name, translator, language=None, beam_width=None):
-        self.name, self.translator, self.language = name, translator, language
+    def __init__(self, name, translator, language=None, beam_width=None, source=None):
+        self.name, self.translator, self.language, self.source = name, translator, language, source
         self.beam_width = beam_width or translator.search.beam_width
 
     def check(self, sentences):
@@ -32,6 +33,12 @@ class Pair:
         options = {"beam_width": width, "num_hypotheses": width, "target_language": self.language}
         found = self.translator.n_best(sentences, **options)
         return [[hypothesis.text for hypothesis in hypotheses] or [""] for hypotheses in found]
+
+    def translate_html(self, texts):
+        """The translations of texts with tags: a list of lists of one str."""
+        options = {"beam_width": self.beam_width, "target_language": self.language}
+        translate = self.translator.translate_document
+        return [[translate(text, "html", language=self.source, **options)] for text in texts]
 
 
 class Served:

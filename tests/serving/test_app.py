@@ -1,5 +1,6 @@
 """The JSON interface of `keraszoo serve`: answers, errors and limits, with models that only record calls."""
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,10 @@ class Upper:
             for one in sentences
         ]
 
+    def translate_document(self, text, markup, language, beam_width, target_language):
+        assert (markup, language) == ("html", "en")
+        return re.sub("[^<>]+(?=<|$)", lambda words: words[0].upper(), text)
+
 
 class Ada:
     """A tagger of one name."""
@@ -65,7 +70,7 @@ def worker():
 
 @pytest.fixture
 def client(upper, worker):
-    pairs = {("en", "de"): Pair("upper", upper), ("en", "xx"): Pair("upper", upper, "?")}
+    pairs = {("en", "de"): Pair("upper", upper, source="en"), ("en", "xx"): Pair("upper", upper, "?")}
     return TestClient(make_app(Served(pairs, {"ada": Ada()}), worker), base_url=HOME)
 
 
@@ -79,6 +84,12 @@ def until(condition):
 def ask(client, path="/translate", **body):
     response = client.post(path, json={"source": "en", "target": "de", **body} if "q" in body else body)
     return response.status_code, response.json()
+
+
+def test_tags_of_html_stay(client):
+    given = {"q": ["a <b>big</b> dog", "yes"], "source": "en", "target": "de", "format": "html"}
+    answer = client.post("/translate", json={**given, "alternatives": 1}).json()
+    assert answer == {"translatedText": ["A <b>BIG</b> DOG", "YES"], "alternatives": [[], []]}
 
 
 def test_a_text_a_list_and_a_form(client):
@@ -150,7 +161,6 @@ def test_tag(client):
         ({"q": "a", "target": "fr"}, "target: 'fr' is not supported for source 'en', expected one of de, xx"),
         ({"q": "a", "target": None}, "target: expected text, got None"),
         ({"q": "a", "format": "pdf"}, "format: expected 'text' or 'html', got 'pdf'"),
-        ({"q": "<b>a</b>", "format": "html"}, "q: format html is not supported for text with markup"),
         ({"q": "a", "alternatives": -1}, "alternatives: expected greater than or equal to 0, got -1"),
         ({"q": "a", "alternative": 1}, "alternative: unknown key, did you mean alternatives?"),
         ({"target": "de", "source": "en"}, "q: missing, and there is no default"),
