@@ -53,6 +53,19 @@ def read_lines(path):
             yield _decoded(line.removesuffix(b"\n").removesuffix(b"\r"), path, number).lstrip("\ufeff")
 
 
+def read_text(path):
+    """Reads a UTF-8 file, plain or gzip, or `"-"` for standard input, with its line ends; returns a str.
+
+    A byte order mark at its start is dropped.
+
+    Raises:
+        DataError: as for `read_lines`, but lines may be of any length and end with a carriage return.
+    """
+    with open_bytes(path) as file:
+        lines = enumerate(file.read().split(b"\n"), start=1)
+        return "\n".join(_decoded(line, path, number) for number, line in lines).removeprefix("\ufeff")
+
+
 def read_rows(path):
     """Reads lines of several fields like `read_lines`, and raises DataError for any lone carriage return."""
     for number, line in enumerate(read_lines(path), start=1):

@@ -43,6 +43,8 @@ _MAIL = r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 _DOMAIN = (
     r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+){0,8}\.(?:com|org|net|edu|gov)(?:/[A-Za-z0-9_./-]*[A-Za-z0-9_/-])?"
 )
+# To search with, in linear time; not for RE2.
+ADDRESS = f"{_URL}|(?<![A-Za-z0-9_.+-]){_MAIL}|(?<![A-Za-z0-9]){_DOMAIN}"
 _TITLE = "(?:Mr|Mrs|Ms|Dr|Prof|St|Mt|Ft|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Rev|Hon|vs)\\."
 _DOTTED = f"(?:[{_LETTER}]\\.)+(?:[{_LETTER}]\\.|{_WORD})"  # U.S., e.g., J.Smith
 _INITIAL = "[A-HJ-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]\\."  # except I, which ends sentences
