@@ -1,10 +1,24 @@
 """Warnings about texts that a model may translate in part only, or not at all."""
 
+import contextlib
+import contextvars
 import warnings
 
 from keraszoo.errors import LostAddresses, NoWords, SeveralSentences, UnknownCharacters
 from keraszoo.text.parallel import clean_text
 from keraszoo.text.tokens import LONGEST_TEXT, addresses, split_sentences
+
+_single = contextvars.ContextVar("single", default=False)  # per thread, unlike filters of warnings
+
+
+@contextlib.contextmanager
+def single_sentences():
+    """Inside, no text counts as several sentences: a document has been split."""
+    token = _single.set(True)
+    try:
+        yield
+    finally:
+        _single.reset(token)
 
 
 def warn_of_unknown(texts, rows, subwords):
@@ -22,11 +36,11 @@ def warn_of_unknown(texts, rows, subwords):
 
 def warn_of_sentences(texts):
     """Warns if some texts look like several sentences, of which a model may leave out some, or like none."""
-    several = [text for text in texts if _sentences(text[:LONGEST_TEXT]) > 1]
+    several = [text for text in texts if not _single.get() and _sentences(text[:LONGEST_TEXT]) > 1]
     if several:
         warnings.warn(
             f"{len(several)} of {len(texts)} texts look like several sentences, of which a model may leave "
-            f"out some; `keraszoo.text.tokens.split_sentences` splits them. The first: "
+            f"out some; `translate_document` (--document) splits them. The first: "
             f"{several[0].strip()[:40]!r}",
             SeveralSentences,
             stacklevel=4,

@@ -10,6 +10,7 @@ from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
 from keraszoo.training.batch_plans import batches_by_length
+from keraszoo.translation import documents
 from keraszoo.translation.input_warnings import (
     lost_addresses,
     warn_of_addresses,
@@ -22,7 +23,7 @@ from keraszoo.translation.target_languages import in_language, target_languages
 FEW = 16  # sentences; smaller batches are not split over threads
 
 
-class TextTranslator:
+class TextTranslator(documents.DocumentTranslator):
     """Translates texts with vocabularies and a search; the base of `Translator` and `CTranslate2Translator`.
 
     Attributes:
@@ -37,7 +38,9 @@ class TextTranslator:
         """The names that `target_language` can have; an empty list if the model has one target language."""
         return target_languages(self.source_subwords)
 
-    def translate(self, texts, batch_size=64, prefix=None, target_language=None, **search):
+    def translate(
+        self, texts, batch_size=64, prefix=None, target_language=None, *, markup=None, keep=(), **search
+    ):
         """Translates sentences.
 
         A `UnknownCharacters` warning names characters that the vocabulary does not have, a
@@ -53,6 +56,10 @@ class TextTranslator:
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
             target_language: str, one of `target_languages`, of texts that do not begin with `>>NAME<<`.
+            markup: `"text"`, `"html"` or `"markdown"`: placeholders such as `{name}`, addresses and numbers
+                come out unchanged, and tags around the words that the attention weights align. `None`: a text
+                is translated as it is, unless there are words to `keep`.
+            keep: list of str, words that come out unchanged, with `markup` of `"text"` unless it is given.
             **search: fields of `SearchOptions` that differ from the translator's, such as `beam_width=1`.
 
         Returns:
@@ -60,8 +67,16 @@ class TextTranslator:
 
         Raises:
             KerasZooError: if `texts` is not a list of str, a search option is out of range, a prefix has
-                `max_length` or more subwords, or the target language is unknown.
+                `max_length` or more subwords, or the target language is unknown. With markup: it is unknown,
+                there is a prefix, or it has tags and there are no attention weights.
         """
+        keep = () if keep is None else keep
+        if markup is not None or len(keep):
+            check_texts(texts)
+            if prefix is not None:
+                raise KerasZooError("prefix: expected None with markup or keep")
+            options = {"batch_size": batch_size, "target_language": target_language, **search}
+            return documents.translate_marked(self, texts, markup or "text", keep, **options)
         return [
             hypotheses[0].text if hypotheses else ""
             for hypotheses in self.n_best(texts, batch_size, prefix, target_language, **search)

@@ -166,6 +166,17 @@ def test_a_model_is_converted(translator, engine, tmp_path):
 
 
 @pytest.mark.slow
+def test_documents_without_tags(engine):
+    text = "- one two. three four.\n\n  five {x} six\n"
+    found = engine.translate_document(text)
+    assert found.startswith("- ") and found.count("\n") == 3 and found.count("{x}") == 1
+    assert engine.translate(["one Acme two"], keep=["Acme"])[0].count("Acme") == 1
+    with pytest.raises(
+        KerasZooError, match="the engine ctranslate2 has no markup html, which attention places"
+    ):
+        engine.translate(["<b>one</b>"], markup="html")
+
+
 @pytest.mark.skipif(not SHIPPED.is_dir(), reason="pretrained/ is not here")
 def test_the_shipped_transformer(tmp_path):
     translator = Translator.from_preset(SHIPPED)

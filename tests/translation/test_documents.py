@@ -1,0 +1,307 @@
+"""Documents, markup and words to keep, with translators that reverse words, copy, or write at random."""
+
+import re
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keraszoo.errors import KerasZooError, SeveralSentences
+from keraszoo.search import SearchOptions
+from keraszoo.translation.text_translator import TextTranslator
+
+
+class Words:
+    """A vocabulary of all words: a mark at the end of a word is a subword."""
+
+    def encode(self, texts):
+        return [re.findall(r"\S+?(?=[.,!?;:]*(?:\s|$))|[.,!?;:]+", text) for text in texts]
+
+    def pieces(self, row):
+        return [piece if piece[0] in ".,!?;:" else f"\u2581{piece}" for piece in row]
+
+
+class Reversing(TextTranslator):
+    """Writes the words of each sentence in reverse order in capitals, and its last mark at the end.
+
+    Names and numbers stay as they are, except those in `changes`.
+    """
+
+    source_subwords = target_subwords = Words()
+    search = SearchOptions(max_length=30)
+    max_source_tokens = 512
+    attends = True
+
+    def __init__(self, changes=None, order=-1):
+        self.changes, self.order, self.read = changes or {}, order, []
+
+    def require_attention(self, wanted="attention weights"):
+        if not self.attends:
+            raise KerasZooError(f"it has no {wanted}")
+
+    def translate(self, texts, *arguments, **options):
+        if {"markup", "keep"} & set(options):
+            return super().translate(texts, *arguments, **options)
+        self.read += texts
+        return [self._reversed(text) for text in texts]
+
+    def _reversed(self, text):
+        words, mark = re.fullmatch(r"(.*?)([.,!?;:]*)", " ".join(text.split()), re.DOTALL).groups()
+        return (
+            " ".join(self.changes.get(word, word.lower()) for word in words.split(" ")[:: self.order]) + mark
+        )
+
+    @property
+    def forced_decoding(self):
+        def weights(sources, targets, batch_size=64, heads=False):
+            results = []
+            for source, target in zip(sources, targets, strict=True):
+                matrix = np.full((len(target) + 1, len(source) + 1), 0.01)
+                for i, word in enumerate(target):
+                    for j, other in enumerate(source):
+                        matrix[i, j] += word.lower() == other.lower()
+                results.append(matrix[None, None])
+            return results
+
+        return SimpleNamespace(attention_weights=weights)
+
+
+class Copying(Reversing):
+    """Copies."""
+
+    def _reversed(self, text):
+        return text
+
+
+NAMES = {
+    name: name for name in ("Tom", "Anna", "Nancy", "Ken", "Bob", "Jack", "Boston", "Berlin", "Madrid", "48")
+}
+
+
+@pytest.fixture
+def reversing():
+    return Reversing(NAMES)
+
+
+def test_tags_are_around_the_words_that_are_aligned(reversing):
+    texts = ["He <b>bought a <i>red</i> car</b> today.", "<u>one two</u>", "a<br>b c <img src='x'> d!"]
+    assert reversing.translate(texts, markup="html") == [
+        "today <b>car <i>red</i> a bought</b> he.",
+        "<u>two one</u>",
+        "<img src='x'> d c <br>b a!",
+    ]
+
+
+def test_tags_side_by_side_and_around_one_word(reversing):
+    texts = ["a <b>dog</b> <i>runs</i> now", "a <b>very</b><i>big</i> dog"]
+    found = reversing.translate(texts, markup="html")
+    assert found[0] == "now <i>runs</i> <b>dog</b> a"
+    assert sorted(re.findall("<.*?>", found[1])) == ["</b>", "</i>", "<b>", "<i>"]
+
+
+def test_placeholders_and_addresses_and_words_come_out_once_and_unchanged(reversing):
+    (found,) = reversing.translate(["See {name} at https://x.org/A and Acme Inc today."], keep=["Acme Inc"])
+    assert found == "today Acme Inc and https://x.org/A at {name} see."
+
+
+def test_what_a_model_does_not_copy_comes_out_all_the_same():
+    translator = Reversing({**NAMES, "Tom": "Tim", "Boston": "Bosten"})
+    assert translator.translate(["a b {name} c d."], markup="text") == ["b a {name} d c."]
+
+
+def test_a_second_stand_in_is_tried():
+    translator = Reversing({**NAMES, "Tom": "Tim"})
+    assert translator.translate(["a b {name} c d."], markup="text") == ["d c {name} b a."]
+    assert translator.read == ["a b Tom c d.", "a b Boston c d."]
+
+
+def test_a_stand_in_is_no_word_of_the_text(reversing):
+    assert reversing.translate(["Tom met {name}."], markup="text") == ["{name} met Tom."]
+    assert reversing.read == ["Tom met Anna."]
+
+
+def test_a_wrong_number_comes_out_right():
+    translator = Reversing({**NAMES, "1987": "1978", "two": "2"})
+    assert translator.translate(["In 1987 it was.", "In two days."], markup="text") == [
+        "was it 1987 in.",
+        "days 2 in.",
+    ]
+
+
+def test_more_placeholders_than_there_are_names(reversing):
+    text = "x " + " y ".join(f"{{p{i}}}" for i in range(30)) + " z."
+    (found,) = reversing.translate([text], markup="text")
+    assert sorted(re.findall(r"\{p\d+\}", found)) == sorted(f"{{p{i}}}" for i in range(30))
+
+
+def test_documents_keep_their_form(reversing):
+    text = "Title\n\n  1. One two. Three four!\n\t- {x} five\n\n\n---\n> 12.50\n"
+    expected = "title\n\n  1. two one. four three!\n\t- five {x}\n\n\n---\n> 12.50\n"
+    assert reversing.translate_document(text) == expected
+    assert set(reversing.read) == {"Title", "One two.", "Three four!", "Tom five"}
+
+
+def test_a_full_stop_that_a_model_adds_is_left_out():
+    class Stopping(Reversing):
+        def _reversed(self, text):
+            return super()._reversed(text).rstrip(".!") + "."
+
+    text, found = "A title\n\nOne two.\n- {x} three!", "title a\n\ntwo one.\n- three {x}."
+    assert Stopping(NAMES).translate_document(text) == found
+
+
+def test_a_tag_over_two_sentences_is_one_tag(reversing):
+    text = "<p>One <b>two three. Four five</b> six. <i>Seven eight. Nine ten.</i></p>"
+    found = "<p><b>three two one. six five four</b>. <i>eight seven. ten nine.</i></p>"
+    assert reversing.translate_document(text, markup="html") == found
+
+
+def test_long_sentences_are_cut_at_commas_and_nothing_is_lost(reversing):
+    words = [f"w{i}" + "," * (i % 7 == 6) for i in range(200)]
+    found = reversing.translate_document(" ".join(words) + ".")
+    assert sorted(re.findall(r"w\d+", found)) == sorted(re.findall(r"w\d+", " ".join(words)))
+    assert max(len(Words().encode([text])[0]) for text in reversing.read) <= 20
+    assert sum(text.endswith(",") for text in reversing.read) == len(reversing.read) - 1
+
+
+def test_a_document_warns_of_no_sentences(reversing):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeveralSentences)
+        reversing.translate_document("One two. Three four. Five.")
+
+
+def test_german_is_split_as_german(reversing):
+    reversing.translate_document("Das ist z. B. ein Hund. Er bellt.", language="de")
+    assert reversing.read == ["Das ist z. B. ein Hund.", "Er bellt."]
+
+
+def test_the_language_is_by_default_that_of_the_model(reversing):
+    reversing.about = {"languages": ["de", "en"]}
+    reversing.translate_document("Am 3. Mai kommt er. Er bleibt.")
+    assert reversing.read == ["Am 3. Mai kommt er.", "Er bleibt."]
+
+
+def test_a_number_that_stands_for_a_placeholder_is_no_wrong_number():
+    translator = Reversing({**NAMES, "2": "zwei"})
+    assert translator.translate(["2 of %d cats."], markup="text") == ["cats %d of zwei."]
+
+
+def test_without_attention_there_is_no_markup_but_everything_else(reversing):
+    reversing.attends = False
+    with pytest.raises(KerasZooError, match="it has no markup html, which attention places"):
+        reversing.translate(["<b>a</b>"], markup="html")
+    assert reversing.translate_document("Two {x} one. Four three.") == "one {x} two. three four."
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda t: t.translate(["a"], markup="xml"),
+            "markup: expected one of text, html, markdown, got 'xml'",
+        ),
+        (lambda t: t.translate("a", markup="text"), "texts: expected a list of str, got a str"),
+        (lambda t: t.translate(["a"], keep="Acme"), "keep: expected a list of str, got a str"),
+        (lambda t: t.translate(["a"], keep=["b"], prefix="c"), "prefix: expected None with markup or keep"),
+        (lambda t: t.translate_document(["a"]), "text: expected a str, got list"),
+        (lambda t: t.translate_document("a", language="german!"), "language: expected a code"),
+        (lambda t: t.translate_document("a", markup=None), "markup: expected one of"),
+    ],
+)
+def test_bad_input_is_one_line(reversing, call, message):
+    with pytest.raises(KerasZooError, match=message):
+        call(reversing)
+
+
+PIECES = [
+    *[
+        "a",
+        "Bc",
+        "d.",
+        "E!",
+        " ",
+        " ",
+        "\n",
+        "\n\n",
+        "\t",
+        "- ",
+        "1. ",
+        "> ",
+        "{x}",
+        " %s ",
+        " www.a.org ",
+        "12",
+    ],
+    *["\u2028", "\u00e9", "\u732b", ",", "\r\n", "\u00a0", "Tom"],
+]
+TAGS = [
+    *["<b>", "</b>", "<i>", "</i>", "<br>", "<p>", "</p>", "<code>y</code>", "&amp;", "<!-- a -->"],
+    *["[", "](u)", "**", "*"],
+]
+
+
+def count(pattern, text):
+    return sorted(re.findall(pattern, text))
+
+
+TAG = r"</?[bip]>|<br>|<code>y</code>|<!-- a -->"
+KEPT = r"\{x\}|%s|www\.a\.org"
+
+
+def check_document(translator, text, markup):
+    found = translator.translate_document(text, markup=markup)
+    assert count(KEPT, found) == count(KEPT, text)
+    if markup == "text" and not re.search(r"[<*\]&]", text):
+        lines = found.splitlines(), text.splitlines()
+        assert len(lines[0]) == len(lines[1])
+        for one, other in zip(*lines, strict=True):
+            assert (
+                re.match(r"[\s>-]*(1\. )?", one)[0].strip() == re.match(r"[\s>-]*(1\. )?", other)[0].strip()
+            )
+            assert bool(one.strip()) == bool(other.strip())
+    elif markup == "html":
+        assert count(TAG, found) == count(TAG, text)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.sampled_from(PIECES + TAGS), max_size=16).map("".join),
+    st.sampled_from(["text", "html", "markdown"]),
+)
+def test_structure_placeholders_and_tags_of_any_document_stay(text, markup):
+    check_document(Reversing(NAMES), text, markup)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
+def test_a_model_that_copies_copies_documents(text):
+    if not re.search(r"\s\s|[\u00a0]", text.strip()):
+        assert Copying().translate_document(text) == text
+
+
+@settings(max_examples=20)
+@given(
+    text=st.lists(st.sampled_from(PIECES + TAGS), max_size=10).map("".join),
+    markup=st.sampled_from(["text", "html"]),
+)
+def test_documents_of_an_untrained_model(untrained, text, markup):
+    check_document(untrained, text, markup)
+
+
+@pytest.fixture(scope="module")
+def untrained(both_subwords):
+    from keraszoo import Translator
+    from keraszoo.models import RNNSearch
+
+    sizes = [subwords.vocabulary_size for subwords in both_subwords]
+    model = RNNSearch(*sizes, embedding_dim=8, units=8)
+    return Translator(model, *both_subwords, SearchOptions(beam_width=1, max_length=8))
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=40), st.sampled_from(["text", "html", "markdown"]))
+def test_any_text_is_answered(text, markup):
+    Reversing(NAMES).translate_document(text, markup=markup)
