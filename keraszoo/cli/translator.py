@@ -40,9 +40,24 @@ def translate(
         str | None, Option(metavar="NAME", help="Of a model with several: the name in its >>NAME<<.")
     ] = None,
     engine: Engine = "keras",
+    document: Annotated[
+        bool, Option("--document", help="Each file is a document: translate its sentences, keep its form.")
+    ] = False,
+    markup: Annotated[
+        str | None, Option(metavar="text|html|markdown", help="Keep tags, placeholders, addresses, numbers.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, Option(metavar="WORD", help="A word that does not change; repeatable.")
+    ] = None,
+    language: Annotated[
+        str | None, Option(metavar="CODE", help="Of a document: its language, by default the model's.")
+    ] = None,
+    wrapped: Annotated[
+        bool, Option("--wrapped", help="Of a document of plain text: paragraphs go over several lines.")
+    ] = False,
 ):
-    """Translate text line by line. Blank lines are kept."""
-    from keraszoo.text.lines import read_lines
+    """Translate text line by line, or whole documents. Blank lines are kept."""
+    from keraszoo.text.lines import read_lines, read_text
     from keraszoo.translation.lines import describe_lines, translate_lines
 
     files = files or ["-"]
@@ -50,12 +65,21 @@ def translate(
     chunk = min(console.lines_at_once(file, 512) for file in files)
     search = _given(beam_width=beam_width, length_penalty=length_penalty, max_length=max_length)
     search |= _given(batch_size=batch_size, prefix=prefix, target_language=target_language)
+    search |= _given(markup=markup, keep=keep)
+    details = as_json or attention or n_best
+    _check_form(document, details, prefix, markup or keep, language or wrapped)
     console.one_thread_per_operation()
     with console.results() as write:
         translator = load(model, engine)
         if attention:
             translator.require_attention()
-        if as_json or attention or n_best:
+        if document:
+            search |= _given(language=language, wrapped=wrapped)
+            for file in files:
+                text = translator.translate_document(read_text(file), **search)
+                write([text.removesuffix("\n")] if text else [])
+            return
+        if details:
             search |= _given(num_hypotheses=n_best)
             answers = describe_lines(translator, lines, chunk, attention=attention, **search)
         else:
@@ -156,6 +180,14 @@ def load(model, engine="keras"):
     from keraszoo.translation.translator import Translator
 
     return Translator.from_preset(model, engine)
+
+
+def _check_form(document, details, prefix, kept, of_document):
+    """Raises KerasZooError for options of `translate` that exclude each other."""
+    if (document or kept) and (details or prefix):
+        raise KerasZooError("--document, --markup and --keep exclude --json, --n-best, --attention, --prefix")
+    if of_document and not document:
+        raise KerasZooError("--language and --wrapped need --document")
 
 
 def _given(**options):

@@ -136,6 +136,19 @@ def test_a_warning_about_texts_comes_once(run, trained_directory, loaded):
     assert [answer.get("unknown") for answer in answers[:2]] == [["["], ["Łódź"]]
 
 
+def test_documents_and_words_to_keep(run, files, trained_directory, loaded):
+    text = "- one two.\n\n  three {x}\nAcme four"
+    (files / "a.txt").write_bytes(text.encode())
+    code, out, _ = run(
+        "translate", trained_directory, "a.txt", "--document", "--keep", "Acme", "--language", "en"
+    )
+    assert (code, out) == (0, loaded.translate_document(text, keep=["Acme"]) + "\n")
+    assert out.startswith("- ") and out.count("\n") == 4 and "{x}" in out and "Acme" in out
+    code, out, _ = run("translate", trained_directory, "--keep", "Acme", stdin=b"one Acme\n\n")
+    assert code == 0 and "Acme" in out and out.count("\n") == 2
+    assert run("translate", trained_directory, "empty", "--document")[:2] == (0, "")
+
+
 def test_control_characters_are_not_in_the_output(run, trained_directory, loaded):
     line = b"one\x1b[31m\x07 two\xc2\x85three\x7f four\n"
     code, out, _ = run("translate", trained_directory, stdin=2 * line)
@@ -151,6 +164,10 @@ def bad(*arguments, said, id):
     [
         bad("translate", "MODEL", "none.en", said="none.en: cannot read: No such file", id="missing file"),
         bad("translate", "MODEL", "binary", said="binary:1: a NUL byte: a binary file", id="binary file"),
+        bad("translate", "MODEL", "binary", "--document", said="binary:1: a NUL byte", id="binary document"),
+        bad("translate", "MODEL", "a.en", "--document", "--json", said="exclude", id="document as JSON"),
+        bad("translate", "MODEL", "a.en", "--wrapped", said="need --document", id="wrapped lines"),
+        bad("translate", "MODEL", "a.en", "--markup", "xml", said="html, markdown, got 'xml'", id="markup"),
         bad("translate", "none", "a.en", said="none: no such directory", id="missing model"),
         bad("translate", ".", "a.en", said="is not a model directory", id="wrong directory"),
         bad("translate", "a.en", "a.en", said="a.en", id="a file for a model"),
