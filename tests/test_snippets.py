@@ -38,7 +38,7 @@ SHORTER = {
 TAGGED = "Aspirin\tB-Chemical\nmay\tO\ncause\tO\nasthma\tB-Disease\n.\tO\n\n"
 GUIDES = [
     f"docs/{name}.md"
-    for name in ("training", "tagging", "answering", "export", "layers", "data", "searching")
+    for name in ("training", "tagging", "answering", "export", "layers", "data", "searching", "documents")
 ]
 LEAST = {
     "translation": {
