@@ -65,11 +65,11 @@ def check_keep(keep):
             raise KerasZooError(f"keep[{i}]: expected a word, got {word!r}")
 
 
-def lost_numbers(text, regions, translation):
+def lost_numbers(text, regions, translation, in_words=IN_WORDS):
     """The numbers of a text outside of its regions that are not in its translation, a list of `Region`.
 
-    A number may have other marks between its digits, as 3.5 and 3,5. One of at most two digits may be in
-    words, unless the translation has a number that the text does not have.
+    A number may have other marks between its digits, as 3.5 and 3,5, and none between thousands. One of at
+    most `in_words` digits may be in words, unless the translation has a number that the text does not have.
 
     Example:
 
@@ -82,15 +82,15 @@ def lost_numbers(text, regions, translation):
         inside[start:end] = [True] * (end - start)
     numbers = [Region(*m.span(), m[0]) for m in NUMBER.finditer(text) if not inside[m.start()]]
     joined = re.sub(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))", "", translation)
-    written = Counter(map(_digits, NUMBER.findall(joined)))
+    written = Counter(map(_value, NUMBER.findall(joined)))
     lost = []
     for number in numbers:
-        if written[_digits(number.output)]:
-            written[_digits(number.output)] -= 1
+        if written[_value(number.output)]:
+            written[_value(number.output)] -= 1
         else:
             lost.append(number)
     invented = bool(+written)
-    return [number for number in lost if invented or len(_digits(number.output)) > IN_WORDS]
+    return [number for number in lost if invented or sum(map(str.isdigit, number.output)) > in_words]
 
 
 _PATTERN = f"{ADDRESS}|{PLACEHOLDER}"
@@ -109,8 +109,13 @@ def _words(keep):
     )
 
 
-def _digits(number):
-    return "".join(filter(str.isdigit, number))
+def _value(number):
+    """The digits of a number, thousands joined, with one mark between other groups."""
+    first, *groups = re.findall(r"\d+", number)
+    if len(first) <= 3:
+        while groups and len(groups[0]) == 3:
+            first += groups.pop(0)
+    return ".".join([first, *groups])
 
 
 def _with_glue(text, start, end):

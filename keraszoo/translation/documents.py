@@ -2,7 +2,7 @@
 
 import bisect
 
-from keraszoo.errors import KerasZooError, check_texts
+from keraszoo.errors import KerasZooError
 from keraszoo.text.blocks import Block, blocks_of
 from keraszoo.text.inline import Inline, Region, nested
 from keraszoo.text.markup import check_markup, parse
@@ -17,39 +17,61 @@ AT_ONCE = 256  # sentences whose attention weights are in memory
 
 def translate_marked(translator, texts, markup="text", keep=(), **options):
     """Translates sentences with markup; see `TextTranslator.translate`."""
-    check_texts(texts)
     check(translator, markup, keep, options)
     inlines = [parse(text, markup, keep) for text in texts]
     segments = [[Segment(one, *_visible(one.text))] for one in inlines]
     return [one.render() for one in _translated(translator, inlines, segments, options)]
 
 
-def translate_document(translator, text, markup="text", keep=(), language=None, wrapped=False, **options):
-    """Translates a document; see `TextTranslator.translate_document`."""
-    if not isinstance(text, str):
-        raise KerasZooError(f"text: expected a str, got {type(text).__name__}, {text!r:.40}")
-    check(translator, markup, keep, options)
-    if language is None:
-        language = next(iter(getattr(translator, "about", {}).get("languages", ())), "en")
-    parts = blocks_of(text, markup, keep, wrapped)
-    blocks = [part for part in parts if isinstance(part, Block)]
-    inlines = [block.inline for block in blocks]
-    segments = sentence_segments(translator, inlines, language, options)
-    with single_sentences():
-        found = iter(_translated(translator, inlines, segments, options))
-    return "".join(
-        part._replace(inline=next(found)).render() if isinstance(part, Block) else part for part in parts
-    )
+class DocumentTranslator:
+    """The method of `TextTranslator` for whole documents."""
+
+    def translate_document(self, text, markup="text", keep=(), language=None, wrapped=False, **options):
+        """Translates a document of any length, sentence by sentence.
+
+        Paragraphs, blank lines, list marks, indentation and cells of tables stay. A sentence that is too long
+        for the model is cut at a comma or between words. What has no letters is copied.
+
+        Args:
+            text: str.
+            markup: `"text"`, `"html"` or `"markdown"`. In any of them, placeholders such as `{name}`,
+                addresses and numbers come out unchanged; tags and code, too, and tags are placed by the
+                attention weights.
+            keep: list of str, words that come out unchanged.
+            language: code of the language of the text, by which sentences are split, such as `"de"`; `None`:
+                the first of the model's `languages`, or `"en"` if it states none.
+            wrapped: whether a paragraph of plain text goes over several lines, as in HTML and Markdown. Each
+                line has its own sentences otherwise.
+            **options: as for `translate`, such as `beam_width=1`; there is no `prefix`.
+
+        Returns:
+            Str, the translation.
+
+        Raises:
+            KerasZooError: as for `translate`; or `text` is not a str, or the language is not a code.
+        """
+        if not isinstance(text, str):
+            raise KerasZooError(f"text: expected a str, got {type(text).__name__}, {text!r:.40}")
+        if language is None:
+            language = next(iter(getattr(self, "about", {}).get("languages", ())), "en")
+        check(self, markup, keep, options)
+        parts = blocks_of(text, markup, keep, wrapped)
+        blocks = [part for part in parts if isinstance(part, Block)]
+        inlines = [block.inline for block in blocks]
+        segments = sentence_segments(self, inlines, language, options)
+        with single_sentences():
+            found = iter(_translated(self, inlines, segments, options))
+        return "".join(
+            part._replace(inline=next(found)).render() if isinstance(part, Block) else part for part in parts
+        )
 
 
 def check(translator, markup, keep, options):
-    """Raises KerasZooError for what markup or a document cannot have, and for markup without attention."""
-    if options.get("prefix") is not None:
-        raise KerasZooError("prefix: expected None with markup or keep, and for a document")
-    if isinstance(options.get("terms"), list):
-        raise KerasZooError("terms: expected a dict with markup or keep, and for a document, got a list")
+    """Raises KerasZooError if a text with such markup cannot be translated with these arguments."""
     check_markup(markup)
     check_keep(keep)
+    if isinstance(options.get("terms"), (list, tuple)):  # the parts of a text are not numbered
+        raise KerasZooError("terms: expected a dict with markup or keep, got a list")
     if markup != "text":
         translator.require_attention(f"markup {markup}, which attention places")
 
@@ -82,6 +104,8 @@ def _attempt(translator, segments, number, options):
         lost = lost_numbers(one.text, one.regions, own) if number < ROUNDS else []
         if lost:
             one.regions = sorted([*one.regions, *lost])
+        elif number == ROUNDS and any(map(str.isdigit, translation)):
+            one.copy()  # better than a number from nowhere
         elif places is not None and translation:
             one.finish(translation, substitution, places)
         elif number == ROUNDS:

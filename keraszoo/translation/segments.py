@@ -4,9 +4,12 @@ import bisect
 import re
 
 from keraszoo.text.inline import Region, Substitution
+from keraszoo.text.protected import lost_numbers
 from keraszoo.text.sentence_ends import sentence_spans
 
+_MARKS_BEFORE, _MARKS_AFTER = re.compile(r"[^\w\ufffc]*"), re.compile(r"[\s(\[{<\"'\u201c\u201e\u00ab]*$")
 NAME = "Tom"  # how long a region is for the model
+NO_SEARCH = ("batch_size", "target_language", "terms", "decision", "candidates")  # options of `translate`
 SHORTEST = 8  # subwords; sentences below are not cut
 # Where a sentence that is too long is cut, the best first.
 CUTS = [re.compile(rf"{marks}\s+") for marks in ("[;:\u2014\u2013]", "[,)\u3001\uff0c]", "")]
@@ -55,19 +58,24 @@ class Segment:
         ]
 
     def divided(self):
-        """The segment, or if it is not done, the segments between and of its regions."""
+        """The segment, or if it is not done, the segments between and of its regions and numbers.
+
+        Marks at the ends of these parts are not translated.
+        """
         if self.done:
             return [self]
+        self.regions = sorted([*self.regions, *lost_numbers(self.text, self.regions, "", in_words=0)])
         places = [place for region in self.regions for place in region[:2]]
         bounds = zip([0, *places], [*places, len(self.text)], strict=True)
         parts = []
         for number, (start, end) in enumerate(bounds):
             inside = self.text[start:end]
-            stripped = inside.strip()
-            if stripped:
-                first = self.start + start + len(inside) - len(inside.lstrip())
-                part = Segment(self.inline, first, first + len(stripped))
-                if number % 2:  # a region, perhaps a number that is none of the inline's
+            if not number % 2:
+                start += _MARKS_BEFORE.match(inside).end()
+                end = max(start, end - len(inside) + _MARKS_AFTER.search(inside).start())
+            if start < end:
+                part = Segment(self.inline, self.start + start, self.start + end)
+                if number % 2:  # perhaps a number, which is no region of the inline
                     part.regions = [Region(0, len(part.text), self.regions[number // 2].output)]
                     part.copy()
                 parts.append(part)
@@ -106,9 +114,6 @@ def sentence_segments(translator, inlines, language, options):
     for i, start, end in sorted(fit):
         segments[i].append(Segment(inlines[i], start, end))
     return segments
-
-
-NO_SEARCH = ("batch_size", "target_language", "terms")
 
 
 def _masked(inline):

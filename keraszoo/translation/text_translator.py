@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from keraszoo.errors import check_at_least, check_texts
+from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
 from keraszoo.training.batch_plans import batches_by_length
@@ -26,7 +26,7 @@ from keraszoo.translation.terms import term_rows
 FEW = 16  # sentences; smaller batches are not split over threads
 
 
-class TextTranslator:
+class TextTranslator(documents.DocumentTranslator):
     """Translates texts with vocabularies and a search; the base of `Translator` and `CTranslate2Translator`.
 
     Attributes:
@@ -85,42 +85,15 @@ class TextTranslator:
                 the vocabulary lacks, or the target language is unknown. With markup: it is unknown, there is
                 a prefix or a list of terms, or it has tags and there are no attention weights.
         """
-        if markup is not None or keep:
-            options = {
-                **search,
-                "batch_size": batch_size,
-                "prefix": prefix,
-                "target_language": target_language,
-            }
-            return documents.translate_marked(self, texts, markup or "text", keep or (), **options)
+        keep = () if keep is None else keep
+        if markup is not None or len(keep):
+            check_texts(texts)
+            if prefix is not None:
+                raise KerasZooError("prefix: expected None with markup or keep")
+            options = {"batch_size": batch_size, "target_language": target_language, **search}
+            return documents.translate_marked(self, texts, markup or "text", keep, **options)
         found = self.n_best(texts, batch_size, prefix, target_language, **search)
         return [hypotheses[0].text if hypotheses else "" for hypotheses in found]
-
-    def translate_document(self, text, markup="text", keep=(), language=None, wrapped=False, **options):
-        """Translates a document of any length, sentence by sentence.
-
-        Paragraphs, blank lines, list marks, indentation and cells of tables stay. A sentence that is too long
-        for the model is cut at a comma or between words. What has no letters is copied.
-
-        Args:
-            text: str.
-            markup: `"text"`, `"html"` or `"markdown"`. In any of them, placeholders such as `{name}`,
-                addresses and numbers come out unchanged; tags and code, too, and tags are placed by the
-                attention weights.
-            keep: list of str, words that come out unchanged.
-            language: code of the language of the text, by which sentences are split, such as `"de"`; `None`:
-                the first of the model's `languages`, or `"en"` if it states none.
-            wrapped: whether a paragraph of plain text goes over several lines, as in HTML and Markdown. Each
-                line has its own sentences otherwise.
-            **options: as for `translate`, such as `beam_width=1`; there is no `prefix`.
-
-        Returns:
-            Str, the translation.
-
-        Raises:
-            KerasZooError: as for `translate`; or `text` is not a str, or the language is not a code.
-        """
-        return documents.translate_document(self, text, markup, keep, language, wrapped, **options)
 
     def n_best(self, texts, batch_size=64, prefix=None, target_language=None, **search):
         """The `num_hypotheses` best translations of each sentence, the best first.

@@ -63,6 +63,8 @@ def test_opaque_parts_stay_as_they_were_written():
         ("It was in 1987.", "Es war damals.", ["1987"]),
         ("3 and 3 and 4", "3 und 4 und drei", []),
         ("from 10:30 to 11", "von 10.30 bis 11", []),
+        ("11.2 million in version 1.0.32", "112 Millionen in Version 10.32", ["11.2", "1.0.32"]),
+        ("1,234,567.89 and 2500", "1.234.567,89 und 2.500", []),
     ],
 )
 def test_numbers_that_a_translation_does_not_have(text, translation, lost):
