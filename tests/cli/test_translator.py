@@ -138,7 +138,7 @@ def test_ten_thousand_words_are_cut_with_a_warning(run, trained_directory, loade
     code, out, err = run("translate", trained_directory, stdin=b"one " * 10_000 + b"\ntwo\n")
     assert code == 0 and len(out.splitlines()) == 2
     assert err.splitlines()[-1] == (
-        f"keraszoo: warning: 1 of 2 sentences are cut to 512 subwords; the first has 10000: {'one ' * 10!r}"
+        f"keraszoo: warning: 1 of 2 sentences are cut to 24 subwords; the first has 10000: {'one ' * 10!r}"
     )
 
 
