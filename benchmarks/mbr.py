@@ -16,14 +16,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 MBR = {"decision": "mbr"}
-SAMPLED = {"beam_width": 1, "sampling": True, **MBR}
 ROWS = {
     "beam 5, most probable": {"beam_width": 5},
     "beam 5, MBR of 5": {"beam_width": 5, **MBR},
     "beam 20, most probable": {"beam_width": 20},
     "beam 20, MBR of 20": {"beam_width": 20, **MBR},
-    "MBR of 32 samples": {**SAMPLED, "candidates": 32},
-    "MBR of 32 samples, temperature 0.7": {**SAMPLED, "candidates": 32, "temperature": 0.7},
+    "MBR of 32 samples": {"beam_width": 1, "sampling": True, "candidates": 32, **MBR},
 }
 
 
