@@ -1,6 +1,6 @@
 """How far the confidence of translations can be believed: calibrated on one half, measured on the other.
 
-    python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    python experiments/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
     python benchmarks/confidence.py tatoeba_en_de_transformer runs/tatoeba_en_de/test_references.tsv \
         --picture docs/images/reliability.png
 

@@ -1,6 +1,6 @@
 """Size, score and CPU time of included models in float32 and in int8, weights alone or inputs too.
 
-    python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    python experiments/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
     python benchmarks/int8.py runs/tatoeba_en_de/test.tsv en_ewt-ud-dev.iob2.gz
 
 The first file has pairs of Tatoeba, which the models have not seen; the first 500 are translated greedily.

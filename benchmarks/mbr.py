@@ -1,7 +1,7 @@
 """What minimum Bayes risk gains: BLEU, chrF2 and speed of candidates of a beam and of samples.
 
-    python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
-    python examples/tatoeba.py reverse runs/tatoeba_en_de runs/tatoeba_de_en
+    python experiments/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    python experiments/tatoeba.py reverse runs/tatoeba_en_de runs/tatoeba_de_en
     python benchmarks/mbr.py tatoeba_en_de_transformer runs/tatoeba_en_de/test.tsv
     python benchmarks/mbr.py tatoeba_de_en_transformer runs/tatoeba_de_en/test.tsv
 

@@ -1,6 +1,6 @@
 """The cost of terms, and what they change: speed, BLEU, and how many translations contain them.
 
-    python examples/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
+    python experiments/tatoeba.py prepare en-de.tsv.gz runs/tatoeba_en_de
     python benchmarks/terms.py tatoeba_en_de_transformer runs/tatoeba_en_de/test.tsv
 
 The terms of a sentence are words of its reference, drawn by `--seed`: 1, 2 and 4 of those with at least four
