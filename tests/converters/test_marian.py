@@ -90,7 +90,7 @@ def test_a_converted_directory_is_the_same_and_its_card_says_where_it_is_from(fi
     assert (ours.source_subwords, ours.target_subwords) == (theirs.source_subwords, theirs.target_subwords)
     assert (ours.search.beam_width, ours.search.max_length, ours.max_source_tokens) == (2, 12, 31)
     card = (output / "README.md").read_text()
-    assert "license: cc-by-4.0" in card and "- 'no'" in card and "Converted from published." in card
+    assert "license: cc-by-4.0" in card and "'no'" in card and "Converted from published." in card
     code, _, said = run("translate", output, "--target-language", "ita", stdin=b"one\n")
     assert (code, said.count("\n")) == (2, 1) and "there is no 'ita', expected one of deu, fra" in said
     with pytest.raises(KerasZooError, match=r"text 2 has the target language 'dea', did you mean deu\?"):

@@ -221,8 +221,9 @@ def test_warm_up_requests_are_those_of_tensorflow_serving(exported_translator, t
         assert tensor.shape[1] == 16
 
 
-def test_there_is_a_warm_up_text_for_each_program(trained):
-    ids = trained.source_subwords.encode(warm_up_texts(trained))
+def test_there_is_a_warm_up_text_for_each_program(new_translator):
+    translator = new_translator()
+    ids = translator.source_subwords.encode(warm_up_texts(translator))
     assert [len(row) + 1 for row in ids] == [16, 48, 128]
 
 

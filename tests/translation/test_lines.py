@@ -32,6 +32,7 @@ class Reversing:
                     SimpleNamespace(text="?", log_prob=-2),
                 ][: 2 * bool(text)],
                 unknown=[],
+                confidence=None,
             )
             for source, text in zip(sources, self.translate(sources, **options), strict=True)
         ]
