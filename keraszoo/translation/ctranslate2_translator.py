@@ -60,10 +60,14 @@ class CTranslate2Translator(TextTranslator):
     def _checked(self, options):
         return check_options(options)
 
+    def _started(self, texts, attention, batch_size, prefix, target_language, terms=None, **search):
+        if terms is not None:  # also where none of them is in the texts
+            raise KerasZooError("the engine ctranslate2 does not support terms")
+        return super()._started(texts, attention, batch_size, prefix, target_language, **search)
+
     def _search(self, rows, options, attention, prefixes, terms):
-        for name, given in (("prefix", prefixes), ("terms", terms)):
-            if given is not None:
-                raise KerasZooError(f"the engine ctranslate2 does not support {name}")
+        if prefixes is not None:
+            raise KerasZooError("the engine ctranslate2 does not support prefix")
         sources = [self.source_subwords.pieces(row) for row in rows]
         arguments = search_arguments(options, self.target_subwords)
         try:

@@ -75,6 +75,20 @@ def test_terms_that_cannot_be(trained, arguments, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
+def test_terms_in_documents_and_markup(trained):
+    document = trained.translate_document("one two\n\n- one one\n", terms={"one": "drei"})
+    first, second = document.split("\n\n- ")
+    assert first.count("drei") >= 1 and second.count("drei") >= 2
+    assert "drei" in trained.translate(["<b>one</b> two"], markup="html", terms={"one": "drei"})[0]
+    for wrong in (
+        lambda: trained.translate(["one"], keep=["two"], terms=[{"one": "drei"}]),
+        lambda: trained.translate_document("one", terms=[{"one": "drei"}]),
+    ):
+        with pytest.raises(KerasZooError, match="terms: expected a dict with markup or keep, got a list"):
+            wrong()
+
+
 def test_shapes_of_terms_are_few(trained):
     pad = trained.compiled_search.pad_terms
     assert pad([[], []]) is None
@@ -90,7 +104,7 @@ def test_the_engine_ctranslate2_refuses_terms(make_transformer, tmp_path):
     translator.export(tmp_path / "model", format="ctranslate2")
     engine = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
     with pytest.raises(KerasZooError, match="the engine ctranslate2 does not support terms"):
-        engine.translate(["one"], terms={"one": "eins"})
+        engine.translate(["two"], terms={"one": "eins"})  # it does not occur
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a TensorFlow graph")
