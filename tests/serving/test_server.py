@@ -1,6 +1,7 @@
 """The server with small trained models: a client of LibreTranslate, and requests under way when it ends."""
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -77,6 +78,16 @@ def test_the_first_translation_is_that_of_the_translator_with_any_number_of_alte
     found = pair.translate(sources)
     assert [some[0] for some in found] == pair.translator.translate(sources)
     assert {len(some) for some in found} == {3}
+
+
+def test_html_is_translated_as_a_document_with_tags(address, served):
+    pair, text = served.pairs["en", "de"], "<p>one <b>two</b> three</p>"
+    body = json.dumps({"q": text, "source": "en", "target": "de", "format": "html"}).encode()
+    request = urllib.request.Request(f"{address}translate", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request) as response:
+        (translated,) = json.load(response).values()
+    assert translated == pair.translator.translate_document(text, "html", beam_width=pair.beam_width)
+    assert translated.startswith("<p>") and re.search("<b>[^<]+</b>", translated)
 
 
 def test_tag(address, served):
