@@ -28,13 +28,8 @@ class Segment:
 
     def __init__(self, inline, start, end):
         part = inline.part(start, end)
-        self.inline, self.start, self.end, self.text, self.regions = (
-            inline,
-            start,
-            end,
-            part.text,
-            part.regions,
-        )
+        self.inline, self.start, self.end = inline, start, end
+        self.text, self.regions = part.text, part.regions
         self.done, self.translated, self.places = False, False, {}
         if not any(map(str.isalpha, without_regions(self.text, self.regions, ""))):
             self.copy()
