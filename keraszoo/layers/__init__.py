@@ -14,6 +14,7 @@ from keraszoo.layers.crf_loss import CRFAccuracy, CRFLoss
 from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
+from keraszoo.layers.gated_convolution import GatedConvolution
 from keraszoo.layers.kernel_attention import KernelAttention
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
@@ -27,6 +28,7 @@ from keraszoo.layers.recurrent_encoder import BidirectionalEncoder
 from keraszoo.layers.recurrent_stack import RecurrentStack
 from keraszoo.layers.sentence_encoder import SentenceEncoder
 from keraszoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from keraszoo.layers.weight_norm_dense import WeightNormDense
 
 __all__ = [
     "CRF",
@@ -40,6 +42,7 @@ __all__ = [
     "CharacterEncoder",
     "FeedForward",
     "FeedForwardAttention",
+    "GatedConvolution",
     "KernelAttention",
     "LearnedPositions",
     "LuongAttention",
@@ -54,5 +57,6 @@ __all__ = [
     "SentenceEncoder",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
+    "WeightNormDense",
     "masked_softmax",
 ]

@@ -88,9 +88,13 @@ class PositionalEncoding(_AddedPositions):
 class LearnedPositions(_AddedPositions):
     """Adds a learned vector to each position (Gehring et al., 2017).
 
-        y_t = x_t + P[t]        P -> `P`, which starts as N(0, 0.02^2)
+        y_t = x_t + P[t]        P -> `P`
 
     Positions beyond the `max_positions` rows of the table get its last vector.
+
+    Args:
+        max_positions: rows of the table.
+        initializer: of P; `None`: N(0, 0.02^2).
 
     Call arguments and returns: as for `PositionalEncoding`.
 
@@ -102,22 +106,23 @@ class LearnedPositions(_AddedPositions):
     Reference: Gehring et al., 2017, https://arxiv.org/abs/1705.03122.
     """
 
-    def __init__(self, max_positions, **kwargs):
+    def __init__(self, max_positions, initializer=None, **kwargs):
         super().__init__(**kwargs)
         check_sizes(max_positions=max_positions)
         self.max_positions = int(max_positions)
+        self.initializer = keras.initializers.get(initializer or keras.initializers.RandomNormal(stddev=0.02))
 
     def build(self, inputs_shape):
         shape = self.max_positions, inputs_shape[-1]
-        normal = keras.initializers.RandomNormal(stddev=0.02)
-        self.P = self.add_weight(name="P", shape=shape, initializer=normal)
+        self.P = self.add_weight(name="P", shape=shape, initializer=self.initializer)
 
     def encoding(self, positions, d_model):
         """P of the positions, `(T, d_model)`."""
         return ops.take(self.P, ops.minimum(positions, self.max_positions - 1), axis=0)
 
     def get_config(self):
-        return {**super().get_config(), "max_positions": self.max_positions}
+        initializer = keras.initializers.serialize(self.initializer)
+        return {**super().get_config(), "max_positions": self.max_positions, "initializer": initializer}
 
 
 def added_positions(positions, max_positions, **options):

@@ -4,6 +4,7 @@ Shapes: as in `keraszoo.layers`; V is the size of the target vocabulary, N are r
 """
 
 from keraszoo.models.attention_tagger import AttentionTagger
+from keraszoo.models.conv_s2s import ConvS2S
 from keraszoo.models.deep_lstm import DeepLSTM
 from keraszoo.models.ensemble import Ensemble
 from keraszoo.models.luong_nmt import LuongNMT
@@ -21,6 +22,7 @@ from keraszoo.models.word_features import WordFeatures
 
 __all__ = [
     "AttentionTagger",
+    "ConvS2S",
     "DeepLSTM",
     "Ensemble",
     "LuongNMT",

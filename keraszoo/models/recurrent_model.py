@@ -53,14 +53,14 @@ class RecurrentModel(TranslationModel):
             self.require_joint_vocabulary("share_embeddings")
         self.embedding_scale = embedding_dim**0.5 if scale_embeddings else 1.0
         self.tie_output = tie_output
-        dtype = self.dtype_policy
+        dtype, initializer = self.dtype_policy, None if scale_embeddings else "uniform"
 
         self.target_embedding = self.source_embedding = self.embedding(
-            self.target_vocabulary_size, embedding_dim, "target_embedding", scale_embeddings
+            self.target_vocabulary_size, embedding_dim, "target_embedding", initializer
         )
         if not share_embeddings:
             self.source_embedding = self.embedding(
-                source_vocabulary_size, embedding_dim, "source_embedding", scale_embeddings
+                source_vocabulary_size, embedding_dim, "source_embedding", initializer
             )
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="embedding_dropout")
         self.readout_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="readout_dropout")

@@ -86,13 +86,13 @@ class TranslationModel(ConfiguredModel):
         }
         require(len({*sizes.values()}) == 1, f"{argument} needs one joint vocabulary", **sizes)
 
-    def embedding(self, size, width, name, scaled=True):
-        """An embedding from N(0, 1 / width), or of Keras' +-0.05 unless `scaled`, that may be an output."""
+    def embedding(self, size, width, name, initializer=None):
+        """An embedding, from N(0, 1 / width) by default, that may be an output."""
         normal = keras.initializers.RandomNormal(stddev=width**-0.5)  # a new one: each draws the same numbers
         return keras.layers.ReversibleEmbedding(
             size,
             width,
-            embeddings_initializer=normal if scaled else "uniform",
+            embeddings_initializer=initializer or normal,
             reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name=name,

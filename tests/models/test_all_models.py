@@ -9,6 +9,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import constructor_arguments
 from keraszoo.models import (
+    ConvS2S,
     DeepLSTM,
     LuongNMT,
     RNNEncDec,
@@ -24,6 +25,21 @@ V, PAD, START, END = 13, 0, 1, 3
 START_OF_WORDS = 4
 
 MODELS = {
+    "ConvS2S": (ConvS2S, {"embedding_dim": 12, "units": 16, "num_layers": 2, "dropout": 0.0}),
+    "ConvS2S, wider kernels, tied": (
+        ConvS2S,
+        {
+            "embedding_dim": 12,
+            "units": 10,
+            "num_layers": 1,
+            "num_decoder_layers": 2,
+            "kernel_size": 5,
+            "dropout": 0.0,
+            "max_positions": 20,
+            "share_embeddings": True,
+            "tie_output": True,
+        },
+    ),
     "DeepLSTM": (DeepLSTM, {"embedding_dim": 12, "units": 20, "num_layers": 2}),
     "DeepLSTM, GRU, not reversed, tied": (
         DeepLSTM,
@@ -310,7 +326,7 @@ def test_an_empty_source_is_finite_and_an_empty_batch_empty(random_model):
 
 
 WIDTHS = ["embedding_dim", "units", "num_layers", "encoder_layers", "decoder_units", "attention_units"]
-WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim", "num_decoder_layers"]
+WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim", "num_decoder_layers", "kernel_size"]
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -4,19 +4,20 @@ import keras
 import numpy as np
 import pytest
 
-from keraszoo.models import DeepLSTM, LuongNMT, MemoryNetwork, RNNSearch, Transformer
+from keraszoo.models import ConvS2S, DeepLSTM, LuongNMT, MemoryNetwork, RNNSearch, Transformer
 
 MODELS = {
     "attention decoder": lambda: RNNSearch(13, embedding_dim=4, units=6, dropout=0.0),
     "Luong decoder": lambda: LuongNMT(13, embedding_dim=4, units=6, num_layers=1, window="local-p"),
     "Transformer": lambda: Transformer(13, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8),
+    "convolutions": lambda: ConvS2S(13, embedding_dim=4, units=6, num_layers=1, dropout=0.0),
     "recurrent decoder": lambda: DeepLSTM(13, embedding_dim=4, units=6, num_layers=1),
 }
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow traces unknown lengths")
 @pytest.mark.parametrize(
-    "kind", [*list(MODELS)[:3], pytest.param("recurrent decoder", marks=pytest.mark.slow)]
+    "kind", [*list(MODELS)[:4], pytest.param("recurrent decoder", marks=pytest.mark.slow)]
 )
 def test_traced_once(kind):
     import tensorflow as tf

@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from keraszoo.models import (
+    ConvS2S,
     DeepLSTM,
     Ensemble,
     LuongNMT,
@@ -20,6 +21,7 @@ from keraszoo.search import SearchOptions, beam_search
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 5, 3
 MODELS = {
+    "ConvS2S": lambda: ConvS2S(V, embedding_dim=7, units=6, num_layers=2),
     "DeepLSTM": lambda: DeepLSTM(V, embedding_dim=7, units=6, num_layers=2),
     "LuongNMT": lambda: LuongNMT(
         V, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2
@@ -72,8 +74,8 @@ def test_the_n_best_of_all(model, listed, normalization, penalty):
             return log_probs[i] / (n**penalty if normalization == "length" else ((5 + n) / 6) ** penalty)
 
         best = sorted(range(len(words)), key=score, reverse=True)[:20]
-        np.testing.assert_allclose([h[0] for h in out[b]], [score(i) for i in best], atol=1e-4)
+        np.testing.assert_allclose([h[0] for h in out[b]], [score(i) for i in best], rtol=1e-5, atol=1e-4)
         of_words = dict(zip(words, log_probs, strict=True))
         assert len({h[1] for h in out[b]}) == 20
         for _, h, log_prob in out[b]:
-            assert log_prob == pytest.approx(of_words[h], abs=1e-4)
+            assert log_prob == pytest.approx(of_words[h], rel=1e-5, abs=1e-4)

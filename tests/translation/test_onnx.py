@@ -59,8 +59,10 @@ def test_transformers(make_transformer, tmp_path, arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT"])
-def test_recurrent_models(both_subwords, tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "ConvS2S"]
+)
+def test_other_models(both_subwords, tmp_path, name):
     keras.utils.set_random_seed(3)
     more = {"DeepLSTM": {"num_layers": 2}, "LuongNMT": {"window": "predictive", "half_width": 3}}.get(
         name, {}
