@@ -93,7 +93,7 @@ def _drawn(source_tokens, target_tokens, attention_weights, path, title, sheet=(
             axes.grid(which="minor", color="0.9", linewidth=0.6)
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_color("0.8")
-        if not single and layer == 0:
+        if heads > 1 and layer == 0:
             axes.set_title(f"head {head + 1}", fontsize=8)
         if not single and head == 0:
             axes.set_ylabel(f"layer {layer + 1}", fontsize=8)
