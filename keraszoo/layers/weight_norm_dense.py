@@ -24,7 +24,7 @@ class WeightNormDense(keras.layers.Dense):
 
     >>> layer = WeightNormDense(2, kernel_initializer="ones")
     >>> layer.build((None, 4))
-    >>> layer.g.assign([1.0, 6.0])
+    >>> _ = layer.g.assign([1.0, 6.0])
     >>> ops.convert_to_numpy(layer(ops.ones((1, 4)))).tolist()  # columns of 4 equal numbers
     [[2.0, 12.0]]
 
