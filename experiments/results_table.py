@@ -1,0 +1,277 @@
+"""Draws the results table of "Attention Is All You Need" again: all models, one data set, one recipe.
+
+    python experiments/results_table.py MULTI30K                # all models, seeds and budgets
+    python experiments/results_table.py MULTI30K --models gnmt convs2s --seeds 1 --epochs 6
+    python experiments/results_table.py --draw runs/results_table/runs.json
+
+MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... Each model has 1.75 to 2
+million parameters, the joint vocabulary and the settings of multi30k_lineage.yaml, and learns from the
+captions as they are. A budget is a number of epochs; a larger one goes on from the smaller of its seed.
+
+A training prints a JSON line for each finished run and appends it to runs.json in `--output`, where it skips
+what is there already. `cpu_seconds` and `seconds` include the search on the test set. `flops` are those of
+all matrix products of the training, gradients included: `counted_flops` counts a few batches, and since the
+products of a batch of B sentences of S and T words need
+
+    B (a + b S + c T + d S T + e S^2 + f T^2)
+
+operations, least squares gives those of the others. `flops_residual` is the largest relative error of that.
+
+`--draw` writes a picture of BLEU against FLOPs next to the file, and prints a table with the figures of
+the paper.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+# isort: split
+import keras
+import lineage
+import numpy as np
+from flops import counted_flops
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.plots.curves import COLOURS, MARKERS
+from keraszoo.plots.figures import finish, new_figure
+from keraszoo.recipes.runs import run_recipe
+from keraszoo.recipes.seeds import mean_and_deviation
+from keraszoo.registry import model_arguments, model_classes
+from keraszoo.text.parallel import read_pairs
+from keraszoo.training.token_batches import TokenBatches
+from keraszoo.translation.recipe import Recipe
+from keraszoo.translation.run import files_of
+from keraszoo.translation.training import make_corpus
+
+SEEDS, EPOCHS = (1, 2, 3), (6, 12)
+COUNTED = 8  # batches whose products are counted
+FILES = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
+
+
+def _gnmt(width, **overrides):
+    return lineage.sized("gnmt", width, width, num_layers=4, **overrides)
+
+
+def _transformer(**overrides):
+    section = lineage.MODELS["transformer"][1]
+    return {**section, "overrides": {**section["overrides"], **overrides}}
+
+
+MODELS = {  # label, model section of the recipe
+    "rnnencdec": ("RNNencdec (Cho 2014)", lineage.MODELS["cho"][1]),
+    "deeplstm": ("LSTM, one layer (Sutskever 2014)", lineage.MODELS["sutskever"][1]),
+    "simplified": ("RNNsearch without gates", lineage.MODELS["simplified"][1]),
+    "rnnsearch": ("RNNsearch (Bahdanau 2015)", lineage.MODELS["rnnsearch"][1]),
+    "luong": ("Luong 2015", lineage.MODELS["luong"][1]),
+    "deep_att": ("Deep-Att (Zhou 2016)", _gnmt(108, connections="fast_forward")),
+    "gnmt": ("GNMT (Wu 2016)", _gnmt(122)),
+    "gnmt_experts": ("GNMT + experts (Shazeer 2017)", _gnmt(108, num_experts=4, intermediate_dim=108)),
+    "convs2s": ("ConvS2S (Gehring 2017)", lineage.MODELS["convs2s"][1]),
+    "transformer": ("Transformer (Vaswani 2017)", lineage.MODELS["transformer"][1]),
+    "transformer_experts": (
+        "Transformer + experts",
+        _transformer(d_model=144, num_experts=4, intermediate_dim=160),
+    ),
+}
+# Rows of table 2 of Vaswani et al., 2017, https://arxiv.org/abs/1706.03762, of single models: its name, BLEU
+# on newstest2014 to German and to French, and the FLOPs of the training for each.
+PAPER = {
+    "deep_att": ("Deep-Att + PosUnk", None, 39.2, None, 1.0e20),
+    "gnmt": ("GNMT + RL", 24.6, 39.92, 2.3e19, 1.4e20),
+    "convs2s": ("ConvS2S", 25.16, 40.46, 9.6e18, 1.5e20),
+    "gnmt_experts": ("MoE", 26.03, 40.56, 2.0e19, 1.2e20),
+    "transformer": ("Transformer (base model)", 27.3, 38.1, 3.3e18, 3.3e18),
+}
+
+
+def arguments():
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, nargs="?", help="folder of Multi30k")
+    parser.add_argument("--output", type=Path, default=Path("runs/results_table"))
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--epochs", type=int, nargs="+", default=list(EPOCHS), help="the budgets")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], help="other settings to change")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the runs of a file, and print them")
+    options = parser.parse_args()
+    if (options.data is None) == (options.draw is None):
+        parser.error("expected either the folder of Multi30k or --draw FILE")
+    return options
+
+
+def available(name):
+    """Whether the registry has the model, with the arguments that are set; says so if not."""
+    section = MODELS[name][1]
+    kind = model_classes("translation").get(section["name"])
+    missing = [] if kind is None else sorted(set(section["overrides"]) - set(model_arguments(kind)))
+    if kind is None or missing:
+        print(f"{name}: skipped, there is no {section['name']} {' '.join(missing)}".rstrip(), flush=True)
+    return kind is not None and not missing
+
+
+def train(options):
+    """Trains what is not there yet, seed by seed."""
+    os.environ["MULTI30K"] = str(options.data.resolve())
+    file = options.output / "runs.json"
+    names = [name for name in options.models if available(name)]
+    for seed in options.seeds:
+        for name in names:
+            for epochs in sorted(options.epochs):
+                done = {_key(run): run for run in runs_of(file)}
+                if (name, seed, epochs) in done:
+                    continue
+                shorter = [run for key, run in done.items() if key[:2] == (name, seed) and key[2] < epochs]
+                run = run_of(name, seed, epochs, options)
+                run["cpu_seconds"] += max((one["cpu_seconds"] for one in shorter), default=0)
+                line = json.dumps(run)
+                with file.open("a", encoding="utf-8") as lines:
+                    lines.write(f"{line}\n")
+                print(line, flush=True)
+                keras.utils.clear_session()
+
+
+def _key(run):
+    return run["model"], run["seed"], run["epochs"]
+
+
+def runs_of(file):
+    """The finished runs of a file, none if there is no file."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+
+def recipe_of(name, seed, epochs, options):
+    """The recipe of a run; those of one seed share their folder, so that a longer run goes on."""
+    pairs = {
+        part: {side: f"${{MULTI30K}}/{file}.{code}.gz" for side, code in (("source", "en"), ("target", "de"))}
+        for part, file in FILES.items()
+    }
+    changes = [f"data.{part}={json.dumps(files)}" for part, files in pairs.items()]
+    changes += [f"model={json.dumps(MODELS[name][1])}", f"training.seed={seed}", f"training.epochs={epochs}"]
+    changes.append(f"output={json.dumps(os.path.relpath(options.output / f'{name}_seed{seed}'))}")
+    return Recipe.read(lineage.RECIPE, [*changes, *options.set])
+
+
+def run_of(name, seed, epochs, options):
+    """Trains a model; returns the figures of the run, a dict."""
+    recipe, started = recipe_of(name, seed, epochs, options), time.process_time()
+    translator = run_recipe(recipe)
+    spent, training = time.process_time() - started, translator.metrics["training"]
+    corpus = make_corpus(translator, read_pairs(*files_of(recipe, recipe.data.train)), recipe.data.max_length)
+    batches = TokenBatches(corpus, recipe.training.batch_tokens, seed=seed, shapes=recipe.training.shapes)
+    flops, residual = flops_of(translator.model, batches, epochs)
+    scores = translator.metrics["test"]
+    return {
+        "model": name,
+        "seed": seed,
+        "epochs": epochs,
+        "bleu": round(scores["bleu"]["score"], 2),
+        "chrf": round(scores["chrf"]["score"], 2),
+        "flops": flops,
+        "flops_residual": residual,
+        "parameters": translator.model.count_params(),
+        "target_tokens": training["target_tokens"],
+        "cpu_seconds": round(spent),
+        "seconds": training["seconds"],
+        "val_loss": training["val_loss"],
+    }
+
+
+def flops_of(model, batches, epochs):
+    """The FLOPs of the matrix products of a training, and the largest relative error of the fit."""
+    plan = [batches.batch(epoch, i)[0] for epoch in range(epochs) for i in range(len(batches))]
+    shapes = np.array([(*source.shape, target.shape[1]) for source, target in plan], "float64")
+    rows, source, target = shapes.T
+    terms = [rows, rows * source, rows * target, rows * source * target, rows * source**2, rows * target**2]
+    terms = np.stack(terms, axis=1)
+    by_size = np.argsort(rows * (source + target) + rows, kind="stable")
+    chosen = by_size[np.linspace(0, len(plan) - 1, COUNTED).astype("int64")]
+    counted = np.array([counted_flops(lambda i=i: _gradient(model, plan[i])) for i in chosen], "float64")
+    factors = np.linalg.lstsq(terms[chosen], counted, rcond=None)[0]
+    residual = np.abs(terms[chosen] @ factors / counted - 1).max()
+    return float((terms @ factors).sum()), float(residual)
+
+
+def _gradient(model, inputs):
+    """Computes all gradients of a batch, one operation after the other."""
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        loss = ops.sum(ops.log_softmax(model(inputs, training=True))) + sum(model.losses)
+    tape.gradient(loss, [weight.value for weight in model.trainable_variables])
+
+
+def draw(file):
+    """Draws BLEU against FLOPs, a line from the smaller to the larger budget, and prints the table."""
+    runs = runs_of(file)
+    if not runs:
+        raise KerasZooError(f"{file}: no finished run")
+    figure = new_figure()
+    figure.set_size_inches(8, 4.5)
+    axes = figure.add_subplot(xscale="log", xlabel="FLOPs of the training", ylabel="BLEU")
+    print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
+    for i, name in enumerate(name for name in MODELS if any(run["model"] == name for run in runs)):
+        groups = {}
+        for run in runs:
+            if run["model"] == name:
+                groups.setdefault(run["epochs"], []).append(run)
+        groups = dict(sorted(groups.items()))
+        points = [
+            [np.mean([run[key] for run in group]) for group in groups.values()] for key in ("flops", "bleu")
+        ]
+        style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
+        axes.plot(*points, label=MODELS[name][0], **style, linestyle="-" if i < len(COLOURS) else "--")
+        for epochs, group in groups.items():
+            print(f"| {' | '.join(cells(name, epochs, group))} |")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    axes.grid(color="0.9")
+    picture = file.with_suffix(".png")
+    finish(figure, picture)
+    print(f"\n{picture} shows BLEU against FLOPs")
+
+
+HEAD = [
+    "model",
+    "parameters",
+    "epochs",
+    "seeds",
+    "BLEU",
+    "chrF2",
+    "FLOPs",
+    "CPU s",
+    "in the paper",
+    "to German",
+]
+HEAD += ["FLOPs", "to French", "FLOPs"]
+
+
+def cells(name, epochs, group):
+    """The cells of a row: a model and a budget, all its seeds, and the row of the paper."""
+    bleu, chrf = (mean_and_deviation([run[key] for run in group]) for key in ("bleu", "chrf"))
+    flops, cpu = (np.mean([run[key] for run in group]) for key in ("flops", "cpu_seconds"))
+    row, german, french, german_flops, french_flops = PAPER.get(name, ("", None, None, None, None))
+    paper = [
+        "" if value is None else f"{value:{form}}"
+        for value, form in ((german, ""), (german_flops, ".1e"), (french, ""), (french_flops, ".1e"))
+    ]
+    size = f"{group[0]['parameters'] / 1e6:.2f} M"
+    ours = [MODELS[name][0], size, str(epochs), str(len(group)), bleu, chrf, f"{flops:.2e}", f"{cpu:,.0f}"]
+    return [*ours, row, *paper]
+
+
+def main():
+    """Runs the command."""
+    options = arguments()
+    train(options) if options.draw is None else draw(options.draw)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KerasZooError as error:
+        raise SystemExit(str(error)) from None

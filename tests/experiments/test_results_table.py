@@ -1,0 +1,105 @@
+"""The table of all models: their sizes, the operations of a training, what is skipped, what is printed."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import results_table
+from flops import counted_flops
+from keras import ops
+
+from keraszoo.errors import KerasZooError
+from keraszoo.models import ConvS2S
+from keraszoo.registry import models_of
+from keraszoo.text.corpus import ParallelCorpus
+from keraszoo.training.token_batches import TokenBatches
+from keraszoo.translation.run import make_model
+
+RUN = {"model": "convs2s", "seed": 1, "epochs": 6, "bleu": 31.0, "chrf": 57.0, "flops": 2e15}
+RUN |= {"parameters": 1_910_560, "cpu_seconds": 300}
+
+
+def options(tmp_path, **given):
+    return SimpleNamespace(**{"data": tmp_path, "output": tmp_path, "set": [], **given})
+
+
+@pytest.mark.parametrize("name", results_table.MODELS)
+def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTI30K", "multi30k")
+    if not results_table.available(name):
+        pytest.skip(capsys.readouterr().out)
+    recipe = results_table.recipe_of(name, 2, 12, options(tmp_path))
+    assert (recipe.training.seed, recipe.training.epochs) == (2, 12)
+    assert recipe.data.train.source == "${MULTI30K}/train.en.gz"
+    vocabulary = SimpleNamespace(vocabulary_size=recipe.subwords.vocabulary_size, pad_id=0)
+    assert 1.75e6 < make_model(recipe, vocabulary, vocabulary).count_params() < 2e6
+
+
+def test_all_models_are_there():
+    names = {section["name"] for _, section in results_table.MODELS.values()}
+    assert len(results_table.MODELS) == 11 and names >= set(models_of("translation"))
+    assert set(results_table.PAPER) <= set(results_table.MODELS)
+
+
+def test_products_are_counted_with_two_operations_for_each_multiplication():
+    a, b = ops.ones((2, 3, 4, 5)), ops.ones((4, 5, 7))
+    assert counted_flops(lambda: ops.einsum("bhtp,tpq->bhtq", a, b)) == 2 * 2 * 3 * 4 * 5 * 7
+    assert counted_flops(lambda: ops.matmul(a, ops.ones((2, 3, 5, 6)))) == 2 * 2 * 3 * 4 * 5 * 6
+    assert counted_flops(lambda: a + a) == 0
+
+
+def test_the_flops_of_a_training_are_those_of_its_batches():
+    """Forward and two products of each layer backward; E = U = 4, a layer on each side, k = 3, V = 9."""
+    draw = np.random.default_rng(0)
+    sides = [[draw.integers(4, 9, draw.integers(1, 9)).tolist() for _ in range(60)] for _ in range(2)]
+    corpus = ParallelCorpus.from_ids(*sides, pad_id=0, start_id=1, end_id=3)
+    batches = TokenBatches(corpus, 64, shapes=None)
+    model = ConvS2S(9, embedding_dim=4, units=4, num_layers=1)
+    model.build()
+    flops, residual = results_table.flops_of(model, batches, epochs=2)
+    wanted = 0
+    for epoch, i in np.ndindex(2, len(batches)):
+        (rows, source), (_, target) = (side.shape for side in batches.batch(epoch, i)[0])
+        of_source = 4 * 4 + 12 * 8 + 4 * 4  # in, convolution, out
+        of_target = (
+            4 * 4 + 12 * 8 + 4 * 4 + 4 * 4 + 4 * 4 + 4 * 9
+        )  # in, convolution, query, context, out, output
+        wanted += 3 * 2 * rows * (source * of_source + target * of_target + 2 * 4 * source * target)
+    assert flops == pytest.approx(wanted) and residual < 1e-6
+
+
+def test_finished_runs_are_skipped_and_a_longer_one_adds_the_seconds(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTI30K", "")  # put back in the end
+    asked = []
+
+    def run_of(name, seed, epochs, given):
+        asked.append((name, seed, epochs))
+        return {**RUN, "seed": seed, "epochs": epochs}
+
+    monkeypatch.setattr(results_table, "run_of", run_of)
+    file = tmp_path / "runs.json"
+    file.write_text(json.dumps(RUN) + "\n")
+    monkeypatch.setitem(results_table.MODELS, "gone", ("gone", {"name": "gone", "overrides": {}}))
+    given = options(tmp_path, models=["convs2s", "gone"], seeds=[1, 2], epochs=[12, 6])
+    for _ in range(2):
+        results_table.train(given)
+    assert asked == [("convs2s", 1, 12), ("convs2s", 2, 6), ("convs2s", 2, 12)]
+    assert [run["cpu_seconds"] for run in results_table.runs_of(file)] == [300, 600, 300, 600]
+    assert "gone: skipped, there is no gone" in capsys.readouterr().out
+
+
+def test_the_table_and_the_picture(tmp_path, capsys):
+    file = tmp_path / "runs.json"
+    with pytest.raises(KerasZooError, match="no finished run"):
+        results_table.draw(file)
+    runs = [RUN, {**RUN, "seed": 2, "bleu": 33.0}, {**RUN, "epochs": 12, "flops": 4e15}]
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    results_table.draw(file)
+    said = capsys.readouterr().out.splitlines()
+    paper = "ConvS2S | 25.16 | 9.6e+18 | 40.46 | 1.5e+20 |"
+    name = "ConvS2S (Gehring 2017) | 1.91 M"
+    assert said[2] == f"| {name} | 6 | 2 | 32.00 ± 1.41 | 57.00 ± 0.00 | 2.00e+15 | 300 | {paper}"
+    assert said[3] == f"| {name} | 12 | 1 | 31.00 | 57.00 | 4.00e+15 | 300 | {paper}"
+    assert Path(tmp_path, "runs.png").stat().st_size > 1000
