@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keraszoo.layers import LearnedPositions
 from keraszoo.models import ConvS2S
 
 FILE = Path(__file__).parents[2].resolve().parent.joinpath("shared", "parity", "fconv_tiny.npz")
@@ -89,19 +90,27 @@ def test_memory_logits_and_attention_weights(case, model):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="gradients by TensorFlow's tape")
-def test_gradients(case, model):
+def test_gradients(case, model, monkeypatch):
     import tensorflow as tf
 
-    source, target = case["src_tokens"], case["target"]
+    source, target, embedded, call = case["src_tokens"], case["target"], [], LearnedPositions.call
+
+    def watched(self, inputs, positions=None):
+        embedded.append(call(self, inputs, positions))
+        tape.watch(embedded[-1])
+        return embedded[-1]
+
+    monkeypatch.setattr(LearnedPositions, "call", watched)
     tables = model.source_embedding, model.source_positions, model.target_embedding
     with tf.GradientTape() as tape:
         log_probs = ops.log_softmax(model((source, case["prev_output_tokens"])))
         words = ops.one_hot(target, 45) * ops.cast(target != PAD, "float32")[..., None]
         log_likelihood = ops.sum(log_probs * words)
     assert float(log_likelihood) == pytest.approx(float(case["log_likelihood"]), abs=1e-4)
-    weights = [table.weights[0].value for table in tables]
+    weights = [*(table.weights[0].value for table in tables), embedded[0]]
     ours = [ops.convert_to_numpy(ops.convert_to_tensor(x)) for x in tape.gradient(log_likelihood, weights)]
     agree(ours[0], case["grad_source_embed_tokens"], np.arange(40) != PAD)
     agree(ours[1], case["grad_source_embed_positions"][PAD + 1 :], slice(None))
     agree(ours[2], case["grad_target_embed_tokens"], np.arange(45) != PAD)
+    agree(ours[3], case["grad_source_input_embedding"], source != PAD)
     assert np.abs(ours[0] - case["unscaled/grad_source_embed_tokens"]).max() > 0.01
