@@ -63,7 +63,7 @@ for source, target in train[:3]:
 
 # %%
 b = max(len(target) + 1 - len(source) for source, target in train)
-longest = max(len(source) for source, _ in train) + b
+longest = max(len(source) for source, _ in train + test) + b
 characters = "\0\1\2" + "".join(sorted({c for pair in train for text in pair for c in text}))
 print(f"b = {b}, at most {longest} columns, {len(characters)} characters")
 
@@ -171,7 +171,7 @@ for ours, theirs in list(zip(translations, references, strict=True))[:4]:
 # **Look at** the names. The first one stands in the same columns on both sides, so the decoder finds each letter in the column that it reads. The
 # last one stands at another place in each sentence, because "seven hundred and thirty-five" is longer than "siebenhundertfünfunddreißig". The
 # encoder has to carry every letter to the column where it will be written, and that distance depends on the number. It learns to
-# do so for the words of numbers, which it has seen thousands of times, but it does not learn to copy: a new name is lost.
+# do so for the words of numbers, which it has seen thousands of times, but it does not learn to copy: most new names are lost.
 #
 # Attention removes the cost: it compares what is needed with what each column holds, at any distance. `python examples/number_words.py` trains
 # models with attention on numbers, and [RNNsearch on number words](rnnsearch.py) shows where they look.
@@ -196,10 +196,14 @@ with tf.GradientTape() as tape:
     chosen = tf.gather_nd(scores, np.stack([np.arange(rows)] * 2 + [ids([written])[0, :rows]], axis=1))
 gradients = tape.gradient(chosen, vectors)[:, : len(text)]  # (rows, S, 2 WIDTH)
 sizes = np.linalg.norm(gradients, axis=-1)
-attention_heatmap(list(text), list(written), sizes / sizes.max(axis=1, keepdims=True), title=written)
+shares = sizes / sizes.max(axis=1, keepdims=True)
+figure = attention_heatmap(list(text), list(written), shares, title=written)
+figure.axes[-1].set_ylabel("gradient")
+figure
 
 # %% [markdown]
-# **Look at** the diagonal of the first name, and the width of everything after it.
+# **Look at** the diagonal: each character depends most on the columns around its own, narrowly in the first name, more widely in the number. The last
+# name does not begin in the columns where it is written, and hardly depends on the columns where it is.
 #
 # ## Linear time
 #
