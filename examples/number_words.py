@@ -46,6 +46,7 @@ SIZES = {
     "simplified": RECURRENT | {"units": 192},
     "rnnsearch": RECURRENT,
     "luong": RECURRENT | {"num_layers": 1},
+    "gnmt": RECURRENT | {"units": 96, "num_layers": 3},
     "transformer": {
         "d_model": 96,
         "num_layers": 2,

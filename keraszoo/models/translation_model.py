@@ -106,6 +106,12 @@ class TranslationModel(ConfiguredModel):
         """Bool `(B, S)`, `True` where the source holds a word."""
         return ops.not_equal(source, self.source_pad_id)
 
+    def target_mask(self, target_in):
+        """Bool `(B, T)`, `True` where `target_in` holds a word or starts; some models start with padding."""
+        mask = ops.not_equal(target_in, self.target_pad_id)
+        first = ops.any(mask, axis=1, keepdims=True)
+        return ops.concatenate([first, mask[:, 1:]], axis=1)
+
     def encode(self, source, training=None):
         """What the decoder reads: a dict of tensors `(B, ...)` with `"memory_mask"`, bool `(B, S)`; a decoder
         that attends reads `"memory"`, `(B, S, D)`.
@@ -159,9 +165,7 @@ class TranslationModel(ConfiguredModel):
         require_shapes(fits, "source and target_in must have one batch size", **shapes)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
-        mask = ops.not_equal(target_in, self.target_pad_id)
-        first = ops.any(mask, axis=1, keepdims=True)  # some models start with padding itself
-        logits = self.masked(logits, mask=ops.concatenate([first, mask[:, 1:]], axis=1))
+        logits = self.masked(logits, mask=self.target_mask(target_in))
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
 
     def _check_attends(self, wanted):

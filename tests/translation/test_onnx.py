@@ -59,12 +59,16 @@ def test_transformers(make_transformer, tmp_path, arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT"])
+@pytest.mark.parametrize(
+    "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "GNMT"]
+)
 def test_recurrent_models(both_subwords, tmp_path, name):
     keras.utils.set_random_seed(3)
-    more = {"DeepLSTM": {"num_layers": 2}, "LuongNMT": {"window": "predictive", "half_width": 3}}.get(
-        name, {}
-    )
+    more = {
+        "DeepLSTM": {"num_layers": 2},
+        "LuongNMT": {"window": "predictive", "half_width": 3},
+        "GNMT": {"num_layers": 3},
+    }.get(name, {})
     sizes = [side.vocabulary_size for side in both_subwords]
     model = getattr(models, name)(*sizes, embedding_dim=8, units=10, **more)
     model.build()
