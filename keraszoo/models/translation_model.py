@@ -89,7 +89,7 @@ class TranslationModel(ConfiguredModel):
     def embedding(self, size, width, name, scaled=True):
         """An embedding from N(0, 1 / width), or of Keras' +-0.05 unless `scaled`, that may be an output."""
         normal = keras.initializers.RandomNormal(stddev=width**-0.5)  # a new one: each draws the same numbers
-        return keras.layers.ReversibleEmbedding(
+        layer = keras.layers.ReversibleEmbedding(
             size,
             width,
             embeddings_initializer=normal if scaled else "uniform",
@@ -97,6 +97,8 @@ class TranslationModel(ConfiguredModel):
             dtype=self.dtype_policy,
             name=name,
         )
+        layer.supports_masking = True  # a masked readout is no mistake: `call` sets the mask of the logits
+        return layer
 
     def tied_logits(self, readout):
         """Logits by the target embedding; a quantized one has another dtype than the model (Keras 3.15)."""

@@ -427,7 +427,8 @@ def test_int8_changes_no_dtype(name):
     assert dtypes() == before and before[:2] == ["bfloat16"] * 2
 
 
-TABLES = {"A_k", "A_v", "P"}  # vectors of positions, no matrices of a map
+# Vectors of positions, and those of each expert, are no matrices of a map.
+TABLES = {"A_k", "A_v", "P", "bias", "kernel_scale"}
 
 
 def halved(name, random_model):
