@@ -172,7 +172,7 @@ class MixtureOfExperts(KernelOptions):
             sums = self._with_earlier_parts(over_replicas(sums))
             variation = cv_squared(ops.reshape(sums, (2, -1)))
             loss = self.importance_loss * variation[0] + self.load_loss * variation[1]
-            self.add_loss(ops.cast(loss, "float32"))  # as Keras' losses of targets
+            self.add_loss(valued_once(ops.cast(loss, "float32")))  # as Keras' losses of targets
         y = self.mix(x, gates, experts, mask, training)
         return ops.reshape(y, (*ops.shape(inputs)[:-1], y.shape[-1]))
 
@@ -239,6 +239,22 @@ def over_replicas(x):
     replica = tf.distribute.get_replica_context()
     alone = replica is None or replica.num_replicas_in_sync == 1
     return x if alone else replica.all_reduce(tf.distribute.ReduceOp.SUM, x)
+
+
+def valued_once(loss):
+    """A loss that only the first replica of a process gives its value; the others give its gradient alone.
+
+    They append to one list, of which Keras makes the loss of each: the later ones would count the earlier.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return loss
+    import tensorflow as tf
+
+    replica = tf.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return loss
+    number = replica.replica_id_in_sync_group % len(replica.strategy.extended.worker_devices)
+    return loss - tf.cast(number > 0, loss.dtype) * tf.stop_gradient(loss)
 
 
 def fixed_shapes():
