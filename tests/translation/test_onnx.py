@@ -24,6 +24,7 @@ TRANSFORMERS = [
     {"positions": "rotary", "pre_norm": True},
     {"positions": "relative", "max_distance": 2},
     {"positions": "learned", "max_positions": 4},
+    {"num_experts": 4, "pre_norm": True},
 ]
 
 
