@@ -180,9 +180,10 @@ class MixtureOfExperts(KernelOptions):
         """Adds the sums of the parts of this batch that came before."""
         if self.parts == 1:
             return sums
-        sums = sums + ops.where(ops.equal(self.part, 0), 0.0, ops.cast(self.sums, sums.dtype))
-        self.sums.assign(ops.stop_gradient(sums))
-        self.part.assign(ops.mod(self.part + 1, self.parts))
+        sums, part = sums + ops.cast(self.sums, sums.dtype), self.part + 1
+        last = ops.equal(part, self.parts)
+        self.sums.assign(ops.where(last, 0.0, ops.stop_gradient(sums)))
+        self.part.assign(ops.where(last, 0, part))
         return sums
 
     def _spread(self, gates, experts):
