@@ -46,6 +46,7 @@ SIZES = {
     "simplified": RECURRENT | {"units": 192},
     "rnnsearch": RECURRENT,
     "luong": RECURRENT | {"num_layers": 1},
+    "gnmt": RECURRENT | {"units": 96, "num_layers": 3},
     "convs2s": {"embedding_dim": 96, "units": 96, "num_layers": 2, "dropout": 0.1, "max_positions": 64},
     "transformer": {
         "d_model": 96,

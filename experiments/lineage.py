@@ -62,6 +62,7 @@ MODELS = {  # in the order of the papers: label, model section of the recipe, ca
     "simplified": ("no gates", sized("simplified", 96, 128), False),
     "rnnsearch": ("Bahdanau 2015", sized("rnnsearch", 176, 176), True),
     "luong": ("Luong 2015", sized("luong", 208, 208, num_layers=1), False),
+    "gnmt": ("Wu 2016, 3 layers", sized("gnmt", 136, 136, num_layers=3), False),
     "convs2s": (
         "Gehring 2017",
         sized("convs2s", 160, 160, num_layers=3, max_positions=256),

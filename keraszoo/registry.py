@@ -40,6 +40,7 @@ MODELS = (
     ModelRow("translation", "simplified", "SimplifiedRNNSearch", "small"),
     ModelRow("translation", "rnnsearch", "RNNSearch", "small"),
     ModelRow("translation", "luong", "LuongNMT", "small"),
+    ModelRow("translation", "gnmt", "GNMT", "small"),
     ModelRow("translation", "convs2s", "ConvS2S", "small"),
     ModelRow("translation", "transformer", "Transformer", "small"),
     ModelRow("tagging", "attention", "AttentionTagger", "base"),

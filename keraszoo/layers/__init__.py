@@ -15,11 +15,13 @@ from keraszoo.layers.dot_product_attention import ScaledDotProductAttention
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.feed_forward_attention import FeedForwardAttention
 from keraszoo.layers.gated_convolution import GatedConvolution
+from keraszoo.layers.gnmt_decoder import GNMTDecoder
 from keraszoo.layers.kernel_attention import KernelAttention
 from keraszoo.layers.luong_attention import LuongAttention
 from keraszoo.layers.luong_decoder import LuongDecoder
 from keraszoo.layers.masking import masked_softmax
 from keraszoo.layers.memory_hop import MemoryHop
+from keraszoo.layers.mixture_of_experts import MixtureOfExperts
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 from keraszoo.layers.multiplicative_attention import MultiplicativeAttention
 from keraszoo.layers.positions import LearnedPositions, PositionalEncoding
@@ -43,11 +45,13 @@ __all__ = [
     "FeedForward",
     "FeedForwardAttention",
     "GatedConvolution",
+    "GNMTDecoder",
     "KernelAttention",
     "LearnedPositions",
     "LuongAttention",
     "LuongDecoder",
     "MemoryHop",
+    "MixtureOfExperts",
     "MultiHeadAttention",
     "MultiplicativeAttention",
     "PositionalEncoding",

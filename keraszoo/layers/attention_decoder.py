@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import require, require_shapes, shapes_fit
+from keraszoo.layers.arguments import check_choices, require, require_shapes, shapes_fit
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import Masked
 from keraszoo.layers.recurrent_cell import RecurrentCell
@@ -114,6 +114,10 @@ class AttentionDecoder(AttendingDecoder):
 
         c_i = attention(s_{i-1}, memory)        s_i = f(s_{i-1}, y_{i-1}, c_i)        (section 3.1, A.1.2)
 
+    or, with `context="current"`, where the context is for what reads the outputs:
+
+        s_i = f(s_{i-1}, y_{i-1})               c_i = attention(s_i, memory)
+
     f is a GRU as in the paper, an LSTM or a plain tanh, with matrices W of y (in `cell`), U of s (in `cell`)
     and C of c (`C`), for each gate. W y is computed for all positions at once, before the loop.
 
@@ -121,6 +125,7 @@ class AttentionDecoder(AttendingDecoder):
         attention: an `Attention` layer whose weights have the shape `(B, T, S)`.
         units: U, the width of s.
         cell: a kind of `RecurrentCell`.
+        context: whose state is the query: of the `"previous"` step, or of the `"current"` one.
         kernel_initializer and others: as for `KernelOptions`, of `C` and the cell.
 
     Call arguments, Raises: as for `AttendingDecoder`.
@@ -139,17 +144,20 @@ class AttentionDecoder(AttendingDecoder):
     Reference: Bahdanau, Cho, Bengio, 2015, https://arxiv.org/abs/1409.0473.
     """
 
-    def __init__(self, attention, units, cell="gru", **kwargs):
+    def __init__(self, attention, units, cell="gru", context="previous", **kwargs):
         super().__init__(attention, **kwargs)
+        check_choices(("previous", "current"), context=context)
+        self.context = context
         self.cell = RecurrentCell(units, cell, **self.options(), dtype=self.dtype_policy, name="cell")
         self.units = self.cell.units
-        self.C = self.dense(self.cell.width, "C")
+        self.C = self.dense(self.cell.width, "C") if context == "previous" else None
 
     def build(self, inputs_shape, memory_shape, initial_state_shape=None):
         if not self.attention.built:  # a saved one comes with its weights
             self.attention.build((None, None, self.units), memory_shape)
         self.cell.build((inputs_shape[0], inputs_shape[-1]))
-        self.C.build(memory_shape)
+        if self.C is not None:
+            self.C.build(memory_shape)
 
     def initial_state(self, given=None, rows=None):
         """The cell's state with s_0 = `given`, `(B, U)`: a list of tensors; c_0 of an LSTM is zero."""
@@ -159,9 +167,13 @@ class AttentionDecoder(AttendingDecoder):
         return self.cell.project(inputs)
 
     def advance(self, read, state, prepared, memory_mask):
-        context, weights = self.attend(state[0], read, prepared, memory_mask)  # (N, D), (N, S)
-        after = self.cell.advance(read["projected"] + self.C(context), state)
+        before = self.C is not None  # whether the context comes before the step
+        after = state if before else self.cell.advance(read["projected"], state)
+        context, weights = self.attend(after[0], read, prepared, memory_mask)  # (N, D), (N, S)
+        if before:
+            after = self.cell.advance(read["projected"] + self.C(context), state)
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
     def get_config(self):
-        return {**super().get_config(), "units": self.units, "cell": self.cell.cell}
+        own = {"units": self.units, "cell": self.cell.cell, "context": self.context}
+        return {**super().get_config(), **own}

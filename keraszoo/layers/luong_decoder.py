@@ -77,7 +77,7 @@ class LuongDecoder(AttendingDecoder):
         return {"layers": layers, "fed": fed}
 
     def project(self, inputs):
-        return self.stack.cells[0].project(inputs)
+        return self.stack.project(inputs)
 
     def draw(self, inputs, memory):
         drawn, stack = super().draw(inputs, memory), self.stack

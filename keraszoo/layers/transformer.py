@@ -7,6 +7,7 @@ from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.feed_forward import FeedForward
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import Masked
+from keraszoo.layers.mixture_of_experts import MixtureOfExperts
 from keraszoo.layers.multi_head_attention import MultiHeadAttention
 
 
@@ -33,6 +34,8 @@ class TransformerLayer(KernelOptions):
         use_bias: biases in the attention projections.
         rotary, relative: rotary and relative positions in self-attention, see `MultiHeadAttention`.
         epsilon: of the layer normalisation.
+        num_experts, experts_per_token: if given, the feed-forward sublayer is a `MixtureOfExperts` of so many
+            networks of width `intermediate_dim`, and each position uses so many of them.
         kernel_initializer and so on: of all sublayers, as for `KernelOptions`.
 
     Raises:
@@ -52,6 +55,8 @@ class TransformerLayer(KernelOptions):
         rotary=False,
         relative=None,
         epsilon=1e-6,
+        num_experts=None,
+        experts_per_token=2,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -69,14 +74,14 @@ class TransformerLayer(KernelOptions):
         self.relative = relative
         self.epsilon = epsilon
         self.residual_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.feed_forward = FeedForward(
-            intermediate_dim,
-            activation,
-            self.hidden_dropout,
-            **self.options(),
-            dtype=self.dtype_policy,
-            name="feed_forward",
-        )
+        self.num_experts = num_experts
+        self.experts_per_token = experts_per_token
+        inner = {"activation": activation, "dropout": self.hidden_dropout, **self.options()}
+        inner |= {"dtype": self.dtype_policy, "name": "feed_forward"}
+        if num_experts is None:
+            self.feed_forward = FeedForward(intermediate_dim, **inner)
+        else:
+            self.feed_forward = MixtureOfExperts(num_experts, intermediate_dim, experts_per_token, **inner)
         self.self_attention_norm = self._norm("self_attention_norm")
         self.feed_forward_norm = self._norm("feed_forward_norm")
 
@@ -109,6 +114,12 @@ class TransformerLayer(KernelOptions):
         self.feed_forward.build(inputs_shape)
         self.feed_forward_norm.build(inputs_shape)
 
+    def feed(self, x, mask=None, training=None):
+        """The feed-forward sublayer; padding uses no expert."""
+        masks = {} if self.num_experts is None else {"mask": mask}
+        y = self.feed_forward(self.before(self.feed_forward_norm, x), **masks, training=training)
+        return self.after(self.feed_forward_norm, x, y, training)
+
     def before(self, norm, x):
         return norm(x) if self.pre_norm else x
 
@@ -128,6 +139,7 @@ class TransformerLayer(KernelOptions):
     def get_config(self):
         names = "num_heads", "intermediate_dim", "pre_norm", "dropout", "attention_dropout", "hidden_dropout"
         names = *names, "use_bias", "rotary", "relative", "epsilon"
+        names = *names, "num_experts", "experts_per_token"
         own = {name: getattr(self, name) for name in names}
         activation = keras.activations.serialize(self.feed_forward.activation)
         return {**super().get_config(), **own, "activation": activation}
@@ -156,8 +168,7 @@ class TransformerEncoderLayer(TransformerLayer):
         y = self.before(self.self_attention_norm, inputs)
         context, _ = self.self_attention(y, y, value_mask=mask, training=training)
         x = self.after(self.self_attention_norm, inputs, context, training)
-        y = self.before(self.feed_forward_norm, x)
-        return self.after(self.feed_forward_norm, x, self.feed_forward(y, training=training), training)
+        return self.feed(x, mask, training)
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -226,6 +237,5 @@ class TransformerDecoderLayer(TransformerLayer):
             y, memory, prepared=prepared, value_mask=memory_mask, training=training
         )
         x = self.after(self.cross_attention_norm, x, context, training)
-        y = self.before(self.feed_forward_norm, x)
-        x = self.after(self.feed_forward_norm, x, self.feed_forward(y, training=training), training)
+        x = self.feed(x, inputs_mask, training)
         return (x if inputs_mask is None else self.masked(x, mask=inputs_mask)), weights

@@ -7,6 +7,7 @@ from keraszoo.models.attention_tagger import AttentionTagger
 from keraszoo.models.conv_s2s import ConvS2S
 from keraszoo.models.deep_lstm import DeepLSTM
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.models.gnmt import GNMT
 from keraszoo.models.luong_nmt import LuongNMT
 from keraszoo.models.memory_network import MemoryNetwork
 from keraszoo.models.recurrent_tagger import RecurrentTagger
@@ -21,6 +22,7 @@ from keraszoo.models.translation_model import TranslationModel
 from keraszoo.models.word_features import WordFeatures
 
 __all__ = [
+    "GNMT",
     "AttentionTagger",
     "ConvS2S",
     "DeepLSTM",

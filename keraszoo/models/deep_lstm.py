@@ -26,6 +26,8 @@ class DeepLSTM(RecurrentModel):
         num_layers: L, layers of the encoder and of the decoder.
         cell: a kind of `RecurrentCell`; `"lstm"` in the paper.
         reverse_source: read the source backward.
+        connections: of the layers, as for `RecurrentStack`. With `"fast_forward"` it is the model Deep-ED of
+            Zhou et al., but that all its layers read in one direction.
 
     Other arguments, call arguments, Returns, Raises: as for `RecurrentModel`.
 
@@ -54,12 +56,14 @@ class DeepLSTM(RecurrentModel):
         num_layers=4,
         cell="lstm",
         reverse_source=True,
+        connections="plain",
         **kwargs,
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, embedding_dim, **kwargs)
         layers, dtype = (units, cell, num_layers, self.embedding_dropout.rate), self.dtype_policy
-        self.encoder = RecurrentStack(*layers, backward=reverse_source, dtype=dtype, name="encoder")
-        self.decoder = RecurrentStack(*layers, dtype=dtype, name="decoder")
+        options = {"connections": connections, "dtype": dtype}
+        self.encoder = RecurrentStack(*layers, backward=reverse_source, **options, name="encoder")
+        self.decoder = RecurrentStack(*layers, **options, name="decoder")
         self.make_output(units)
 
     def decode(self, memory, target_in, training=None):
@@ -68,6 +72,6 @@ class DeepLSTM(RecurrentModel):
         return self.logits(hidden, training), None
 
     def step(self, tokens, state):
-        projected = self.decoder.cells[0].project(self.embed(self.target_embedding, tokens))  # (N, G U)
+        projected = self.decoder.project(self.embed(self.target_embedding, tokens))  # (N, G U)
         hidden, recurrent = self.decoder.step(projected, state["recurrent"])
         return self.logits(hidden), {**state, "position": state["position"] + 1, "recurrent": recurrent}

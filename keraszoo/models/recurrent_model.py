@@ -107,7 +107,13 @@ class RecurrentModel(TranslationModel):
 
 
 class AttendingModel(RecurrentModel):
-    """Base of the recurrent models that attend: a subclass makes `decoder` and writes `read`."""
+    """Base of the recurrent models that attend: a subclass makes `decoder` and writes `read`.
+
+    Attributes:
+        masks_target: whether the decoder is told which words of the target are padding.
+    """
+
+    masks_target = False
 
     def read(self, outputs, embedded, before, training=None):
         """Logits from the outputs of the decoder, `(B, T, ...)` or for one step `(N, ...)`, the embedded
@@ -118,9 +124,10 @@ class AttendingModel(RecurrentModel):
     def decode(self, memory, target_in, training=None):
         embedded = self.embed(self.target_embedding, target_in, training)  # (B, T, D)
         first, mask = memory["first"], memory["memory_mask"]
-        outputs, weights = self.decoder(
-            embedded, memory["memory"], first, memory_mask=mask, training=training
-        )
+        masks = {"memory_mask": mask}
+        if self.masks_target:
+            masks["inputs_mask"] = self.target_mask(target_in)
+        outputs, weights = self.decoder(embedded, memory["memory"], first, **masks, training=training)
         return self.read(outputs, embedded, self.decoder.initial_state(first), training), weights
 
     def initial_state(self, memory, beam_width=1, length=None):

@@ -45,6 +45,8 @@ class Transformer(TranslationModel):
         activation: of the feed-forward sublayers, a name of Keras.
         epsilon: of the layer normalisations.
         output_bias: add a trained bias to the logits. The paper has none.
+        num_experts, experts_per_token: mixtures of experts as feed-forward sublayers, as for
+            `TransformerLayer`; `None`: one network.
 
     Call arguments and Returns: as for `TranslationModel`.
 
@@ -92,6 +94,8 @@ class Transformer(TranslationModel):
         activation="relu",
         epsilon=1e-6,
         output_bias=False,
+        num_experts: int = None,
+        experts_per_token=2,
         source_pad_id=0,
         **kwargs,
     ):
@@ -107,6 +111,7 @@ class Transformer(TranslationModel):
         self.pre_norm = pre_norm
         self.epsilon = epsilon
         self.position_kind = positions
+        self.num_experts = num_experts
         dtype = self.dtype_policy
 
         self.target_embedding = self.embedding(self.target_vocabulary_size, d_model, "target_embedding")
@@ -127,6 +132,8 @@ class Transformer(TranslationModel):
             "relative": max_distance if positions == "relative" else None,
             "activation": activation,
             "epsilon": epsilon,
+            "num_experts": num_experts,
+            "experts_per_token": experts_per_token,
             "dtype": dtype,
         }
         self.encoder_layers = [
@@ -173,8 +180,11 @@ class Transformer(TranslationModel):
     def _decode_layers(self, memory, target_in, training=None):
         """The output of the last layer, `(B, T, D)`, and the weights of each, a list of `(B, H, T, S)`."""
         x, attention = self.embed(self.target_embedding, target_in, training), []
+        masks = {"memory_mask": memory["memory_mask"]}
+        if self.num_experts is not None:  # padding at the end changes nothing else
+            masks["inputs_mask"] = self.target_mask(target_in)
         for layer in self.decoder_layers:
-            x, weights = layer(x, memory["memory"], memory_mask=memory["memory_mask"], training=training)
+            x, weights = layer(x, memory["memory"], **masks, training=training)
             attention.append(weights)
         return x, attention
 

@@ -89,7 +89,7 @@ class TranslationModel(ConfiguredModel):
     def embedding(self, size, width, name, initializer=None):
         """An embedding, from N(0, 1 / width) by default, that may be an output."""
         normal = keras.initializers.RandomNormal(stddev=width**-0.5)  # a new one: each draws the same numbers
-        return keras.layers.ReversibleEmbedding(
+        layer = keras.layers.ReversibleEmbedding(
             size,
             width,
             embeddings_initializer=initializer or normal,
@@ -97,6 +97,8 @@ class TranslationModel(ConfiguredModel):
             dtype=self.dtype_policy,
             name=name,
         )
+        layer.supports_masking = True  # a masked readout is no mistake: `call` sets the mask of the logits
+        return layer
 
     def tied_logits(self, readout):
         """Logits by the target embedding; a quantized one has another dtype than the model (Keras 3.15)."""
@@ -105,6 +107,12 @@ class TranslationModel(ConfiguredModel):
     def memory_mask(self, source):
         """Bool `(B, S)`, `True` where the source holds a word."""
         return ops.not_equal(source, self.source_pad_id)
+
+    def target_mask(self, target_in):
+        """Bool `(B, T)`, `True` where `target_in` holds a word or starts; some models start with padding."""
+        mask = ops.not_equal(target_in, self.target_pad_id)
+        first = ops.any(mask, axis=1, keepdims=True)
+        return ops.concatenate([first, mask[:, 1:]], axis=1)
 
     def encode(self, source, training=None):
         """What the decoder reads: a dict of tensors `(B, ...)` with `"memory_mask"`, bool `(B, S)`; a decoder
@@ -159,9 +167,7 @@ class TranslationModel(ConfiguredModel):
         require_shapes(fits, "source and target_in must have one batch size", **shapes)
         memory = self.encode(source, training=training)
         logits, weights = self.decode(memory, target_in, training=training)
-        mask = ops.not_equal(target_in, self.target_pad_id)
-        first = ops.any(mask, axis=1, keepdims=True)  # some models start with padding itself
-        logits = self.masked(logits, mask=ops.concatenate([first, mask[:, 1:]], axis=1))
+        logits = self.masked(logits, mask=self.target_mask(target_in))
         return (logits, ops.cast(weights, "float32")) if return_attention_weights else logits
 
     def _check_attends(self, wanted):

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keraszoo.errors import PresetError
+from keraszoo.layers.mixture_of_experts import MixtureOfExperts
 from keraszoo.messages import say
 from keraszoo.saving.entries import checked
 from keraszoo.training.adam import LossScale, innermost
@@ -204,6 +205,9 @@ def compiled(model, strategy, settings, loss, optimizer):
         with scope:
             if trained is not model:
                 compile_model(trained)
+            for layer in trained._flatten_layers():
+                if isinstance(layer, MixtureOfExperts):
+                    layer.parts = settings.accumulate
             trained.optimizer = LossScale.instead_of(trained.optimizer)
             trained.optimizer.build(trained.trainable_variables)
     return trained

@@ -107,6 +107,8 @@ def specification(translator):
     layer = model.encoder_layers[0]
     kinds = {"relu": Activation.RELU, "silu": Activation.SWISH, "gelu": Activation.GELU}
     activation = keras.activations.serialize(layer.feed_forward.activation)
+    if model.num_experts is not None:
+        raise KerasZooError("CTranslate2 has no mixture of experts")
     if activation not in kinds:
         raise KerasZooError(f"CTranslate2 has no activation {activation}")
     shared = {

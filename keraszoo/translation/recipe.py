@@ -92,8 +92,8 @@ class ModelSection(BaseModelSection):
     """The model: a preset of sizes, and `overrides` for single arguments of its constructor.
 
     From the oldest: `rnnencdec` (Cho 2014), `deeplstm` (Sutskever 2014), `simplified` (RNNsearch without
-    gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `convs2s` (Gehring 2017), `transformer`
-    (Vaswani 2017).
+    gates), `rnnsearch` (Bahdanau 2015), `luong` (Luong 2015), `gnmt` (Wu 2016), `convs2s` (Gehring
+    2017), `transformer` (Vaswani 2017).
 
     `start_from` is the path or the name of a trained translator whose weights the model begins with, where
     they fit; see `keraszoo.translation.transfer`.

@@ -23,11 +23,13 @@ from keraszoo.layers import (
     FeedForward,
     FeedForwardAttention,
     GatedConvolution,
+    GNMTDecoder,
     KernelAttention,
     LearnedPositions,
     LuongAttention,
     LuongDecoder,
     MemoryHop,
+    MixtureOfExperts,
     MultiHeadAttention,
     PositionalEncoding,
     RecurrentCell,
@@ -46,7 +48,7 @@ QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
 # name of the exported layer: (what makes one with nothing left at its default, shapes of its inputs)
 LAYERS = {
     "AttentionDecoder": (
-        lambda: AttentionDecoder(BahdanauAttention(7), units=4, cell="lstm"),
+        lambda: AttentionDecoder(BahdanauAttention(7), units=4, cell="lstm", context="current"),
         ((T, D), (S, 3), (4,)),
     ),
     "BagOfSubwords": (lambda: BagOfSubwords(11, 4, 101, rank=3, shortest=1, longest=3), SPELLINGS),
@@ -60,6 +62,12 @@ LAYERS = {
     "FeedForward": (lambda: FeedForward(7, activation="gelu", dropout=0.1), QUERY),
     "FeedForwardAttention": (lambda: FeedForwardAttention(7, use_bias=True, dropout=0.1), QUERY),
     "GatedConvolution": (lambda: GatedConvolution(4, 2, causal=True, dropout=0.1), QUERY),
+    "GNMTDecoder": (
+        lambda: GNMTDecoder(
+            BahdanauAttention(7, normalize=True), 4, "gru", 3, 0.1, "current", "fast_forward", 5, 3, 7
+        ),
+        ((T, D), (S, 3)),
+    ),
     "KernelAttention": (lambda: KernelAttention(1.5, learn_bandwidth=True, dropout=0.1), VALUE),
     "LearnedPositions": (lambda: LearnedPositions(7), QUERY),
     "LuongAttention": (
@@ -73,6 +81,10 @@ LAYERS = {
         ((T, D), (S, 3), (4,)),
     ),
     "MemoryHop": (lambda: MemoryHop(use_map=True, dropout=0.1), VALUE),
+    "MixtureOfExperts": (
+        lambda: MixtureOfExperts(5, 7, 3, "gelu", 0.1, 3, importance_loss=0.2, load_loss=0.3, output_dim=4),
+        QUERY,
+    ),
     "MultiHeadAttention": (
         lambda: MultiHeadAttention(
             2, 4, 3, 0.1, use_bias=False, output_shape=5, seed=3, rotary=True, relative=2
@@ -82,7 +94,7 @@ LAYERS = {
     "PositionalEncoding": (lambda: PositionalEncoding(max_wavelength=100), QUERY),
     "RecurrentCell": (lambda: RecurrentCell(4, "gru_reset_after"), ((D,), (4,))),
     "RecurrentStack": (
-        lambda: RecurrentStack(4, "gru_reset_after", num_layers=2, dropout=0.1, backward=True),
+        lambda: RecurrentStack(4, "gru_reset_after", 2, dropout=0.1, backward=True, connections="residual"),
         QUERY,
     ),
     "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(0.5, dropout=0.1), VALUE),
@@ -110,6 +122,7 @@ ORTHOGONAL = {
     "AttentionDecoder",
     "BidirectionalEncoder",
     "CharacterEncoder",
+    "GNMTDecoder",
     "LuongDecoder",
     "RecurrentCell",
     "RecurrentStack",
@@ -297,7 +310,7 @@ for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
         number = sum(key.startswith(f"{name}/{kind}/") for key in task.files)
         return [task[f"{name}/{kind}/{i}"] for i in range(number)]
     layer, inputs = keras.saving.deserialize_keras_object(config), part("input")
-    if name.endswith("Decoder"):
+    if name.endswith("Decoder") and inputs[2:]:
         first = keras.ops.convert_to_tensor(inputs[2])
         cells = layer.stack.cells if name == "LuongDecoder" else [layer.cell]
         inputs[2] = cells[0].as_state(first) * len(cells)

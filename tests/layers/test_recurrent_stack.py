@@ -36,6 +36,37 @@ def flat(state):
     return [to_numpy(x) for x in keras.tree.flatten(state)]
 
 
+@pytest.mark.parametrize("connections", ["plain", "residual", "fast_forward"])
+def test_connections_and_a_context_equal_the_equations_and_single_steps(connections):
+    rng, layers, width = np.random.default_rng(1), 3, 4
+    stack = RecurrentStack(U, "lstm", layers, connections=connections)
+    stack.build((None, None, E), context_shape=(None, None, width))
+    for weight in stack.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.4)
+    x, context = (rng.normal(size=(B, T, size)).astype("float32") for size in (E, width))
+    outputs, *last = stack(x, context=context, mask=MASK)
+    for b, length in enumerate(LENGTHS):
+        states = [cell.as_state(None, 1) for cell in stack.cells]
+        stepped = stack.as_state(None, 1)
+        for t in range(length):
+            passed, f = x[b, t], None
+            for i, cell in enumerate(stack.cells):
+                read = [passed, context[b, t]]
+                if i and connections == "fast_forward":
+                    read = [f[: 2 * U], *read]
+                f = np.concatenate(read) @ to_numpy(cell.W.kernel) + to_numpy(cell.W.bias)
+                states[i] = cell.advance(f[None], states[i])
+                s = to_numpy(states[i][0])[0]
+                passed = s + passed if i and connections == "residual" else s
+            np.testing.assert_allclose(to_numpy(outputs)[b, t], passed, atol=1e-5)
+            now = context[b, t][None]
+            one, stepped = stack.step(stack.project(x[b, t][None], now), stepped, context=now)
+            np.testing.assert_allclose(to_numpy(one)[0], passed, atol=1e-5)
+        assert not to_numpy(outputs)[b, length:].any()
+        for actual, expected in zip(flat(last), flat(states), strict=True):
+            np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
+
+
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("kind", GATES)
 def test_equals_its_cells_word_by_word(kind, backward):

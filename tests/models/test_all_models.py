@@ -9,6 +9,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import constructor_arguments
 from keraszoo.models import (
+    GNMT,
     ConvS2S,
     DeepLSTM,
     LuongNMT,
@@ -53,6 +54,30 @@ MODELS = {
             "share_embeddings": True,
             "tie_output": True,
         },
+    ),
+    "DeepLSTM, fast-forward connections": (
+        DeepLSTM,
+        {"embedding_dim": 12, "units": 20, "num_layers": 3, "connections": "fast_forward"},
+    ),
+    "GNMT": (GNMT, {"embedding_dim": 12, "units": 16, "num_layers": 3}),
+    "GNMT, context of this step, GRU, tied": (
+        GNMT,
+        {
+            "embedding_dim": 24,
+            "units": 24,
+            "num_layers": 2,
+            "cell": "gru",
+            "context": "current",
+            "connections": "fast_forward",
+            "attention_units": 5,
+            "scale_embeddings": False,
+            "share_embeddings": True,
+            "tie_output": True,
+        },
+    ),
+    "GNMT, experts": (
+        GNMT,
+        {"embedding_dim": 12, "units": 16, "num_layers": 2, "num_experts": 4, "intermediate_dim": 12},
     ),
     "LuongNMT": (LuongNMT, {"embedding_dim": 12, "units": 16, "num_layers": 2}),
     "LuongNMT, local-p, no input feeding": (
@@ -155,6 +180,19 @@ MODELS = {
             "dropout": 0.0,
             "positions": "relative",
             "max_distance": 2,
+        },
+    ),
+    "Transformer, experts": (
+        Transformer,
+        {
+            "d_model": 16,
+            "num_layers": 1,
+            "num_heads": 2,
+            "intermediate_dim": 16,
+            "dropout": 0.0,
+            "pre_norm": True,
+            "num_experts": 5,
+            "experts_per_token": 2,
         },
     ),
 }
@@ -347,7 +385,7 @@ def test_a_tied_output_wants_a_readout_as_wide_as_the_embeddings(cls):
         assert cls(V, readout_dim=given, **sizes).tie_output
 
 
-@pytest.mark.parametrize("cls", [DeepLSTM, LuongNMT, RNNEncDec, RNNSearch])
+@pytest.mark.parametrize("cls", [DeepLSTM, GNMT, LuongNMT, RNNEncDec, RNNSearch])
 def test_the_papers_do_not_scale_embeddings(cls):
     assert cls.configurations["paper"]["scale_embeddings"] is False
 
@@ -405,7 +443,8 @@ def test_int8_changes_no_dtype(name):
     assert dtypes() == before and before[:2] == ["bfloat16"] * 2
 
 
-TABLES = {"A_k", "A_v", "P"}  # vectors of positions, no matrices of a map
+# Vectors of positions, and those of each expert, are no matrices of a map.
+TABLES = {"A_k", "A_v", "P", "bias", "kernel_scale"}
 
 
 def halved(name, random_model):

@@ -113,6 +113,7 @@ WORDS = {
     "positions",
     "characters",
     "constrain",
+    "connections",
     "context",
     "tying",
     "encoding",

@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from keraszoo.models import (
+    GNMT,
     ConvS2S,
     DeepLSTM,
     Ensemble,
@@ -23,6 +24,7 @@ START, END, V, L = 1, 3, 5, 3
 MODELS = {
     "ConvS2S": lambda: ConvS2S(V, embedding_dim=7, units=6, num_layers=2),
     "DeepLSTM": lambda: DeepLSTM(V, embedding_dim=7, units=6, num_layers=2),
+    "GNMT": lambda: GNMT(V, embedding_dim=7, units=6, num_layers=3),
     "LuongNMT": lambda: LuongNMT(
         V, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2
     ),

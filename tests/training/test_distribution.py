@@ -56,12 +56,14 @@ of_tags = TagBatches(TaggedRows(tagged, vocabulary, ["words"]), 64, **few)
 for batches in (of_pairs, of_tags):
     real = {(batches.batch(0, i)[2].sum(axis=1) > 0).sum() for i in range(len(batches))}
     assert any(count % 2 for count in real) and len(real) > 1
+keras.random.normal = lambda shape, dtype, **_: keras.ops.zeros(shape, dtype)  # the noise of gates
 tagger = {"num_tags": len(vocabulary.tags), "vocabulary_size": 22, "vector_width": 4, "units": 4}
 
 def trained(name, kind, dtype, parts, steps):
     keras.utils.set_random_seed(1)
-    if kind in ("transformer", "r_drop"):
+    if kind in ("transformer", "r_drop", "experts"):
         sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+        sizes |= {"num_experts": 4} if kind == "experts" else {}
         model = Transformer(20, **sizes, dropout=dropout, dtype=dtype)
     elif kind == "rnnsearch":
         model = RNNSearch(20, embedding_dim=4, units=4, dropout=dropout, dtype=dtype)
@@ -70,7 +72,7 @@ def trained(name, kind, dtype, parts, steps):
     else:
         model = AttentionTagger(**tagger, dropout=dropout, dtype=dtype)
     model.build()
-    translates = kind in ("transformer", "rnnsearch", "r_drop")
+    translates = kind in ("transformer", "rnnsearch", "r_drop", "experts")
     rate, clipped = InverseSquareRoot(3e-3, 10), {"global_clipnorm": 0.3}
     optimizer = Adam(rate, 0.9, 0.98, 1e-9, **clipped, accumulate=parts)
     alpha, of_loss = 2.0 if kind == "r_drop" else 0.0, "float64" if dtype == "float64" else "float32"
@@ -105,6 +107,7 @@ for kind, dtype, parts, steps in json.loads(sys.argv[2]):
 RUNS = [
     ("transformer", "float64", 2, 8, 2e-13),
     ("r_drop", "float64", 2, 8, 2e-13),
+    ("experts", "float64", 1, 8, 2e-13),
     ("transformer", "float32", 2, 15, 1e-5),
     ("rnnsearch", "float32", 1, 8, 1e-5),
     ("transformer", "mixed_bfloat16", 1, 10, 2e-2),
@@ -115,7 +118,8 @@ RUNS = [
 
 
 # In float64, Keras on JAX computes softmaxes, losses and norms in float32.
-RUNS_ON_JAX = [("transformer", "float64", 2, 8, 1e-6), ("rnnsearch", "float32", 1, 8, 1e-5), RUNS[5]]
+RUNS_ON_JAX = [("transformer", "float64", 2, 8, 1e-6), ("rnnsearch", "float32", 1, 8, 1e-5), RUNS[6]]
+RUNS_ON_JAX.append(("experts", "float64", 1, 8, 1e-3))  # the gate starts at 0: Adam makes rounding large
 ON_JAX = {
     "KERAS_BACKEND": "jax",
     "JAX_PLATFORMS": "cpu",

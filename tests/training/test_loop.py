@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from keraszoo.errors import DataError, PresetError
+from keraszoo.layers import mixture_of_experts
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.recipes.sections import OptimizerSection
 from keraszoo.text.corpus import ParallelCorpus
@@ -31,14 +32,14 @@ from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation.recipe import TrainingSection
 
 V = 12
+SIZES = {"d_model": 4, "num_layers": 1, "num_heads": 2, "intermediate_dim": 4, "dropout": 0.3}
 FIGURES = ("learning_rate", "loss", "val_loss")
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 MODELS = {
     "rnn": lambda: RNNSearch(V, embedding_dim=4, units=3, dropout=0.3),
-    "transformer": lambda: Transformer(
-        V, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.3, pre_norm=True
-    ),
+    "transformer": lambda: Transformer(V, **SIZES, pre_norm=True),
+    "experts": lambda: Transformer(V, **SIZES, num_experts=4),
 }
 
 
@@ -107,19 +108,35 @@ def interrupt(kind):
     return lambda model: os.kill(os.getpid(), kind)
 
 
-@pytest.mark.parametrize(("parts", "steps"), [(1, (1, 5)), pytest.param(2, (7,), marks=pytest.mark.slow)])
-def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path, capsys, parts, steps):
-    whole = run(batches, "transformer", parts=parts)
+@pytest.mark.parametrize(
+    ("kind", "parts", "steps"),
+    [
+        ("transformer", 1, (1, 5)),
+        pytest.param("transformer", 2, (7,), marks=pytest.mark.slow),
+        pytest.param("experts", 2, (7,), marks=pytest.mark.slow),  # between two parts of a batch
+    ],
+)
+def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path, capsys, kind, parts, steps):
+    whole = run(batches, kind, parts=parts)
     assert whole[1:4] == ({"val_loss": 1.0}, [0, 1, 2], 7)
     rates = [0.01 * min(step / 5, (5 / step) ** 0.5) for step in (4, 7, 8)]  # of the update that comes next
     np.testing.assert_allclose(whole[0][-3], rates, rtol=1e-6)
     for step in steps:
         with pytest.raises(KeyboardInterrupt):
-            run(batches, "transformer", tmp_path / str(step), At(step, interrupt(signal.SIGINT)), parts)
+            run(batches, kind, tmp_path / str(step), At(step, interrupt(signal.SIGINT)), parts)
         said = f"SIGINT: stopped after {step_in_words(step, parts)}, it is saved in"
         assert said in capsys.readouterr().err
-        same(run(batches, "transformer", tmp_path / str(step), parts=parts), whole)
+        same(run(batches, kind, tmp_path / str(step), parts=parts), whole)
         assert f"resuming after step {step // parts} of 7" in capsys.readouterr().err
+
+
+def test_the_losses_of_layers_are_added_to_that_of_the_words(batches, monkeypatch):
+    def first_loss(variation):
+        monkeypatch.setattr(mixture_of_experts, "cv_squared", lambda sums: variation * keras.ops.ones(2))
+        return run(batches, "experts", steps=1)[0][-2][0]
+
+    of_layers = 2 * (0.1 * 3 + 0.1 * 3)  # one in the encoder, one in the decoder
+    np.testing.assert_allclose(first_loss(3.0) - first_loss(0.0), of_layers, rtol=1e-5)
 
 
 def test_a_run_that_goes_on_counts_its_periods_as_if_it_had_not_been_stopped(batches, tmp_path, capsys):

@@ -185,6 +185,11 @@ def test_the_shipped_transformer(tmp_path):
     assert translator.verify_export(tmp_path / "exported", texts) == 3
 
 
+def test_a_mixture_of_experts_cannot_be_exported(make_transformer, tmp_path):
+    with pytest.raises(KerasZooError, match="CTranslate2 has no mixture of experts"):
+        make_transformer(num_experts=3).export(tmp_path / "exported", format="ctranslate2")
+
+
 def test_what_ctranslate2_cannot_do(new_translator, translator, engine, tmp_path, monkeypatch):
     options = {"sampling": True}, {"coverage_penalty": 0.2}, {"normalization": "gnmt"}, {"prefix": "eins"}
     for search in options:

@@ -10,7 +10,7 @@ import pytest
 from keraszoo import Translator, models
 from keraszoo.cli import app
 from keraszoo.errors import KerasZooError
-from keraszoo.models import ConvS2S, DeepLSTM, LuongNMT
+from keraszoo.models import GNMT, ConvS2S, DeepLSTM, LuongNMT
 from keraszoo.recipes.runs import run_recipe
 from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions
@@ -22,6 +22,7 @@ KINDS = model_classes("translation")
 SMALL = {
     "ConvS2S": lambda *sizes: ConvS2S(*sizes, embedding_dim=8, units=10, num_layers=2),
     "DeepLSTM": lambda *sizes: DeepLSTM(*sizes, embedding_dim=8, units=10, num_layers=2),
+    "GNMT": lambda *sizes: GNMT(*sizes, embedding_dim=8, units=10, num_layers=3, num_experts=4),
     "LuongNMT": lambda *sizes: LuongNMT(
         *sizes, embedding_dim=8, units=10, num_layers=2, window="predictive", half_width=3
     ),
@@ -86,7 +87,8 @@ def test_a_recipe_names_each_model_and_its_presets(both_subwords, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["DeepLSTM", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ConvS2S", "LuongNMT"))]
+    "name",
+    ["DeepLSTM", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ConvS2S", "GNMT", "LuongNMT"))],
 )
 def test_a_directory_and_a_saved_model_translate_alike(make_translator, name, tmp_path):
     import tensorflow as tf

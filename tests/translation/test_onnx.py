@@ -24,6 +24,7 @@ TRANSFORMERS = [
     {"positions": "rotary", "pre_norm": True},
     {"positions": "relative", "max_distance": 2},
     {"positions": "learned", "max_positions": 4},
+    {"num_experts": 4, "pre_norm": True},
 ]
 
 
@@ -60,13 +61,15 @@ def test_transformers(make_transformer, tmp_path, arguments):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "ConvS2S"]
+    "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "GNMT", "ConvS2S"]
 )
 def test_other_models(both_subwords, tmp_path, name):
     keras.utils.set_random_seed(3)
-    more = {"DeepLSTM": {"num_layers": 2}, "LuongNMT": {"window": "predictive", "half_width": 3}}.get(
-        name, {}
-    )
+    more = {
+        "DeepLSTM": {"num_layers": 2},
+        "LuongNMT": {"window": "predictive", "half_width": 3},
+        "GNMT": {"num_layers": 3},
+    }.get(name, {})
     sizes = [side.vocabulary_size for side in both_subwords]
     model = getattr(models, name)(*sizes, embedding_dim=8, units=10, **more)
     model.build()

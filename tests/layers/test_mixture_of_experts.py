@@ -1,0 +1,117 @@
+"""The mixture of experts: gates, padding, noise, balance, and its losses over replicas and parts."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.layers import MixtureOfExperts, mixture_of_experts
+from keraszoo.layers.mixture_of_experts import cv_squared
+
+to_numpy = ops.convert_to_numpy
+N, K, D, H = 5, 2, 7, 11
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 4, D)).astype("float32")
+MASK = np.arange(4) < np.array([4, 2, 0])[:, None]
+
+
+@pytest.fixture
+def layer():
+    layer, rng = MixtureOfExperts(N, H, K), np.random.default_rng(1)
+    layer.build(X.shape)
+    for weight in layer.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return layer
+
+
+def expected(layer, x):
+    """The output for one word, by the equations."""
+    scores = x @ to_numpy(layer.W_g.kernel)
+    best = np.argsort(-scores)[:K]
+    gates = np.exp(scores[best]) / np.exp(scores[best]).sum()
+    (w1, b1), (w2, b2) = (map(to_numpy, (maps.kernel, maps.bias)) for maps in (layer.W_1, layer.W_2))
+    return sum(
+        g * (np.maximum(x @ w1[i] + b1[i, 0], 0) @ w2[i] + b2[i, 0]) for g, i in zip(gates, best, strict=True)
+    )
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_equals_the_equations_word_by_word(layer, fixed, monkeypatch):
+    if fixed:
+        monkeypatch.setattr(mixture_of_experts, "fixed_shapes", lambda: True)
+    y = to_numpy(layer(X, mask=MASK))
+    for b, t in np.ndindex(3, 4):
+        np.testing.assert_allclose(y[b, t], expected(layer, X[b, t]) if MASK[b, t] else 0, atol=1e-5)
+
+
+def test_one_expert_for_all_words_and_an_empty_batch(layer):
+    layer.W_g.kernel.assign(np.zeros((D, N)))  # a tie: the first experts
+    np.testing.assert_allclose(to_numpy(layer(X))[2, 1], expected(layer, X[2, 1]), atol=1e-5)
+    assert layer(X[:0]).shape == X[:0].shape
+
+
+def test_all_experts_for_each_word_and_one():
+    for k in (1, N):
+        layer = MixtureOfExperts(N, H, k)
+        layer.build(X.shape)
+        gates, experts, load = layer.gate(X[0])
+        np.testing.assert_allclose(to_numpy(gates).sum(1), 1, atol=1e-6)
+        assert to_numpy(load).sum() == 4 * k and experts.shape == (4, k)
+        layer(X, training=True)
+        assert np.isfinite(to_numpy(layer.losses[0]))
+
+
+def test_noise_and_losses_are_of_training_alone(layer):
+    np.testing.assert_array_equal(to_numpy(layer(X)), to_numpy(layer(X)))
+    assert not layer.losses
+    assert np.abs(to_numpy(layer(X, training=True)) - to_numpy(layer(X, training=True))).max() > 0
+    assert len(layer.losses) == 1
+
+
+def test_padding_counts_in_no_loss(layer, monkeypatch):
+    noise = RNG.normal(size=(12, N)).astype("float32")
+    monkeypatch.setattr("keras.random.normal", lambda shape, **_: ops.convert_to_tensor(noise[: shape[0]]))
+    losses = []
+    for padding in (X, X + 100):
+        layer(np.where(MASK[..., None], X, padding), mask=MASK, training=True)
+        losses.append(float(layer.losses[0]))
+    assert losses[0] == losses[1]
+    layer(X, training=True)
+    assert float(layer.losses[0]) != losses[0]
+
+
+def test_the_losses_balance_the_experts():
+    """Without them, the experts that are preferred at first are used by most words."""
+
+    def load_variation(factor):
+        keras.utils.set_random_seed(0)
+        layer = MixtureOfExperts(8, 4, 2, importance_loss=factor, load_loss=factor)
+        layer.build(X.shape)
+        layer.W_g.kernel.assign(np.linspace(-0.3, 0.3, 8) + np.zeros((D, 1)))
+        model = keras.Sequential([layer])
+        model.compile(keras.optimizers.Adam(0.03), "mse", run_eagerly=True)
+        x = np.abs(np.random.default_rng(2).normal(size=(64, 2, D))).astype("float32")
+        for _ in range(40):
+            model.train_on_batch(x, x)
+        noise = np.random.default_rng(3).normal(size=(128, 8)).astype("float32")
+        return float(cv_squared(layer.gate(x.reshape(-1, D), noise)[2]))
+
+    assert load_variation(0.0) > 1
+    assert load_variation(0.3) < 0.5
+
+
+def test_the_last_part_of_a_batch_has_the_loss_of_the_batch(layer, monkeypatch):
+    monkeypatch.setattr("keras.random.normal", lambda shape, **_: ops.zeros(shape))
+    layer(X, training=True)
+    whole, parts = float(layer.losses[0]), []
+    layer.parts = 3
+    for part in [*X, *X]:  # two batches
+        layer(part[None], training=True)
+        parts.append(float(layer.losses[0]))
+    np.testing.assert_allclose([parts[2], parts[5]], whole, rtol=1e-5)
+    assert parts[0] == parts[3] != parts[2]
+
+
+def test_more_experts_for_a_word_than_there_are_is_an_error():
+    with pytest.raises(ValueError, match="experts_per_token must be at most num_experts"):
+        MixtureOfExperts(2, 4, experts_per_token=3)
