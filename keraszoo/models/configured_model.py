@@ -7,7 +7,6 @@ import numpy as np
 
 from keraszoo.layers.arguments import check_sizes, constructor_arguments, require
 
-
 QUANTIZABLE = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
 
 
