@@ -52,7 +52,7 @@ test-nightly: ## the tests of layers, models, search and training on tonight's K
 
 test-wheel: $(VENV)/.test ## build the wheel and test it outside of the clone, with the versions of constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/python tools/release.py --only $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-locked
+	$(BIN)/python tools/release.py --only $$($(BIN)/python -c 'import sys; print("%d.%d-locked" % sys.version_info[:2])')
 
 release: $(VENV)/.test ## sdist and wheel in dist/, tested on each Python that is here, with the newest and the oldest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

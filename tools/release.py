@@ -68,11 +68,13 @@ def test(wheel, name, folder):
     """Makes one environment in a new folder, installs the wheel, runs everything; returns what was tested."""
     python, _, versions = name.partition("-")
     find = [*UV, "python", "find", "--no-python-downloads", "--no-project", python]
-    if subprocess.run(find, capture_output=True).returncode:
+    path = os.pathsep.join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
+    found = subprocess.run(find, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    if found.returncode:
         return f"skipped: no Python {python} on this machine"
     work = folder / "work"
     work.mkdir(parents=True)
-    run([*UV, "venv", "--quiet", "--no-python-downloads", "--python", python, folder / "venv"], folder)
+    run([*UV, "venv", "--quiet", "--python", found.stdout.strip(), folder / "venv"], folder)
     program = folder / "venv" / "bin" / "python"
     install = [*UV, "pip", "install", "--quiet", "--python", program]
     if versions == "light":
