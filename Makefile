@@ -21,7 +21,7 @@ ON_JAX ?= $(addprefix tests/layers/test_, keras_conventions.py attention.py atte
 NIGHTLY := $(ANY_BACKEND) tests/training
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test test-browser test-all test-jax test-nightly demo docs lock audit clean
+.PHONY: help check format test test-browser test-all test-jax test-nightly test-wheel release demo docs lock audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,14 @@ test-jax: $(VENV)/.test ## the main tests of layers, models, search and Adam aga
 test-nightly: ## the tests of layers, models, search and training on tonight's Keras, in an environment of their own
 	$(MAKE) VENV=.venv-nightly .venv-nightly/.nightly
 	KERAS_BACKEND=tensorflow .venv-nightly/bin/python -m pytest $(NIGHTLY) -m "not slow" $(PYTEST_ARGS)
+
+test-wheel: $(VENV)/.test ## build the wheel and test it outside of the clone, with the versions of constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python tools/release.py --only $$($(BIN)/python -c 'import sys; print("%d.%d-locked" % sys.version_info[:2])')
+
+release: $(VENV)/.test ## sdist and wheel in dist/, tested on each Python that is here, with the newest and the oldest versions
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python tools/release.py
 
 demo: $(VENV)/.demo ## translate with included models; train a small RNNsearch, score, export and draw it (2 minutes)
 	KERAS_BACKEND=tensorflow $(BIN)/python examples/shipped.py

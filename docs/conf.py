@@ -18,8 +18,11 @@ author = "the authors of keraszoo"
 copyright = f"{author}, Apache-2.0"
 version = release = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "extension"]
-exclude_patterns = ["conf.py", "extension.py"]
+extensions = [
+    "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton", "extension",
+]  # fmt: skip
+templates_path = ["_templates"]  # of the page of a layer
+exclude_patterns = ["conf.py", "equations.py", "extension.py", "_templates"]
 
 # Markdown. Headings get the anchors that they have in the repository's own links.
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
@@ -52,6 +55,10 @@ napoleon_use_rtype = False
 napoleon_custom_sections = [("Call arguments", "params_style"), ("Attributes", "params_style")]
 add_module_names = False
 toc_object_entries_show_parents = "hide"
+
+# The buttons copy code without prompts and output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # MathML needs no script and no network.
 html_math_renderer = "mathml"

@@ -1,6 +1,7 @@
 """Sphinx extension of this site: reused Markdown files, docstrings in Markdown, equations as MathML."""
 
 import inspect
+import itertools
 import os.path
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import keras
 import myst_nb.core.render
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from equations import table
 
 ROOT = Path(__file__).parent.parent
 # Files of the repository that are pages of the site. Files in docs/ keep their names.
@@ -68,20 +70,23 @@ NAME = re.compile(r"(?:\w+\.)*[A-Z]\w*[a-z]\w*")
 
 
 def markdown_to_rest(app, what, name, obj, options, lines):
-    """Converts a docstring: indented paragraphs to literal blocks, code in single backticks to literals.
+    """Converts a docstring: indented paragraphs to equations or literal blocks, code in backticks to literals.
 
     Names of classes become references. Sections such as Args are left to napoleon.
     """
     text = []
-    indented = in_section = doctest = False
-    for previous, line in zip(["", *lines], lines, strict=False):
+    indented = equations = in_section = doctest = False
+    for i, line in enumerate(lines):
         if line and not line.startswith(" "):
             indented, in_section = False, bool(SECTION.match(line))
-        elif line.startswith("    ") and not previous and not in_section and not indented:
-            text += [".. code-block:: text", ""]
-            indented = True
+        elif line.startswith("    ") and not (i and lines[i - 1]) and not in_section and not indented:
+            block = itertools.takewhile(lambda line: not line or line.startswith("    "), lines[i:])
+            equations, indented = table([line for line in block if line]), True
+            text += [".. raw:: html", "", f"    {equations}"] if equations else [".. code-block:: text"]
+            text.append("")
         doctest = bool(line) and (doctest or line.lstrip().startswith(">>>"))
-        text.append(line if indented or doctest else _marked(line))
+        if not (indented and equations):
+            text.append(line if indented or doctest else _marked(line))
     lines[:] = text
 
 
@@ -128,10 +133,12 @@ def raise_skip():
     raise SkipNode
 
 
-def strip_magics(app, doctree):
-    """Shows cells that begin with `%%bash` as shell code, without that line."""
+def highlight(app, doctree):
+    """Shows cells that begin with `%%bash` as shell code, without that line, and indented imports as Python."""
     for block in doctree.findall(nodes.literal_block):
         magic, _, commands = block.astext().partition("\n")
+        if re.match(r"(from|import) \w", magic) and block.get("language", "none") == "none":
+            block["language"] = "python"
         if magic == "%%bash":
             block.rawsource, block["language"] = commands, "bash"
             block.children = [nodes.Text(commands)]
@@ -164,7 +171,7 @@ def setup(app):
     myst_nb.core.render.coalesce_streams = join_streams
     app.connect("source-read", source_read)
     app.connect("include-read", include_read)
-    app.connect("doctree-read", strip_magics)
+    app.connect("doctree-read", highlight)
     app.connect("autodoc-process-docstring", markdown_to_rest, priority=100)
     app.connect("build-finished", write_notebooks)
     app.connect("autodoc-process-signature", signature)

@@ -8,7 +8,7 @@ import importlib
 
 from keraszoo.registry import TASKS, load
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _PACKAGES = (
     "errors", "layers", "models", "search", "text", "training", "evaluation", "recipes",

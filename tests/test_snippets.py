@@ -6,9 +6,11 @@ The pages share a folder: export.md loads the models that training.md and taggin
 import contextlib
 import gzip
 import io
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +53,8 @@ GUIDES = [
         "documents",
         "evaluation",
         "adding",
+        "coming_from/delft",
+        "coming_from/opennmt_tf",
     )
 ]
 LEAST = {
@@ -63,7 +67,7 @@ LEAST = {
 }
 RECIPES = [
     text
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
     for kind, text in FENCE.findall(page.read_text("utf-8"))
     if kind == "yaml"
 ]
@@ -93,6 +97,40 @@ def test_the_recipes_of_the_guides_have_no_wrong_key(text, tmp_path):
     least = LEAST[values.get("task", "translation")]
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({**least, **values}))
     read_recipe(tmp_path / "recipe.yaml", [])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The exports that docs/light.md reads."""
+    pytest.importorskip("ctranslate2")
+    pytest.importorskip("tf2onnx")
+    from keraszoo import EntityTagger, Translator
+
+    folder = tmp_path_factory.mktemp("light")
+    translator = Translator.from_preset("tatoeba_en_de_student")
+    translator.export(folder / "exported" / "ct2", format="ctranslate2", quantize="int8")
+    translator.export(folder / "exported" / "onnx_translator", format="onnx")
+    EntityTagger.from_preset("english_entities").export(folder / "exported" / "onnx_tagger", format="onnx")
+    return folder
+
+
+LIGHT = [
+    text for kind, text in FENCE.findall((ROOT / "docs/light.md").read_text("utf-8")) if kind == "python"
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", LIGHT, ids=lambda text: text.splitlines()[0])
+def test_the_light_path_does_without_tensorflow(text, exported):
+    pytest.importorskip("jax")
+    code = f"import sys; sys.modules['tensorflow'] = None\n{text}"
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=exported, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    for expected in re.findall(r"  # (\['Wo.*|Wo .*)", text):
+        assert expected in done.stdout
 
 
 @pytest.mark.slow

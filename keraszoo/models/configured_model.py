@@ -7,6 +7,8 @@ import numpy as np
 
 from keraszoo.layers.arguments import check_sizes, constructor_arguments, require
 
+QUANTIZABLE = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
+
 
 class ConfiguredModel(keras.Model):
     """Base of the models: Keras records the arguments of the constructor.
@@ -61,9 +63,11 @@ class ConfiguredModel(keras.Model):
                 layer.load_own_variables(weights)
 
         def fits(layer):
-            return not layer.quantization_mode and type(layer).quantize is not keras.layers.Layer.quantize
+            return not layer.quantization_mode and isinstance(layer, QUANTIZABLE)
 
-        super().quantize(mode, config, filters or fits, **kwargs)
+        if "verbose" in inspect.signature(keras.Model.quantize).parameters:  # Keras 3.16 prints a report
+            kwargs = {"verbose": False, **kwargs}
+        return super().quantize(mode, config, filters or fits, **kwargs)
 
     def enable_lora(self, rank, lora_alpha=None):
         """Freezes all weights and adds to each matrix W a trainable product of low rank (Hu et al., 2022).

@@ -7,6 +7,8 @@ from keraszoo.models.configured_model import ConfiguredModel
 from keraszoo.models.word_features import deserialized, serialized
 
 PARTS = ("words", "encoder", "head")
+# Recurrent layers of Keras 3.16 drop the mask unless they are told not to.
+PASS_MASKS_ON = keras.Model, keras.layers.RNN, keras.layers.Bidirectional, keras.layers.TimeDistributed
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -64,8 +66,9 @@ class TaggingModel(ConfiguredModel):
 
     def __init__(self, words, encoder, head, **kwargs):
         super().__init__(**kwargs)
-        if isinstance(encoder, keras.Model):
-            encoder.supports_masking = True  # which Keras doubts
+        for layer in encoder._flatten_layers() if encoder is not None else ():
+            if isinstance(layer, PASS_MASKS_ON):
+                layer.supports_masking = True  # which Keras doubts
         self.words = words
         self.encoder = encoder
         self.head = head

@@ -1,6 +1,6 @@
-"""Find and list models by name: in the user's folder, in a clone and in the cache.
+"""Find and list models by name: in the user's folder, in a clone, in the package and in the cache.
 
-An installed package contains no weights but `index.json`: the description and the manifest of each shipped
+An installed package contains two models, and `index.json`: the description and the manifest of each shipped
 model, and thus the size and the SHA-256 of each file. `keraszoo fetch` uses it to fill the cache.
 """
 
@@ -22,9 +22,9 @@ def find(name_or_directory):
     """Returns the path of a model directory, given by its path, its name or its address on the Hub.
 
     An existing path takes precedence. Names are looked up in the folder `$KERASZOO_PRETRAINED`, in
-    `pretrained/` of a clone, and in the cache of `keraszoo fetch`. A model on the Hugging Face Hub is fetched
-    once, and then read from the cache without any request; `keraszoo fetch` looks for a newer one. The
-    content is not verified here.
+    `pretrained/` of a clone or of the package, and in the cache of `keraszoo fetch`. A model on the Hugging
+    Face Hub is fetched once, and then read from the cache without any request; `keraszoo fetch` looks for a
+    newer one. The content is not verified here.
 
     Raises:
         PresetError: there is none; the message suggests similar names.
@@ -58,13 +58,13 @@ def find(name_or_directory):
 def places():
     """Returns the available model directories: a dict of name -> path, sorted by name.
 
-    `$KERASZOO_PRETRAINED` takes precedence over `pretrained/` of a clone, and this over the cache. A cached
-    model of another version of keraszoo is ignored.
+    `$KERASZOO_PRETRAINED` takes precedence over `pretrained/` of a clone or of the package, and this over the
+    cache. A cached model of another version of keraszoo is ignored.
     """
     directories = {name: path for name, path in _models_in(cache.cache_folder()) if _is_current(name, path)}
-    root = Path(__file__).resolve().parents[2]
-    if (root / "pyproject.toml").is_file():  # a clone, not an installed package
-        directories.update(_models_in(root / "pretrained"))
+    package = Path(__file__).resolve().parents[1]
+    clone = package.parent if (package.parent / "pyproject.toml").is_file() else None
+    directories.update(_models_in((clone or package) / "pretrained"))
     chosen = os.environ.get("KERASZOO_PRETRAINED")
     if chosen:
         if not Path(chosen).is_dir():

@@ -304,6 +304,7 @@ def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats():
 # --- stock fit
 
 
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
 def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     """LSTM encoder, LSTM decoder and Bahdanau's attention behind `Embedding(mask_zero=True)`."""
     vocabulary, longest, units = 7, 3, 16
@@ -320,7 +321,8 @@ def test_a_functional_model_learns_to_reverse_and_is_saved(tmp_path):
     embed = keras.layers.Embedding(vocabulary, units, mask_zero=True)
     memory, *state = keras.layers.LSTM(units, return_sequences=True, return_state=True)(embed(source_ids))
     hidden = keras.layers.LSTM(units, return_sequences=True)(embed(target_ids), initial_state=state)
-    context, weights = BahdanauAttention(units)(hidden, memory)
+    masks = {"query_mask": embed.compute_mask(target_ids), "value_mask": embed.compute_mask(source_ids)}
+    context, weights = BahdanauAttention(units)(hidden, memory, **masks)
     logits = keras.layers.Dense(vocabulary)(keras.layers.Concatenate()([context, hidden]))
     model = keras.Model((source_ids, target_ids), logits)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

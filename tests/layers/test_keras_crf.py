@@ -177,6 +177,7 @@ def test_misuse_is_named():
                 read(wrong)
 
 
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
 def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, other_sentences):
     """The snippet of the docs: a tagger in a dozen lines of Keras, on the sentences of `EntityTagger`."""
     words = {w: i for i, w in enumerate(sorted({w for s in tagged_sentences for w in s.tokens}), 1)}
@@ -191,10 +192,10 @@ def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, 
 
     keras.utils.set_random_seed(0)
     inputs = keras.Input((None,), dtype="int32")
-    x = keras.layers.Embedding(len(words) + 1, 16, mask_zero=True)(inputs)
-    x = keras.layers.Bidirectional(keras.layers.LSTM(12, return_sequences=True))(x)
+    embed = keras.layers.Embedding(len(words) + 1, 16, mask_zero=True)
+    x = keras.layers.Bidirectional(keras.layers.LSTM(12, return_sequences=True))(embed(inputs))
     crf = CRF(len(labels))
-    chain = crf(keras.layers.Dense(len(labels))(x))
+    chain = crf(keras.layers.Dense(len(labels))(x), mask=embed.compute_mask(inputs))
     model = keras.Model(inputs, chain)
     model.compile(keras.optimizers.Adam(0.02), loss=CRFLoss())
     model.fit(*encode(tagged_sentences), batch_size=16, epochs=5, verbose=0)

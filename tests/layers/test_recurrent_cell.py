@@ -103,6 +103,7 @@ def keras_layer(kind, weights):
         b = np.stack([b, weights["b_after"]]) if after else b
     layer.build((None, None, E))
     layer.set_weights([W, recurrent, b])
+    layer.supports_masking = True
     return layer
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from keraszoo.errors import PresetError
 from keraszoo.saving.model_directory import read_directory, write_directory
+from keraszoo.shipping import shipped
 from keraszoo.shipping.shipped import find, places
 
 
@@ -32,6 +33,14 @@ def test_a_path_that_exists_wins(folder, tmp_path, monkeypatch):
     write_directory(tmp_path / "work" / "rnnsearch_en_de", {"config.json": {"name": "mine"}})
     monkeypatch.chdir(tmp_path / "work")
     assert read_directory(find("rnnsearch_en_de")).config == {"name": "mine"}
+
+
+def test_models_inside_an_installed_package_are_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
+    package = tmp_path / "site-packages" / "keraszoo"
+    write_directory(package / "pretrained" / "inside", {"config.json": {}})
+    monkeypatch.setattr(shipped, "__file__", str(package / "shipping" / "shipped.py"))
+    assert find("inside") == package / "pretrained" / "inside"
 
 
 def test_another_language_is_no_misspelling(folder):
