@@ -8,6 +8,8 @@ from keraszoo.models.deep_lstm import DeepLSTM
 from keraszoo.models.ensemble import Ensemble
 from keraszoo.models.luong_nmt import LuongNMT
 from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.models.pretrained_tagger import PretrainedTagger
+from keraszoo.models.pretrained_words import PretrainedWords
 from keraszoo.models.recurrent_tagger import RecurrentTagger
 from keraszoo.models.rnn_encdec import RNNEncDec
 from keraszoo.models.rnn_search import RNNSearch
@@ -25,6 +27,8 @@ __all__ = [
     "Ensemble",
     "LuongNMT",
     "MemoryNetwork",
+    "PretrainedTagger",
+    "PretrainedWords",
     "RNNEncDec",
     "RNNSearch",
     "RecurrentTagger",
