@@ -294,8 +294,7 @@ class EntityTagger(Task):
         Returns, raises: as `Translator.fit`.
         """
         if self.vocabulary.subwords is not None:
-            layers = self.model._flatten_layers()
-            settings = fine_tuning(settings, any(getattr(layer, "lora_enabled", False) for layer in layers))
+            settings = fine_tuning(settings, self.model.lora is not None)
         plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
         train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)

@@ -114,8 +114,10 @@ class PretrainedSubwords:
         kind = arguments.pop("class")
         if kind not in TOKENIZERS:
             raise KerasZooError(f"subwords: expected a tokenizer of {', '.join(TOKENIZERS)}, got {kind!r}")
-        files = {"proto": None} if (Path(folder) / "vocabulary.spm").exists() else {}
-        tokenizer = getattr(import_hub().tokenizers, kind)(**files, **arguments)
+        made, proto = getattr(import_hub().tokenizers, kind), Path(folder) / "vocabulary.spm"
+        if proto.exists():
+            return cls(made(proto.read_bytes(), **arguments))
+        tokenizer = made(**arguments)
         tokenizer.load_assets(str(folder))
         return cls(tokenizer)
 
