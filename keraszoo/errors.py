@@ -119,3 +119,12 @@ def check_at_least(error=KerasZooError, /, **values):
             real = isinstance(value, numbers.Real) and not isinstance(value, kind)
             wrong = ", not an integer" if real else ""
             raise error(f"{name} must be at least {least:g}, got {value!r:.60}{wrong}")
+
+
+def import_hub():
+    """Returns the module keras_hub. Raises KerasZooError if it is not installed."""
+    try:
+        import keras_hub
+    except ImportError as error:
+        raise KerasZooError(f"KerasHub is needed: pip install 'keraszoo[hub]' ({error})") from None
+    return keras_hub

@@ -46,6 +46,7 @@ MODELS = (
     ModelRow("tagging", "attention", "AttentionTagger", "base"),
     ModelRow("tagging", "recurrent", "RecurrentTagger", "strong"),
     ModelRow("tagging", "transformer", "TransformerTagger", "small"),
+    ModelRow("tagging", "pretrained", "PretrainedTagger", "base"),
     ModelRow("question answering", "memory", "MemoryNetwork"),
 )
 
@@ -70,6 +71,7 @@ def model_classes(task):
 DERIVED = {
     *("source_vocabulary_size", "target_vocabulary_size", "source_pad_id", "target_pad_id"),
     *("num_tags", "vocabulary_size", "character_vocabulary_size", "casing_size", "allowed", "constrain"),
+    *("backbone", "start_id", "end_id"),
 }
 
 

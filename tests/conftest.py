@@ -271,6 +271,43 @@ def new_tagger(tagged_sentences):
     return make
 
 
+BERT_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,!?'0123"]
+BERT_PIECES += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + ["par", "##is", "ada"]
+GERMAN_AND_FRENCH = (
+    "Angela Merkel besuchte München und Köln am 3. Mai. Émile Zola naquit à Paris et mourut là."
+)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoders(make_once):
+    """Presets of KerasHub with random weights: `bert`, `roberta` and `xlmr`, of 24 positions."""
+    hub = pytest.importorskip("keras_hub")
+    from sentencepiece import SentencePieceTrainer
+
+    def write(folder):
+        keras.utils.set_random_seed(3)
+        options = {"unk_id": 0, "bos_id": 1, "eos_id": 2, "minloglevel": 2, "vocab_size": 46}
+        options["hard_vocab_limit"] = False
+        proto = io.BytesIO()
+        texts = iter([GERMAN_AND_FRENCH] * 20)
+        SentencePieceTrainer.train(sentence_iterator=texts, model_writer=proto, **options)
+        letters = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "Ġ", *map(chr, range(33, 127)), "Ġp", "Ġpa"]
+        bytes_ = dict(vocabulary=dict(zip(letters, range(200), strict=False)), merges=["Ġ p", "Ġp a"])
+        tokenizers = {
+            "bert": hub.tokenizers.BertTokenizer(BERT_PIECES, lowercase=True),
+            "roberta": hub.tokenizers.RobertaTokenizer(**bytes_),
+            "xlmr": hub.tokenizers.XLMRobertaTokenizer(proto.getvalue()),
+        }
+        kinds = hub.models.BertBackbone, hub.models.RobertaBackbone, hub.models.XLMRobertaBackbone
+        sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 24}
+        for kind, (name, tokenizer) in zip(kinds, tokenizers.items(), strict=True):
+            place = folder / name
+            kind(tokenizer.vocabulary_size(), **sizes, max_sequence_length=24).save_to_preset(str(place))
+            tokenizer.save_to_preset(str(place))
+
+    return make_once("tiny_encoders", write)
+
+
 @pytest.fixture(scope="session")
 def tagger_directory(new_tagger, tagged_sentences, other_sentences, make_once):
     """Where a tagger was saved that gets nearly everything right; unknown words have vectors of n-grams."""

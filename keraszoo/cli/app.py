@@ -174,6 +174,7 @@ COMMANDS = {
         "ensemble": translator.ensemble,
         "subwords": text.subwords,
         "vectors": text.vectors,
+        "uncertain": tagger.uncertain,
     },
     "Evaluate": {
         "evaluate": evaluate,

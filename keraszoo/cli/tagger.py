@@ -1,4 +1,4 @@
-"""The command `tag`, and the tagger's part of `evaluate` and `plot`."""
+"""The commands `tag` and `uncertain`, and the tagger's part of `evaluate` and `plot`."""
 
 import itertools
 import json
@@ -109,6 +109,33 @@ def tag(
 
             names = [choice.get("mapping", {}).get(label, label) for label in tagger.vocabulary.labels]
             write([html_page(tagged, names, attention).removesuffix("\n")])
+
+
+def uncertain(
+    model: Model,
+    files: Files = None,
+    from_: Annotated[
+        Literal["text", "json"] | None,
+        Option("--from", help="A text or a JSON object per line; json for .jsonl, otherwise text."),
+    ] = None,
+    most: Annotated[int | None, Option(min=1, help="How many sentences; all by default.")] = None,
+    corpus: Corpus = None,
+):
+    """Find the sentences that a tagger is least sure of, as JSON lines to correct and to train on."""
+    from keraszoo.tagging.lines import texts_of
+    from keraszoo.tagging.uncertain import uncertain
+    from keraszoo.text.json_spans import is_json_lines
+    from keraszoo.text.lines import read_lines
+
+    files = files or ["-"]
+    console.one_thread_per_operation()
+    with console.results() as write:
+        tagger = load(model, corpus)
+        texts = itertools.chain.from_iterable(
+            texts_of(read_lines(file), from_ == "json" or (from_ is None and is_json_lines(file)), file)
+            for file in files
+        )
+        write([json.dumps(record, ensure_ascii=False) for record in uncertain(tagger, texts, most)])
 
 
 def evaluate(model, data, known, corpus, context, choice, as_json, token_column, tag_column, **columns):

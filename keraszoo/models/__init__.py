@@ -10,6 +10,8 @@ from keraszoo.models.ensemble import Ensemble
 from keraszoo.models.gnmt import GNMT
 from keraszoo.models.luong_nmt import LuongNMT
 from keraszoo.models.memory_network import MemoryNetwork
+from keraszoo.models.pretrained_tagger import PretrainedTagger
+from keraszoo.models.pretrained_words import PretrainedWords
 from keraszoo.models.recurrent_tagger import RecurrentTagger
 from keraszoo.models.rnn_encdec import RNNEncDec
 from keraszoo.models.rnn_search import RNNSearch
@@ -29,6 +31,8 @@ __all__ = [
     "Ensemble",
     "LuongNMT",
     "MemoryNetwork",
+    "PretrainedTagger",
+    "PretrainedWords",
     "RNNEncDec",
     "RNNSearch",
     "RecurrentTagger",

@@ -19,6 +19,7 @@ class ConfiguredModel(keras.Model):
     """
 
     configurations = {}
+    lora = None  # the arguments of `enable_lora`
 
     def __new__(cls, *args, **kwargs):
         own = inspect.signature(cls.__init__).parameters
@@ -104,6 +105,7 @@ class ConfiguredModel(keras.Model):
             layer.enable_lora(rank, lora_alpha=lora_alpha)
         for variable in frozen:
             variable.trainable = False
+        self.lora = rank, lora_alpha
 
     def get_compile_config(self):
         """`None` with LoRA: the sums that are saved have other variables than the optimizer."""

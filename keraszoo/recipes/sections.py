@@ -80,7 +80,8 @@ class OptimizerSection(Section):
 
     `warmup_steps: null` is a tenth of the run's updates, at most 4000. As in Keras, `clipnorm` bounds the
     norm of the gradient of each weight, and `global_clipnorm` that of all weights together; at most one is
-    given.
+    given. `weight_decay` shrinks matrices by this share of the learning rate in each update, but no biases
+    and no weights of normalisation (Loshchilov and Hutter 2019).
     """
 
     schedule: Schedule = "inverse_sqrt"
@@ -92,6 +93,7 @@ class OptimizerSection(Section):
     epsilon: Positive = 1e-9
     clipnorm: Positive | None = None
     global_clipnorm: Positive | None = None
+    weight_decay: Fraction = 0.0
 
     @model_validator(mode="before")
     @classmethod

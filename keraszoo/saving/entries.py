@@ -11,7 +11,8 @@ from keraszoo.messages import one_line, shown, suggestion
 Size = Annotated[int, Field(ge=0, le=1 << 31)]  # no size, id or count of a model is larger
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, le=1 << 31)]
-KINDS = {bool: bool, int: Size, float: Rate, str: str, numbers.Real: Positive}
+PLAIN = dict[str, bool | Annotated[int, Field(ge=0, le=1 << 31)] | float | str | None]
+KINDS = {dict: PLAIN, bool: bool, int: Size, float: Rate, str: str, numbers.Real: Positive}
 MOST_SAID = 20  # problems of one message
 
 

@@ -112,7 +112,8 @@ def _maker(entry, kinds, arrays, where, extra):
 
 
 def _layers(arguments):
-    """The arguments that are numbers of layers with weights of their own."""
+    """The arguments that are numbers of layers with weights of their own, those of a backbone included."""
+    arguments = {**arguments, **(arguments.get("backbone") or {})}
     shared = arguments.get("tying") == "layer_wise"  # by all hops
     names = (name for name in arguments if name.endswith("layers") or (name == "hops" and not shared))
     return {name: arguments[name] or 0 for name in names}

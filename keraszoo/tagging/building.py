@@ -3,6 +3,7 @@
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown, suggestion
 from keraszoo.registry import model_arguments, model_classes, models_of
+from keraszoo.tagging.pretrained import make_pretrained
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
@@ -23,6 +24,8 @@ def make_tagger(cls, sentences, vectors, model, options):
     See `EntityTagger.for_sentences` for the rest.
     """
     name, configuration = model
+    if name == "pretrained":
+        return make_pretrained(cls, sentences, vectors, configuration, options)
     arguments = dict(options)
     given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
     kind = _checked_kind(name, arguments)
@@ -89,6 +92,10 @@ def check_sizes(model, vocabulary):
         used = getattr(model, name)
         if used is not None and used != size:
             raise KerasZooError(f"{name} is {size} in the vocabulary, but {used} in the model")
+    subwords, rows = vocabulary.subwords, getattr(model, "subword_vocabulary_size", 0)
+    if (subwords is None) != (not rows) or (subwords and subwords.vocabulary_size > rows):
+        known = subwords and f"{subwords.vocabulary_size:,}"
+        raise KerasZooError(f"the tokenizer has {known or 'no'} subwords, but the model {rows:,}")
 
 
 def _checked_kind(name, arguments):

@@ -21,7 +21,7 @@ def calibrate(tagger, sentences, corpus):
     else:
         model, vocabulary, own = part_of(tagger, corpus)
     rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)
-    batches = TagBatches(rows, max(BATCH_TOKENS, int(rows.lengths.max())), shuffle=False, shapes=None)
+    batches = TagBatches(rows, max(BATCH_TOKENS, rows.longest), shuffle=False, shapes=None)
     temperature = best_temperature(model, (batches.batch(0, i) for i in range(len(batches))))
     scale_scores(tagger.model, 1 / temperature, own)
     return temperature

@@ -8,7 +8,7 @@ from keraszoo.tagging import calibration, evaluation
 from keraszoo.tagging import directory as tagger_directory
 from keraszoo.tagging.building import check_sizes, make_tagger
 from keraszoo.tagging.corpora import checked_corpora, part_of
-from keraszoo.tagging.recipe import TaggerTrainingSection
+from keraszoo.tagging.recipe import TaggerTrainingSection, fine_tuning
 from keraszoo.tagging.results import TaggedTokens, check_threshold, tagged_text
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS, SentenceTagger
 from keraszoo.tagging.training import digests, held_out_figures, sentences_of
@@ -258,11 +258,13 @@ class EntityTagger(Task):
                 their words are to be kept, sentences to tag later.
             vectors: `WordVectors`, not trained unless the configuration says so; `None`: the
                 model learns its own.
-            model: `"attention"`, `"recurrent"` or `"transformer"`.
+            model: `"attention"`, `"recurrent"`, `"transformer"` or `"pretrained"`.
             configuration: name of a configuration of the model; `None`: the default of recipes, such as
                 `"strong"` for `"recurrent"`.
             **options: arguments of the model's constructor, such as `dropout=0.3`, and
 
+                - `backbone`: for `"pretrained"`, the encoder: `hf://USER/NAME`, the name of a preset of
+                  KerasHub, a folder of either kind, or a tagger over such an encoder;
                 - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
                 - `constrain`: where the scheme is enforced, `"decode"`, `"both"` or `"none"`;
                 - `keep`: `"corpus"`, the vectors that a word of the sentences uses; `"all"`; or a list of
@@ -291,6 +293,8 @@ class EntityTagger(Task):
 
         Returns, raises: as `Translator.fit`.
         """
+        if self.vocabulary.subwords is not None:
+            settings = fine_tuning(settings, self.model.lora is not None)
         plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
         train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)

@@ -27,7 +27,7 @@ def _texts_module(tagger):
 
     module, names = module_of(tagger.model), tagger.model.features
     module.features = GraphFeatures(tagger.vocabulary)
-    module.tables = [module.features.words, module.features.characters]
+    module.tables = module.features.tables
     tags_of = GraphTags(tagger.vocabulary.tags)
     texts = [tf.TensorSpec([None], tf.string, name="text")]
 

@@ -90,8 +90,13 @@ class GraphFeatures:
 
     def __init__(self, vocabulary):
         self.vocabulary = vocabulary
+        if vocabulary.subwords is not None:
+            vocabulary.subwords.check_graph()
+            self.tables = [vocabulary.subwords.tokenizer]
+            return
         self.words = _table(vocabulary.words, missing=-1)
         self.characters = _table(vocabulary.characters, missing=UNKNOWN)
+        self.tables = [self.words, self.characters]
 
     def encode(self, tokens, names):
         """Features of ragged strings `(N, T)`, none empty: int32 `(N, T)` or `(N, T, C)`, padded with 0."""
@@ -100,6 +105,8 @@ class GraphFeatures:
         # A batch has few different words; each is looked up once.
         unique, place = tf.unique(tokens.flat_values)
         unique = tf.strings.regex_replace(unique, UNSEEN, r"\1")
+        if self.vocabulary.subwords is not None:
+            return _subwords(self.vocabulary.subwords.in_graph(unique), tokens.with_flat_values(place))
         made = {"words": self._words, "characters": self._characters, "casing": _casings}
         features = {}
         for name in names:
@@ -122,6 +129,17 @@ class GraphFeatures:
 
         letters = tf.strings.unicode_split(words, "UTF-8")[:, : self.vocabulary.word_length]
         return letters.with_flat_values(self.characters.lookup(letters.flat_values)).to_tensor()
+
+
+def _subwords(of_words, places):
+    """The features `PretrainedSubwords.features`, of ragged subwords of W words and their places `(N, T)`."""
+    import tensorflow as tf
+
+    rows = tf.gather(of_words, places)  # (N, T, S)
+    lengths = places.with_flat_values(tf.cast(rows.values.row_lengths(), tf.int32)).to_tensor()
+    first = tf.cumsum(lengths, axis=1, exclusive=True) + 1
+    # A batch without sentences has no longest one, but a model needs at least one subword.
+    return {"words": tf.where(lengths > 0, first, 0), "subwords": rows.merge_dims(1, 2).to_tensor(-1) + 1}
 
 
 def graph_form(words, name):

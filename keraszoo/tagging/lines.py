@@ -32,11 +32,15 @@ def tag_lines(tagger, lines, write, chunk=256, as_json=False, path=None, context
     if isinstance(lines, str):
         raise KerasZooError(f"lines: expected an iterable of str, got one str, {shown(lines)}")
     check_at_least(chunk=(chunk, 1))
-    numbered = ((i, line) for i, line in enumerate(lines, start=1) if not as_json or line.strip())
-    while some := list(itertools.islice(numbered, chunk)):
-        records = [_record(line, path, number) if as_json else {"text": line} for number, line in some]
+    records_of = _records(lines, as_json, path)
+    while records := list(itertools.islice(records_of, chunk)):
         tagged = tagger.tag_details([record["text"] for record in records], context=context, **choice)
         yield [line for pair in zip(tagged, records, strict=True) for line in write(*pair)]
+
+
+def texts_of(lines, as_json=False, path=None):
+    """The text of each line, or of each JSON object; arguments and errors as for `tag_lines`."""
+    return (record["text"] for record in _records(lines, as_json, path))
 
 
 def tag_columns(tagger, paths, write=None, context=0, choice=None, **columns):
@@ -119,6 +123,15 @@ def as_columns(tagged, record=None):
 
 
 WRITERS = {"json": json_line, "text": bracketed, "columns": as_columns}
+
+
+def _records(lines, as_json, path):
+    """The lines as dicts with a `text`; blank lines of JSON are left out."""
+    for number, line in enumerate(lines, start=1):
+        if not as_json:
+            yield {"text": line}
+        elif line.strip():
+            yield _record(line, path, number)
 
 
 def _record(line, path, number):

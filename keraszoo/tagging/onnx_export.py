@@ -7,7 +7,7 @@ reads, the CRF's Viterbi search and its marginals.
 import json
 from pathlib import Path
 
-from keraszoo.tagging import onnx_program
+from keraszoo.tagging import onnx_program, onnx_subwords
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
 from keraszoo.tagging.export import compare
 from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
@@ -29,7 +29,9 @@ def export(tagger, directory):
     def tag(**features):
         return dict(zip(outputs, tag_features(model, features), strict=True))
 
+    subwords = vocabulary.subwords
     files = {
+        **({} if subwords is None else onnx_subwords.files(subwords)),
         "model.onnx": graph_of(model, tag, feature_specs(vocabulary, model.features)),
         "tokens.json": json.dumps(about, ensure_ascii=False).encode(),
         "tag.py": Path(onnx_program.__file__).read_bytes(),
@@ -40,6 +42,7 @@ def export(tagger, directory):
 def tokens(vocabulary):
     """The contents of `tokens.json`: a `TaggingVocabulary` and the rules that split text."""
     match, part = TOKEN_RULES[vocabulary.token_rules]
+    subwords = vocabulary.subwords
     tags, scheme = vocabulary.tags, vocabulary.scheme
     after = [[convert((before, tag), scheme, "IOB2")[1] for tag in tags] for before in tags]
     return {
@@ -50,6 +53,7 @@ def tokens(vocabulary):
         "casings": list(CASINGS.values()),
         "backoff": vocabulary.backoff,
         "word_length": vocabulary.word_length,
+        "subwords": None if subwords is None else onnx_subwords.entry(subwords),
         "words": {word: i for i, word in enumerate(vocabulary.words, start=2)},
         "characters": {character: i for i, character in enumerate(vocabulary.characters, start=2)},
         "iob2": [*after, [convert((tag,), scheme, "IOB2")[0] for tag in tags]],  # by the tag before

@@ -1,8 +1,10 @@
 """Tags text with NumPy and onnxruntime: python tag.py < lines_of_text > lines_of_json"""
 
+import itertools
 import json
 import re
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,15 @@ class Tagger:
 
         self.model = onnxruntime.InferenceSession(str(Path(folder, "model.onnx")))
         vars(self).update(json.loads(Path(folder, "tokens.json").read_text("utf-8")))
+        if self.subwords and self.subwords["library"] == "sentencepiece":
+            from sentencepiece import SentencePieceProcessor
+
+            self.pieces = SentencePieceProcessor(model_file=str(Path(folder, "subwords.spm"))).encode
+        elif self.subwords:
+            from tokenizers import Tokenizer
+
+            library = Tokenizer.from_file(str(Path(folder, "subwords.json")))
+            self.pieces = lambda word: library.encode(word, add_special_tokens=False).ids
 
     def split(self, text):
         """Yields the sentences of a text: lists of words with their start and end."""
@@ -36,17 +47,35 @@ class Tagger:
         casing = next(i for i, casing in enumerate(self.casings, 1) if re.fullmatch(casing, word))
         return [number or 1, casing, *(self.characters.get(one, 1) for one in word[: self.word_length])]
 
+    def pieces_of(self, word):
+        """The ids of the subwords of a word, plus 1: 0 is padding."""
+        word, rules = self.subwords["before"] + re.sub(self.unseen, r"\1", word), self.subwords
+        if rules["fold"]:
+            letters = unicodedata.normalize("NFD", word.casefold())
+            word = "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
+        ids = [id_ + rules["shift"] for id_ in self.pieces(word)] or [rules["unknown"]]
+        return [rules["unknown"] + 1 if id_ in rules["as_unknown"] else id_ + 1 for id_ in ids]
+
+    def feed(self, sentences):
+        """The inputs of the model for some sentences of words, padded with 0."""
+        if self.subwords:
+            rows = [[self.pieces_of(word) for word, *_ in words] for words in sentences]
+            firsts = [list(itertools.accumulate(map(len, row), initial=1))[:-1] for row in rows]
+            rows = [list(itertools.chain.from_iterable(row)) for row in rows]
+            return {"words": padded(firsts), "subwords": padded(rows)}
+        rows = [[self.ids(word) for word, *_ in words] for words in sentences]
+        ids = np.zeros((len(rows), max(map(len, rows)), max(len(w) for row in rows for w in row)), "int32")
+        for i, j, word in ((i, j, word) for i, row in enumerate(rows) for j, word in enumerate(row)):
+            ids[i, j, : len(word)] = word
+        return {x: ids[..., {"words": 0, "casing": 1, "characters": np.s_[2:]}[x]] for x in self.features}
+
     def tag(self, texts):
         """The words of each text: tuples of token, start, end, tag, probability (and attention)."""
         sentences = [(words, number) for number, text in enumerate(texts) for words in self.split(text)]
         sentences.sort(key=lambda sentence: len(sentence[0]))
         answers = [[] for _ in texts]
         for some in (sentences[i : i + 64] for i in range(0, len(sentences), 64)):
-            rows = [[self.ids(word) for word, *_ in words] for words, _ in some]
-            ids = np.zeros((len(rows), len(rows[-1]), max(len(w) for row in rows for w in row)), "int32")
-            for i, j, word in ((i, j, word) for i, row in enumerate(rows) for j, word in enumerate(row)):
-                ids[i, j, : len(word)] = word
-            feed = {x: ids[..., {"words": 0, "casing": 1, "characters": np.s_[2:]}[x]] for x in self.features}
+            feed = self.feed([words for words, _ in some])
             outputs = [output.tolist() for output in self.model.run(self.outputs, feed)]
             for (words, number), tags, *others in zip(some, *outputs, strict=True):
                 tags = [self.iob2[before][tag] for before, tag in zip([-1, *tags], tags, strict=False)]
@@ -66,6 +95,11 @@ class Tagger:
             entity = dict(text=text[start:end], label=tags[0][2:], start=start, end=end)
             weights = {"attention": sum(attention[0])} if attention else {}
             yield {**entity, "probability": min(probabilities), **weights}
+
+
+def padded(rows):
+    """Rows of numbers as an int32 array, padded with 0."""
+    return np.array([row + [0] * (max(map(len, rows)) - len(row)) for row in rows], "int32")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,29 @@ from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
+FINE_TUNING = {"epochs": 5}
+OPTIMIZER = {
+    "schedule": "cosine",
+    "learning_rate": 5e-5,
+    "head_learning_rate": 1e-3,
+    "weight_decay": 0.01,
+    "global_clipnorm": 1.0,
+}
+LORA_RATE = 1e-3  # its matrices are new, as those of the head are
+
+
+def fine_tuning(settings, lora=False):
+    """Adds to the settings of `fit`, a dict, the defaults of fine-tuning where they are not given.
+
+    The encoder learns slowly and its head fast, with a warm-up over a tenth of the run, weight decay on
+    matrices, and a rate that falls to 0 (Devlin et al. 2018; Loshchilov and Hutter 2019).
+    """
+    rates = {**OPTIMIZER, **({"learning_rate": LORA_RATE} if lora else {})}
+    given = settings.get("optimizer")
+    if given is None or isinstance(given, dict):
+        settings = {**settings, "optimizer": {**rates, **(given or {})}}
+    return {**FINE_TUNING, **settings}
+
 
 def _listed(value):
     return [value] if isinstance(value, str) else value
@@ -102,20 +125,44 @@ class TaggingModelSection(BaseModelSection):
 
     `start_from` is the path or the name of a trained tagger whose encoder the model begins with, where it
     fits; see `keraszoo.tagging.transfer`.
+
+    `pretrained` reads subwords with a `backbone`: `hf://USER/NAME`, the name of a preset of KerasHub, a
+    folder of either kind, or a tagger over such an encoder. With `lora_rank`, only products of this rank are
+    trained in the encoder, and merged into its matrices when it is saved.
     """
 
     task = "tagging"
 
     name: Literal[*models_of("tagging")] = "recurrent"
+    backbone: Preset | None = None
+    lora_rank: Count | None = None
+
+    @model_validator(mode="after")
+    def _a_backbone_for_pretrained(self):
+        if self.name != "pretrained":
+            self.refuse(["backbone", "lora_rank"], f"with {self.name}")
+        elif self.backbone is None:
+            raise ValueError("`backbone` is missing: hf://USER/NAME, a preset of KerasHub or a folder")
+        else:
+            self.refuse(["start_from"], "with pretrained, whose `backbone` may be a trained tagger")
+        return self
 
 
 class TaggerOptimizerSection(OptimizerSection):
-    """Adam, by default at a constant rate; the schedules are those of `OptimizerSection`."""
+    """Adam, by default at a constant rate; the schedules are those of `OptimizerSection`.
+
+    `head_learning_rate` is the peak for the scores of tags and the CRF; `null` is that of all other weights.
+
+    The defaults for `model: {name: pretrained}` are those of fine-tuning: 5 epochs, `schedule: cosine`,
+    `learning_rate: 5.0e-5` (with `lora_rank`: 1.0e-3), `head_learning_rate: 1.0e-3`, `weight_decay: 0.01`,
+    `global_clipnorm: 1.0`.
+    """
 
     schedule: Schedule = "constant"
     beta_2: Fraction = 0.999
     epsilon: Positive = 1e-7
     global_clipnorm: Positive | None = 5.0
+    head_learning_rate: Positive | None = None
 
 
 class TaggerTrainingSection(FitSection):
@@ -139,3 +186,14 @@ class TaggerRecipe(BaseRecipe):
     model: TaggingModelSection = TaggingModelSection()
     training: TaggerTrainingSection = TaggerTrainingSection()
     output: Path
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_fine_tuning(cls, values):
+        model = values.get("model") if isinstance(values, dict) else None
+        training = values.get("training", {}) if isinstance(model, dict) else None
+        if isinstance(training, dict) and model.get("name") == "pretrained":
+            if values.get("vectors") is not None:
+                raise ValueError("`vectors` have no effect with pretrained; leave them out")
+            values = {**values, "training": fine_tuning(training, bool(model.get("lora_rank")))}
+        return values

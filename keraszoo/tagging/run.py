@@ -26,8 +26,10 @@ def prepare(recipe, checkpoints):
         constrain=recipe.tags.constraints,
         **({} if recipe.vectors is None else {"keep": keep, "backoff": tuple(recipe.vectors.backoff)}),
         token_rules=rules_of(recipe.data, train),
-        **{"dtype": recipe.training.precision, **recipe.model.overrides},
+        **{"dtype": recipe.training.precision, **recipe.model.overrides, **_backbone(recipe)},
     )
+    if recipe.model.lora_rank is not None:
+        tagger.model.enable_lora(recipe.model.lora_rank)
     if vectors is not None:
         kept = len(tagger.vocabulary.words)
         say(f"{recipe.preset(recipe.vectors.file)}: {kept:,} vectors of {vectors.width} numbers are kept")
@@ -47,6 +49,14 @@ def prepare(recipe, checkpoints):
                 f"{f', {corpus.skipped:,} texts not accepted' if corpus.skipped else ''}"
             )
     return tagger, train, validation, None if test is None else (test, train)
+
+
+def _backbone(recipe):
+    """The place of a pretrained encoder, an option of `EntityTagger.for_sentences`."""
+    text = recipe.model.backbone
+    if text is None:
+        return {}
+    return {"backbone": text if "://" in text else recipe.preset(text)}
 
 
 def _vectors(recipe, kind, *corpora):

@@ -16,12 +16,14 @@ from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 def digests(tagger, train, validation):
     """The digests of everything that enters a run: sentences, the vocabulary, and frozen weights."""
-    vocabulary = dataclasses.asdict(tagger.vocabulary).values()
+    vocabulary = tagger.vocabulary
+    entries = [getattr(vocabulary, field.name) for field in dataclasses.fields(vocabulary)]
+    entries = [entry for entry in entries if entry is not None]
     frozen = map(keras.ops.convert_to_numpy, tagger.model.non_trainable_weights)
     return {
         "train": _of_sentences(train),
         "validation": None if validation is None else _of_sentences(validation),
-        "vocabulary": digest(part for entry in vocabulary for part in _parts(entry)),
+        "vocabulary": digest(part for entry in entries for part in _parts(entry)),
         "frozen_weights": digest(frozen),
     }
 
@@ -45,7 +47,7 @@ def held_out_figures(tagger, sentences, settings):
         raise DataError("validation: expected at least one sentence, got none")
     gold, vocabulary = [sentence.tags for sentence in sentences], tagger.vocabulary
     rows = TaggedRows(sentences, vocabulary, tagger.model.features)
-    batches = TagBatches(rows, **held_out_options(settings, int(rows.lengths.max())))
+    batches = TagBatches(rows, **held_out_options(settings, rows.longest))
 
     @functools.cache
     def function_of(model):

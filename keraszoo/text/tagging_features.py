@@ -47,6 +47,7 @@ class TaggingVocabulary:
         backoff: names of `BACKOFFS`.
         word_length: the number of characters of a token that are read, at most 10,000.
         token_rules: how raw text becomes tokens, a key of `TOKEN_RULES`.
+        subwords: `PretrainedSubwords` of a tagger that reads them instead of words and characters, or `None`.
 
     Attributes:
         tags: tuple of the K tags.
@@ -83,6 +84,7 @@ class TaggingVocabulary:
     backoff: tuple = DEFAULT_BACKOFF
     word_length: int = 30
     token_rules: str = "words"
+    subwords: object = None
 
     def __post_init__(self):
         self.words = distinct(self.words, "words")
@@ -143,8 +145,11 @@ class TaggingVocabulary:
         Returns:
             Dict of int32 arrays: `words` (B, T), `characters` (B, T, C), `casing` (B, T). T is the length of
             the longest sentence, C that of the longest token, at most `word_length`; both are at least 1.
+            With `subwords`: `subwords` (B, L) and `words` (B, T), as `PretrainedSubwords.features` has them.
         """
         sentences = [[plain_form(token) or token for token in tokens] for tokens in sentences]
+        if self.subwords is not None:
+            return {name: _padded(rows) for name, rows in self.subwords.features(sentences).items()}
         words = _padded([map(self.word_id, tokens) for tokens in sentences])
         casing = _padded([map(casing_id, tokens) for tokens in sentences])
         spelt = self.spell([token for tokens in sentences for token in tokens])
@@ -181,6 +186,8 @@ class TaggingVocabulary:
 
     def __repr__(self):
         sizes = f"{len(self.words)} words, {len(self.characters)} characters"
+        if self.subwords is not None:
+            sizes = f"{self.subwords.vocabulary_size} subwords"
         return f"<TaggingVocabulary: {sizes}, {', '.join(self.labels)} in {self.scheme}>"
 
 

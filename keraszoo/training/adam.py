@@ -5,6 +5,8 @@ from keras import ops
 
 from keraszoo.errors import KerasZooError
 
+HEAD = {"head", "crf"}
+UNDECAYED = ("bias", "beta", "gamma")  # of layers and of their normalisation
 NO_EMA = "use_ema is not supported: a resumed run would go on from the average; average_last averages weights"
 
 
@@ -13,7 +15,7 @@ class Adam(keras.optimizers.Adam):
     """`keras.optimizers.Adam` for batches that replicas share or that come in parts.
 
         m <- m + (1 - beta_1) (g - m)        v <- v + (1 - beta_2) (g^2 - v)
-        w <- w - rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
+        w <- w - rate weight_decay w - rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
 
     The update is Keras' own. g sums the gradients of all replicas and averages those of the `accumulate`
     parts of a batch. It is measured and clipped once it is complete: Keras clips each replica's share. t and
@@ -24,9 +26,11 @@ class Adam(keras.optimizers.Adam):
     has set `scaled`, it is no failure: the whole batch, with all its parts, is skipped and t does not count
     it.
 
-    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps`, `use_ema` and
-        `weight_decay` (which changes weights even where an update is skipped), and
+    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and `use_ema`, and
         accumulate: number of parts of a batch, each a call, that make one update.
+        weight_decay: as in Keras, but biases and the weights of normalisation do not decay, and nothing does
+            where an update is skipped.
+        head_factor: the rate of the weights of layers called `head` or `crf` is multiplied by this number.
 
     Attributes:
         health: float32 (3,): the norm of the last gradient, the norm of all weights after it, and the number
@@ -38,18 +42,18 @@ class Adam(keras.optimizers.Adam):
     Raises:
         KerasZooError: an option that is not supported.
 
-    Reference: Kingma, Ba: Adam: A Method for Stochastic Optimization, 2015, https://arxiv.org/abs/1412.6980.
+    Reference: Kingma, Ba: Adam: A Method for Stochastic Optimization, 2015, https://arxiv.org/abs/1412.6980;
+        Loshchilov, Hutter: Decoupled Weight Decay Regularization, 2019, https://arxiv.org/abs/1711.05101.
     """
 
-    def __init__(self, *args, accumulate=1, **kwargs):
+    def __init__(self, *args, accumulate=1, head_factor=1.0, **kwargs):
         super().__init__(*args, **kwargs)
-        if self.amsgrad or self.gradient_accumulation_steps or self.weight_decay:
-            raise KerasZooError(
-                "Adam: amsgrad, gradient_accumulation_steps and weight_decay are not supported here"
-            )
+        if self.amsgrad or self.gradient_accumulation_steps:
+            raise KerasZooError("Adam: amsgrad and gradient_accumulation_steps are not supported here")
         if self.use_ema:
             raise KerasZooError(f"Adam: {NO_EMA}")
         self.accumulate = accumulate
+        self.head_factor = head_factor
         self.scaled = False
 
     def build(self, variables):
@@ -66,6 +70,9 @@ class Adam(keras.optimizers.Adam):
 
     def _clip_gradients(self, grads):
         return grads  # one replica's share of a part; the complete gradient is clipped below
+
+    def _apply_weight_decay(self, variables):
+        pass  # part of the update below
 
     @property
     def iterations(self):
@@ -96,7 +103,12 @@ class Adam(keras.optimizers.Adam):
 
         def move():
             for variable, grad in zip(trainable_variables, self._clipped(grads, norm), strict=True):
-                self.update_step(grad, variable, learning_rate)
+                in_head = self.head_factor != 1 and not HEAD.isdisjoint(variable.path.split("/"))
+                rate = learning_rate * self.head_factor if in_head else learning_rate
+                if self.weight_decay and not variable.path.endswith(UNDECAYED):
+                    decay = ops.cast(rate * self.weight_decay, variable.dtype)
+                    self.assign_sub(variable, decay * read(variable))
+                self.update_step(grad, variable, rate)
             return update
 
         if keras.backend.backend() == "tensorflow":
@@ -134,7 +146,7 @@ class Adam(keras.optimizers.Adam):
         return [grad * ops.cast(scale, grad.dtype) for grad in grads]
 
     def get_config(self):
-        return {**super().get_config(), "accumulate": self.accumulate}
+        return {**super().get_config(), "accumulate": self.accumulate, "head_factor": self.head_factor}
 
 
 def innermost(optimizer):

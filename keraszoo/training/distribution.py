@@ -213,6 +213,8 @@ def copy_in_scope(model, strategy):
     with strategy.scope():
         copy = type(kind.__name__, (_BuiltModel, kind), {}).from_config(model.get_config())
         copy.build()
+        if getattr(model, "lora", None):
+            copy.enable_lora(*model.lora)
     copy_variables(model, copy)
     for theirs, ours in zip(model.variables, copy.variables, strict=True):
         ours.trainable = theirs.trainable  # a layer that is frozen stays so

@@ -124,4 +124,7 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         clipnorm=options.clipnorm,
         global_clipnorm=options.global_clipnorm,
         accumulate=accumulate,
+        weight_decay=options.weight_decay or None,
+        head_factor=(getattr(options, "head_learning_rate", None) or options.learning_rate or 1.0)
+        / (options.learning_rate or 1.0),
     )

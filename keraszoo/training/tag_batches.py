@@ -4,6 +4,7 @@ import numpy as np
 
 from keraszoo.errors import DataError
 from keraszoo.messages import shown
+from keraszoo.text.characters import plain_form
 from keraszoo.text.tag_schemes import repair
 from keraszoo.text.token_rows import TokenRows
 from keraszoo.training.addressed_batches import AddressedBatches
@@ -18,7 +19,7 @@ class TagBatches(AddressedBatches):
 
     Args:
         rows: `TaggedRows`.
-        tokens: the budget: the padded tokens B x T of a batch do not exceed it.
+        tokens: the budget: the padded tokens B x T of a batch, or its padded subwords, do not exceed it.
         seed, replicas, shuffle: as for `TokenBatches`.
         shapes: the number of different T at most, with one C for all. `None`, for training without XLA: each
             batch is as long as its own longest sentence and word.
@@ -42,9 +43,10 @@ class TagBatches(AddressedBatches):
     """
 
     def __init__(self, rows, tokens, *, seed=0, replicas=1, shuffle=True, shapes=16):
-        # A sentence has one length and a pair two: here, the second is 1 for all.
-        lengths = rows.lengths, np.ones_like(rows.lengths)
-        super().__init__(lengths, tokens, seed, replicas, shuffle, shapes)
+        # A sentence has one length and a pair two: here, the second is that of its subwords, if it has any.
+        subwords = rows.sequences.get("subwords")
+        second = np.ones_like(rows.lengths) if subwords is None else subwords.lengths
+        super().__init__((rows.lengths, second), tokens, seed, replicas, shuffle, shapes)
         self.rows = rows
 
     def batch(self, epoch, i):
@@ -67,6 +69,10 @@ class TagBatches(AddressedBatches):
             name: (table[tokens] if table.ndim == 1 else table[:, :letters][tokens]).astype("int32")
             for name, table in self.rows.tables.items()
         }
+        for name, rows in self.rows.sequences.items():
+            ids, own = rows.gather(indices)
+            features[name] = np.zeros((count, length if name == "words" else letters), "int32")
+            features[name][: len(indices)][np.arange(features[name].shape[1]) < own[:, None]] = ids
         return features, tags, real / np.float32(lengths.sum())
 
     def real_tokens(self, epoch, i):
@@ -74,8 +80,10 @@ class TagBatches(AddressedBatches):
         return int(self.rows.lengths[self.indices(epoch, i)].sum())
 
     def _address(self, epoch, i):
-        """The sentence numbers of a batch, and its rows, tokens and characters of the longest word."""
-        indices, (rows, length, _) = super()._address(epoch, i)
+        """The sentence numbers of a batch, its rows, tokens, and subwords or a word's characters."""
+        indices, (rows, length, subwords) = super()._address(epoch, i)
+        if self.rows.sequences:
+            return indices, (rows, length, subwords)
         letters = self.rows.letters if self.shapes is not None else self.rows.letters[indices]
         return indices, (rows, length, int(letters.max()))
 
@@ -93,7 +101,8 @@ class TaggedRows:
 
     Attributes:
         tokens, tags: `TokenRows`: numbers of tokens, from 1 on, and ids of tags.
-        tables: dict with one array for each feature: (V, ...), row 0 for padding.
+        tables: dict with one array for each feature of a token: (V, ...), row 0 for padding.
+        sequences: dict with `TokenRows` for each feature of a whole sentence: those of subwords.
         letters: int32 (n,): the characters of each sentence's longest word; 0 if the model reads none.
 
     Raises:
@@ -112,11 +121,16 @@ class TaggedRows:
                 numbers.setdefault(token, len(numbers) + 1)
         self.tokens = TokenRows.from_lists([[numbers[token] for token in s.tokens] for s in sentences])
         self.tags = TokenRows.from_lists([_tag_ids(sentence, vocabulary) for sentence in sentences])
-        encoded = vocabulary.encode([[token] for token in numbers])
-        self.tables = {
-            name: np.pad(encoded[name][:, 0], [(1, 0)] + [(0, 0)] * (encoded[name].ndim - 2))
-            for name in features
-        }
+        self.tables, self.sequences = {}, {}
+        if vocabulary.subwords is None:
+            encoded = vocabulary.encode([[token] for token in numbers])
+            for name in features:
+                padding = [(1, 0)] + [(0, 0)] * (encoded[name].ndim - 2)
+                self.tables[name] = np.pad(encoded[name][:, 0], padding)
+        else:
+            plain = [[plain_form(token) or token for token in s.tokens] for s in sentences]
+            rows = vocabulary.subwords.features(plain)
+            self.sequences = {name: TokenRows.from_lists(rows[name]) for name in features}
         letters = np.zeros(len(numbers) + 1, "int32")
         for table in self.tables.values():
             if table.ndim > 1:
@@ -125,6 +139,11 @@ class TaggedRows:
 
     def __len__(self):
         return len(self.tokens)
+
+    @property
+    def longest(self):
+        """The length of the longest sentence, in tokens or in subwords."""
+        return max(int(rows.lengths.max()) for rows in (self.tokens, *self.sequences.values()))
 
     @property
     def lengths(self):

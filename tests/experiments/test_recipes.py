@@ -11,7 +11,7 @@ RECIPES = sorted(Path(__file__).parents[2].glob("ex*/recipes/*.yaml"))
 
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
 def test_a_recipe_is_one(file, monkeypatch):
-    for name in ("CORPUS", "VECTORS", "MULTI30K"):
+    for name in ("BACKBONE", "CORPUS", "VECTORS", "MULTI30K"):
         monkeypatch.setenv(name, "/data")
     recipe = read_recipe(file)
     recipe.model_class()

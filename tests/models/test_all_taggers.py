@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import AttentionTagger, RecurrentTagger, TransformerTagger
+from keraszoo.models import AttentionTagger, PretrainedTagger, RecurrentTagger, TransformerTagger
 from keraszoo.registry import model_classes
 
 to_numpy = ops.convert_to_numpy
@@ -136,7 +136,8 @@ def tagged(random_model):
 
 
 def test_no_tagger_of_the_registry_is_forgotten():
-    assert {cls for cls, _ in MODELS.values()} == set(model_classes("tagging").values())
+    others = {PretrainedTagger}  # reads other features: test_pretrained_tagger.py
+    assert {cls for cls, _ in MODELS.values()} | others == set(model_classes("tagging").values())
 
 
 FAST = "AttentionTagger, both ways, concat, CRF"  # the others train in `make test-all`

@@ -118,6 +118,7 @@ WORDS = {
     "tying",
     "encoding",
     "activation",
+    "pooling",
 }
 FLAGS = {
     "scale_embeddings",
@@ -128,7 +129,7 @@ FLAGS = {
     "pre_norm",
     "use_bias",
 }
-FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional", "output_bias"}
+FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional", "output_bias", "train_backbone"}
 MODELS = [kind for task in TASKS for kind in model_classes(task).values()]
 
 
@@ -138,6 +139,7 @@ def test_every_argument_of_every_model_has_one_type_and_range(kind):
     parameters.pop("allowed", None)
     entries = argument_entries(parameters)
     sizes = {name: 7 for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    sizes |= {"backbone": {"class": "BertBackbone", "num_layers": 2}} if "backbone" in parameters else {}
     for values in ({}, *kind.configurations.values()):
         checked(entries, {**sizes, **values}, "config.json")
     for name in parameters:
@@ -148,6 +150,8 @@ def test_every_argument_of_every_model_has_one_type_and_range(kind):
             wrong = [1 << 40, -1, 0, float("inf"), "3", True]
         elif name in WORDS:
             wrong = [1, 0.5, True, ["x"]]
+        elif name == "backbone":
+            wrong = [7, "BertBackbone", ["x"], None]
         elif name in FLAGS:
             wrong = [1, 1.0, "../../etc/passwd", None]
         for value in wrong:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from keraszoo import EntityTagger, models
+from keraszoo import EntityTagger
 from keraszoo.errors import RecipeError
+from keraszoo.models import RecurrentTagger
 from keraszoo.recipes.runs import read_recipe
 from keraszoo.registry import MODELS, model_classes, models_of
 from keraszoo.shipping import shipped
@@ -26,6 +27,20 @@ def test_defaults():
     assert recipe.vectors is None and recipe.tags.scheme == "IOB2" and recipe.model.name == "recurrent"
 
 
+@pytest.mark.parametrize(("rank", "rate"), [(None, 5e-5), (8, 1e-3)])
+def test_defaults_of_fine_tuning(rank, rate):
+    model = {"name": "pretrained", "backbone": "hf://user/bert", "lora_rank": rank}
+    training = checked(model=model, training={"optimizer": {"weight_decay": 0.1}}).training
+    assert (training.epochs, training.optimizer.schedule, training.optimizer.learning_rate) == (
+        5,
+        "cosine",
+        rate,
+    )
+    assert (training.optimizer.head_learning_rate, training.optimizer.weight_decay) == (1e-3, 0.1)
+    recipe = checked(model=model)
+    assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
+
+
 def test_there_and_back():
     recipe = checked(
         data={"train": ["a.tsv", "b.jsonl"], "validation": "v.tsv", "tag_column": "tag"},
@@ -39,7 +54,10 @@ def test_there_and_back():
     ("sections", "said"),
     [
         ({"subwords": {}}, "subwords: unknown key"),
-        ({"model": {"name": "rnnsearch"}}, "model.name: expected 'attention', 'recurrent' or 'transformer'"),
+        (
+            {"model": {"name": "rnnsearch"}},
+            "model.name: expected 'attention', 'recurrent', 'transformer' or 'pretrained'",
+        ),
         ({"data": {"train": []}}, "data.train: Value should have at least 1 item"),
         ({"data": {"train": "a", "scheme": "BIO"}}, "data.scheme: expected 'IO', 'IOB1'"),
         (
@@ -52,6 +70,12 @@ def test_there_and_back():
             {"training": {"optimizer": {"schedule": "transformer"}}},
             "computed from d_model, which recurrent does not have",
         ),
+        ({"model": {"name": "pretrained"}}, "`backbone` is missing"),
+        ({"model": {"backbone": "b"}}, "`backbone` has no effect with recurrent"),
+        (
+            {"model": {"name": "pretrained", "backbone": "b"}, "vectors": {"file": "v"}},
+            "`vectors` have no effect",
+        ),
         ({"tags": {"scheme": "IOB1"}}, "tags.scheme: expected 'IOB2' or 'BIOES'"),
     ],
 )
@@ -62,10 +86,12 @@ def test_what_is_wrong_is_said(sections, said):
 
 
 def test_each_model_has_a_preset_that_it_is_made_of_if_none_is_named():
-    names = {name: checked(model={"name": name}).model.preset for name in models_of("tagging")}
-    assert names == {"attention": "base", "recurrent": "strong", "transformer": "small"}
+    models = [{"name": name} for name in models_of("tagging") if name != "pretrained"]
+    models.append({"name": "pretrained", "backbone": "bert"})
+    names = {model["name"]: checked(model=model).model.preset for model in models}
+    assert names == {"attention": "base", "recurrent": "strong", "transformer": "small", "pretrained": "base"}
     made = EntityTagger.for_sentences([TaggedSentence(("Oslo",), ("B-LOC",))], model="recurrent")
-    strong = models.RecurrentTagger.configurations["strong"]
+    strong = RecurrentTagger.configurations["strong"]
     assert strong.items() <= made.model.get_config().items()
 
 

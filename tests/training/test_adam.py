@@ -91,12 +91,28 @@ def test_a_weight_without_a_gradient():
 
 
 def test_its_configuration_makes_it_again():
-    assert Adam.from_config(Adam(0.5, accumulate=4).get_config()).accumulate == 4
+    config = Adam(0.5, accumulate=4, weight_decay=0.1, head_factor=20.0).get_config()
+    again = Adam.from_config(config)
+    assert (again.accumulate, again.weight_decay, again.head_factor) == (4, 0.1, 20.0)
+
+
+def test_matrices_decay_and_the_head_learns_faster():
+    """By the equations of Loshchilov and Hutter 2019, algorithm 2, with the factor of the head."""
+    weights = [keras.Variable([[2.0]], name=name) for name in ("kernel", "bias", "other")]
+    weights[2]._path = "tagger/head/scores/kernel"
+    optimizer = Adam(0.1, weight_decay=0.5, head_factor=3.0, epsilon=0.0)
+    optimizer.build(weights)
+    apply(optimizer, weights, [np.full((1, 1), 7.0)] * 3)
+    wanted = [2 - 0.1 * 0.5 * 2 - 0.1, 2 - 0.1, 2 - 0.3 * 0.5 * 2 - 0.3]  # the first step of Adam is the rate
+    np.testing.assert_allclose([float(w[0, 0]) for w in numbers(weights)], wanted, rtol=1e-5)
+    poisoned = [np.full((1, 1), np.nan)] * 3
+    apply(optimizer, weights, poisoned)  # nothing decays where an update is skipped
+    np.testing.assert_allclose([float(w[0, 0]) for w in numbers(weights)], wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}, {"weight_decay": 0.1}],
+    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}],
 )
 def test_options_that_are_refused(options):
     with pytest.raises(KerasZooError, match="Adam: "):

@@ -1,0 +1,218 @@
+"""Compares taggers over a pretrained encoder with those over word vectors: F1, speed, size, time of training.
+
+    python experiments/pretrained_taggers.py train DATA --backbone FOLDER --results FILE.jsonl
+    python experiments/pretrained_taggers.py table --results FILE.jsonl
+    python experiments/pretrained_taggers.py final DATA --runs runs/pretrained_taggers     # once, at the end
+
+DATA holds the corpora as their publishers distribute them; the splits are those of experiments/entities.py.
+Every configuration is trained on the same sentences: all of a corpus, or as many as have 200,000 words.
+`english` is the union of the general corpora, whose taggers are scored on text that nothing was trained on.
+The mean of the corpora is that of their first test sets.
+
+One row of (corpus, configuration, seed) is appended to the results when it is finished, and not repeated; a
+stopped run resumes.
+
+The corpus of `final` was named before anything was trained: FIN3, loan agreements (ner_sec/fin3.test.tsv),
+scored for LOC and ORG. No setting was chosen by it.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import time
+from pathlib import Path
+
+RECIPES = Path(__file__).parent / "recipes"
+CORPORA = {  # training part, validation part, test parts
+    "wnut17": ("wnut17/train", "wnut17/validation", ["wnut17/test"]),
+    "ncbi_disease": ("ncbi_disease/train", "ncbi_disease/validation", ["ncbi_disease/test"]),
+    "btc": ("btc/train", "btc/validation", ["btc/test"]),
+    "bc5cdr": ("bc5cdr/train", "bc5cdr/validation", ["bc5cdr/test"]),
+    "gmb": ("english/train_gmb", "english/validation_gmb", ["english/test_gmb"]),
+    "english": (
+        "english/train",
+        "english/validation",
+        [f"english/test_{name}" for name in ("uner_ewt", "uner_pud", "worldwide")],
+    ),
+}
+BIOMEDICAL = ("bc5cdr", "ncbi_disease")
+CONFIGURATIONS = {  # the recipe and the changes to it
+    "attention": ("attention", []),
+    "strong": ("strong", []),
+    "frozen": ("pretrained", ["model.overrides.train_backbone=false"]),
+    "lora": ("pretrained", ["model.lora_rank=8"]),
+    "tuned": ("pretrained", []),
+}
+FINAL = "ner_sec/fin3.test.tsv"
+MOST_WORDS = 200_000  # of a training part
+TIMED = 1000  # sentences
+
+
+def arguments():
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    training, table, final = (commands.add_parser(name) for name in ("train", "table", "final"))
+    for command in (training, final):
+        command.add_argument("data", type=Path)
+        command.add_argument("--runs", type=Path, default=Path("runs/pretrained_taggers"))
+    for command in (training, table):
+        command.add_argument("--results", type=Path, default=Path("runs/pretrained_taggers.jsonl"))
+    training.add_argument("--backbone", required=True, help="as in a recipe")
+    training.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
+    training.add_argument("--configurations", nargs="+", choices=CONFIGURATIONS, default=list(CONFIGURATIONS))
+    training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    training.add_argument("--epochs", type=int, help="at most; otherwise those of the recipes")
+    training.add_argument("--threads", type=int, help="of TensorFlow; otherwise one per core")
+    return parser.parse_args()
+
+
+def rows_of(results):
+    """The finished rows: dict of (corpus, configuration, seed) -> row."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {(row["corpus"], row["configuration"], row["seed"]): row for row in rows}
+
+
+def sampled(source, target, most=MOST_WORDS):
+    """Writes sentences of a tagged file in random order up to this many words, the same in every call."""
+    from entity_corpora import read
+
+    from keraszoo.text.columns import column_lines
+    from keraszoo.text.lines import write_lines
+
+    sentences, kept, words = read(source), [], 0
+    if sum(len(sentence.tokens) for sentence in sentences) <= most:
+        kept = sentences
+    else:
+        random.Random(0).shuffle(sentences)
+        while words < most:
+            kept.append(sentences[len(kept)])
+            words += len(kept[-1].tokens)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_lines(target, column_lines(kept))
+
+
+def train(options):
+    """Trains what is not finished; all configurations of a corpus and a seed before the next corpus."""
+    if options.threads:
+        os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
+        os.environ["TF_NUM_INTEROP_THREADS"] = "1"
+    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
+    parts = options.runs / "parts"
+    if not (parts / "english" / "train.tsv").exists():
+        from entity_corpora import prepare
+
+        prepare(options.data, parts)
+    for seed in options.seeds:
+        for corpus in options.corpora:
+            for configuration in options.configurations:
+                if (corpus, configuration, seed) not in rows_of(options.results):
+                    row = train_one(options, parts, corpus, configuration, seed)
+                    options.results.parent.mkdir(parents=True, exist_ok=True)
+                    with options.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
+                    print(json.dumps(row), flush=True)
+
+
+def train_one(options, parts, corpus, configuration, seed):
+    """Trains a tagger, scores it, and returns its row."""
+    from entities import score_file
+
+    from keraszoo.recipes.runs import read_recipe, run_recipe
+
+    train_part, validation, tests = CORPORA[corpus]
+    place = options.runs.resolve() / corpus
+    if not (place / "train.tsv").exists():
+        sampled(parts / f"{train_part}.tsv", place / "train.tsv")
+        sampled(parts / f"{validation}.tsv", place / "validation.tsv")
+        sampled(parts / f"{tests[0]}.tsv", place / "test.tsv", most=float("inf"))
+    os.environ |= {
+        "CORPUS": str(place),
+        "BACKBONE": options.backbone,
+        "VECTORS": "biomedical_words" if corpus in BIOMEDICAL else "english_words",
+    }
+    name, changes = CONFIGURATIONS[configuration]
+    output = place / f"{configuration}_seed{seed}"
+    file = RECIPES / f"entities_{name}.yaml"
+    changes = [*changes, f"training.seed={seed}", f"output={json.dumps(str(output))}"]
+    epochs = read_recipe(file).training.epochs
+    if options.epochs and options.epochs < epochs:
+        changes.append(f"training.epochs={options.epochs}")
+    tagger = run_recipe(read_recipe(file, changes))
+    scores = {test.rpartition("/")[2]: score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
+    files = [file for file in output.iterdir() if file.is_file()]
+    return {
+        "corpus": corpus,
+        "configuration": configuration,
+        "seed": seed,
+        "f1": {test: score.f1.score for test, score in scores.items()},
+        "validation_f1": tagger.metrics["validation"]["val_f1"],
+        "epochs": tagger.recipe["training"]["epochs"],
+        "training_seconds": tagger.metrics["training"]["seconds"],
+        "words_per_second": round(speed(tagger, place / "test.tsv")),
+        "megabytes": round(sum(file.stat().st_size for file in files) / 1e6, 1),
+    }
+
+
+def speed(tagger, file):
+    """Words per second of a tagger on the first sentences of a file, after a warm-up."""
+    from entity_corpora import read
+
+    sentences = [sentence.tokens for sentence in read(file)[:TIMED]]
+    tagger.tag_tokens(sentences[:50])
+    started = time.perf_counter()
+    tagger.tag_tokens(sentences)
+    return sum(map(len, sentences)) / (time.perf_counter() - started)
+
+
+def table(results):
+    """Prints the finished rows as Markdown: means and standard deviations over the seeds."""
+    rows = rows_of(results).values()
+    columns = ["corpus", "tagger", "seeds", "F1", "words/s", "MB", "training, s"]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+    means = {name: {} for name in CONFIGURATIONS}
+    for corpus, (*_, tests) in CORPORA.items():
+        for test in (test.rpartition("/")[2] for test in tests):
+            for name in CONFIGURATIONS:
+                some = [row for row in rows if (row["corpus"], row["configuration"]) == (corpus, name)]
+                if not some:
+                    continue
+                scores = [row["f1"][test] for row in some]
+                means[name].setdefault(corpus, statistics.fmean(scores))
+                spread = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
+                keys = ("words_per_second", "megabytes", "training_seconds")
+                others = [f"{statistics.fmean(row[key] for row in some):,.0f}" for key in keys]
+                title = corpus if len(tests) == 1 else f"{corpus}, {test}"
+                cells = [title, name, str(len(some)), f"{statistics.fmean(scores):.2f}{spread}", *others]
+                print(f"| {' | '.join(cells)} |")
+    for name, scores in means.items():
+        both = scores.keys() & means["strong"].keys()
+        if both and name != "strong":
+            gain = statistics.fmean(scores[corpus] - means["strong"][corpus] for corpus in both)
+            print(f"{name}: {gain:+.2f} F1 over the strong tagger, the mean of {', '.join(sorted(both))}")
+
+
+def final(options):
+    """Scores the taggers of `english` on the corpus that was named before the training."""
+    from entities import score_file
+    from entity_corpora import read, relabel
+
+    from keraszoo import EntityTagger
+    from keraszoo.text.columns import column_lines
+    from keraszoo.text.lines import write_lines
+
+    file = options.runs / "final.tsv"
+    labels = {"LOC": "LOC", "ORG": "ORG"}
+    write_lines(file, column_lines(relabel(s, labels) for s in read(options.data / FINAL)))
+    for directory in sorted((options.runs / "english").glob("*_seed[0-9]")):
+        score = score_file(EntityTagger.from_preset(directory).tag_tokens, file)
+        print(f"{directory.name}  {score.f1.score:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    chosen = arguments()
+    {"train": train, "table": lambda options: table(options.results), "final": final}[chosen.command](chosen)

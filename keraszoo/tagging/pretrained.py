@@ -1,0 +1,89 @@
+"""Makes an untrained tagger over an encoder that KerasHub reads, and the settings that fine-tune it."""
+
+import dataclasses
+from pathlib import Path
+
+from keraszoo.errors import DataError, KerasZooError, RecipeError, import_hub
+from keraszoo.messages import one_line, suggestion
+from keraszoo.models.pretrained_words import without_pooler
+from keraszoo.registry import model_arguments, model_classes
+from keraszoo.saving.model_directory import MANIFEST
+from keraszoo.shipping import shipped
+from keraszoo.text.pretrained_subwords import PretrainedSubwords
+from keraszoo.text.tagging_features import TaggingVocabulary
+from keraszoo.text.tokens import fitting_rules
+
+OPTIONS = {"scheme": "IOB2", "constrain": "decode", "token_rules": None}
+OF_KERAS = ("name", "trainable", "dtype")  # arguments of a backbone that change none of its numbers
+
+
+def make_pretrained(cls, sentences, vectors, configuration, options):
+    """Makes an `EntityTagger` of class `cls` over a pretrained encoder; see `EntityTagger.for_sentences`."""
+    arguments = dict(options)
+    given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
+    place = arguments.pop("backbone", None)
+    kind = model_classes("tagging")["pretrained"]
+    known = model_arguments(kind)
+    for key in arguments:
+        if key not in known:
+            raise RecipeError(f"model: {kind.__name__} has no argument {key!r}{suggestion(key, known)}")
+    if vectors is not None:
+        raise RecipeError("model: pretrained reads subwords and no word vectors; leave the vectors out")
+    if place is None:
+        raise RecipeError("model: backbone is missing: hf://USER/NAME, a preset of KerasHub or a folder")
+    encoder, config, subwords = read_encoder(str(place), cls)
+    vocabulary = TaggingVocabulary.from_sentences(
+        sentences,
+        (),
+        scheme=given["scheme"],
+        token_rules=given["token_rules"] or fitting_rules(sentence.tokens for sentence in sentences),
+        subwords=subwords,
+    )
+    vocabulary = dataclasses.replace(vocabulary, characters=())
+    if not vocabulary.labels:
+        raise DataError(f"expected sentences with entities to learn from, got none in {len(sentences):,}")
+    try:
+        made = kind.from_configuration(
+            configuration or "base",
+            num_tags=len(vocabulary.tags),
+            backbone=config,
+            start_id=subwords.start_id,
+            end_id=subwords.end_id,
+            allowed=None if given["constrain"] == "none" else vocabulary.transitions(),
+            constrain=given["constrain"],
+            **arguments,
+        )
+        made.build()
+        made.words.backbone.set_weights(encoder.get_weights())
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"model: {error}") from error
+    return cls(made, vocabulary)
+
+
+def read_encoder(place, cls):
+    """Reads an encoder: a functional model, its configuration as a dict, and its `PretrainedSubwords`.
+
+    `place` is that of a tagger over a pretrained encoder, or what `from_preset` of KerasHub reads. Raises
+    RecipeError if it cannot be read.
+    """
+    where = f"model.backbone: {place}"
+    if "://" not in place and ((Path(place) / MANIFEST).is_file() or place in shipped.places()):
+        tagger = cls.from_preset(place, all_corpora=True)
+        if tagger.vocabulary.subwords is None:
+            raise RecipeError(f"{where}: expected a tagger over a pretrained encoder, got another one")
+        return tagger.model.words.backbone, tagger.model.get_config()["backbone"], tagger.vocabulary.subwords
+    hub = import_hub()
+    from keras_hub.src.utils.preset_utils import load_json  # knows all kinds of places
+
+    try:
+        whole = hub.models.Backbone.from_preset(place)
+        subwords = PretrainedSubwords(hub.tokenizers.Tokenizer.from_preset(place))
+        published = load_json(place)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, KerasZooError):
+            raise RecipeError(f"{where}: {error}") from error
+        raise RecipeError(f"{where}: KerasHub cannot read it: {one_line(str(error)):.300}") from error
+    exact = "gelu" in (published.get("hidden_act"), published.get("activation"))
+    config = {key: value for key, value in whole.get_config().items() if key not in OF_KERAS}
+    config = {"class": type(whole).__name__, **config, **({"exact_gelu": True} if exact else {})}
+    return without_pooler(whole, exact), config, subwords

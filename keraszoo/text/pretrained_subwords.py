@@ -1,0 +1,129 @@
+"""The subwords of words by a tokenizer of KerasHub, and its files."""
+
+import itertools
+import json
+import tempfile
+from pathlib import Path
+
+from keraszoo.errors import KerasZooError, import_hub
+
+TOKENIZERS = tuple(
+    f"{family}Tokenizer"
+    for family in ("Albert", "Bert", "DebertaV3", "DistilBert", "Electra", "Roberta", "XLMRoberta")
+)
+# What a tokenizer is made of besides its files; no other argument changes the subwords of a word.
+ARGUMENTS = ("lowercase", "strip_accents", "suffix_indicator", "oov_token")
+FOLDER = "subwords"  # in a model directory
+MOST_CACHED = 1 << 18  # words
+
+
+class PretrainedSubwords:
+    """Turns words into the ids of their subwords, by WordPiece, SentencePiece or byte-pair encoding.
+
+    Each word is tokenized alone, as it stands after a blank. A word of which nothing is left, such as a
+    control character, is one unknown subword. BERT's uncased models remove accents, too (Devlin et al. 2018).
+
+    Args:
+        tokenizer: of KerasHub, one of `TOKENIZERS`.
+
+    Attributes:
+        start_id, end_id, unknown_id: ids of its special subwords.
+
+    Raises:
+        KerasZooError: another tokenizer.
+    """
+
+    def __init__(self, tokenizer):
+        if type(tokenizer).__name__ not in TOKENIZERS:
+            known = ", ".join(TOKENIZERS)
+            raise KerasZooError(f"expected a tokenizer of {known}, got {type(tokenizer).__name__}")
+        tokenizer._allow_python_workflow = False  # the same operations as in an exported graph
+        if getattr(tokenizer, "lowercase", False):
+            tokenizer.strip_accents = True
+        vocabulary = set(tokenizer.get_vocabulary())
+        unknown = next(iter(vocabulary & {"[UNK]", "<unk>"}), tokenizer.pad_token)
+        self.tokenizer = tokenizer
+        self.unknown_id = int(tokenizer.token_to_id(unknown))
+        self.start_id, self.end_id = int(tokenizer.start_token_id), int(tokenizer.end_token_id)
+        self.vocabulary_size = tokenizer.vocabulary_size()
+        self.kind = "words" if hasattr(tokenizer, "oov_token") else "bytes"
+        self.kind = "sentencepiece" if hasattr(tokenizer, "proto") else self.kind
+        self._ids = {}
+
+    def encode(self, words):
+        """Turns an iterable of words into a list of their subwords' ids, a list of int for each."""
+        words = list(words)
+        new = [word for word in dict.fromkeys(words) if word not in self._ids]
+        found = {}
+        if new:
+            rows = self.tokenizer([f" {word}" for word in new] if self.kind == "bytes" else new)
+            rows = rows.to_list() if hasattr(rows, "to_list") else rows
+            for word, row in zip(new, rows, strict=True):
+                found[word] = [int(id_) if id_ >= 0 else self.unknown_id for id_ in row] or [self.unknown_id]
+            if len(self._ids) < MOST_CACHED:
+                self._ids.update(found)
+        return [found.get(word) or self._ids[word] for word in words]
+
+    def check_graph(self):
+        """Raises KerasZooError if the tokenizer cannot be part of a SavedModel."""
+        if self.kind == "bytes":
+            raise KerasZooError(
+                "byte-pair encoding cannot be part of a SavedModel; export with format='onnx'"
+            )
+
+    def in_graph(self, words):
+        """The same in a graph of TensorFlow: int32, ragged `(N, S)`, of strings `(N,)`."""
+        import tensorflow as tf
+
+        ids = self.tokenizer(words)
+        empty = tf.where(ids.row_lengths() == 0, self.unknown_id, tf.zeros_like(ids.row_lengths(), tf.int32))
+        missing = tf.RaggedTensor.from_tensor(empty[:, None], tf.cast(ids.row_lengths() == 0, tf.int64))
+        return tf.concat([tf.cast(ids, tf.int32), missing], axis=1)
+
+    def features(self, sentences):
+        """The subwords of sentences, and the places of their words, as lists of lists of int.
+
+        `"subwords"` are the tokenizer's ids plus 1, `"words"` the places of first subwords in them, from 1.
+        """
+        ids = iter(self.encode(itertools.chain.from_iterable(sentences)))
+        rows = [[next(ids) for _ in words] for words in sentences]
+        places = [list(itertools.accumulate(map(len, row), initial=1))[:-1] for row in rows]
+        return {"words": places, "subwords": [[id_ + 1 for word in row for id_ in word] for row in rows]}
+
+    # --- files
+
+    def config(self):
+        """The entry of `config.json`, a dict: the class of the tokenizer and its arguments."""
+        given = {name: getattr(self.tokenizer, name, None) for name in ARGUMENTS}
+        given = {name: value for name, value in given.items() if value is not None}
+        return {"class": type(self.tokenizer).__name__, **given}
+
+    def files(self):
+        """The files of a model directory: dict of name -> bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.tokenizer.save_assets(folder)
+            return {f"{FOLDER}/{file.name}": file.read_bytes() for file in sorted(Path(folder).iterdir())}
+
+    @classmethod
+    def from_files(cls, config, folder):
+        """Reads what `config` and `files` returned, from the folder of the files.
+
+        Raises KerasZooError: another class of tokenizer.
+        """
+        arguments = dict(config)
+        kind = arguments.pop("class")
+        if kind not in TOKENIZERS:
+            raise KerasZooError(f"subwords: expected a tokenizer of {', '.join(TOKENIZERS)}, got {kind!r}")
+        made, proto = getattr(import_hub().tokenizers, kind), Path(folder) / "vocabulary.spm"
+        if proto.exists():
+            return cls(made(proto.read_bytes(), **arguments))
+        tokenizer = made(**arguments)
+        tokenizer.load_assets(str(folder))
+        return cls(tokenizer)
+
+    def __str__(self):
+        files = {name: content.hex() for name, content in self.files().items()}
+        return json.dumps([self.config(), files], sort_keys=True)
+
+    def __eq__(self, other):
+        return isinstance(other, PretrainedSubwords) and str(self) == str(other)

