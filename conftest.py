@@ -69,6 +69,14 @@ def _eager_doctests(request):
         tf.config.run_functions_eagerly(False)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks the variants of models as slow in tests that are marked with `one_per_class`."""
+    for item in items:
+        if item.get_closest_marker("one_per_class") and "," in item.callspec.params["name"]:
+            item.add_marker("slow")
+
+
 PROCESSES = {}
 
 

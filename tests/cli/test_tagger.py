@@ -254,6 +254,7 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
     assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err
 
 
+@pytest.mark.slow
 def test_scores_come_without_a_line_of_tensorflows(tagger_directory, tmp_path):
     (tmp_path / "a.tsv").write_text("In\tO\nParis\tB-LOC\n")
     command = [sys.executable, "-m", "keraszoo", "evaluate", tagger_directory, "--data", tmp_path / "a.tsv"]

@@ -95,6 +95,7 @@ def test_score_evaluate_and_export(run, files, trained_directory, loaded, test_p
     )
 
 
+@pytest.mark.slow
 def test_terms_of_a_file_and_minimum_risk(run, files, trained_directory, trained):
     (files / "terms.tsv").write_text("one two\tdrei drei\n\nsix\tsechs\n")
     given, text = ("translate", trained_directory, "--terms", "terms.tsv"), b"four one two\n\nsix five\n"

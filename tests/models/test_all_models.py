@@ -427,6 +427,7 @@ def test_half_precision_is_finite_near_and_steps_alike(name, random_model):
         np.testing.assert_allclose(logits, np.repeat(exact[:, t, None], 2, 1), atol=tolerance)
 
 
+@pytest.mark.one_per_class
 def test_int8_changes_no_dtype(name):
     model, batch = make(name, dtype="mixed_bfloat16"), random_batch(np.random.default_rng(0))
 
@@ -453,6 +454,7 @@ def halved(name, random_model):
     return model
 
 
+@pytest.mark.one_per_class
 def test_every_matrix_is_quantized_saved_and_read(name, random_model, tmp_path):
     model, batch = halved(name, random_model), random_batch(np.random.default_rng(0))
     exact = to_numpy(model(batch))
@@ -467,6 +469,7 @@ def test_every_matrix_is_quantized_saved_and_read(name, random_model, tmp_path):
     )
 
 
+@pytest.mark.one_per_class
 @pytest.mark.parametrize("mode", [None, "int8"])
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
     if mode and name not in FAST:

@@ -248,6 +248,7 @@ def test_saved_loaded_and_configured_again(name, random_model, tagged, tmp_path)
             assert part is expected is None or (to_numpy(part) == expected).all()
 
 
+@pytest.mark.one_per_class
 def test_int8_gives_near_results_and_is_read_again(name, random_model, tagged, tmp_path):
     model = make(name)
     model.set_weights([0.3 * weight for weight in random_model.get_weights()])
@@ -264,6 +265,7 @@ def test_int8_gives_near_results_and_is_read_again(name, random_model, tagged, t
         assert part is expected is None or (to_numpy(part) == to_numpy(expected)).all()
 
 
+@pytest.mark.one_per_class
 def test_int8_changes_no_dtype(name):
     model = make(name, dtype="mixed_bfloat16", subword_buckets=101, character_vocabulary_size=CHARACTERS)
 
@@ -275,6 +277,7 @@ def test_int8_changes_no_dtype(name):
     assert dtypes() == before
 
 
+@pytest.mark.one_per_class
 def test_lora_leaves_the_matrices_and_trains_its_own(name, random_model):
     model = make(name)
     model.set_weights(random_model.get_weights())

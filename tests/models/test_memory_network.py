@@ -205,6 +205,7 @@ def test_int8_changes_no_dtype(tying):
     assert np.abs(to_numpy(ops.cast(found, "float32") - exact)).max() < 0.1 * np.abs(to_numpy(exact)).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
 def test_int8_is_near_and_read_again_and_lora_trains(tying, tmp_path):
     model = make(tying=tying)

@@ -281,6 +281,7 @@ for crf, weighted in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cases",
     [[[False, False]], pytest.param([[True, False], [True, True], [False, True]], marks=pytest.mark.slow)],
@@ -308,6 +309,7 @@ def composed(encoder, crf=True):
     return TaggingModel(words, encoder, TagHead(K, crf=crf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crf", [False, True])
 def test_any_encoder_stands_in_the_middle(crf, tmp_path):
     """A stock recurrent model, which gets the mask of the words; trained, saved and read again."""

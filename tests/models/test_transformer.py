@@ -155,6 +155,7 @@ def test_a_search_makes_room_for_itself(width):
         assert float(found[0].log_prob[row, 0]) == pytest.approx(wanted, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_lora_that_is_quantized_keeps_its_logits():
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)

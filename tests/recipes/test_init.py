@@ -122,6 +122,7 @@ def test_unknown_subwords_are_those_of_each_language(tmp_path, monkeypatch):
     assert share == len(pairs) / sum(len(row) for rows in pieces for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_recipe_that_begins_with_a_model_trains_and_copies_all_of_it(tmp_path, small_models, capsys):
     write_pairs(tmp_path, "train", GERMAN_PAIRS)

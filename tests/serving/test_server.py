@@ -48,7 +48,7 @@ def address(served):
         thread.join(20)
 
 
-def test_it_says_what_is_ready(served, said):
+def test_health_lists_the_loaded_models(served, said):
     assert [line.partition(", ready")[0] for line in said] == [
         "translator translates en to de",
         "tagger tags LOC, PER",

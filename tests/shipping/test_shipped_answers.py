@@ -36,7 +36,7 @@ def test_it_is_the_one_of_this_clone(monkeypatch):
 
 
 @pytest.mark.parametrize(("story", "question", "answer"), GOLDEN)
-def test_it_says_what_it_said(answerer, story, question, answer):
+def test_the_answer_is_the_golden_one(answerer, story, question, answer):
     sentences = sentences_of(story)
     answered = answerer.answer(sentences, question)
     assert answered.text == answer
@@ -60,7 +60,7 @@ print(json.dumps([answerer.answer(story, question).text for story, question in j
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_it_says_the_same_on_another_backend(backend, on_backend):
+def test_answers_are_equal_on_another_backend(backend, on_backend):
     questions = [(sentences_of(story), question) for story, question, _ in GOLDEN]
     said = on_backend(backend, CODE, input=json.dumps(questions), cwd=Path(__file__).parents[2])
     assert json.loads(said.splitlines()[-1]) == [answer for *_, answer in GOLDEN]

@@ -113,6 +113,7 @@ def test_transitions_other_than_those_of_the_scheme_are_not_stored(new_tagger, t
     tagger.save_to_preset(tmp_path / "d")
 
 
+@pytest.mark.slow
 def test_an_int8_tagger_is_saved_and_read_with_equal_tags(new_tagger, other_sentences, tmp_path):
     tagger, sentences = new_tagger(), [list(sentence.tokens) for sentence in other_sentences[:8]]
     tagger.model.quantize("int8")

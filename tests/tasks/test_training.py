@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, PresetError, RecipeError
@@ -20,6 +21,7 @@ from keraszoo.training.adam import Adam
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import TrainingSection
 
+pytestmark = pytest.mark.usefixtures("eagerly")
 SHORT = {"epochs": 1, "batch_tokens": 512, "verbose": 0}
 
 
@@ -86,8 +88,10 @@ def test_a_callback_can_stop_the_training(new_translator, train_pairs):
     assert history.epoch == [0]
 
 
+@pytest.mark.slow
 def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkeypatch):
     """Without a word on the learning rate: the warm-up fits the length of the run."""
+    tf.config.run_functions_eagerly(False)  # until the fixture ends
     draw = random.Random(0)
     syllables = [a + b for a in "bdfgklmn" for b in "aeiou"]
     sources = [" ".join(draw.choices(syllables, k=8)) for _ in range(2000)]  # one length: one program

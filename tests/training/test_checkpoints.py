@@ -348,6 +348,7 @@ for n in range(0, 500, 3):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
     command = [sys.executable, "-c", KILLER, tmp_path]

@@ -132,7 +132,7 @@ ON_JAX = {
     ("strategy", "runs"),
     [
         ("mirrored", [RUNS[1]]),
-        ("data_parallel", [("attention", "float32", 1, 8, 1e-5)]),
+        pytest.param("data_parallel", [("attention", "float32", 1, 8, 1e-5)], marks=pytest.mark.slow),
         pytest.param("mirrored", [RUNS[0], *RUNS[2:]], marks=pytest.mark.slow),
         pytest.param("data_parallel", RUNS_ON_JAX, marks=pytest.mark.slow),
     ],

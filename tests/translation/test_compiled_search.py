@@ -98,8 +98,8 @@ def test_one_trace_serves_all_lengths_batches_and_numbers(monkeypatch):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"length_penalty": 0.0},
-        {"length_penalty": 3.0, "normalization": "gnmt"},
+        pytest.param({"length_penalty": 0.0}, marks=pytest.mark.slow),
+        pytest.param({"length_penalty": 3.0, "normalization": "gnmt"}, marks=pytest.mark.slow),
         {"coverage_penalty": 0.7, "min_length": 4},
         {"sampling": True, "temperature": 0.4, "top_p": 0.6, "min_length": 2, "seed": 5},
     ],

@@ -104,6 +104,7 @@ def test_what_calibration_needs(trained, arguments, said):
     assert trained.confidence is None
 
 
+@pytest.mark.slow
 def test_the_commands_calibrate_and_translate(run, trained_directory, pairs, tmp_path):
     file, output = tmp_path / "pairs.tsv", tmp_path / "calibrated"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")

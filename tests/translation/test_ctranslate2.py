@@ -22,11 +22,11 @@ SHIPPED = Path(__file__).parents[2] / "pretrained" / "tatoeba_en_de_transformer"
 VARIANTS = [
     {},
     {"use_bias": False, "pre_norm": True, "positions": "learned", "max_positions": 4},
+]
+MORE = [
     {"positions": "rotary", "tie_embeddings": "target", "num_decoder_layers": 1, "activation": "silu"},
     {"output_bias": True, "epsilon": 1e-3, "activation": "gelu", "num_decoder_layers": 1},
     {"positions": "relative", "max_distance": 3, "pre_norm": True},
-]
-MORE = [
     {"pre_norm": True},
     {"tie_embeddings": "target"},
     {"positions": "learned"},
@@ -177,6 +177,7 @@ def test_documents_without_tags(engine):
         engine.translate(["<b>one</b>"], markup="html")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED.is_dir(), reason="pretrained/ is not here")
 def test_the_shipped_transformer(tmp_path):
     translator = Translator.from_preset(SHIPPED)

@@ -141,6 +141,7 @@ def own_copy(saved):
     return Translator.from_preset(saved)
 
 
+@pytest.mark.slow
 def test_an_int8_translator_is_saved_and_read_with_equal_translations(own_copy, test_pairs, tmp_path):
     sources, targets = zip(*test_pairs[:10], strict=True)
     own_copy.model.quantize("int8")
@@ -151,6 +152,7 @@ def test_an_int8_translator_is_saved_and_read_with_equal_translations(own_copy, 
     assert again.score(list(sources), list(targets)) == scores
 
 
+@pytest.mark.slow
 def test_low_rank_matrices_are_saved_as_part_of_theirs(own_copy, test_pairs, tmp_path):
     sources, targets = zip(*test_pairs[:10], strict=True)
     plain = own_copy.score(list(sources), list(targets))

@@ -53,7 +53,10 @@ def without_attention(make_translator, tmp_path_factory):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "luong" else pytest.param(name, marks=pytest.mark.slow) for name in sorted(KINDS)],
+)
 def test_each_model_makes_updates_with_r_drop(train_pairs, tmp_path, name):
     (tmp_path / "train.tsv").write_text(
         "".join(f"{source}\t{target}\n" for source, target in train_pairs[:8])

@@ -190,6 +190,7 @@ def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files)
         run_recipe(recipe)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
     """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
     changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7, "r_drop": 1.0}
@@ -246,6 +247,7 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
         assert again.metrics["training"][key] == whole.metrics["training"][key]
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_for_more_steps(make_recipe, files, capsys):
     optimizer = {"schedule": "constant", "learning_rate": 0.01}
     settings = {"batch_tokens": 512, "optimizer": optimizer, "steps_per_evaluation": 2, "epochs": 9}

@@ -14,7 +14,7 @@ MODELS = ("tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer")
 PRETRAINED = Path(__file__).parents[2] / "pretrained"
 pytestmark = [
     pytest.mark.skipif(not PRETRAINED.is_dir(), reason="pretrained/ is not here"),
-    pytest.mark.parametrize("name", MODELS),
+    pytest.mark.parametrize("name", [MODELS[0], pytest.param(MODELS[1], marks=pytest.mark.slow)]),
 ]
 
 

@@ -45,6 +45,7 @@ def test_a_prefix_comes_before_the_terms(trained):
     assert text.startswith("zwei zwei") and "sechs sechs" in text and "vier" in text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::keraszoo.errors.UnknownCharacters")
 def test_other_models_and_ensembles_contain_them_too(make_transformer):
     pair = make_transformer(seed=4), make_transformer(seed=5)

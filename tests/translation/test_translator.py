@@ -327,6 +327,7 @@ def test_references_are_checked_before_the_translation(new_translator, monkeypat
         translator.evaluate(["one", "two"], ["eins"])
 
 
+@pytest.mark.slow
 def test_all_seeds_share_one_program(new_translator):
     translator = new_translator()
     texts = [
