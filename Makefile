@@ -51,11 +51,11 @@ test-nightly: ## the tests of layers, models, search and training on tonight's K
 	KERAS_BACKEND=tensorflow .venv-nightly/bin/python -m pytest $(NIGHTLY) -m "not slow" $(PYTEST_ARGS)
 
 test-wheel: $(VENV)/.test ## build the wheel and test it outside of the clone, with the versions of constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
 	$(BIN)/python tools/release.py --only $$($(BIN)/python -c 'import sys; print("%d.%d-locked" % sys.version_info[:2])')
 
 release: $(VENV)/.test ## sdist and wheel in dist/, tested on each Python that is here, with the newest and the oldest versions
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build uv
 	$(BIN)/python tools/release.py
 
 demo: $(VENV)/.demo ## translate with included models; train a small RNNsearch, score, export and draw it (2 minutes)

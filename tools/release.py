@@ -20,7 +20,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 MOST_BYTES = 45 << 20  # of the wheel
-UV = [sys.executable, "-m", "uv"]
 ENVIRONMENTS = ("3.11-newest", "3.11-oldest", "3.12-newest", "3.13-newest", "3.11-light")
 FENCE = re.compile(r"^```(python|sh|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHORTER = {"vocabulary_size: 6000": "vocabulary_size: 110", "epochs: 30": "epochs: 1"}
@@ -54,7 +53,7 @@ def build():
     """Builds both archives; the wheel is built from the sdist. Returns the path of the wheel."""
     for old in DIST.glob("keraszoo-*"):
         old.unlink()
-    run([*UV, "build", "--quiet", "--out-dir", DIST, ROOT], ROOT)
+    run([sys.executable, "-m", "build", "--outdir", DIST, ROOT], ROOT)
     archives = sorted(DIST.glob("keraszoo-*"))
     for archive in archives:
         print(f"{archive.relative_to(ROOT)}: {archive.stat().st_size / 1e6:.1f} MB", flush=True)
@@ -67,16 +66,14 @@ def build():
 def test(wheel, name, folder):
     """Makes one environment in a new folder, installs the wheel, runs everything; returns what was tested."""
     python, _, versions = name.partition("-")
-    find = [*UV, "python", "find", "--no-python-downloads", "--no-project", python]
-    path = os.pathsep.join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
-    found = subprocess.run(find, env={**os.environ, "PATH": path}, capture_output=True, text=True)
-    if found.returncode:
+    found = interpreter(python)
+    if found is None:
         return f"skipped: no Python {python} on this machine"
     work = folder / "work"
     work.mkdir(parents=True)
-    run([*UV, "venv", "--quiet", "--python", found.stdout.strip(), folder / "venv"], folder)
+    run([found, "-m", "venv", folder / "venv"], folder)
     program = folder / "venv" / "bin" / "python"
-    install = [*UV, "pip", "install", "--quiet", "--python", program]
+    install = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if versions == "light":
         run([*install, *LIGHT.split()], folder)
         run([*install, "--no-deps", wheel], folder)
@@ -88,7 +85,8 @@ def test(wheel, name, folder):
         if versions == "oldest":
             fixed = folder / "oldest.txt"
             lowest = ["--resolution", "lowest-direct", "--python-version", python, "--output-file", fixed]
-            run([*UV, "pip", "compile", "--quiet", "--no-annotate", ROOT / "pyproject.toml", *lowest], folder)
+            compile_ = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-annotate"]
+            run([*compile_, ROOT / "pyproject.toml", *lowest], folder)
         run([*install, "--constraint", fixed, wheel], folder)
     write_corpus(work)
     environment = offline(folder)
@@ -104,9 +102,18 @@ def test(wheel, name, folder):
         else:
             Path(work, re.match(r"# (\S+)\n", text)[1]).write_text(text, encoding="utf-8")
         snippets += 1
-    listed = subprocess.run([*UV, "pip", "list", "--python", program], capture_output=True, text=True).stdout
+    listed = subprocess.run([program, "-m", "pip", "list"], capture_output=True, text=True).stdout
     versions = re.findall(r"^(keras|numpy|tensorflow) +(.*)$", listed, re.MULTILINE)
     return f"{snippets} snippets and the commands run on {', '.join(map(' '.join, versions))}"
+
+
+def interpreter(version):
+    """The path of a Python of this version, on PATH or installed by pyenv; `None`: there is none."""
+    folders = [*os.environ["PATH"].split(os.pathsep), *Path.home().glob(".pyenv/versions/*/bin")]
+    for found in (Path(folder, f"python{version}") for folder in folders):
+        if found.exists() and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
+            return found
+    return None
 
 
 def test_light(folder, work):
