@@ -151,7 +151,7 @@ class MixtureOfExperts(KernelOptions):
         real = ops.cast(real, full)[:, None]
         gates, experts = masked_softmax(best[:, :k]) * real, experts[:, :k]
         if noise is None or k == n:
-            load = ops.sum(ops.one_hot(experts, n, dtype=full) * real[..., None], axis=(0, 1))
+            load = ops.sum(self._selected(experts, full) * real[..., None], axis=(0, 1))
         else:
             to_beat = ops.where(scores > best[:, k:], best[:, k:], best[:, k - 1 : k])  # (N, n)
             z = (clean - to_beat) / deviation
@@ -188,7 +188,11 @@ class MixtureOfExperts(KernelOptions):
 
     def _spread(self, gates, experts):
         """Gates of all experts, `(N, n)`."""
-        return ops.sum(ops.one_hot(experts, self.num_experts, dtype=gates.dtype) * gates[..., None], axis=1)
+        return ops.sum(self._selected(experts, gates.dtype) * gates[..., None], axis=1)
+
+    def _selected(self, experts, dtype):
+        """One-hot vectors, `(N, k, n)`; tf2onnx converts `ops.one_hot` of integers to a graph that fails."""
+        return ops.cast(ops.equal(experts[..., None], ops.arange(self.num_experts, dtype="int32")), dtype)
 
     def mix(self, x, gates, experts, mask=None, training=None):
         """The sum of the experts' outputs, weighted by the gates: `(N, D)` to `(N, output_dim)`."""
@@ -196,7 +200,7 @@ class MixtureOfExperts(KernelOptions):
             y = self.compute(ops.broadcast_to(x, (self.num_experts, *ops.shape(x))), training)  # (n, N, D')
             return ops.einsum("ne,end->nd", ops.cast(self._spread(gates, experts), y.dtype), y)
         n, count = self.num_experts, ops.shape(x)[0]
-        used = ops.sum(ops.one_hot(experts, n, dtype="int32"), axis=1)  # (N, n)
+        used = ops.sum(self._selected(experts, "int32"), axis=1)  # (N, n)
         used = used if mask is None else used * ops.cast(mask, "int32")[:, None]
         x = ops.pad(x, ((0, 1), (0, 0)))  # an empty batch has a row to pick, too
         room = ops.maximum(ops.max(ops.sum(used, axis=0)), 1)  # C, of the fullest expert

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 
 from keraszoo.errors import PresetError
-from keraszoo.layers.mixture_of_experts import MixtureOfExperts
 from keraszoo.messages import say
 from keraszoo.saving.entries import checked
 from keraszoo.training.adam import LossScale, innermost
@@ -206,7 +205,7 @@ def compiled(model, strategy, settings, loss, optimizer):
             if trained is not model:
                 compile_model(trained)
             for layer in trained._flatten_layers():
-                if isinstance(layer, MixtureOfExperts):
+                if hasattr(layer, "parts"):  # a `MixtureOfExperts`
                     layer.parts = settings.accumulate
             trained.optimizer = LossScale.instead_of(trained.optimizer)
             trained.optimizer.build(trained.trainable_variables)

@@ -24,7 +24,7 @@ TRANSFORMERS = [
     {"positions": "rotary", "pre_norm": True},
     {"positions": "relative", "max_distance": 2},
     {"positions": "learned", "max_positions": 4},
-    {"num_experts": 4, "pre_norm": True},
+    {"num_experts": 4, "pre_norm": True, "tie_embeddings": "target"},
 ]
 
 
