@@ -12,7 +12,7 @@ DOCS = ROOT / "docs"
 REFERENCE = {
     entry
     for page in DOCS.glob("reference/*.md")
-    for entry in re.findall(r"^(?:\.\. auto\w+::|   ) (keraszoo\.\S+)$", page.read_text(), re.MULTILINE)
+    for entry in re.findall(r"^(?:\.\. auto\w+::|   ) ~?(keraszoo\.\S+)$", page.read_text(), re.MULTILINE)
 }
 PAGES = [
     page

@@ -246,6 +246,7 @@ def test_no_model_of_the_registry_is_forgotten():
     assert set(CLASSES) == set(model_classes("translation").values())
 
 
+@pytest.mark.one_per_class
 def test_the_summary_of_keras_lists_all_weights(random_model):
     lines = []
     random_model.summary(print_fn=lines.append)
@@ -281,6 +282,7 @@ def test_overfits_eight_sentences_and_says_them_again(name):
         np.testing.assert_array_equal(said, target_out[b][target_out[b] != PAD])
 
 
+@pytest.mark.one_per_class
 def test_every_trainable_weight_gets_a_gradient(name, random_model):
     model = make(name)
     model.set_weights(random_model.get_weights())
@@ -333,12 +335,14 @@ def test_a_batch_equals_its_sentences_one_by_one(random_model):
         np.testing.assert_allclose(together[b], alone[0], atol=1e-5)
 
 
+@pytest.mark.one_per_class
 def test_more_padding_of_the_source_changes_nothing(random_model):
     model, (source, target_in) = random_model, random_batch(np.random.default_rng(0))
     padded = to_numpy(model((np.pad(source, ((0, 0), (0, 4))), target_in)))
     np.testing.assert_allclose(padded, to_numpy(model((source, target_in))), atol=1e-5)
 
 
+@pytest.mark.one_per_class
 def test_no_word_of_the_target_sees_a_later_one(random_model):
     model, (source, target_in) = random_model, random_batch(np.random.default_rng(0))
     changed = target_in.copy()
@@ -348,6 +352,7 @@ def test_no_word_of_the_target_sees_a_later_one(random_model):
     assert np.abs(before[:, 4:] - after[:, 4:]).max() > 1e-3
 
 
+@pytest.mark.one_per_class
 def test_another_id_may_be_padding(name, random_model):
     source, target_in = random_batch(np.random.default_rng(0))
     model = make(name, source_pad_id=2)
@@ -356,6 +361,7 @@ def test_another_id_may_be_padding(name, random_model):
     np.testing.assert_allclose(to_numpy(logits), to_numpy(random_model((source, target_in))), atol=1e-5)
 
 
+@pytest.mark.one_per_class
 def test_an_empty_source_is_finite_and_an_empty_batch_empty(random_model):
     logits = to_numpy(random_model((np.zeros((2, 3), "int32"), np.full((2, 2), START, "int32"))))
     assert np.isfinite(logits).all()

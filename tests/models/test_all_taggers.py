@@ -156,6 +156,7 @@ def test_overfits_eight_sentences_and_tags_them(name):
     np.testing.assert_array_equal(to_numpy(model.tag(FEATURES)[0]), TAGS)
 
 
+@pytest.mark.one_per_class
 def test_every_trainable_weight_gets_a_gradient_and_the_vectors_stay(name, random_model):
     model = make(name)
     model.set_weights(random_model.get_weights())
@@ -220,6 +221,7 @@ def test_padding_in_front_and_between_words_changes_nothing(name, random_model, 
             assert not np.delete(to_numpy(found), places, axis=1).any()
 
 
+@pytest.mark.one_per_class
 def test_a_batch_of_padding_is_finite_and_costs_nothing(name, random_model):
     nothing = {name: np.zeros_like(part[:2]) for name, part in FEATURES.items()}
     tags, probabilities, weights = random_model.tag(nothing)
