@@ -297,3 +297,37 @@ def test_states_of_a_real_encoder_equal_those_of_hugging_face(minilm):
         np.testing.assert_allclose(norms, data["last_hidden_norm"][first:end], atol=1e-3)
         if number == 1:
             np.testing.assert_allclose(states, data["sentence_1_last_hidden"], atol=1e-3)
+
+
+TWO_DEVICES = """
+import sys, keras
+from keraszoo import EntityTagger
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.training.distribution import make_strategy
+
+make_strategy("mirrored", 2)  # splits the CPU
+trained = []
+for options in ({"strategy": "mirrored", "replicas": 2}, {"accumulate": 2}):
+    keras.utils.set_random_seed(6)
+    sentences = [TaggedSentence(("Ada", "flew") * n, ("B-PER", "O") * n) for n in (1, 2, 3, 4, 5, 6)]
+    tagger = EntityTagger.for_sentences(sentences, model="pretrained", backbone=sys.argv[1], dropout=0.0)
+    if sys.argv[2] == "lora":
+        tagger.model.enable_lora(2)
+    before = tagger.model.get_weights()
+    tagger.fit(sentences, epochs=2, batch_tokens=128, verbose=0, **options)
+    trained.append(tagger.model.get_weights())
+moved = max(abs(a - b).max() for a, b in zip(trained[0], before))
+print(moved, max(abs(a - b).max() for a, b in zip(*trained)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["all", "lora"])
+def test_two_devices_learn_what_one_learns(mode, tiny_encoders, on_backend, tmp_path):
+    shutil.copytree(tiny_encoders / "bert", tmp_path / "bert")
+    config = json.loads((tmp_path / "bert" / "config.json").read_text())
+    config["config"]["dropout"] = 0.0  # each device draws its own
+    (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
+    printed = on_backend("tensorflow", TWO_DEVICES, tmp_path / "bert", mode)
+    moved, apart = map(float, printed.split()[-2:])
+    assert moved > 1e-3 and apart < 1e-5
