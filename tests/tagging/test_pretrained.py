@@ -17,6 +17,7 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.tagging.transfer import start_from
 from keraszoo.tagging.uncertain import uncertain
 from keraszoo.text.columns import column_lines
 from keraszoo.text.json_spans import read_spans
@@ -170,6 +171,11 @@ def test_a_tagger_begins_with_the_encoder_of_another(new_pretrained):
         second.model.words.backbone.get_weights(), first.model.words.backbone.get_weights(), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_word_taggers_cannot_begin_with_it(new_pretrained, new_tagger):
+    with pytest.raises(RecipeError, match="no layer of its PretrainedTagger fits this AttentionTagger"):
+        start_from(new_tagger(), new_pretrained())
 
 
 def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
