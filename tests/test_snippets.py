@@ -74,7 +74,7 @@ RECIPES = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, tiny_encoders):
     """The files that the snippets read, shared by the pages: a page finds the models of those before it."""
     folder = tmp_path_factory.mktemp("snippets")
     pairs = number_pairs(range(300))
@@ -87,6 +87,8 @@ def folder(tmp_path_factory):
     write_lines(folder / "text.txt", ["Aspirin may cause asthma in Paris ."] * 50)
     with gzip.open(folder / "text.txt.gz", "wt") as file:
         file.write("Aspirin may cause asthma .\n" * 50)
+    shutil.copytree(tiny_encoders / "bert", folder / "all-MiniLM-L6-v2")
+    write_lines(folder / "checked.jsonl", ['{"text": "Asthma.", "spans": []}'])
     write_lines(folder / "texts.jsonl", ['{"text": "Aspirin may cause asthma.", "id": 7}'])
     return folder
 

@@ -66,7 +66,7 @@ class PretrainedTagger(TaggingModel):
         head = TagHead(num_tags, crf, allowed, constrain, dtype=policy, name="head")
         super().__init__(words, encoder, head, name=name, dtype=dtype, trainable=trainable)
         self.num_tags = num_tags
-        self.subword_vocabulary_size = backbone["vocabulary_size"]
+        self.subword_vocabulary_size = backbone.get("vocabulary_size", backbone.get("vocab_size"))
 
     def encode(self, x, mask, training=None):
         return self.encoder(x, training=training), None

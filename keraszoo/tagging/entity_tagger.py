@@ -256,15 +256,12 @@ class EntityTagger(Task):
         Args:
             sentences: a `TaggedCorpus` or list of `TaggedSentence`: the training data and, if vectors of
                 their words are to be kept, sentences to tag later.
-            vectors: `WordVectors`, not trained unless the configuration says so; `None`: the
-                model learns its own.
+            vectors: `WordVectors`, not trained unless the configuration says so; `None`: learned ones.
             model: `"attention"`, `"recurrent"`, `"transformer"` or `"pretrained"`.
-            configuration: name of a configuration of the model; `None`: the default of recipes, such as
-                `"strong"` for `"recurrent"`.
+            configuration: name of a configuration of the model; `None`: the default of recipes.
             **options: arguments of the model's constructor, such as `dropout=0.3`, and
 
-                - `backbone`: for `"pretrained"`, the encoder: `hf://USER/NAME`, the name of a preset of
-                  KerasHub, a folder of either kind, or a tagger over such an encoder;
+                - `backbone`: for `"pretrained"`, the encoder, as in `TaggingModelSection`;
                 - `scheme`: the tag scheme that the model predicts, `"IOB2"` or `"BIOES"`;
                 - `constrain`: where the scheme is enforced, `"decode"`, `"both"` or `"none"`;
                 - `keep`: `"corpus"`, the vectors that a word of the sentences uses; `"all"`; or a list of

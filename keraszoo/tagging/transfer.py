@@ -42,7 +42,8 @@ def start_from(tagger, trained):
 def _encoder(model):
     """All layers between the vectors of words and the scores of tags."""
     parts = [layer for layer in model.layers if layer is not model.words and layer is not model.head]
-    return [layer for layer in (model.words.characters, model.words.casing, *parts) if layer is not None]
+    spelling = (getattr(model.words, name, None) for name in ("characters", "casing"))
+    return [layer for layer in (*spelling, *parts) if layer is not None]
 
 
 def _characters(new, old, vocabulary, trained):

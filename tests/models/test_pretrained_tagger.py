@@ -8,6 +8,8 @@ import pytest
 from keras import ops
 
 from keraszoo.models import PretrainedTagger, PretrainedWords
+from keraszoo.models.pretrained_words import ENCODERS
+from keraszoo.saving.weights import load_weights, save_weights
 
 pytest.importorskip("keras_hub")
 to_numpy = ops.convert_to_numpy
@@ -156,6 +158,41 @@ def test_half_precision_is_near():
     assert keras.backend.standardize_dtype(scores.dtype) == "float32"
     expected = to_numpy(exact(FEATURES))
     np.testing.assert_allclose(to_numpy(scores), expected, atol=0.1 * np.abs(expected).max())
+
+
+FAMILIES = {
+    "AlbertBackbone": {"embedding_dim": 8},
+    "DebertaV3Backbone": {"bucket_size": 8},
+    "DistilBertBackbone": {},
+    "ElectraBackbone": {"embedding_dim": 8},
+    "RobertaBackbone": {},
+    "XLMRobertaBackbone": {},
+}
+
+
+def test_no_family_is_forgotten():
+    assert {*FAMILIES, "BertBackbone"} == set(ENCODERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_is_read_again_and_takes_lora_and_int8(family, tmp_path):
+    sizes = {**BERT, "class": family, **FAMILIES[family]}
+    if family == "ElectraBackbone":
+        sizes["vocab_size"] = sizes.pop("vocabulary_size")
+    model = make(backbone=sizes)
+    model.build()
+    assert model.subword_vocabulary_size == V
+    expected = to_numpy(model.tag(FEATURES)[1])
+    save_weights(model, tmp_path / "model.safetensors")
+    again = PretrainedTagger.from_config(model.get_config())
+    again.build()
+    load_weights(again, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(to_numpy(again.tag(FEATURES)[1]), expected)
+    model.enable_lora(2)
+    np.testing.assert_allclose(to_numpy(model.tag(FEATURES)[1]), expected, atol=1e-6)
+    again.quantize("int8")
+    assert 0 < np.abs(to_numpy(again.tag(FEATURES)[1]) - expected).max() < 0.1
 
 
 @pytest.mark.parametrize(

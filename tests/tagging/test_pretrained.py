@@ -17,6 +17,7 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.tagging.transfer import start_from
 from keraszoo.tagging.uncertain import uncertain
 from keraszoo.text.columns import column_lines
 from keraszoo.text.json_spans import read_spans
@@ -172,6 +173,11 @@ def test_a_tagger_begins_with_the_encoder_of_another(new_pretrained):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_word_taggers_cannot_begin_with_it(new_pretrained, new_tagger):
+    with pytest.raises(RecipeError, match="no layer of its PretrainedTagger fits this AttentionTagger"):
+        start_from(new_tagger(), new_pretrained())
+
+
 def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
     tagger = new_pretrained()
     tagger.save_to_preset(tmp_path / "whole")
@@ -297,3 +303,37 @@ def test_states_of_a_real_encoder_equal_those_of_hugging_face(minilm):
         np.testing.assert_allclose(norms, data["last_hidden_norm"][first:end], atol=1e-3)
         if number == 1:
             np.testing.assert_allclose(states, data["sentence_1_last_hidden"], atol=1e-3)
+
+
+TWO_DEVICES = """
+import sys, keras
+from keraszoo import EntityTagger
+from keraszoo.text.tagged_corpus import TaggedSentence
+from keraszoo.training.distribution import make_strategy
+
+make_strategy("mirrored", 2)  # splits the CPU
+trained = []
+for options in ({"strategy": "mirrored", "replicas": 2}, {"accumulate": 2}):
+    keras.utils.set_random_seed(6)
+    sentences = [TaggedSentence(("Ada", "flew") * n, ("B-PER", "O") * n) for n in (1, 2, 3, 4, 5, 6)]
+    tagger = EntityTagger.for_sentences(sentences, model="pretrained", backbone=sys.argv[1], dropout=0.0)
+    if sys.argv[2] == "lora":
+        tagger.model.enable_lora(2)
+    before = tagger.model.get_weights()
+    tagger.fit(sentences, epochs=2, batch_tokens=128, verbose=0, **options)
+    trained.append(tagger.model.get_weights())
+moved = max(abs(a - b).max() for a, b in zip(trained[0], before))
+print(moved, max(abs(a - b).max() for a, b in zip(*trained)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["all", "lora"])
+def test_two_devices_learn_what_one_learns(mode, tiny_encoders, on_backend, tmp_path):
+    shutil.copytree(tiny_encoders / "bert", tmp_path / "bert")
+    config = json.loads((tmp_path / "bert" / "config.json").read_text())
+    config["config"]["dropout"] = 0.0  # each device draws its own
+    (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
+    printed = on_backend("tensorflow", TWO_DEVICES, tmp_path / "bert", mode)
+    moved, apart = map(float, printed.split()[-2:])
+    assert moved > 1e-3 and apart < 1e-5
