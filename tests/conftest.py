@@ -272,7 +272,7 @@ def new_tagger(tagged_sentences):
 
 
 BERT_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,!?'0123"]
-BERT_PIECES += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + ["par", "##is", "ada"]
+BERT_PIECES += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + ["par", "##is", "ada", "..."]
 GERMAN_AND_FRENCH = (
     "Angela Merkel besuchte München und Köln am 3. Mai. Émile Zola naquit à Paris et mourut là."
 )

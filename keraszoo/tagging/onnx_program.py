@@ -25,8 +25,8 @@ class Tagger:
         elif self.subwords:
             from tokenizers import Tokenizer
 
-            library = Tokenizer.from_file(str(Path(folder, "subwords.json")))
-            self.pieces = lambda word: library.encode(word, add_special_tokens=False).ids
+            self.library = Tokenizer.from_file(str(Path(folder, "subwords.json")))
+            self.pieces = self.library_pieces
 
     def split(self, text):
         """Yields the sentences of a text: lists of words with their start and end."""
@@ -47,12 +47,22 @@ class Tagger:
         casing = next(i for i, casing in enumerate(self.casings, 1) if re.fullmatch(casing, word))
         return [number or 1, casing, *(self.characters.get(one, 1) for one in word[: self.word_length])]
 
+    def library_pieces(self, word):
+        """The ids of the subwords of a word by the library `tokenizers`."""
+        if fold := self.subwords["fold"]:  # without accents and, once it is split, in small letters
+            letters = unicodedata.normalize("NFD", word)
+            word = "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
+        if self.library.normalizer:
+            word = self.library.normalizer.normalize_str(word)
+        pieces = [piece for piece, _ in self.library.pre_tokenizer.pre_tokenize_str(word)]
+        if fold:
+            pieces = [unicodedata.normalize("NFKC", piece).casefold() for piece in pieces]
+            pieces = [unicodedata.normalize("NFKC", piece) for piece in pieces]
+        return [token.id for piece in pieces for token in self.library.model.tokenize(piece)]
+
     def pieces_of(self, word):
         """The ids of the subwords of a word, plus 1: 0 is padding."""
         word, rules = self.subwords["before"] + re.sub(self.unseen, r"\1", word), self.subwords
-        if rules["fold"]:
-            letters = unicodedata.normalize("NFD", word.casefold())
-            word = "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
         ids = [id_ + rules["shift"] for id_ in self.pieces(word)] or [rules["unknown"]]
         return [rules["unknown"] + 1 if id_ in rules["as_unknown"] else id_ + 1 for id_ in ids]
 

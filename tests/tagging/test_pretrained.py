@@ -29,7 +29,7 @@ TEXTS = [
     "Ada Lovelace flew to Paris! " * 20 + "北京 isn't a\u00adb x\u200dy. " + "p" * 30,
     "",
     "Angela Merkel besuchte München und Köln, dann Straßburg. Nichts sonst.",
-    "Émile Zola naquit à Paris et mourut là-bas.",
+    "Émile Zola naquit à Paris et mourut là-bas… ½ ﬁne",
 ]
 
 
