@@ -71,10 +71,12 @@ def _eager_doctests(request):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Marks the variants of models as slow in tests that are marked with `one_per_class`."""
+    """Marks the other models of a test with `one_per_class` as slow: variants, or all but those it names."""
     for item in items:
-        if item.get_closest_marker("one_per_class") and "," in item.callspec.params["name"]:
-            item.add_marker("slow")
+        if marker := item.get_closest_marker("one_per_class"):
+            name = item.callspec.params["name"]
+            if "," in name or (marker.args and name not in marker.args):
+                item.add_marker("slow")
 
 
 PROCESSES = {}

@@ -396,6 +396,7 @@ def test_the_papers_do_not_scale_embeddings(cls):
     assert cls.configurations["paper"]["scale_embeddings"] is False
 
 
+@pytest.mark.one_per_class
 def test_saved_loaded_and_configured_again(name, random_model, tmp_path):
     config = random_model.get_config()
     json.dumps(config)
@@ -433,7 +434,7 @@ def test_half_precision_is_finite_near_and_steps_alike(name, random_model):
         np.testing.assert_allclose(logits, np.repeat(exact[:, t, None], 2, 1), atol=tolerance)
 
 
-@pytest.mark.one_per_class
+@pytest.mark.one_per_class("RNNSearch", "Transformer")
 def test_int8_changes_no_dtype(name):
     model, batch = make(name, dtype="mixed_bfloat16"), random_batch(np.random.default_rng(0))
 
@@ -460,7 +461,7 @@ def halved(name, random_model):
     return model
 
 
-@pytest.mark.one_per_class
+@pytest.mark.one_per_class("RNNSearch", "Transformer")
 def test_every_matrix_is_quantized_saved_and_read(name, random_model, tmp_path):
     model, batch = halved(name, random_model), random_batch(np.random.default_rng(0))
     exact = to_numpy(model(batch))
@@ -475,11 +476,9 @@ def test_every_matrix_is_quantized_saved_and_read(name, random_model, tmp_path):
     )
 
 
-@pytest.mark.one_per_class
+@pytest.mark.one_per_class("RNNSearch", "Transformer")
 @pytest.mark.parametrize("mode", [None, "int8"])
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
-    if mode and name not in FAST:
-        pytest.skip("takes long")
     keras.utils.set_random_seed(0)
     model = halved(name, random_model)
     if mode:

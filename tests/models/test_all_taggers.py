@@ -267,7 +267,7 @@ def test_int8_gives_near_results_and_is_read_again(name, random_model, tagged, t
         assert part is expected is None or (to_numpy(part) == to_numpy(expected)).all()
 
 
-@pytest.mark.one_per_class
+@pytest.mark.one_per_class("RecurrentTagger")
 def test_int8_changes_no_dtype(name):
     model = make(name, dtype="mixed_bfloat16", subword_buckets=101, character_vocabulary_size=CHARACTERS)
 

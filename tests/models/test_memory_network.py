@@ -195,6 +195,7 @@ def test_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(to_numpy(again((STORY, QUESTION))), to_numpy(model((STORY, QUESTION))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
 def test_int8_changes_no_dtype(tying):
     model = make(tying=tying, width=8, dtype="mixed_bfloat16")

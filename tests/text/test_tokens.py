@@ -129,6 +129,9 @@ PIECES = [
         "·",
     ),
 ]
+SLOW_BUT_ONE = [
+    rules if rules == "words" else pytest.param(rules, marks=pytest.mark.slow) for rules in TOKEN_RULES
+]
 
 
 def any_texts(count):
@@ -229,7 +232,7 @@ def test_tokens_stand_where_they_say(rules):
         assert unseen.sub("", text) == unseen.sub("", "".join(s.text for s in sentences))
 
 
-@pytest.mark.parametrize("rules", TOKEN_RULES)
+@pytest.mark.parametrize("rules", SLOW_BUT_ONE)
 def test_a_graph_cuts_alike(rules):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
@@ -254,7 +257,7 @@ def test_a_graph_cuts_alike(rules):
         assert ours == module.sentence_tokens(text, rules), text
 
 
-@pytest.mark.parametrize("rules", TOKEN_RULES)
+@pytest.mark.parametrize("rules", SLOW_BUT_ONE)
 def test_a_graph_splits_words_at_the_same_characters(rules, characters_of_every_kind):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
