@@ -71,6 +71,7 @@ def test_the_loop_equals_their_attention_wrapper(addons, name, part):
         np.testing.assert_allclose(keras.ops.convert_to_numpy(ours), numbers[prefix + theirs], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
 def test_the_snippets_for_keras_contrib():
     names = run_page("keras_contrib")

@@ -27,6 +27,7 @@ assert np.asarray(dropping.layers[0].seed_generator.state.value).tolist() == see
 """
 
 
+@pytest.mark.slow
 def test_on_jax_one_program_for_each_shape_and_none_for_new_weights(on_backend):
     on_backend("jax", CHECK)
 

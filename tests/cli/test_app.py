@@ -107,6 +107,7 @@ def test_doctor_goes_on_where_something_is_wrong(run, monkeypatch):
     assert "models      /nowhere: KERASZOO_PRETRAINED names no directory" in out and "\ndisk " in out
 
 
+@pytest.mark.slow
 def test_doctor_tells_of_a_backend_that_there_is_not(program):
     process = program("doctor", env={**os.environ, "KERAS_BACKEND": "foo"})
     out, err = process.communicate(timeout=120)

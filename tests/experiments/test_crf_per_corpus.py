@@ -78,6 +78,7 @@ def test_more_sentences_name_their_corpus():
         crf_per_corpus.named_file("more.tsv")
 
 
+@pytest.mark.slow
 def test_training_goes_on_with_one_corpus_more(tmp_path):
     sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
     before = EntityTagger.for_sentences(sentences, configuration="tiny")
@@ -98,6 +99,7 @@ def test_training_goes_on_with_one_corpus_more(tmp_path):
         crf_per_corpus.continued(tmp_path / "before", labels, ["btc"])
 
 
+@pytest.mark.slow
 def test_all_corpora_begin_with_the_labels_of_a_tagger_of_none(tmp_path):
     sentence = TaggedSentence(("Ada", "met", "Bonn"), ("B-PER", "O", "B-LOC"))
     before = EntityTagger.for_sentences([sentence], configuration="tiny")

@@ -57,6 +57,7 @@ def test_as_a_tagger_with_this_bias(directory, sentences):
     assert len(found) > 1
 
 
+@pytest.mark.slow
 def test_one_corpus_of_the_saved_tagger_is_shifted(directory, sentences, tmp_path, capsys):
     write_lines(tmp_path / "held_out.tsv", column_lines(sentences))
     label_shifts.main(str(directory), tmp_path / "held_out.tsv", "gmb", tmp_path / "shifted")

@@ -86,6 +86,7 @@ def weights_of(tagger):
     return {layer.name: layer.get_weights() for layer in layers}
 
 
+@pytest.mark.slow
 def test_the_saved_tagger_has_the_trained_encoder(tmp_path, monkeypatch, capsys):
     lines = ["Ada\tB-PER", "met\tO", "Bo\tB-PER", "in\tO", "Bonn\tB-LOC", ""]
     write_lines(tmp_path / "train.tsv", lines)

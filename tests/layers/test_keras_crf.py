@@ -177,6 +177,7 @@ def test_misuse_is_named():
                 read(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
 def test_the_f1_of_entity_tagger_in_stock_fit(trained_tagger, tagged_sentences, other_sentences):
     """The snippet of the docs: a tagger in a dozen lines of Keras, on the sentences of `EntityTagger`."""

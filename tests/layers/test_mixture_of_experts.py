@@ -80,6 +80,7 @@ def test_padding_counts_in_no_loss(layer, monkeypatch):
     assert float(layer.losses[0]) != losses[0]
 
 
+@pytest.mark.slow
 def test_the_losses_balance_the_experts():
     """Without them, the experts that are preferred at first are used by most words."""
 

@@ -130,6 +130,7 @@ def test_a_frozen_encoder_runs_without_dropout():
         assert np.allclose(*scores) == same
 
 
+@pytest.mark.slow
 def test_saved_configured_again_and_quantized(tmp_path):
     model = make(crf=False)
     model.build()

@@ -131,6 +131,7 @@ def test_unknown_positions_are_an_error():
         Transformer(11, positions="alibi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_makes_room_for_itself(width):
     keras.utils.set_random_seed(4)

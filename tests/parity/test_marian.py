@@ -107,6 +107,7 @@ def test_ids_of_texts(expected, translator):
         assert translator.target_subwords.decode([ids]) == [one["decoded"]]
 
 
+@pytest.mark.slow
 def test_translations_of_their_ids(expected, translator):
     """With room for one token less than theirs, of which the last is a forced `</s>`."""
     pad_id = translator.target_subwords.pad_id

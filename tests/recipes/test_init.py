@@ -227,6 +227,7 @@ def test_the_recipe_of_a_translator_trains(tmp_path):
     assert translator.metrics["training"]["steps"] == 1 and "bleu" in translator.metrics["test"]
 
 
+@pytest.mark.slow
 def test_columns_make_a_recipe_that_trains(tmp_path):
     sentence = "1\tEd\tNNP\tI-PER\n2\tKoch\tNNP\tI-PER\n3\tRome\tNNP\tI-LOC\n4\tran\tVB\tO\n\n"
     (tmp_path / "eng.train").write_text("-DOCSTART-\tx\tx\tO\n\n" + 30 * sentence)

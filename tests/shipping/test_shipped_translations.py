@@ -91,6 +91,7 @@ def test_typographic_signs_are_read_as_those_of_the_training_text(name):
             assert subwords.encode([f"He said, {opening}No – never.{closing}"]) == plain
 
 
+@pytest.mark.slow
 def test_a_beam_finds_the_golden_translation():
     name = "tatoeba_en_de_rnnsearch"
     assert Translator.from_preset(name).translate([SOURCE], beam_width=4) == [GOLDEN[name]]

@@ -71,6 +71,7 @@ def test_entities_are_the_same(loaded, trained_tagger):
         assert ours == pytest.approx(dataclasses.asdict(entity), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_entities_of_a_long_text(loaded, trained_tagger):
     """They take about as long as tags. A copy of the text for each of them would take its square."""
     texts = ["🇫🇷 In Paris ran Ada Lovelace. " * 4000, "é Paris"]
@@ -148,6 +149,7 @@ def test_forms_of_words_are_the_same(name):
     assert decoded(forms) == [BACKOFFS[name](word) for word in words]
 
 
+@pytest.mark.slow
 def test_forms_do_not_depend_on_the_locale():
     program = (
         "import tensorflow as tf\n"
@@ -159,6 +161,7 @@ def test_forms_do_not_depend_on_the_locale():
     assert ended.stdout.decode().splitlines() == ["b'title' b'india'", "b'Title' b'India'"]
 
 
+@pytest.mark.slow
 def test_verification_runs_the_saved_model(exported_tagger, trained_tagger):
     assert trained_tagger.verify_export(exported_tagger, ["In Paris , Ada met Kurt Gödel .", ""]) == 2
 

@@ -178,6 +178,7 @@ def test_word_taggers_cannot_begin_with_it(new_pretrained, new_tagger):
         start_from(new_tagger(), new_pretrained())
 
 
+@pytest.mark.slow
 def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
     tagger = new_pretrained()
     tagger.save_to_preset(tmp_path / "whole")
@@ -190,6 +191,7 @@ def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
     assert_close(again.tag_probabilities([["Ada", "flew", "."]]), expected, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_recipe_with_lora(tiny_encoders, tagged_sentences, tmp_path, capfd):
     for name, some in {"train": tagged_sentences[:60], "devel": tagged_sentences[60:80]}.items():
         (tmp_path / f"{name}.tsv").write_text("\n".join(column_lines(some)) + "\n")

@@ -68,6 +68,7 @@ def test_words_dropped_in_training_have_the_vector_of_the_unknown_word(vectors, 
     assert np.abs(unknown - vectors.matrix.mean(axis=0)).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_an_unknown_word_has_a_vector_near_its_relatives(vectors, tagged_sentences, tmp_path):
     hidden = "walking", "asked", "opens"
     known = WordVectors(

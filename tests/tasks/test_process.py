@@ -34,6 +34,7 @@ def in_child(call):
         return file.read().decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_child_says_why_it_does_not_answer(new_translator, new_tagger):

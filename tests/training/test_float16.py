@@ -102,6 +102,7 @@ class Stop(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_weights(batches, tmp_path):
     whole, _ = run(batches, "mixed_float16", steps=5, steps_per_evaluation=2)
     options = {"steps": 5, "steps_per_evaluation": 2}

@@ -297,6 +297,7 @@ def test_on_a_terminal_a_bar_counts_the_steps_of_the_whole_run(batches, tmp_path
     assert "tokens/s 0:00:00 left loss" in last and "best 1.00" in last and "evaluating" in texts[1]
 
 
+@pytest.mark.slow
 def test_in_a_graph_it_is_the_same_after_a_crash_and_after_two_polite_kills(batches, tmp_path):
     def crash(model):
         raise MemoryError

@@ -205,6 +205,7 @@ def test_a_search_keeps_few_graphs_and_frees_the_others(source, eagerly, monkeyp
     assert asked == [1, 2, 3, 2]  # 2 was not used for longest
 
 
+@pytest.mark.slow
 @needs_tensorflow
 def test_a_graph_that_is_not_kept_frees_its_memory(source, monkeypatch):
     monkeypatch.setattr(compiled_search, "KEPT", 1)

@@ -66,6 +66,7 @@ def test_translations_are_judged_by_their_best_reference(trained, pairs):
     assert log_probs == pytest.approx([found.log_prob for found in details], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_details_have_a_confidence_once_calibrated(trained, calibrated, pairs, tmp_path):
     sources = [pairs[0][0], "", pairs[1][0]]
     assert [found.confidence for found in trained.translate_details(sources)] == [None] * 3

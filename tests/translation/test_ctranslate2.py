@@ -93,6 +93,7 @@ def engine(exported):
     return Translator.from_preset(exported, engine="ctranslate2")
 
 
+@pytest.mark.slow
 def test_verification(translator, exported, engine, make_transformer, tmp_path, monkeypatch):
     texts = [*TEXTS, " "]
     assert translator.verify_export(exported, texts) == len(texts)

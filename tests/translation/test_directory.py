@@ -52,6 +52,7 @@ def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_p
     assert again.score(*pair) == translator.score(*pair)
 
 
+@pytest.mark.slow
 def test_in_half_precision_it_is_half_as_large_and_hardly_another(trained, saved, test_pairs, tmp_path):
     trained.save_to_preset(tmp_path / "half", dtype="float16")
     sizes = [(path / "model.safetensors").stat().st_size for path in (saved, tmp_path / "half")]

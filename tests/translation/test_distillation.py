@@ -104,6 +104,7 @@ def test_sources_that_are_all_blank(recipe, tmp_path):
         distil(recipe, Teacher(), "big")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))

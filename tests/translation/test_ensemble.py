@@ -87,6 +87,7 @@ def same(translations, wanted):
             np.testing.assert_allclose(one.attention_weights, other.attention_weights, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_its_directory_and_its_search_in_a_graph(ensemble, directory, one_by_one):
     again = Translator.from_preset(directory)
     assert [type(model).__name__ for model in again.model.models] == ["Transformer", "RNNSearch"]
@@ -126,6 +127,7 @@ def test_half_precision_is_not_for_onnx(pair, tmp_path):
         mixed.export(tmp_path / "export", format="onnx")
 
 
+@pytest.mark.slow
 def test_members_that_were_trained_in_this_process(make_transformer, tmp_path):
     members = [make_transformer(seed=seed) for seed in (1, 2)]
     for one in members:

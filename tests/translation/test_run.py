@@ -119,6 +119,7 @@ def test_brought_vocabularies_one_for_each_language(make_recipe, files, both_sub
     assert (translator.source_subwords, translator.target_subwords) == both_subwords
 
 
+@pytest.mark.slow
 def test_trained_vocabularies_one_for_each_language(make_recipe):
     subwords = {"joint": False, "vocabulary_size": 40}
     translator = run_recipe(make_recipe(subwords=subwords, training={"steps": 1, "epochs": 1}))
@@ -261,6 +262,7 @@ def test_a_finished_run_goes_on_for_more_steps(make_recipe, files, capsys):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "said"), [("train.en", "data.train was "), ("test.en", "data.validation was ")]
 )

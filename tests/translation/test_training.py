@@ -99,6 +99,7 @@ def test_the_mean_of_the_last_is_taken_where_it_is_better(
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_by_loss_alone_nothing_is_translated(new_translator, train_pairs, test_pairs, monkeypatch):
     translator = new_translator()
     monkeypatch.setattr(translator, "translate", None)

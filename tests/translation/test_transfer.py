@@ -94,6 +94,7 @@ def test_a_model_of_another_kind_has_nothing_to_give(make_transformer, both_subw
         start_from(Translator(model, both_subwords[1]), make_transformer())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_recipe_that_continues_a_model_on_other_data(make_transformer, tmp_path, train_pairs, capsys):
     trained = make_transformer(tie_embeddings="target")
