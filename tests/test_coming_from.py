@@ -1,4 +1,4 @@
-"""The snippets of the pages for those who come from other packages, and the numbers of these packages."""
+"""The snippets of the migration pages run, and their results equal those of the other packages."""
 
 import re
 from pathlib import Path

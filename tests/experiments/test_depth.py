@@ -1,4 +1,4 @@
-"""The table of depth, and runs that are not repeated."""
+"""The experiment on depth: its table, and finished runs that are skipped."""
 
 import json
 import sys

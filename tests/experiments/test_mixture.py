@@ -1,4 +1,4 @@
-"""The tables and the picture of mixtures of experts, and runs that are not repeated."""
+"""The experiment on mixtures of experts: tables, picture, finished runs that are skipped, equal cost."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""The table of all models: their sizes, the operations of a training, what is skipped, what is printed."""
+"""The results table of all models: sizes, counted FLOPs, finished runs that are skipped, output."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PretrainedTagger: words are read from the right subwords, in windows, by every backend's operations."""
+"""PretrainedTagger: states of words, windows, training, saving and each family of encoders."""
 
 import json
 

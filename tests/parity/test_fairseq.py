@@ -1,4 +1,4 @@
-"""ConvS2S against the numbers of fairseq 0.12.2, where they are at hand."""
+"""ConvS2S against the numbers of fairseq 0.12.2, if the parity files are there."""
 
 from pathlib import Path
 

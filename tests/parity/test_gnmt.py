@@ -1,4 +1,4 @@
-"""GNMT against numbers that NVIDIA's PyTorch example printed, where they are at hand."""
+"""GNMT against numbers that NVIDIA's PyTorch example printed, if the parity files are there."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The mixture of experts against numbers that tensor2tensor printed, where they are at hand."""
+"""The mixture of experts against numbers that tensor2tensor printed, if the parity files are there."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Taggers over encoders of KerasHub do what other taggers do, without a network and the encoder's folder."""
+"""Taggers over encoders of KerasHub: offsets, directories, exports, training, recipes and errors."""
 
 import dataclasses
 import importlib.util
