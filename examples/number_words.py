@@ -14,9 +14,11 @@ minutes on one core:
     python examples/number_words.py simplified      # 100.0 %: attention without gates
     python examples/number_words.py luong           # 100.0 %: attention after the step, Luong 2015
     python examples/number_words.py luong window=predictive half_width=3    # 100.0 %: seven at a time
+    python examples/number_words.py gnmt            # residual LSTMs of three layers, Wu 2016
+    python examples/number_words.py convs2s         # 99.7 %: gated convolutions, Gehring 2017
     python examples/number_words.py transformer     # 99.9 %: Vaswani 2017
 
-They export and translate as RNNsearch does, and models with attention draw their weights.
+They export and translate as RNNsearch does. Models with attention also draw their weights.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""What residual and fast-forward connections are worth in deep LSTMs, by depth, on words of numbers.
+"""Compares plain, residual and fast-forward connections in deep LSTMs, on numbers in words.
 
     python experiments/depth.py                              # every depth and kind, and the table
     python experiments/depth.py --depths 2 4 --steps 500     # less of it
     python experiments/depth.py --table                      # only the table of finished runs
 
-`DeepLSTM` has no attention, so all that its decoder knows has passed through the depth of the encoder. It
-translates numbers from English to German words, those of examples/number_words.py, with the same width, data
-and number of updates at every depth. A finished run is a line of `depth.jsonl` in `--output` and is not
-repeated. The columns are the cross entropy of held-out subwords, and the held-out numbers that are exactly
-right.
+`DeepLSTM` has no attention, so its decoder reads only what has passed through all layers of the encoder. It
+translates numbers from English to German words, as in examples/number_words.py, with the same width, data and
+number of updates at every depth. A finished run is a line of `depth.jsonl` in `--output` and is not repeated.
+A cell of the table shows the cross entropy of held-out subwords and the share of held-out numbers that are
+exactly right.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Mixtures of experts in a language model: what balances them, and what more of them are worth.
+"""Measures mixtures of experts in a language model: their balance losses, and their number at equal cost.
 
     python experiments/mixture.py TEXT                     # all runs, the two tables and the picture
     python experiments/mixture.py TEXT --steps 300         # shorter runs
@@ -6,10 +6,10 @@
 
 TEXT is a plain or gzipped file of lines. The model is that of Shazeer et al. 2017, small: subwords, an LSTM,
 the mixture, an LSTM, a softmax, with residual sums. `EXPERTS_PER_WORD` experts compute each word, so all runs
-have the same number of multiplications for a word, but for the gate; more experts are more parameters alone.
+have the same number of multiplications for a word, except for the gate; more experts only add parameters.
 
-`balance` repeats table 6 of the paper: the two losses on and off, and how evenly the words are shared out.
-`experts` is its figure 2. A finished run is a line of `mixture.jsonl` in `--output`, with the share of each
+The first table repeats table 6 of the paper: both losses on and off, and how evenly the experts are used. The
+second is its figure 2. A finished run is a line of `mixture.jsonl` in `--output`, with the share of each
 expert in the held-out words, and is not repeated.
 """
 

@@ -1,4 +1,4 @@
-"""Draws the results table of "Attention Is All You Need" again: all models, one data set, one recipe.
+"""Makes the results table of "Attention Is All You Need" for all models, on one data set with one recipe.
 
     python experiments/results_table.py MULTI30K                # all models, seeds and budgets
     python experiments/results_table.py MULTI30K --models gnmt convs2s --seeds 1 --epochs 6
@@ -6,17 +6,17 @@
 
 MULTI30K is a folder with train.en.gz, train.de.gz, val..., test_2016_flickr... Each model has 1.75 to 2
 million parameters, the joint vocabulary and the settings of multi30k_lineage.yaml, and learns from the
-captions as they are. A budget is a number of epochs; a larger one goes on from the smaller of its seed.
+captions as they are. A budget is a number of epochs; a larger one continues the run of the smaller one.
 
-A training prints a JSON line for each finished run and appends it to runs.json in `--output`, where it skips
-what is there already. `cpu_seconds` and `seconds` include the search on the test set. `flops` are those of
+The script prints a JSON line for each finished run and appends it to runs.json in `--output`. It skips runs
+that are already there. `cpu_seconds` and `seconds` include the search on the test set. `flops` are those of
 all matrix products of the training, gradients included: `counted_flops` counts a few batches, and since the
 products of a batch of B sentences of S and T words need
 
     B (a + b S + c T + d S T + e S^2 + f T^2) + g + h T
 
-operations, least squares gives those of the others. `flops_residual` is the largest relative error of that:
-rounding, but for mixtures of experts, whose products depend on the sentences.
+operations, least squares gives those of the others. `flops_residual` is its largest relative error: rounding,
+except for mixtures of experts, whose products depend on the sentences.
 
 `--draw` writes a picture of BLEU against FLOPs next to the file, and prints a table with the figures of
 the paper.

@@ -1,4 +1,4 @@
-"""The snippets of the pages for those who come from other packages, and the numbers of these packages."""
+"""The snippets of the migration pages run, and their results equal those of the other packages."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def addons():
     return run_page("tensorflow_addons")
 
 
-def test_the_snippets_for_tensorflow_addons(addons):
+def test_the_tensorflow_addons_page_runs(addons):
     assert addons["alignments"].shape == addons["attention_weights"].shape == (3, 4, 5)
     assert addons["hypotheses"].tokens.shape == (2, 2, 6)
     assert addons["best"].shape == (3, 5)
@@ -37,7 +37,7 @@ def test_the_snippets_for_tensorflow_addons(addons):
 @pytest.mark.skipif(not PARITY.exists(), reason="the numbers are not part of the repository")
 @pytest.mark.parametrize("name", ["bahdanau", "bahdanau_normalized", "luong", "luong_scaled"])
 @pytest.mark.parametrize("part", ["plain", "attention_layer"])
-def test_the_loop_equals_their_attention_wrapper(addons, name, part):
+def test_the_decode_loop_equals_attention_wrapper(addons, name, part):
     numbers = np.load(PARITY / "tfa_attention.npz")
     prefix = f"{name}/{part}/"
     weights = {
@@ -73,7 +73,7 @@ def test_the_loop_equals_their_attention_wrapper(addons, name, part):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
-def test_the_snippets_for_keras_contrib():
+def test_the_keras_contrib_page_runs():
     names = run_page("keras_contrib")
     probabilities = names["probabilities"]
     assert names["best"].shape == (64, 9) and probabilities.shape == (64, 9, 3)
@@ -82,7 +82,7 @@ def test_the_snippets_for_keras_contrib():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not MARIAN.exists(), reason="the model is not part of the repository")
-def test_the_snippets_for_transformers(monkeypatch, tmp_path):
+def test_the_transformers_page_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     names = run_page("transformers")
     assert len(names["hypotheses"]) == 3 and names["tagger"]

@@ -123,7 +123,7 @@ LIGHT = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", LIGHT, ids=lambda text: text.splitlines()[0])
-def test_the_light_path_does_without_tensorflow(text, exported):
+def test_light_path_snippets_run_without_tensorflow(text, exported):
     pytest.importorskip("jax")
     code = f"import sys; sys.modules['tensorflow'] = None\n{text}"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}

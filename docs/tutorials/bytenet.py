@@ -1,9 +1,9 @@
 # %% [markdown]
 # # ByteNet: translation without attention, in linear time
 #
-# ByteNet (Kalchbrenner et al. 2016) translates characters with convolutions alone. It keeps one vector for each source character, so it does not
-# squeeze a sentence into one vector, and it has no attention. Its work grows linearly with the length. We build a small one from layers of
-# Keras, train it on numbers from English to German, and look for the price.
+# ByteNet (Kalchbrenner et al. 2016) translates characters with convolutions only, without attention. It keeps one vector for each source
+# character instead of one vector for the sentence, and its cost grows linearly with the length. We build a small one from layers of Keras,
+# train it to translate numbers from English to German, and find out what it does not learn.
 
 # %% tags=["remove-cell"]
 # %matplotlib inline
@@ -11,8 +11,8 @@
 # %% [markdown]
 # ## Data
 #
-# Each sentence has a number between two invented names, and the German sentence has the same names. The numbers and the names of the test
-# sentences are not in the training data.
+# Each sentence has a number between two invented names, and the German sentence has the same names. The numbers of the test sentences are not
+# in the training data, and names are drawn at random.
 
 # %%
 import random
@@ -51,15 +51,15 @@ for source, target in train[:3]:
 # %% [markdown]
 # ## Dynamic unfolding
 #
-# The decoder stands on top of the encoder: to write character $t$ it reads column $t$ of the encoder, whatever the source has there. A
-# target may be longer than its source, so the encoder computes
+# The decoder is stacked on the encoder: to write character $t$, it reads column $t$ of the encoder. A target may be longer than its source, so
+# the encoder computes
 #
 # $$
 # \hat t = a\, |s| + b
 # $$
 #
-# columns, the source padded to $\hat t$. The decoder stops when it writes the end sign, which may be before or after $|s|$. In the paper $a = 1.2$
-# and $b = 0$; here $a = 1$, and the data tell how large $b$ has to be.
+# columns, with the source padded to $\hat t$. The decoder stops when it writes the end symbol, before or after column $|s|$. The paper uses
+# $a = 1.2$ and $b = 0$. Here $a = 1$, and $b$ is the smallest number that fits the training data.
 
 # %%
 b = max(len(target) + 1 - len(source) for source, target in train)
@@ -85,15 +85,15 @@ def ids(texts):
 # x \leftarrow x + W_3\, \rho(\mathrm{conv}_d(\rho(W_1\, \rho(x)))), \qquad \rho(x) = \mathrm{ReLU}(\mathrm{LayerNorm}(x))
 # $$
 #
-# The dilation $d$ doubles from block to block. So $l$ blocks see $1 + 2(2^l - 1)$ columns: five blocks see 63, all of our
-# sentences. The convolutions of the decoder are causal: they see only what is already written.
+# The dilation $d$ doubles from block to block, so $l$ blocks see $1 + 2(2^l - 1)$ columns. Five blocks see 63 columns. The convolutions of the
+# decoder are causal: they see only the characters that are already written.
 
 # %%
 WIDTH = 32
 
 
 def block(x, dilation, padding):
-    """Returns x plus what a dilated convolution makes of it, (B, T, 2 WIDTH)."""
+    """A residual block with a dilated convolution, (B, T, 2 WIDTH)."""
     y = x
     for width, kernel in ((WIDTH, 1), (WIDTH, 3), (2 * WIDTH, 1)):
         y = layers.ReLU()(layers.LayerNormalization()(y))
@@ -116,7 +116,7 @@ print(f"{model.count_params():,} parameters")
 # %% [markdown]
 # ## Training
 #
-# No step waits for another: all characters of all sentences of a batch are predicted at once. Padding counts in no loss (`ignore_class`).
+# All characters of all sentences in a batch are predicted at once. The loss ignores padding (`ignore_class`).
 
 # %%
 EPOCHS, BATCH = 6, 64
@@ -131,13 +131,13 @@ print("loss by epoch:", *(round(value, 3) for value in history.history["loss"]))
 # %% [markdown]
 # ## What it gets right
 #
-# The search is greedy. For brevity it runs the whole network for each character; a program would keep the last columns of each layer, as
-# [`ConvS2S`](../lineage.md#2017-convolutions-and-attention-in-every-layer) does.
+# The search is greedy. To keep the code short, it runs the whole network for each character. A real program would keep the last columns of each
+# layer, as [`ConvS2S`](../lineage.md#2017-convolutions-and-attention-in-every-layer) does.
 
 
 # %%
 def translate(texts):
-    """Writes the likeliest character, column by column."""
+    """Translates by greedy search."""
     read, written = ids(texts), np.zeros((len(texts), longest + 1), "int32")
     written[:, 0] = 1
     for t in range(longest):
@@ -168,18 +168,18 @@ for ours, theirs in list(zip(translations, references, strict=True))[:4]:
     print(f"{ours}  |  {theirs}")
 
 # %% [markdown]
-# **Look at** the names. The first one stands in the same columns on both sides, so the decoder finds each letter in the column that it reads. The
-# last one stands at another place in each sentence, because "seven hundred and thirty-five" is longer than "siebenhundertfünfunddreißig". The
-# encoder has to carry every letter to the column where it will be written, and that distance depends on the number. It learns to
-# do so for the words of numbers, which it has seen thousands of times, but it does not learn to copy: most new names are lost.
+# **Look at** the names. The first name is in the same columns on both sides, so the decoder reads each letter in the column where it writes it.
+# The last name is in different columns, because "seven hundred and thirty-five" is longer than "siebenhundertfünfunddreißig". The encoder has to
+# move every letter to the column where it will be written, and the distance depends on the number. It learns this for the words of numbers,
+# which it has seen thousands of times, but it does not learn to copy: most last names are wrong.
 #
-# Attention removes the cost: it compares what is needed with what each column holds, at any distance. `python examples/number_words.py` trains
-# models with attention on numbers, and [RNNsearch on number words](rnnsearch.py) shows where they look.
+# Attention compares a query with every column, at any distance, so it can copy. [RNNsearch on number words](rnnsearch.py) shows where a model with
+# attention looks.
 #
 # ## Where does it look?
 #
-# There are no attention weights to draw. The paper draws gradients instead: how much the written character changes with each source
-# character. A row is a written character, divided by its largest value.
+# There are no attention weights to draw. The paper draws gradients instead: how much the score of the written character changes with each source
+# character. Each row is a written character; its values are divided by the largest.
 
 # %%
 import tensorflow as tf
@@ -202,13 +202,13 @@ figure.axes[-1].set_ylabel("gradient")
 figure
 
 # %% [markdown]
-# **Look at** the diagonal: each character depends most on the columns around its own, narrowly in the first name, more widely in the number. The last
-# name does not begin in the columns where it is written, and hardly depends on the columns where it is.
+# **Look at** the diagonal. Each character depends most on the columns around its own: on few in the first name, on more in the number. The last
+# name is written in other columns than those of the source, and depends little on the columns that contain it.
 #
 # ## Linear time
 #
-# A column costs one multiplication for each weight of the convolutions, however long the text is. A layer of self-attention compares each
-# column with all others and sums them: that is 4 WIDTH multiplications for each pair of columns, in addition to its own weights.
+# Each column costs one multiplication for each weight of the convolutions, for any length of the text. A layer of self-attention compares each
+# column with all others and sums them: 4 WIDTH multiplications for each pair of columns, in addition to those of its weights.
 
 # %%
 kernels = [
@@ -222,7 +222,7 @@ for length in (100, 1_000, 10_000):
 # %% [markdown]
 # ## Exercises
 #
-# 1. Put the last name in front, too. How many names are right?
+# 1. Move the last name to the front, too. How many names are right?
 # 2. Let the decoder attend: add `layers.Attention()([query, columns])` to `x`. How many epochs does it take until last names are
 #    copied?
 # 3. Remove the dilation. How many blocks does it take until numbers are right?

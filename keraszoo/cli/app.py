@@ -172,9 +172,9 @@ COMMANDS = {
         "train": training.train,
         "distil": training.distil,
         "ensemble": translator.ensemble,
+        "uncertain": tagger.uncertain,
         "subwords": text.subwords,
         "vectors": text.vectors,
-        "uncertain": tagger.uncertain,
     },
     "Evaluate": {
         "evaluate": evaluate,

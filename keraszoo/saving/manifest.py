@@ -1,6 +1,6 @@
 """Write and verify the manifest of a model directory: the size and the SHA-256 of each of its files.
 
-    {"format": 1, "keraszoo": "0.1.0", "keras": "3.15.1",
+    {"format": 1, "keraszoo": "1.0.0", "keras": "3.15.1",
      "files": {"config.json": {"size": 312, "sha256": "9f86..."}, ...}, "sha256": "60303..."}
 
 The last entry is the SHA-256 of the manifest without that entry, so damage to the manifest is detected, too.

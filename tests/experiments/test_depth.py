@@ -1,4 +1,4 @@
-"""The table of depth, and runs that are not repeated."""
+"""The experiment on depth: its table, and finished runs that are skipped."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import depth
 ROW = {"depth": 2, "connections": "plain", "seed": 1, "steps": 7, "val_loss": 0.5, "exact": 0.25}
 
 
-def test_a_cell_is_the_mean_over_seeds():
+def test_the_table_shows_means_over_seeds():
     rows = [
         ROW,
         {**ROW, "seed": 2, "val_loss": 1.5, "exact": 0.75},

@@ -1,4 +1,4 @@
-"""The tables and the picture of mixtures of experts, and runs that are not repeated."""
+"""The experiment on mixtures of experts: tables, picture, finished runs that are skipped, equal cost."""
 
 import math
 import sys
@@ -27,7 +27,7 @@ def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "expert_load.png").stat().st_size > 1000
 
 
-def test_every_run_of_the_model_multiplies_as_much():
+def test_mixture_and_wide_network_have_equal_cost_per_word():
     """All models have one number of weights that a word uses, but for the gate."""
     _, _, wide = mixture.language_model({"experts": 0})
     _, _, mixed = mixture.language_model({"experts": 4, "importance": 0.1, "load": 0.1})

@@ -28,7 +28,7 @@ def test_the_table_compares_means_with_the_strong_tagger(tmp_path, capsys):
     assert lines[-1] == "tuned: +7.00 F1 over the strong tagger, the mean of btc"
 
 
-def test_a_sample_has_whole_sentences_and_is_the_same_every_time(tmp_path):
+def test_samples_are_deterministic_and_keep_sentences_whole(tmp_path):
     lines = "".join(f"Name{i}\tB-PER\nspeaks\tO\n\n" for i in range(50))
     (tmp_path / "all.tsv").write_text(lines)
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""The table of all models: their sizes, the operations of a training, what is skipped, what is printed."""
+"""The results table of all models: sizes, counted FLOPs, finished runs that are skipped, output."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def options(tmp_path, **given):
 
 
 @pytest.mark.parametrize("name", results_table.MODELS)
-def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monkeypatch, capsys):
+def test_recipes_have_models_of_1_75_to_2_million_parameters(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MULTI30K", "multi30k")
     if not results_table.available(name):
         pytest.skip(capsys.readouterr().out)
@@ -37,20 +37,20 @@ def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monk
     assert 1.75e6 < make_model(recipe, vocabulary, vocabulary).count_params() < 2e6
 
 
-def test_all_models_are_there():
+def test_the_table_has_every_translation_model():
     names = {section["name"] for _, section in results_table.MODELS.values()}
     assert len(results_table.MODELS) == 11 and names >= set(models_of("translation"))
     assert set(results_table.PAPER) <= set(results_table.MODELS)
 
 
-def test_products_are_counted_with_two_operations_for_each_multiplication():
+def test_matrix_products_count_two_operations_per_multiplication():
     a, b = ops.ones((2, 3, 4, 5)), ops.ones((4, 5, 7))
     assert counted_flops(lambda: ops.einsum("bhtp,tpq->bhtq", a, b)) == 2 * 2 * 3 * 4 * 5 * 7
     assert counted_flops(lambda: ops.matmul(a, ops.ones((2, 3, 5, 6)))) == 2 * 2 * 3 * 4 * 5 * 6
     assert counted_flops(lambda: a + a) == 0
 
 
-def test_the_flops_of_a_training_are_those_of_its_batches():
+def test_training_flops_equal_the_sum_over_all_batches():
     """Forward and two products of each layer backward; E = U = 4, a layer on each side, k = 3, V = 9."""
     draw = np.random.default_rng(0)
     sides = [[draw.integers(4, 9, draw.integers(1, 9)).tolist() for _ in range(60)] for _ in range(2)]
@@ -70,7 +70,7 @@ def test_the_flops_of_a_training_are_those_of_its_batches():
     assert flops == pytest.approx(wanted) and residual < 1e-6
 
 
-def test_finished_runs_are_skipped_and_a_longer_one_adds_the_seconds(tmp_path, monkeypatch, capsys):
+def test_finished_runs_are_skipped_and_longer_runs_add_their_seconds(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MULTI30K", "")  # put back in the end
     asked = []
 
@@ -90,7 +90,7 @@ def test_finished_runs_are_skipped_and_a_longer_one_adds_the_seconds(tmp_path, m
     assert "gone: skipped, there is no gone" in capsys.readouterr().out
 
 
-def test_the_table_and_the_picture(tmp_path, capsys):
+def test_draw_prints_the_table_and_writes_the_picture(tmp_path, capsys):
     file = tmp_path / "runs.json"
     with pytest.raises(KerasZooError, match="no finished run"):
         results_table.draw(file)

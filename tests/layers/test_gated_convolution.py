@@ -38,7 +38,7 @@ def looped(layer, x, mask):
 @pytest.mark.parametrize(
     ("kernel_size", "causal"), [(1, False), (3, False), (5, False), (2, True), (3, True)]
 )
-def test_outputs_are_those_of_loops(kernel_size, causal):
+def test_outputs_equal_numpy_loops(kernel_size, causal):
     x, mask = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32"), np.ones((B, T), bool)
     layer = made(GatedConvolution(U, kernel_size, causal), x)
     np.testing.assert_allclose(to_numpy(layer(x)), looped(layer, x, mask), atol=1e-5)
@@ -47,7 +47,7 @@ def test_outputs_are_those_of_loops(kernel_size, causal):
 
 
 @pytest.mark.parametrize("kernel_size", [1, 2, 5])
-def test_steps_equal_all_positions_at_once(kernel_size):
+def test_stepping_equals_the_call_on_all_positions(kernel_size):
     x = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
     layer = made(GatedConvolution(U, kernel_size, causal=True), x)
     expected, before = to_numpy(layer(x)), np.zeros((B, kernel_size - 1, D), "float32")
@@ -56,12 +56,12 @@ def test_steps_equal_all_positions_at_once(kernel_size):
         np.testing.assert_allclose(to_numpy(y), expected[:, t], atol=1e-5)
 
 
-def test_an_even_window_has_no_middle():
+def test_an_even_kernel_size_must_be_causal():
     with pytest.raises(ValueError, match="kernel_size must be odd unless causal. Received: kernel_size=4"):
         GatedConvolution(U, 4)
 
 
-def test_the_variance_stays_through_the_gate():
+def test_initial_weights_keep_the_variance_of_the_inputs():
     """Section 3.5: as 4 (1 - dropout) / n; a gate of small numbers is near 1/2."""
     keras.utils.set_random_seed(0)
     x = 0.01 * np.random.default_rng(0).normal(size=(1, 2000, 16)).astype("float32")
@@ -69,7 +69,7 @@ def test_the_variance_stays_through_the_gate():
     assert y.std() == pytest.approx(x.std(), rel=0.1)
 
 
-def test_weight_normalisation_starts_as_the_plain_layer():
+def test_an_untrained_weight_norm_layer_equals_dense():
     x = np.random.default_rng(0).normal(size=(B, D)).astype("float32")
     options = {"kernel_initializer": keras.initializers.RandomNormal(seed=1), "activation": "tanh"}
     plain = keras.layers.Dense(U, **options)
@@ -77,7 +77,7 @@ def test_weight_normalisation_starts_as_the_plain_layer():
 
 
 @pytest.mark.parametrize("rank", [None, 2])
-def test_a_quantized_layer_keeps_the_product_alone(rank):
+def test_quantizing_folds_the_norms_into_the_kernel(rank):
     x = np.random.default_rng(0).normal(size=(B, 8)).astype("float32")
     layer = made(WeightNormDense(U), x)
     if rank:

@@ -36,7 +36,7 @@ def expected(layer, x):
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_equals_the_equations_word_by_word(layer, fixed, monkeypatch):
+def test_outputs_equal_the_equations_word_by_word(layer, fixed, monkeypatch):
     if fixed:
         monkeypatch.setattr(mixture_of_experts, "fixed_shapes", lambda: True)
     y = to_numpy(layer(X, mask=MASK))
@@ -44,13 +44,13 @@ def test_equals_the_equations_word_by_word(layer, fixed, monkeypatch):
         np.testing.assert_allclose(y[b, t], expected(layer, X[b, t]) if MASK[b, t] else 0, atol=1e-5)
 
 
-def test_one_expert_for_all_words_and_an_empty_batch(layer):
+def test_ties_select_the_first_experts_and_empty_batches_work(layer):
     layer.W_g.kernel.assign(np.zeros((D, N)))  # a tie: the first experts
     np.testing.assert_allclose(to_numpy(layer(X))[2, 1], expected(layer, X[2, 1]), atol=1e-5)
     assert layer(X[:0]).shape == X[:0].shape
 
 
-def test_all_experts_for_each_word_and_one():
+def test_one_or_all_experts_per_word():
     for k in (1, N):
         layer = MixtureOfExperts(N, H, k)
         layer.build(X.shape)
@@ -61,14 +61,14 @@ def test_all_experts_for_each_word_and_one():
         assert np.isfinite(to_numpy(layer.losses[0]))
 
 
-def test_noise_and_losses_are_of_training_alone(layer):
+def test_noise_and_losses_are_added_only_in_training(layer):
     np.testing.assert_array_equal(to_numpy(layer(X)), to_numpy(layer(X)))
     assert not layer.losses
     assert np.abs(to_numpy(layer(X, training=True)) - to_numpy(layer(X, training=True))).max() > 0
     assert len(layer.losses) == 1
 
 
-def test_padding_counts_in_no_loss(layer, monkeypatch):
+def test_losses_ignore_padding(layer, monkeypatch):
     noise = RNG.normal(size=(12, N)).astype("float32")
     monkeypatch.setattr("keras.random.normal", lambda shape, **_: ops.convert_to_tensor(noise[: shape[0]]))
     losses = []
@@ -101,7 +101,7 @@ def test_the_losses_balance_the_experts():
     assert load_variation(0.3) < 0.5
 
 
-def test_the_last_part_of_a_batch_has_the_loss_of_the_batch(layer, monkeypatch):
+def test_the_last_part_of_a_batch_has_the_loss_of_the_whole_batch(layer, monkeypatch):
     monkeypatch.setattr("keras.random.normal", lambda shape, **_: ops.zeros(shape))
     layer(X, training=True)
     whole, parts = float(layer.losses[0]), []
@@ -113,6 +113,6 @@ def test_the_last_part_of_a_batch_has_the_loss_of_the_batch(layer, monkeypatch):
     assert parts[0] == parts[3] != parts[2]
 
 
-def test_more_experts_for_a_word_than_there_are_is_an_error():
+def test_experts_per_token_above_num_experts_raises():
     with pytest.raises(ValueError, match="experts_per_token must be at most num_experts"):
         MixtureOfExperts(2, 4, experts_per_token=3)

@@ -37,7 +37,7 @@ def flat(state):
 
 
 @pytest.mark.parametrize("connections", ["plain", "residual", "fast_forward"])
-def test_connections_and_a_context_equal_the_equations_and_single_steps(connections):
+def test_connections_with_context_equal_the_equations_and_stepping(connections):
     rng, layers, width = np.random.default_rng(1), 3, 4
     stack = RecurrentStack(U, "lstm", layers, connections=connections)
     stack.build((None, None, E), context_shape=(None, None, width))

@@ -1,4 +1,4 @@
-"""PretrainedTagger: words are read from the right subwords, in windows, by every backend's operations."""
+"""PretrainedTagger: states of words, windows, training, saving and each family of encoders."""
 
 import json
 
@@ -60,7 +60,7 @@ ROWS = [[2, 1, 3], [1] * 16, [3, 1, 2] * 3 + [1] * 20, [1], [40, 2, 2]]
 
 
 @pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_words_are_read_where_they_have_most_context(pooling):
+def test_words_take_their_state_from_the_window_with_most_context(pooling):
     words, features = make_words(pooling=pooling), features_of(ROWS)
     found = to_numpy(words(features))
     for row, lengths in enumerate(ROWS):
@@ -74,7 +74,7 @@ def test_words_are_read_where_they_have_most_context(pooling):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_unknown_lengths_and_padding_change_nothing(compiled):
+def test_dynamic_shapes_and_padding_do_not_change_states(compiled):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("a graph of TensorFlow")
     import tensorflow as tf
@@ -100,7 +100,7 @@ def make(**options):
 
 
 @pytest.mark.parametrize("mode", ["all", "frozen", "lora"])
-def test_overfits_and_trains_what_it_should(mode):
+def test_overfits_and_updates_only_trainable_parts(mode):
     model = make(train_backbone=mode != "frozen")
     model.build()
     if mode == "lora":
@@ -131,7 +131,7 @@ def test_a_frozen_encoder_runs_without_dropout():
 
 
 @pytest.mark.slow
-def test_saved_configured_again_and_quantized(tmp_path):
+def test_keras_files_keep_tags_before_and_after_quantizing(tmp_path):
     model = make(crf=False)
     model.build()
     config = model.get_config()
@@ -150,7 +150,7 @@ def test_saved_configured_again_and_quantized(tmp_path):
     assert words.get_config()["pooling"] == "mean"
 
 
-def test_half_precision_is_near():
+def test_mixed_bfloat16_scores_are_close_to_float32():
     exact, half = make(), make(dtype="mixed_bfloat16")
     for model in (exact, half):
         model.build()
@@ -171,13 +171,13 @@ FAMILIES = {
 }
 
 
-def test_no_family_is_forgotten():
+def test_every_supported_family_is_tested():
     assert {*FAMILIES, "BertBackbone"} == set(ENCODERS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_each_family_is_read_again_and_takes_lora_and_int8(family, tmp_path):
+def test_each_family_saves_loads_and_supports_lora_and_int8(family, tmp_path):
     sizes = {**BERT, "class": family, **FAMILIES[family]}
     if family == "ElectraBackbone":
         sizes["vocab_size"] = sizes.pop("vocabulary_size")
@@ -204,7 +204,7 @@ def test_each_family_is_read_again_and_takes_lora_and_int8(family, tmp_path):
         ({"max_positions": 4}, "A window needs at least 6 positions"),
     ],
 )
-def test_what_is_refused(options, said):
+def test_invalid_arguments_raise(options, said):
     with pytest.raises(ValueError, match=said):
         make(**options)
     if "pooling" in options:

@@ -1,4 +1,4 @@
-"""ConvS2S against the numbers of fairseq 0.12.2, where they are at hand."""
+"""ConvS2S against the numbers of fairseq 0.12.2, if the parity files are there."""
 
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def case(request, numbers):
     return arrays
 
 
-def test_memory_logits_and_attention_weights(case, model):
+def test_memory_logits_and_attention_equal_fairseq(case, model):
     source, target_in = case["src_tokens"], case["prev_output_tokens"]
     memory, real = model.encode(source), source != PAD
     agree(memory["memory"], case["encoder_x"], real)
@@ -90,7 +90,7 @@ def test_memory_logits_and_attention_weights(case, model):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="gradients by TensorFlow's tape")
-def test_gradients(case, model, monkeypatch):
+def test_gradients_equal_fairseq(case, model, monkeypatch):
     import tensorflow as tf
 
     source, target, embedded, call = case["src_tokens"], case["target"], [], LearnedPositions.call

@@ -1,4 +1,4 @@
-"""GNMT against numbers that NVIDIA's PyTorch example printed, where they are at hand."""
+"""GNMT against numbers that NVIDIA's PyTorch example printed, if the parity files are there."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def agree(ours, theirs, words=None):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_encoder_logits_and_attention(model, numbers, case):
+def test_memory_logits_and_attention_equal_nvidia(model, numbers, case):
     of = {name.removeprefix(f"{case}/"): x for name, x in numbers.items()}
     source, target_in = of["source_ids"], of["decoder_input_ids"]
     words = np.arange(target_in.shape[1]) < of["target_lengths"][:, None]
@@ -72,7 +72,7 @@ def test_encoder_logits_and_attention(model, numbers, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_every_layer_of_the_decoder_reads(model, numbers, case):
+def test_inputs_of_every_decoder_layer_equal_nvidia(model, numbers, case):
     of = {name.removeprefix(f"{case}/"): x for name, x in numbers.items()}
     words = np.arange(of["decoder_input_ids"].shape[1]) < of["target_lengths"][:, None]
     memory = model.encode(of["source_ids"])
@@ -94,7 +94,7 @@ def test_what_every_layer_of_the_decoder_reads(model, numbers, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_five_steps_of_greedy_search_and_their_states(model, numbers, case):
+def test_greedy_steps_and_states_equal_nvidia(model, numbers, case):
     of = {name.removeprefix(f"{case}/"): x for name, x in numbers.items()}
     state = model.initial_state(model.encode(of["source_ids"]))
     tokens = of["decoder_input_ids"][:, 0]
@@ -109,7 +109,7 @@ def test_five_steps_of_greedy_search_and_their_states(model, numbers, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_greedy_translations(model, numbers, case):
+def test_greedy_translations_equal_nvidia(model, numbers, case):
     of = {name.removeprefix(f"{case}/"): x for name, x in numbers.items()}
     options = SearchOptions(beam_width=1, max_length=15)
     best = greedy_search(model, model.encode(of["source_ids"]), options, 2, 3, lengths=[15] * 3)

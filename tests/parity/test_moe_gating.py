@@ -1,4 +1,4 @@
-"""The mixture of experts against numbers that tensor2tensor printed, where they are at hand."""
+"""The mixture of experts against numbers that tensor2tensor printed, if the parity files are there."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ CASES |= {"zero, train": ("zero_weights_train", True, True), "zero, eval": ("zer
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_gates_importance_and_load(layer, numbers, case):
+def test_gates_importance_and_load_equal_tensor2tensor(layer, numbers, case):
     prefix, noisy, zero = CASES[case]
     if zero:
         layer.W_g.kernel.assign(np.zeros((8, N)))
@@ -67,7 +67,7 @@ def test_gates_importance_and_load(layer, numbers, case):
 
 
 @pytest.mark.parametrize("case", ["train", "eval"])
-def test_outputs(layer, numbers, case, monkeypatch):
+def test_outputs_equal_tensor2tensor(layer, numbers, case, monkeypatch):
     noise = numbers["noise"] if case == "train" else None
     rows = numbers["x"].reshape(12, 8)
     gates, experts, _ = layer.gate(rows, noise)
@@ -79,14 +79,14 @@ def test_outputs(layer, numbers, case, monkeypatch):
     agree(layer.mix(rows, gates, experts), numbers[f"{case}/output_linear_experts"].reshape(12, 5))
 
 
-def test_the_squared_coefficient_of_variation(numbers):
+def test_squared_coefficient_of_variation_equals_tensor2tensor(numbers):
     agree(cv_squared(numbers["cv_squared_examples_input"]), numbers["cv_squared_examples_output"])
     for case in ("train", "without_noise"):
         for name in ("importance", "load"):
             agree(cv_squared(numbers[f"{case}/{name}"]), numbers[f"{case}/cv_squared_{name}"])
 
 
-def test_the_loss_and_the_gradients_of_the_gate(layer, numbers, monkeypatch):
+def test_loss_and_gate_gradients_equal_tensor2tensor(layer, numbers, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.setattr("keras.random.normal", lambda *_, **__: ops.convert_to_tensor(numbers["noise"]))
     gate = [layer.W_g.kernel.value, layer.W_noise.kernel.value]

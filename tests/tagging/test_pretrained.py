@@ -1,4 +1,4 @@
-"""Taggers over encoders of KerasHub do what other taggers do, without a network and the encoder's folder."""
+"""Taggers over encoders of KerasHub: offsets, directories, exports, training, recipes and errors."""
 
 import dataclasses
 import importlib.util
@@ -55,7 +55,7 @@ def assert_close(found, expected, **tolerance):
 
 
 @pytest.mark.parametrize("name", ["bert", "xlmr", pytest.param("roberta", marks=pytest.mark.slow)])
-def test_any_text_has_right_offsets_and_a_directory_is_enough(name, new_pretrained, tiny_encoders, tmp_path):
+def test_offsets_fit_the_text_and_a_directory_needs_no_encoder(name, new_pretrained, tiny_encoders, tmp_path):
     copy = tmp_path / "encoder"
     shutil.copytree(tiny_encoders / name, copy)
     tagger = new_pretrained(name, backbone=str(copy))
@@ -87,7 +87,7 @@ def test_any_text_has_right_offsets_and_a_directory_is_enough(name, new_pretrain
         pytest.param("roberta", "onnx", marks=pytest.mark.slow),
     ],
 )
-def test_an_export_from_strings_gives_the_same(name, format, new_pretrained, tmp_path):
+def test_exports_tag_strings_as_the_tagger_does(name, format, new_pretrained, tmp_path):
     if format == "onnx":
         pytest.importorskip("tf2onnx")
     tagger = new_pretrained(name)
@@ -95,7 +95,7 @@ def test_an_export_from_strings_gives_the_same(name, format, new_pretrained, tmp
     assert tagger.verify_export(tmp_path / "export", TEXTS) == len(TEXTS)
 
 
-def test_byte_pairs_cannot_be_part_of_a_saved_model(new_pretrained, tmp_path):
+def test_byte_pair_tokenizers_cannot_be_exported_to_savedmodel(new_pretrained, tmp_path):
     with pytest.raises(KerasZooError, match="byte-pair encoding cannot be part of a SavedModel"):
         new_pretrained("roberta").export(tmp_path / "export")
 
@@ -134,7 +134,7 @@ def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagge
     assert_close(again.tag_probabilities([["ada", "met", "paris"]]), expected)
 
 
-def test_corpora_context_calibration_and_evaluation(new_pretrained, tagged_sentences):
+def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagged_sentences):
     tagger = new_pretrained()
     some = tagged_sentences[:20]
     before = tagger.tag_tokens([sentence.tokens for sentence in some])
@@ -164,7 +164,7 @@ def tagger_place(tagger):
     return f"{folder}/model"
 
 
-def test_a_tagger_begins_with_the_encoder_of_another(new_pretrained):
+def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained):
     first = new_pretrained()
     second = new_pretrained(backbone=tagger_place(first), pooling="mean")
     for ours, theirs in zip(
@@ -173,13 +173,13 @@ def test_a_tagger_begins_with_the_encoder_of_another(new_pretrained):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_word_taggers_cannot_begin_with_it(new_pretrained, new_tagger):
+def test_word_taggers_cannot_start_from_a_pretrained_tagger(new_pretrained, new_tagger):
     with pytest.raises(RecipeError, match="no layer of its PretrainedTagger fits this AttentionTagger"):
         start_from(new_tagger(), new_pretrained())
 
 
 @pytest.mark.slow
-def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
+def test_int8_taggers_are_smaller_and_load_again(new_pretrained, tmp_path):
     tagger = new_pretrained()
     tagger.save_to_preset(tmp_path / "whole")
     tagger.model.quantize("int8")
@@ -192,7 +192,7 @@ def test_int8_is_smaller_and_read_again(new_pretrained, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recipe_with_lora(tiny_encoders, tagged_sentences, tmp_path, capfd):
+def test_a_recipe_trains_and_saves_with_lora(tiny_encoders, tagged_sentences, tmp_path, capfd):
     for name, some in {"train": tagged_sentences[:60], "devel": tagged_sentences[60:80]}.items():
         (tmp_path / f"{name}.tsv").write_text("\n".join(column_lines(some)) + "\n")
     recipe = tmp_path / "recipe.yaml"
@@ -217,12 +217,12 @@ def test_a_recipe_with_lora(tiny_encoders, tagged_sentences, tmp_path, capfd):
         ({"pooling": "last"}, "pooling must be one of"),
     ],
 )
-def test_what_is_refused(options, said, new_pretrained):
+def test_invalid_settings_raise_recipe_errors(options, said, new_pretrained):
     with pytest.raises(RecipeError, match=said):
         new_pretrained(**options)
 
 
-def test_another_tokenizer_in_a_directory_is_refused(new_pretrained, tmp_path):
+def test_a_directory_with_an_unknown_tokenizer_class_is_refused(new_pretrained, tmp_path):
     tagger = new_pretrained()
     tagger.save_to_preset(tmp_path / "model")
     from keraszoo.saving import manifest
@@ -236,7 +236,7 @@ def test_another_tokenizer_in_a_directory_is_refused(new_pretrained, tmp_path):
         EntityTagger.from_preset(tmp_path / "model")
 
 
-def test_uncertain_sentences_come_first_and_are_read_back(trained_tagger, run, tagger_directory, tmp_path):
+def test_uncertain_ranks_sentences_in_a_readable_file(trained_tagger, run, tagger_directory, tmp_path):
     texts = [
         "Ada Lovelace flew from Paris to New York . Nobody knew .",
         "Zyx Qwv met Paris !",
@@ -282,7 +282,7 @@ def minilm(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_states_of_a_real_encoder_equal_those_of_hugging_face(minilm):
+def test_minilm_states_equal_hugging_face(minilm):
     place = Path(__file__).parents[2].parent / "shared" / "parity" / "bert_minilm.npz"
     if not place.exists():
         pytest.skip("needs ../shared/parity")
@@ -331,7 +331,7 @@ print(moved, max(abs(a - b).max() for a, b in zip(*trained)))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["all", "lora"])
-def test_two_devices_learn_what_one_learns(mode, tiny_encoders, on_backend, tmp_path):
+def test_two_devices_train_to_the_weights_of_one(mode, tiny_encoders, on_backend, tmp_path):
     shutil.copytree(tiny_encoders / "bert", tmp_path / "bert")
     config = json.loads((tmp_path / "bert" / "config.json").read_text())
     config["config"]["dropout"] = 0.0  # each device draws its own

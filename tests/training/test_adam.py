@@ -96,7 +96,7 @@ def test_its_configuration_makes_it_again():
     assert (again.accumulate, again.weight_decay, again.head_factor) == (4, 0.1, 20.0)
 
 
-def test_matrices_decay_and_the_head_learns_faster():
+def test_weight_decay_skips_biases_and_the_head_has_its_own_rate():
     """By the equations of Loshchilov and Hutter 2019, algorithm 2, with the factor of the head."""
     weights = [keras.Variable([[2.0]], name=name) for name in ("kernel", "bias", "other")]
     weights[2]._path = "tagger/head/scores/kernel"

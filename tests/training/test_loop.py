@@ -146,7 +146,7 @@ def test_stopped_at_any_step_a_run_ends_with_the_same_weights(batches, tmp_path,
         assert f"resuming after step {step // parts} of 7" in capsys.readouterr().err
 
 
-def test_the_losses_of_layers_are_added_to_that_of_the_words(batches, monkeypatch):
+def test_losses_of_layers_are_added_to_the_token_loss(batches, monkeypatch):
     def first_loss(variation):
         monkeypatch.setattr(mixture_of_experts, "cv_squared", lambda sums: variation * keras.ops.ones(2))
         return run(batches, "experts", steps=1)[0][-2][0]

@@ -63,7 +63,7 @@ def test_transformers(make_transformer, tmp_path, arguments):
 @pytest.mark.parametrize(
     "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "GNMT", "ConvS2S"]
 )
-def test_other_models(both_subwords, tmp_path, name):
+def test_exports_of_other_models_translate_equally(both_subwords, tmp_path, name):
     keras.utils.set_random_seed(3)
     more = {
         "DeepLSTM": {"num_layers": 2},
