@@ -58,7 +58,13 @@ class Tagger:
         if fold:
             pieces = [unicodedata.normalize("NFKC", piece).casefold() for piece in pieces]
             pieces = [unicodedata.normalize("NFKC", piece) for piece in pieces]
-        return [token.id for piece in pieces for token in self.library.model.tokenize(piece)]
+        ids = []
+        for piece in pieces:
+            if len(piece.encode()) > self.subwords["most_bytes"]:
+                ids.append(self.subwords["unknown"])
+            else:
+                ids += [token.id for token in self.library.model.tokenize(piece)]
+        return ids
 
     def pieces_of(self, word):
         """The ids of the subwords of a word, plus 1: 0 is padding."""

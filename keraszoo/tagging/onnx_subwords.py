@@ -1,5 +1,7 @@
 """A tokenizer of KerasHub as files that the libraries `tokenizers` and `sentencepiece` read."""
 
+MOST_BYTES = 100  # of a piece that KerasHub splits by WordPiece; a longer one is unknown
+
 
 def files(subwords):
     """The files of an ONNX export for a `PretrainedSubwords`: dict of name -> bytes."""
@@ -11,7 +13,7 @@ def files(subwords):
     if subwords.kind == "words":
         ids = {word: i for i, word in enumerate(tokenizer.get_vocabulary())}
         options = {"unk_token": tokenizer.oov_token, "continuing_subword_prefix": tokenizer.suffix_indicator}
-        made = Tokenizer(models.WordPiece(ids, max_input_chars_per_word=100, **options))
+        made = Tokenizer(models.WordPiece(ids, max_input_chars_per_word=MOST_BYTES, **options))
         keep = dict.fromkeys(("clean_text", "strip_accents", "lowercase"), False)  # done by the program
         made.normalizer = normalizers.BertNormalizer(handle_chinese_chars=True, **keep)
         made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -33,6 +35,7 @@ def entry(subwords):
         "library": "sentencepiece" if subwords.kind == "sentencepiece" else "tokenizers",
         "before": " " if subwords.kind == "bytes" else "",
         "fold": bool(getattr(subwords.tokenizer, "lowercase", False)),
+        "most_bytes": MOST_BYTES if subwords.kind == "words" else 1 << 31,
         "unknown": subwords.unknown_id,
         "shift": shift,
         "as_unknown": as_unknown,

@@ -50,7 +50,8 @@ def test_all_are_small():
 def test_the_table_has_its_figures(name):
     size = sum(file.stat().st_size for file in (FOLDER / name).iterdir())
     scores = json.loads((FOLDER / name / "metrics.json").read_text())["test"]
-    (row,) = (line for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith(f"| `{name}`"))
+    lines = (FOLDER / "README.md").read_text().splitlines()
+    (row,) = (line for line in lines if line.startswith(f"| `{name}`"))
     assert [cell.strip() for cell in row.split("|")][-4:-1] == [
         f"{size / 1e6:.0f} MB",
         f"{scores['bleu']['score']:.2f}",

@@ -17,10 +17,12 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.tagging import onnx_program, onnx_subwords
 from keraszoo.tagging.transfer import start_from
 from keraszoo.tagging.uncertain import uncertain
 from keraszoo.text.columns import column_lines
 from keraszoo.text.json_spans import read_spans
+from keraszoo.text.pretrained_subwords import PretrainedSubwords
 
 pytest.importorskip("keras_hub")
 # KerasHub leaves the file of a sentencepiece model open.
@@ -93,6 +95,20 @@ def test_exports_tag_strings_as_the_tagger_does(name, format, new_pretrained, tm
     tagger = new_pretrained(name)
     tagger.export(tmp_path / "export", format=format)
     assert tagger.verify_export(tmp_path / "export", TEXTS) == len(TEXTS)
+
+
+def test_the_program_counts_bytes_of_long_words_as_the_tokenizer_does(tmp_path):
+    tokenizers, hub = pytest.importorskip("tokenizers"), pytest.importorskip("keras_hub")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "я", "##я", "p", "##p"]
+    subwords = PretrainedSubwords(hub.tokenizers.BertTokenizer(pieces, lowercase=False))
+    program = object.__new__(onnx_program.Tagger)
+    program.subwords, program.unseen = onnx_subwords.entry(subwords), "(?!)()"
+    library = onnx_subwords.files(subwords)["subwords.json"].decode()
+    program.library, program.pieces = tokenizers.Tokenizer.from_str(library), program.library_pieces
+    words = [letter * count for letter in "яp" for count in (50, 51, 100, 101)]
+    assert [program.pieces_of(word) for word in words] == [
+        [i + 1 for i in ids] for ids in subwords.encode(words)
+    ]
 
 
 def test_byte_pair_tokenizers_cannot_be_exported_to_savedmodel(new_pretrained, tmp_path):
