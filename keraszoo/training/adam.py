@@ -26,11 +26,11 @@ class Adam(keras.optimizers.Adam):
     has set `scaled`, it is no failure: the whole batch, with all its parts, is skipped and t does not count
     it.
 
-    Args: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and `use_ema`, and
+    Args:
+        args, kwargs: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and
+            `use_ema`. `weight_decay` leaves out biases and the weights of normalisation, and skipped updates.
         accumulate: number of parts of a batch, each a call, that make one update.
-        weight_decay: as in Keras, but biases and the weights of normalisation do not decay, and nothing does
-            where an update is skipped.
-        head_factor: the rate of the weights of layers called `head` or `crf` is multiplied by this number.
+        head_factor: factor on the learning rate of layers called `head` or `crf`.
 
     Attributes:
         health: float32 (3,): the norm of the last gradient, the norm of all weights after it, and the number
