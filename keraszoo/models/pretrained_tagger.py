@@ -81,6 +81,8 @@ class PretrainedTagger(TaggingModel):
             if isinstance(layer, keras.layers.Embedding):
                 layer.trainable = False
         self.head.trainable = False
-        super().enable_lora(rank, lora_alpha)
-        for layer, trainable in head:  # the head itself comes first
-            layer.trainable = trainable
+        try:
+            super().enable_lora(rank, lora_alpha)
+        finally:
+            for layer, trainable in head:  # the head itself comes first
+                layer.trainable = trainable

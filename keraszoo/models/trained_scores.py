@@ -3,9 +3,13 @@
 import numpy as np
 from keras import ops
 
+from keraszoo.saving.weights import with_sums
+
 
 def with_tags(model, tags, allowed=None):
     """A model of the same class that knows only some of the tags, with all its other weights.
+
+    It is quantized as the model is; LoRA is merged.
 
     Args:
         model: a built `TaggingModel`.
@@ -13,13 +17,15 @@ def with_tags(model, tags, allowed=None):
         allowed: what the scheme permits among them, as for `CRF`; `None`: what the model permits. Not used if
             the model has no scheme.
     """
+    if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
+        model = with_sums(model)
     old = model.head.allowed
     if old is None:
         allowed = None
     elif allowed is None:
         allowed = [np.array(old[0])[np.ix_(tags, tags)], *(np.array(part)[list(tags)] for part in old[1:])]
     fewer = type(model).from_config({**model.get_config(), "num_tags": len(tags), "allowed": allowed})
-    fewer.build()
+    fewer.build_from_config(model.get_build_config())
     kept = {id(weight): (-1,) for weight in model.head.scores.weights}
     if model.head.chain is not None:
         kept |= {id(weight): range(len(weight.shape)) for weight in model.head.chain.weights}

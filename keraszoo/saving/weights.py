@@ -49,7 +49,7 @@ def save_weights(model, path, dtype=None):
         raise PresetError(f"{path}: weights are stored as they are or as float16, not as {dtype!r}")
     _check_built(model, path)
     if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
-        model = _with_sums(model)
+        model = with_sums(model)
     arrays = {}
     for name, weight in names_of(model).items():
         value = np.asarray(weight.numpy(), order="C")
@@ -61,7 +61,7 @@ def save_weights(model, path, dtype=None):
         raise PresetError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _with_sums(model):
+def with_sums(model):
     """A copy of a model with LoRA that has the sums W + A B in place of W, A and B, as Keras saves them."""
     copy = type(model).from_config(model.get_config())
     copy.build_from_config(model.get_build_config())

@@ -4,6 +4,7 @@ import math
 
 from keras import ops
 
+from keraszoo.errors import KerasZooError
 from keraszoo.models.trained_scores import scale_scores, with_tags
 from keraszoo.tagging.corpora import part_of
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
@@ -15,6 +16,12 @@ LEAST, MOST = 0.05, 20.0
 
 def calibrate(tagger, sentences, corpus):
     """Divides the scores of a tagger by `best_temperature`, and returns it; see `EntityTagger.calibrate`."""
+    scores = tagger.model.head.scores
+    if scores.quantization_mode or scores.lora_enabled:
+        raise KerasZooError(
+            "calibrate: the scores of tags are quantized or have LoRA; calibrate before `quantize`, and with "
+            "LoRA after the tagger is saved and read again"
+        )
     if corpus is None and not tagger.corpora:
         vocabulary, own = tagger.vocabulary, range(len(tagger.vocabulary.tags))
         model = with_tags(tagger.model, own, vocabulary.transitions())

@@ -245,7 +245,7 @@ class EntityTagger(Task):
 
         Raises:
             DataError: no sentence, or an unknown label.
-            KerasZooError: no such corpus, or none given for a tagger of several.
+            KerasZooError: no such corpus, or none given for a tagger of several; or the scores are quantized.
         """
         return calibration.calibrate(self, sentences, corpus)
 

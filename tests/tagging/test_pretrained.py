@@ -166,9 +166,35 @@ def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagg
         for name, sentence in zip(itertools.cycle(["news", "posts"]), some, strict=False)
     ]
     several = EntityTagger.for_sentences(labelled, model="pretrained", backbone=tagger_place(tagger))
-    alone = EntityTagger(several.model, several.vocabulary, corpora=["news", "posts"]).for_corpus("posts")
+    several = EntityTagger(several.model, several.vocabulary, corpora=["news", "posts"])
+    alone = several.for_corpus("posts")
     assert alone.vocabulary.labels == ("LOC", "PER")
-    assert len(alone.tag_tokens([["Ada", "flew"]])[0]) == 2
+    features = alone.vocabulary.encode([["Ada", "flew", "to", "Paris"]])
+    expected = alone.model.tag(features)[1]
+    several.model.quantize("int8")
+    again = EntityTagger.from_preset(tagger_place(several), corpus="posts")
+    assert again.model.head.scores.quantization_mode == "int8"
+    assert_close(again.model.tag(features)[1], expected, atol=0.05)
+    with pytest.raises(KerasZooError, match="calibrate: the scores of tags are quantized"):
+        again.calibrate(some)
+
+
+def test_a_tagger_with_lora_is_calibrated_as_the_sums_are(new_pretrained, tagged_sentences):
+    tagger, some = new_pretrained(), tagged_sentences[:20]
+    tagger.model.enable_lora(2)
+    for weight in tagger.model.trainable_weights:
+        weight.assign(weight + 0.1 * np.random.default_rng(1).normal(size=weight.shape))
+    again = EntityTagger.from_preset(tagger_place(tagger))
+    assert tagger.calibrate(some) == pytest.approx(again.calibrate(some), rel=0.01)
+    features = tagger.vocabulary.encode([sentence.tokens for sentence in some])
+    assert_close(tagger.model.tag(features)[1], again.model.tag(features)[1], atol=1e-3)
+
+
+def test_lora_that_is_refused_leaves_the_scores_trainable(new_pretrained):
+    model = new_pretrained(train_backbone=False).model
+    with pytest.raises(ValueError, match="LoRA needs a matrix that is trainable"):
+        model.enable_lora(2)
+    assert model.head.scores.trainable and len(model.trainable_weights) == 5
 
 
 def tagger_place(tagger):
