@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from keraszoo.errors import DataError, KerasZooError, RecipeError, import_hub
 from keraszoo.messages import one_line, suggestion
 from keraszoo.models.pretrained_words import without_pooler
@@ -79,7 +81,7 @@ def read_encoder(place, cls):
         whole = hub.models.Backbone.from_preset(place)
         subwords = PretrainedSubwords(hub.tokenizers.Tokenizer.from_preset(place))
         published = load_json(place)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         if isinstance(error, KerasZooError):
             raise RecipeError(f"{where}: {error}") from error
         raise RecipeError(f"{where}: KerasHub cannot read it: {one_line(str(error)):.300}") from error

@@ -53,6 +53,8 @@ def fine_tuning(settings, lora=False):
     rates = {**OPTIMIZER, **({"learning_rate": LORA_RATE} if lora else {})}
     given = settings.get("optimizer")
     if given is None or isinstance(given, dict):
+        if given and given.get("clipnorm") is not None:
+            del rates["global_clipnorm"]
         settings = {**settings, "optimizer": {**rates, **(given or {})}}
     return {**FINE_TUNING, **settings}
 
@@ -145,6 +147,8 @@ class TaggingModelSection(BaseModelSection):
             raise ValueError("`backbone` is missing: hf://USER/NAME, a preset of KerasHub or a folder")
         else:
             self.refuse(["start_from"], "with pretrained, whose `backbone` may be a trained tagger")
+            if self.overrides.get("train_backbone") is False:
+                self.refuse(["lora_rank"], "with train_backbone: false")
         return self
 
 

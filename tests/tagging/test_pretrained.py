@@ -264,6 +264,16 @@ def test_invalid_settings_raise_recipe_errors(options, said, new_pretrained):
         new_pretrained(**options)
 
 
+def test_damaged_weights_of_an_encoder_are_named(new_pretrained, tmp_path):
+    sizes = dict.fromkeys(("num_hidden_layers", "num_attention_heads", "type_vocab_size"), 1)
+    sizes |= {"vocab_size": 9, "hidden_size": 4, "intermediate_size": 4, "hidden_dropout_prob": 0.1}
+    sizes |= {"model_type": "bert", "max_position_embeddings": 9}
+    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    (tmp_path / "model.safetensors").write_bytes(b"no safetensors")
+    with pytest.raises(RecipeError, match="model.backbone: .*: KerasHub cannot read it: "):
+        new_pretrained(backbone=str(tmp_path))
+
+
 def test_a_directory_with_an_unknown_tokenizer_class_is_refused(new_pretrained, tmp_path):
     tagger = new_pretrained()
     tagger.save_to_preset(tmp_path / "model")

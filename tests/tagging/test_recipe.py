@@ -19,6 +19,9 @@ def checked(**sections):
     return TaggerRecipe.from_dict({**LEAST, **sections})
 
 
+FROZEN = {"name": "pretrained", "backbone": "b", "overrides": {"train_backbone": False}}
+
+
 def test_defaults():
     recipe = checked()
     optimizer = recipe.training.optimizer
@@ -37,8 +40,10 @@ def test_defaults_of_fine_tuning(rank, rate):
         rate,
     )
     assert (training.optimizer.head_learning_rate, training.optimizer.weight_decay) == (1e-3, 0.1)
-    recipe = checked(model=model)
-    assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
+    for training in ({}, {"optimizer": {"clipnorm": 0.5}}):
+        recipe = checked(model=model, training=training)
+        assert recipe.training.optimizer.global_clipnorm == (None if training else 1.0)
+        assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
 
 
 def test_there_and_back():
@@ -72,6 +77,10 @@ def test_there_and_back():
         ),
         ({"model": {"name": "pretrained"}}, "`backbone` is missing"),
         ({"model": {"backbone": "b"}}, "`backbone` has no effect with recurrent"),
+        (
+            {"model": {**FROZEN, "lora_rank": 8}},
+            "`lora_rank` has no effect with train_backbone: false; leave it out",
+        ),
         (
             {"model": {"name": "pretrained", "backbone": "b"}, "vectors": {"file": "v"}},
             "`vectors` have no effect",
