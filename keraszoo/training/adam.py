@@ -6,7 +6,6 @@ from keras import ops
 from keraszoo.errors import KerasZooError
 
 HEAD = {"head", "crf"}
-UNDECAYED = ("bias", "beta", "gamma")  # of layers and of their normalisation
 NO_EMA = "use_ema is not supported: a resumed run would go on from the average; average_last averages weights"
 
 
@@ -28,7 +27,8 @@ class Adam(keras.optimizers.Adam):
 
     Args:
         args, kwargs: as for `keras.optimizers.Adam`, without `amsgrad`, `gradient_accumulation_steps` and
-            `use_ema`. `weight_decay` leaves out biases and the weights of normalisation, and skipped updates.
+            `use_ema`. `weight_decay` leaves out biases, vectors (such as the weights of normalisation)
+            and skipped updates.
         accumulate: number of parts of a batch, each a call, that make one update.
         head_factor: factor on the learning rate of layers called `head` or `crf`.
 
@@ -105,7 +105,7 @@ class Adam(keras.optimizers.Adam):
             for variable, grad in zip(trainable_variables, self._clipped(grads, norm), strict=True):
                 in_head = self.head_factor != 1 and not HEAD.isdisjoint(variable.path.split("/"))
                 rate = learning_rate * self.head_factor if in_head else learning_rate
-                if self.weight_decay and not variable.path.endswith(UNDECAYED):
+                if self.weight_decay and len(variable.shape) > 1 and not variable.path.endswith("bias"):
                     decay = ops.cast(rate * self.weight_decay, variable.dtype)
                     self.assign_sub(variable, decay * read(variable))
                 self.update_step(grad, variable, rate)

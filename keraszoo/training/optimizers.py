@@ -102,15 +102,16 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         An `Adam`.
     """
     warmup = options.warmup_steps or default_warmup(steps)
+    peak = options.learning_rate
     if options.schedule == "constant":
-        rate = options.learning_rate
+        rate = peak
     elif options.schedule == "inverse_sqrt":
-        rate = InverseSquareRoot(options.learning_rate, warmup)
+        rate = InverseSquareRoot(peak, warmup)
     elif options.schedule == "cosine":
         rate = keras.optimizers.schedules.CosineDecay(
-            options.learning_rate / warmup,  # of the first update
+            peak / warmup,  # of the first update
             max(1, steps - warmup),
-            warmup_target=options.learning_rate,
+            warmup_target=peak,
             warmup_steps=warmup,
         )
     else:
@@ -125,6 +126,5 @@ def make_optimizer(options, steps, d_model=None, accumulate=1):
         global_clipnorm=options.global_clipnorm,
         accumulate=accumulate,
         weight_decay=options.weight_decay or None,
-        head_factor=(getattr(options, "head_learning_rate", None) or options.learning_rate or 1.0)
-        / (options.learning_rate or 1.0),
+        head_factor=(getattr(options, "head_learning_rate", None) or peak) / peak,
     )

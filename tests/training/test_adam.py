@@ -99,15 +99,21 @@ def test_its_configuration_makes_it_again():
 def test_weight_decay_skips_biases_and_the_head_has_its_own_rate():
     """By the equations of Loshchilov and Hutter 2019, algorithm 2, with the factor of the head."""
     weights = [keras.Variable([[2.0]], name=name) for name in ("kernel", "bias", "other")]
+    weights.append(keras.Variable([2.0], name="start"))  # a vector of a CRF
     weights[2]._path = "tagger/head/scores/kernel"
     optimizer = Adam(0.1, weight_decay=0.5, head_factor=3.0, epsilon=0.0)
     optimizer.build(weights)
-    apply(optimizer, weights, [np.full((1, 1), 7.0)] * 3)
-    wanted = [2 - 0.1 * 0.5 * 2 - 0.1, 2 - 0.1, 2 - 0.3 * 0.5 * 2 - 0.3]  # the first step of Adam is the rate
-    np.testing.assert_allclose([float(w[0, 0]) for w in numbers(weights)], wanted, rtol=1e-5)
-    poisoned = [np.full((1, 1), np.nan)] * 3
+    apply(optimizer, weights, [np.full(w.shape, 7.0) for w in weights])
+    wanted = [
+        2 - 0.1 * 0.5 * 2 - 0.1,
+        2 - 0.1,
+        2 - 0.3 * 0.5 * 2 - 0.3,
+        2 - 0.1,
+    ]  # Adam's first step: the rate
+    np.testing.assert_allclose([w.item() for w in numbers(weights)], wanted, rtol=1e-5)
+    poisoned = [np.full(w.shape, np.nan) for w in weights]
     apply(optimizer, weights, poisoned)  # nothing decays where an update is skipped
-    np.testing.assert_allclose([float(w[0, 0]) for w in numbers(weights)], wanted, rtol=1e-5)
+    np.testing.assert_allclose([w.item() for w in numbers(weights)], wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,16 @@ def test_a_warm_up_that_is_not_stated_is_a_tenth_of_the_run(steps, warmup):
     np.testing.assert_allclose(transformer, [peak / warmup, peak, peak / 2], rtol=1e-5)
 
 
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "inverse_sqrt", "transformer"])
+def test_the_rate_of_the_head_is_the_peak_that_is_given(schedule):
+    options = {} if schedule == "transformer" else {"learning_rate": 0.01}
+    section = TaggerOptimizerSection(schedule=schedule, head_learning_rate=0.5, **options)
+    peak = 0.01 if options else (64 * 4000) ** -0.5
+    assert make_optimizer(section, 100, 64).head_factor == pytest.approx(0.5 / peak)
+    plain = TaggerOptimizerSection(schedule=schedule, **options)
+    assert make_optimizer(plain, 100, 64).head_factor == 1
+
+
 def test_the_optimizer_has_the_numbers_of_the_section():
     config = make_optimizer(OptimizerSection(global_clipnorm=2.0), 10, accumulate=3).get_config()
     assert (config["beta_1"], config["beta_2"], config["epsilon"]) == (0.9, 0.98, 1e-9)
