@@ -144,7 +144,7 @@ def train_one(options, parts, corpus, configuration, seed):
         changes.append(f"training.epochs={options.epochs}")
     tagger = run_recipe(read_recipe(file, changes))
     scores = {test.rpartition("/")[2]: score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
-    files = [file for file in output.iterdir() if file.is_file()]
+    files = [file for file in output.rglob("*") if file.is_file()]
     return {
         "corpus": corpus,
         "configuration": configuration,
