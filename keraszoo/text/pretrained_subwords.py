@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from keraszoo.errors import KerasZooError, import_hub
+from keraszoo.messages import one_line
 
 TOKENIZERS = tuple(
     f"{family}Tokenizer"
@@ -108,18 +109,23 @@ class PretrainedSubwords:
     def from_files(cls, config, folder):
         """Reads what `config` and `files` returned, from the folder of the files.
 
-        Raises KerasZooError: another class of tokenizer.
+        Raises KerasZooError: another class of tokenizer, other arguments, or files that it cannot read.
         """
         arguments = dict(config)
-        kind = arguments.pop("class")
+        kind = arguments.pop("class", None)
         if kind not in TOKENIZERS:
             raise KerasZooError(f"subwords: expected a tokenizer of {', '.join(TOKENIZERS)}, got {kind!r}")
+        if unknown := arguments.keys() - set(ARGUMENTS):  # such as a path of this machine
+            raise KerasZooError(f"subwords: {kind} has no argument {min(unknown)!r} in a model directory")
         made, proto = getattr(import_hub().tokenizers, kind), Path(folder) / "vocabulary.spm"
-        if proto.exists():
-            return cls(made(proto.read_bytes(), **arguments))
-        tokenizer = made(**arguments)
-        tokenizer.load_assets(str(folder))
-        return cls(tokenizer)
+        try:
+            if proto.exists():
+                return cls(made(proto.read_bytes(), **arguments))
+            tokenizer = made(**arguments)
+            tokenizer.load_assets(str(folder))
+            return cls(tokenizer)
+        except Exception as error:  # any error of KerasHub or of its libraries
+            raise KerasZooError(f"{folder}: {kind} cannot read it: {one_line(str(error)):.300}") from error
 
     def __str__(self):
         files = {name: content.hex() for name, content in self.files().items()}

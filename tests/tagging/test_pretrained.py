@@ -229,6 +229,8 @@ def test_int8_taggers_are_smaller_and_load_again(new_pretrained, tmp_path):
     sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "small")]
     assert sizes[1] < 0.7 * sizes[0]  # most of an encoder this small are names
     again = EntityTagger.from_preset(tmp_path / "small")
+    with pytest.raises(RecipeError, match="model.backbone: .*small: expected a tagger that is not quantized"):
+        new_pretrained(backbone=str(tmp_path / "small"))
     expected = tagger.tag_probabilities([["Ada", "flew", "."]])
     assert_close(again.tag_probabilities([["Ada", "flew", "."]]), expected, atol=0.02)
 
@@ -274,17 +276,26 @@ def test_damaged_weights_of_an_encoder_are_named(new_pretrained, tmp_path):
         new_pretrained(backbone=str(tmp_path))
 
 
-def test_a_directory_with_an_unknown_tokenizer_class_is_refused(new_pretrained, tmp_path):
-    tagger = new_pretrained()
-    tagger.save_to_preset(tmp_path / "model")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"class": "Layer"}, "subwords: expected a tokenizer of .*, got 'Layer'"),
+        ({"vocabulary": "/etc/passwd"}, "subwords: BertTokenizer has no argument 'vocabulary'"),
+        (None, "subwords: BertTokenizer cannot read it: "),
+    ],
+)
+def test_a_directory_with_a_tokenizer_that_cannot_be_read_is_refused(changes, said, new_pretrained, tmp_path):
+    new_pretrained().save_to_preset(tmp_path / "model")
     from keraszoo.saving import manifest
 
     config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["vocabulary"]["subwords"]["class"] = "Layer"
+    config["vocabulary"]["subwords"].update(changes or {})
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    if changes is None:
+        shutil.rmtree(tmp_path / "model" / "subwords")
     (tmp_path / "model" / manifest.MANIFEST).unlink()
     manifest.write_manifest(tmp_path / "model", manifest.list_files(tmp_path / "model"))
-    with pytest.raises(KerasZooError, match="subwords: expected a tokenizer of .*, got 'Layer'"):
+    with pytest.raises(KerasZooError, match=said):
         EntityTagger.from_preset(tmp_path / "model")
 
 
