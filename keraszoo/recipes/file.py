@@ -94,10 +94,11 @@ def resolve_preset(text, file):
 
     A name of an included model never is that of a folder next to the recipe. `file` is as for `resolve`.
     """
-    if hub.is_address(text):
-        return hub.PREFIX + hub.repository(text)
+    name = text if file is None else _expanded(text)
+    if hub.is_address(name):
+        return hub.PREFIX + hub.repository(name)
     path = resolve(text, file)
-    name = path if file is None else _expanded(text)
+    name = path if file is None else name
     if not re.fullmatch(r"[\w-]+", name):
         return path
     if (place := shipped.places().get(name)) is not None:

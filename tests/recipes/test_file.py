@@ -54,12 +54,15 @@ def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path,
 
 
 @pytest.mark.parametrize("place", ["recipe", "--set"])
-def test_an_address_on_the_hub_is_no_path(write, place):
+def test_an_address_on_the_hub_is_no_path(write, place, monkeypatch):
     address = "hf://user/name-v1.0"
     in_file = place == "recipe"
     text = f"model: {{start_from: {address}}}\n" if in_file else ""
     recipe = Recipe.read(write(text + TEXT), [] if in_file else [f"model.start_from={address}"])
     assert recipe.model.start_from == recipe.as_dict()["model"]["start_from"] == address
+    assert recipe.preset(recipe.model.start_from) == address
+    monkeypatch.setenv("KERASZOO_PLACE", address)
+    recipe = Recipe.read(write(TEXT), ["model.start_from=${KERASZOO_PLACE}"])
     assert recipe.preset(recipe.model.start_from) == address
     with pytest.raises(RecipeError, match="data.test.tsv: expected a path, got an address on the Hub, 'hf:"):
         Recipe.read(write(TEXT), [f"data.test.tsv={address}"])
