@@ -13,6 +13,7 @@ from keraszoo.text.columns import read_columns
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 
+pytestmark = pytest.mark.slow
 VOCABULARY = TaggingVocabulary(["a"], "a", ["MISC", "PER"], scheme="BIOES")
 
 

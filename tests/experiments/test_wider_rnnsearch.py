@@ -9,6 +9,8 @@ from keraszoo import Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.models import LuongNMT, RNNSearch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "options",

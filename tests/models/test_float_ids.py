@@ -19,6 +19,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_floats_are_the_same_words(name):
     make, shapes = MODELS[name]

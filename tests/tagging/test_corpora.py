@@ -104,6 +104,7 @@ def test_what_calibration_needs(make):
     assert not np.allclose(alone.tag_probabilities([WORDS])[0], probabilities)
 
 
+@pytest.mark.slow
 def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
     tagger = make(scheme="BIOES")
     tagger.save_to_preset(tmp_path / "model")

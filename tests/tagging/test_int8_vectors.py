@@ -23,6 +23,7 @@ def test_int8_vectors_are_near_the_given_ones_and_saved(new_tagger, tmp_path):
     np.testing.assert_allclose(ops.convert_to_numpy(read.model.words.vectors(rows)), found, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16", "float64"])
 def test_whole_numbers_in_other_precisions(new_tagger, dtype):
     vectors = WordVectors(["In", "LOC"], np.eye(10)[:2])

@@ -64,6 +64,7 @@ def test_the_best_valid_tags_of_sentences_of_different_lengths(new_tagger, const
         assert tuple(best) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("constrain", "crf", "scheme"),
     [("decode", True, "BIOES"), ("none", True, "IOB2"), ("none", False, "IOB2")],

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 FAST = {"batch_tokens": 512, "optimizer": {"learning_rate": 0.02}}
 
 
+@pytest.mark.slow
 def test_the_figures_of_held_out_sentences(new_tagger, tagged_sentences, other_sentences, tmp_path):
     tagger = new_tagger(crf=False, characters=None, casing_dim=0)
     history = tagger.fit(tagged_sentences[:60], other_sentences[:9], tmp_path / "model", epochs=3, **FAST)

@@ -38,6 +38,7 @@ def test_the_files(saved):
     )
 
 
+@pytest.mark.slow
 def test_one_vocabulary_of_both_languages_and_a_transformer(both_subwords, tmp_path):
     model = Transformer.from_configuration("tiny", source_vocabulary_size=40, target_vocabulary_size=40)
     search = SearchOptions(beam_width=2, max_length=12, length_penalty=0.6, normalization="gnmt")

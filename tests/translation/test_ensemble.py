@@ -33,6 +33,7 @@ def ensemble(pair):
     return Translator.ensemble(pair)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_two_equal_translators_change_nothing(pair, make_transformer):
     twice = Translator.ensemble([pair[0], make_transformer(seed=4)])

@@ -27,7 +27,7 @@ def stepped(translator, source, target):
     return total, np.array(weights)
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 64])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_equals_stepping_whatever_the_batches(new_translator, batch_size):
     translator = new_translator()
     log_probs = translator.forced_decoding.log_probabilities(SOURCES, TARGETS, batch_size)
@@ -93,6 +93,7 @@ def test_no_pairs(new_translator):
     assert translator.score([], []) == translator.align([], []) == list(align_lines(translator, [])) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
