@@ -3,22 +3,18 @@
 import numpy as np
 from keras import ops
 
-from keraszoo.saving.weights import with_sums
-
 
 def with_tags(model, tags, allowed=None):
     """A model of the same class that knows only some of the tags, with all its other weights.
 
-    It is quantized as the model is; LoRA is merged.
+    It is quantized as the model is.
 
     Args:
-        model: a built `TaggingModel`.
+        model: a built `TaggingModel` without LoRA.
         tags: numbers of the tags that are kept, in their new order.
         allowed: what the scheme permits among them, as for `CRF`; `None`: what the model permits. Not used if
             the model has no scheme.
     """
-    if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
-        model = with_sums(model)
     old = model.head.allowed
     if old is None:
         allowed = None

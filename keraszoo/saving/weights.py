@@ -48,9 +48,7 @@ def save_weights(model, path, dtype=None):
     if dtype not in (None, "float16"):
         raise PresetError(f"{path}: weights are stored as they are or as float16, not as {dtype!r}")
     _check_built(model, path)
-    if any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
-        model = with_sums(model)
-    arrays = {}
+    model, arrays = without_lora(model), {}
     for name, weight in names_of(model).items():
         value = np.asarray(weight.numpy(), order="C")
         check_finite(path, name, value, HALF_LARGEST if dtype else np.inf)
@@ -61,8 +59,10 @@ def save_weights(model, path, dtype=None):
         raise PresetError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def with_sums(model):
-    """A copy of a model with LoRA that has the sums W + A B in place of W, A and B, as Keras saves them."""
+def without_lora(model):
+    """A model; for one with LoRA, a copy that has the sums W + A B, as Keras saves them."""
+    if not any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers()):
+        return model
     copy = type(model).from_config(model.get_config())
     copy.build_from_config(model.get_build_config())
     with tempfile.TemporaryDirectory() as folder:

@@ -6,6 +6,7 @@ from keras import ops
 
 from keraszoo.errors import KerasZooError
 from keraszoo.models.trained_scores import scale_scores, with_tags
+from keraszoo.saving.weights import without_lora
 from keraszoo.tagging.corpora import part_of
 from keraszoo.tagging.sentence_tagger import BATCH_TOKENS
 from keraszoo.tagging.training import sentences_of
@@ -24,7 +25,7 @@ def calibrate(tagger, sentences, corpus):
         )
     if corpus is None and not tagger.corpora:
         vocabulary, own = tagger.vocabulary, range(len(tagger.vocabulary.tags))
-        model = with_tags(tagger.model, own, vocabulary.transitions())
+        model = with_tags(without_lora(tagger.model), own, vocabulary.transitions())
     else:
         model, vocabulary, own = part_of(tagger, corpus)
     rows = TaggedRows(sentences_of(sentences), vocabulary, model.features)

@@ -2,6 +2,7 @@
 
 from keraszoo.errors import KerasZooError
 from keraszoo.models.trained_scores import with_tags
+from keraszoo.saving.weights import without_lora
 from keraszoo.tagging.directory import MOST_CORPORA
 
 
@@ -24,4 +25,4 @@ def part_of(tagger, corpus):
         known = ", ".join(tagger.corpora) or "none; from_preset(name, corpus=...) chooses one"
         raise KerasZooError(f"the tagger has no corpus {corpus!r}; it has: {known}")
     vocabulary, own = tagger.vocabulary.for_corpus(corpus)
-    return with_tags(tagger.model, own, vocabulary.transitions()), vocabulary, own
+    return with_tags(without_lora(tagger.model), own, vocabulary.transitions()), vocabulary, own

@@ -477,7 +477,7 @@ def test_every_matrix_is_quantized_saved_and_read(name, random_model, tmp_path):
 
 
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
-@pytest.mark.parametrize("mode", [None, "int8"])
+@pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
     keras.utils.set_random_seed(0)
     model = halved(name, random_model)

@@ -150,6 +150,7 @@ def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagge
     assert_close(again.tag_probabilities([["ada", "met", "paris"]]), expected)
 
 
+@pytest.mark.slow
 def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagged_sentences):
     tagger = new_pretrained()
     some = tagged_sentences[:20]
