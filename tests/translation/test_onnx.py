@@ -37,7 +37,8 @@ def test_transformers(make_transformer, tmp_path, arguments):
     translator = make_transformer(sharpness=2, end=0.5, **arguments)
     translator.search = translator.search.replace(max_length=40)
     translator.export(tmp_path / "exported", format="onnx")
-    vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "exported" / "source.model"))
+    (subwords,) = (tmp_path / "exported").glob("[js]o*.model")  # of both languages, or of the source
+    vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(subwords))
     marked = ["\u200eo\u00adne\u2060 three"]
     assert vocabulary.encode(marked) == translator.source_subwords.encode(["one three"])
     assert translator.verify_export(tmp_path / "exported", TEXTS + marked) == len(TEXTS) + 1
