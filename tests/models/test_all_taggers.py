@@ -1,6 +1,7 @@
 """What every exported tagger must do, none forgotten: a new one must have an entry here."""
 
 import json
+from itertools import pairwise
 
 import keras
 import numpy as np
@@ -23,63 +24,29 @@ SPELLED = {
     "casing_size": CASINGS,
     "casing_dim": 3,
 }
+ALL_FEATURES = {"characters": "cnn", **SPELLED}
+TRANSFORMER = {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32}
 MODELS = {
-    "AttentionTagger": (AttentionTagger, {"units": 24, "dropout": 0.0}),
+    "AttentionTagger": (AttentionTagger, {"units": 24}),
     "AttentionTagger, both ways, concat, CRF": (
         AttentionTagger,
-        {
-            "units": 16,
-            "attention_units": 7,
-            "hidden_units": 20,
-            "cell": "lstm",
-            "bidirectional": True,
-            "context": "concat",
-            "dropout": 0.0,
-            "crf": True,
-            "allowed": IOB2,
-            "characters": "cnn",
-            **SPELLED,
-        },
+        dict(ALL_FEATURES, units=16, attention_units=7, hidden_units=20, cell="lstm", bidirectional=True)
+        | {"context": "concat", "crf": True, "allowed": IOB2},
     ),
     "AttentionTagger, scaled, scheme": (
         AttentionTagger,
-        {"units": 24, "context": "scaled", "dropout": 0.0, "allowed": IOB2, "train_vectors": True},
+        {"units": 24, "context": "scaled", "allowed": IOB2, "train_vectors": True},
     ),
-    "RecurrentTagger": (
-        RecurrentTagger,
-        {"units": 16, "dropout": 0.0, "crf": True, "characters": "cnn", **SPELLED},
-    ),
+    "RecurrentTagger": (RecurrentTagger, dict(ALL_FEATURES, units=16, crf=True)),
     "RecurrentTagger, one way, self-attention": (
         RecurrentTagger,
-        {
-            "units": 16,
-            "num_layers": 2,
-            "cell": "gru",
-            "bidirectional": False,
-            "attention_heads": 2,
-            "dropout": 0.0,
-            "characters": "lstm",
-            **SPELLED,
-        },
+        dict(SPELLED, units=16, num_layers=2, cell="gru", bidirectional=False, attention_heads=2)
+        | {"characters": "lstm"},
     ),
-    "TransformerTagger": (
-        TransformerTagger,
-        {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32, "dropout": 0.0, "crf": True},
-    ),
+    "TransformerTagger": (TransformerTagger, dict(TRANSFORMER, crf=True)),
     "TransformerTagger, relative, post-norm": (
         TransformerTagger,
-        {
-            "d_model": 16,
-            "num_layers": 1,
-            "num_heads": 2,
-            "intermediate_dim": 32,
-            "dropout": 0.0,
-            "pre_norm": False,
-            "positions": "relative",
-            "max_distance": 3,
-            "characters": "cnn",
-            **SPELLED,
-        },
+        dict(TRANSFORMER, **ALL_FEATURES, pre_norm=False, positions="relative", max_distance=3),
     ),
 }
 
@@ -87,7 +54,7 @@ MODELS = {
 def make(name, **changes):
     cls, sizes = MODELS[name]
     keras.utils.set_random_seed(1)
-    model = cls(K, V, WIDTH, **{**sizes, **changes})
+    model = cls(K, V, WIDTH, **{"dropout": 0.0, **sizes, **changes})
     model.build()
     model.words.set_vectors(np.random.default_rng(7).normal(size=(V, WIDTH)))
     return model
@@ -184,8 +151,7 @@ def test_tags_are_of_words_alone_and_obey_the_scheme(name, random_model, tagged)
     if MODELS[name][1].get("allowed"):
         for row, mask in zip(tags, MASK, strict=True):
             said = row[mask]
-            assert IOB2[1][said[0]]
-            assert all(FOLLOWS[a][b] for a, b in zip(said, said[1:], strict=False))
+            assert IOB2[1][said[0]] and all(FOLLOWS[a][b] for a, b in pairwise(said))
     elif not MODELS[name][1].get("crf"):
         np.testing.assert_array_equal(tags, np.where(MASK, probabilities.argmax(-1), 0))
     assert (weights is not None) == random_model.attends
@@ -251,32 +217,29 @@ def test_saved_loaded_and_configured_again(name, random_model, tagged, tmp_path)
 
 
 @pytest.mark.one_per_class
-def test_int8_gives_near_results_and_is_read_again(name, random_model, tagged, tmp_path):
-    model = make(name)
-    model.set_weights([0.3 * weight for weight in random_model.get_weights()])
-    exact, size = to_numpy(model.tag(FEATURES)[1]), sum(weight.size for weight in model.get_weights())
-    model.quantize("int8")
-    eight_bits = sum(weight.size for weight in model.get_weights() if weight.dtype == "int8")
-    assert eight_bits > 0.7 * size
-    tags, probabilities, _ = map(to_numpy, model.tag(FEATURES)[:2] + (0,))
-    assert 0 < np.abs(probabilities - exact).max() < 0.1 and np.isin(tags, range(K)).all()
-    model.save(tmp_path / "model.keras")
+def test_int8_is_near_keeps_dtypes_and_is_saved(name, tmp_path):
+    buckets = {"subword_buckets": 101, "character_vocabulary_size": CHARACTERS}
+    exact = make(name, dtype="mixed_bfloat16", **buckets)
+    quantized = make(name, dtype="mixed_bfloat16", **buckets)
+    weights = [0.3 * weight for weight in exact.get_weights()]
+    for model in (exact, quantized):
+        model.set_weights(weights)
+    quantized.quantize("int8")
+    eight_bits = sum(weight.size for weight in quantized.get_weights() if weight.dtype == "int8")
+    assert eight_bits > 0.7 * sum(weight.size for weight in weights)
+    dtypes = []
+    for model in (exact, quantized):
+        outputs = model(FEATURES), model.words(FEATURES), *model.tag(FEATURES)[:2]
+        dtypes.append([str(x.dtype) for x in outputs])
+    assert dtypes[0] == dtypes[1]
+    tags, probabilities = map(to_numpy, quantized.tag(FEATURES)[:2])
+    difference = np.abs(probabilities - to_numpy(exact.tag(FEATURES)[1])).max()
+    assert 0 < difference < 0.1 and np.isin(tags, range(K)).all()
+    quantized.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
-    assert [weight.dtype for weight in again.weights] == [weight.dtype for weight in model.weights]
-    for part, expected in zip(again.tag(FEATURES), model.tag(FEATURES), strict=True):
+    assert [weight.dtype for weight in again.weights] == [weight.dtype for weight in quantized.weights]
+    for part, expected in zip(again.tag(FEATURES), quantized.tag(FEATURES), strict=True):
         assert part is expected is None or (to_numpy(part) == to_numpy(expected)).all()
-
-
-@pytest.mark.one_per_class("RecurrentTagger")
-def test_int8_changes_no_dtype(name):
-    model = make(name, dtype="mixed_bfloat16", subword_buckets=101, character_vocabulary_size=CHARACTERS)
-
-    def dtypes():
-        return [str(x.dtype) for x in (model(FEATURES), model.words(FEATURES), *model.tag(FEATURES)[:2])]
-
-    before = dtypes()
-    model.quantize("int8")
-    assert dtypes() == before
 
 
 @pytest.mark.one_per_class
@@ -317,12 +280,11 @@ def test_half_precision_is_finite_near_and_trains(name, random_model):
 
 
 @pytest.mark.parametrize("cls", [AttentionTagger, RecurrentTagger, TransformerTagger])
-def test_configurations(cls):
+def test_every_configuration_can_be_made_and_changed(cls):
     sizes = {"character_vocabulary_size": CHARACTERS, "casing_size": CASINGS}
     for name, wanted in cls.configurations.items():
-        config = cls.from_configuration(
-            name, num_tags=K, vocabulary_size=V, **sizes, dropout=0.25
-        ).get_config()
+        tagger = cls.from_configuration(name, num_tags=K, vocabulary_size=V, **sizes, dropout=0.25)
+        config = tagger.get_config()
         assert config | wanted | {"dropout": 0.25} == config
     with pytest.raises(ValueError, match=f"{cls.__name__} has the configurations .*Received: 'huge'"):
         cls.from_configuration("huge", num_tags=K, vocabulary_size=V)
