@@ -18,6 +18,18 @@ from filelock import FileLock
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def write(tmp_path):
+    """Writes text or bytes to a file of that name and returns its path."""
+
+    def write(data, name="file.txt"):
+        path = tmp_path / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def make_once(tmp_path_factory):
     """Makes a directory that all processes of a test run share."""

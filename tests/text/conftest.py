@@ -1,15 +1,20 @@
-"""Files with given bytes."""
+"""The shared corpora."""
+
+import os
+from pathlib import Path
 
 import pytest
 
+DATA = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
 
 @pytest.fixture
-def write(tmp_path):
-    """Writes bytes to a file of that name and returns its path."""
+def shared_data():
+    """Finds a file of the shared corpora; the test is skipped without it."""
 
-    def write(name, data):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
+    def find(name):
+        if not (DATA / name).is_file():
+            pytest.skip("the corpora are not here")
+        return DATA / name
 
-    return write
+    return find

@@ -18,14 +18,8 @@ TWO_STORIES = """\
 """
 
 
-def write(folder, text, name="qa.txt"):
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def test_two_stories(tmp_path):
-    first, second, third = read_questions(write(tmp_path, TWO_STORIES))
+def test_two_stories(write):
+    first, second, third = read_questions(write(TWO_STORIES))
     said = ("Mary moved to the bathroom.", "John went to the hallway.")
     assert first == Question(said, "Where is Mary?", "bathroom", (0,))
     # line 4 is the third sentence: questions take numbers, but are not said
@@ -33,11 +27,10 @@ def test_two_stories(tmp_path):
     assert third == Question(("Sandra slept.",), "Who slept?", "sandra", ())
 
 
-def test_gzip_blank_lines_and_windows_line_ends(tmp_path):
+def test_gzip_blank_lines_and_windows_line_ends(write):
     text = TWO_STORIES.replace("\n", "\r\n").replace("1 Sandra", "\r\n1 Sandra") + "\r\n"
-    path = tmp_path / "qa.txt.gz"
-    path.write_bytes(gzip.compress(text.encode()))
-    assert read_questions(path) == read_questions(write(tmp_path, TWO_STORIES))
+    path = write(gzip.compress(text.encode()), "qa.txt.gz")
+    assert read_questions(path) == read_questions(write(TWO_STORIES))
 
 
 @pytest.mark.parametrize(
@@ -53,19 +46,17 @@ def test_gzip_blank_lines_and_windows_line_ends(tmp_path):
         ("1 Mary moved.\n2 Where?\tthere\t2\n", 2, "numbers of earlier sentences, got '2'"),
         ("1 Mary moved.\n2 Where?\tthere\tone\n", 2, "numbers of earlier sentences, got 'one'"),
         ("1 A a.\n2 B?\tb\t1\n3 C?\tc\t2\n", 3, "numbers of earlier sentences, got '2'"),
+        ("", None, "expected at least one question"),
+        ("\n\n", None, "expected at least one question"),
+        ("1 Mary moved.\n2 John slept.\n", None, "expected at least one question"),
     ],
 )
-def test_a_line_that_is_wrong(tmp_path, text, line, said):
-    path = write(tmp_path, text)
+def test_files_that_are_wrong(write, text, line, said):
+    path = write(text)
     with pytest.raises(DataError, match=said) as error:
         read_questions(path)
-    assert str(error.value).startswith(f"{path}:{line}: ") and error.value.line == line
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "1 Mary moved.\n2 John slept.\n"])
-def test_a_file_without_questions(tmp_path, text):
-    with pytest.raises(DataError, match="expected at least one question"):
-        read_questions(write(tmp_path, text))
+    assert str(error.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert error.value.line == line
 
 
 def test_words():

@@ -69,32 +69,30 @@ def rendered(text, markup, wrapped=False):
 
 
 @pytest.mark.parametrize(
-    ("text", "markup"), [(MARKDOWN, "markdown"), (HTML, "html"), (TEXT, "text"), ("", "text")]
+    ("text", "markup", "expected"),
+    [
+        (
+            MARKDOWN,
+            "markdown",
+            [
+                "A big title",
+                "Some text that runs over lines with a link. Next.",
+                *("quoted text goes on", "item one goes on here", "item two", "not code"),
+                *("a", "b c", "---", "-----", "d", "e", "Hard", "break", "end"),
+            ],
+        ),
+        (
+            HTML,
+            "html",
+            ["My page", "Hello world", "This is a long paragraph with a link.", "One", "Two", "\ufffc is y"],
+        ),
+        (TEXT, "text", ["Title", "First.", "Second", "Third", "quoted", "last", "end"]),
+        ("", "text", []),
+    ],
 )
-def test_the_parts_make_up_the_document(text, markup):
+def test_the_parts_make_up_the_document_and_only_text_is_translated(text, markup, expected):
     assert rendered(text, markup) == text
-
-
-def test_what_is_translated_of_markdown():
-    assert translated(MARKDOWN, "markdown") == [
-        "A big title",
-        "Some text that runs over lines with a link. Next.",
-        "quoted text goes on",
-        "item one goes on here",
-        "item two",
-        "not code",
-        *("a", "b c", "---", "-----", "d", "e"),
-        *("Hard", "break", "end"),
-    ]
-
-
-def test_what_is_translated_of_html():
-    texts = ["My page", "Hello world", "This is a long paragraph with a link.", "One", "Two", "\ufffc is y"]
-    assert translated(HTML, "html") == texts
-
-
-def test_what_is_translated_of_plain_text():
-    assert translated(TEXT, "text") == ["Title", "First.", "Second", "Third", "quoted", "last", "end"]
+    assert translated(text, markup) == expected
 
 
 def test_wrapped_text_is_one_block_and_has_as_many_lines_again():
@@ -113,26 +111,8 @@ def test_a_line_does_not_begin_with_what_would_be_a_mark():
 
 
 PIECES = [
-    *[
-        "a",
-        "B c.",
-        " ",
-        "\n",
-        "\n\n",
-        "\t",
-        "- ",
-        "1. ",
-        "> ",
-        "# ",
-        "*",
-        "`",
-        "```",
-        "<b>",
-        "</b>",
-        "<p>",
-        "</p>",
-    ],
-    *["|", "\\", "{x}", "\r\n", "\u2028", "<!--", "-->", "<pre>", "</pre>", "    ", "---", "[r]: x"],
+    *("a", "B c.", " ", "\n", "\n\n", "\t", "- ", "1. ", "> ", "# ", "*", "`", "```", "<b>", "</b>", "<p>"),
+    *("</p>", "|", "\\", "{x}", "\r\n", "\u2028", "<!--", "-->", "<pre>", "</pre>", "    ", "---", "[r]: x"),
 ]
 
 

@@ -1,8 +1,6 @@
 """Columns of tokens and tags: files of every form, and the corpora themselves where they are."""
 
 import gzip
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +9,6 @@ from keraszoo.text.columns import column_lines, lines_with_tags, read_columns
 from keraszoo.text.lines import write_lines
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
-
-DATA = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data"))
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(data, name="file.conll"):
-        path = tmp_path / name
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return path
-
-    return write
 
 
 def tokens_and_tags(corpus):
@@ -47,12 +33,8 @@ def test_files_of_every_form(write, pack, bom, line_end, gap, blank, last):
     corpus = read_columns(write(pack(text.replace("\n", line_end).encode())))
     assert tokens_and_tags(corpus) == ROMANS
     assert [sentence.line for sentence in corpus] == [2, 7]
-    assert (corpus.scheme, corpus.repaired, corpus.labels, corpus.count_tokens()) == (
-        "IOB2",
-        0,
-        ("L", "P"),
-        4,
-    )
+    assert (corpus.scheme, corpus.repaired, corpus.labels) == ("IOB2", 0, ("L", "P"))
+    assert corpus.count_tokens() == 4
 
 
 def test_columns_by_number_and_by_name(write):
@@ -156,6 +138,13 @@ def test_new_columns_are_read_as_they_were(tmp_path):
         ("a B-P\nb E-P\n\nc U-P\n", None, "expected tags of one scheme"),
         (b"a O\n\xff O\n", 2, "not UTF-8: byte 0xff"),
         ("a\0 O\n", 1, "a NUL byte"),
+        ("Ed\tB-PER\rran\tO\r\rRome\tB-LOC\r", 1, "a carriage return (CR) inside the line"),
+        ("Ed\tB-PER\rran\tO\n", 1, "a carriage return (CR) inside the line"),
+        ("Ed B-P\n# nothing\n", 2, "expected a tag such as O"),
+        ("Ed person-actor\nran O\n", 1, "got 'person-actor'"),
+        ("a O\nb PER\n", 2, "; labels without B- or I- are read with the scheme plain"),
+        ("Ed\tPER\nran\tO\n", 1, "give the names of the columns, not numbers; labels without"),
+        ("1\tEd\tB-P\n2\tran\tO\n\n1\tRome\tB-L\n", None, "column 0 holds the numbers of tokens; choose"),
     ],
 )
 def test_errors_name_file_and_line(write, data, line, message):
@@ -193,11 +182,10 @@ def test_what_cannot_be_asked_for(write):
         ("bio_ncbi_disease/test.tsv.gz", "IOB2", 940),
     ],
 )
-def test_the_real_corpora(name, scheme, sentences):
-    if not (DATA / name).is_file():
-        pytest.skip("the corpora are not here")
-    corpus = read_columns(DATA / name)
-    text = gzip.decompress((DATA / name).read_bytes()).decode()
+def test_the_real_corpora(shared_data, name, scheme, sentences):
+    path = shared_data(name)
+    corpus = read_columns(path)
+    text = gzip.decompress(path.read_bytes()).decode()
     rows = [line for line in text.split("\n") if line.strip() and not line.startswith("-DOCSTART-")]
     assert sentences in (None, len(corpus))
     assert corpus.count_tokens() == len(rows)
@@ -254,8 +242,6 @@ def test_comments_are_no_words(write, text, columns):
 def test_a_number_sign_is_a_word_where_it_has_a_tag(write):
     for text in ("# O\nEd B-P\n\n# B-L\n", "# O\n\n# B-L\n", "Ed B-P\n# O\n"):
         assert sum("#" in sentence.tokens for sentence in read_columns(write(text))) == text.count("#")
-    with pytest.raises(DataError, match=":2: expected a tag such as O"):
-        read_columns(write("Ed B-P\n# nothing\n"))
     assert len(read_columns(write("# NN\nEd NNP\n"), tag_column=None).sentences[0].tokens) == 2
 
 
@@ -270,15 +256,11 @@ def test_letters_alone_and_labels_alone(write):
     corpus = read_columns(write("Ed B\nvan M\nKoch E\nRome S"))
     assert (corpus.scheme, corpus.sentences[0].tags[:3]) == ("BIOES", ("B-ENTITY", "I-ENTITY", "I-ENTITY"))
     path = write("Ed person-actor\nKoch person-actor\nran O\n\nRome location-GPE\n")
-    with pytest.raises(DataError, match="got 'person-actor'"):
-        read_columns(path)
     corpus = read_columns(path, scheme="plain")
     assert tokens_and_tags(corpus) == [
         ("Ed Koch ran", "B-person-actor I-person-actor O"),
         ("Rome", "B-location-GPE"),
     ]
-    with pytest.raises(DataError, match=":2: .*; labels without B- or I- are read with the scheme plain"):
-        read_columns(write("a O\nb PER\n"))
 
 
 def test_a_corpus_is_short_to_look_at(write):
@@ -296,17 +278,6 @@ def test_a_byte_order_mark_inside_joined_files_hides_nothing(write):
     assert [sentence.document for sentence in corpus] == [0, 1]
 
 
-@pytest.mark.parametrize("text", ["Ed\tB-PER\rran\tO\r\rRome\tB-LOC\r", "Ed\tB-PER\rran\tO\n"])
-def test_line_ends_of_carriage_returns_alone_are_refused(write, text):
-    with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
-        read_columns(write(text))
-
-
-def test_a_first_row_of_another_kind_is_told_both_ways(write):
-    with pytest.raises(DataError, match="give the names .*; labels without .* with the scheme plain"):
-        read_columns(write("Ed\tPER\nran\tO\n"))
-
-
 def test_invisible_characters_make_no_other_label(write):
     corpus = read_columns(write("Ed\u200e\tB-PER\u200e\nKoch\tI-\ufeffPER\nran\tO\u2060\n"))
     assert tokens_and_tags(corpus) == [("Ed\u200e Koch ran", "B-PER I-PER O")]
@@ -314,7 +285,5 @@ def test_invisible_characters_make_no_other_label(write):
 
 def test_numbers_of_tokens_are_not_taken_for_tokens(write):
     file = write("# text = Ed ran\n1\tEd\tB-PER\n2\tran\tO\n\n1\tRome\tB-LOC\n")
-    with pytest.raises(DataError, match="column 0 holds the numbers of tokens; choose .*token_column 1"):
-        read_columns(file)
     assert tokens_and_tags(read_columns(file, token_column=1))[0] == ("Ed ran", "B-PER O")
     assert len(read_columns(write("1\tO\n\n1\tB-X\n"))) == 2

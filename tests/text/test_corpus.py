@@ -29,23 +29,19 @@ def subwords():
 def test_pairs_are_encoded_and_bad_ones_counted(subwords, monkeypatch, chunk):
     monkeypatch.setattr("keraszoo.text.corpus.CHUNK", chunk)
     corpus = ParallelCorpus.from_pairs(iter(PAIRS), *subwords, max_length=20)
+    corpus = ParallelCorpus.from_pairs(iter(PAIRS), *subwords, max_length=20)
     assert len(corpus) == 3
     assert corpus.dropped == {"blank": 2, "too_long": 2}
     assert corpus.sources.ids.dtype == "uint16"
-    for i, (source, target) in enumerate(KEPT):
-        assert corpus.sources[i].tolist() == subwords[0].encode([source])[0]
-        assert corpus.targets[i].tolist() == subwords[1].encode([target])[0]
-        assert corpus.sources[i].dtype == "int32"
-        assert corpus.sources.lengths[i] == len(corpus.sources[i])
-        assert corpus.targets.lengths[i] == len(corpus.targets[i])
+    for side, rows in enumerate((corpus.sources, corpus.targets)):
+        for i, pair in enumerate(KEPT):
+            assert rows[i].tolist() == subwords[side].encode([pair[side]])[0]
+            assert rows[i].dtype == "int32" and rows.lengths[i] == len(rows[i])
     assert corpus.source_special == corpus.target_special == SpecialIds(pad_id=0, start_id=2, end_id=3)
 
 
-def test_no_limit_on_length(subwords):
+def test_long_pairs_without_a_limit_and_nothing_left(subwords):
     assert len(ParallelCorpus.from_pairs(PAIRS, *subwords)) == 5
-
-
-def test_nothing_left(subwords):
     with pytest.raises(DataError, match="no pair is left of 7: 2 blank, 5 too long"):
         ParallelCorpus.from_pairs(PAIRS, *subwords, max_length=1)
     with pytest.raises(DataError, match="an empty corpus"):

@@ -113,18 +113,11 @@ def test_nothing_is_lost_between_parsing_and_rendering(text, markup):
 
 
 def test_tags_at_one_place_are_written_in_the_order_of_the_tree():
-    tags = [
-        Tag(0, 1, "<b>", "</b>"),
-        Tag(0, 1, "<i>", "</i>", 0),
-        Tag(1, 1, "<br>", "", 0),
-        Tag(1, 1, "<hr>", ""),
-    ]
-    assert Inline("ab", [], tags).render() == "<b><i>a</i><br></b><hr>b"
+    tags = [Tag(0, 1, "<b>", "</b>"), Tag(0, 1, "<i>", "</i>", 0), Tag(1, 1, "<br>", "", 0)]
+    assert Inline("ab", [], [*tags, Tag(1, 1, "<hr>", "")]).render() == "<b><i>a</i><br></b><hr>b"
     empty = [Tag(0, 0, "<b>", "</b>"), Tag(0, 0, "<i>", "</i>", 0), Tag(0, 0, "<br>", "", 1)]
     assert Inline("a", [], empty).render() == "<b><i><br></i></b>a"
-
-
-def test_tags_that_moved_into_each_other():
+    # tags that moved into each other
     tags = [Tag(0, 1, "<b>", "</b>"), Tag(2, 3, "<i>", "</i>"), Tag(2, 2, "<br>", "", 1)]
     assert Inline("abc", [], nested([(1, 2), (0, 3), (0, 0)], tags)).render() == "<i><br>a<b>b</b>c</i>"
     assert Inline("abc", [], nested([(0, 3), (0, 3), (3, 3)], tags)).render() == "<b><i>abc<br></i></b>"

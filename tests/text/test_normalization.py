@@ -26,22 +26,26 @@ def same(subwords, texts):
     return len({tuple(ids) for ids in subwords.encode(texts)}) == 1
 
 
-@pytest.mark.parametrize("sign", "’‘´`ʼ′ʹ❜")
-def test_typographic_apostrophes_are_read_as_the_training_text_has_them(plain, sign):
-    text = f"They weren{sign}t at home."
-    assert same(plain, [PLAIN[0], text])
-    assert plain.unknown(text) == []
-
-
-@pytest.mark.parametrize("marks", ["“”", "„“", "””", "«»", "‟″", "「」", "❝❞"])
-@pytest.mark.parametrize("dash", "–—‐‑−⁃﹘")
-def test_quotation_marks_and_dashes_are_read_as_the_training_text_has_them(plain, marks, dash):
-    assert same(plain, [PLAIN[1], f"He said: {marks[0]}No {dash} never…{marks[1]}"])
-
-
-@pytest.mark.parametrize("marks", ["``''", ",,''", "’’’’", "«\u00a0\u202f»", '„\u2009"'])
-def test_marks_of_two_characters_are_read_as_quotation_marks(plain, marks):
-    assert same(plain, [PLAIN[1], f"He said: {marks[:2]}No - never...{marks[2:]}"])
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        (0, [f"They weren{sign}t at home." for sign in "’‘´`ʼ′ʹ❜"]),
+        (1, [f"He said: “No {dash} never…”" for dash in "–—‐‑−⁃﹘"]),
+        (1, [f"He said: {one}No – never…{two}" for one, two in ["„“", "””", "«»", "‟″", "「」", "❝❞"]]),
+        (
+            1,
+            [
+                f"He said: {marks[:2]}No - never...{marks[2:]}"
+                for marks in ["``''", ",,''", "’’’’", "«\u00a0\u202f»", '„\u2009"']
+            ],
+        ),
+        (2, ["a-b c's （１，\u3000２）"]),
+    ],
+    ids=["apostrophes", "dashes", "quotation marks", "marks of two characters", "full width"],
+)
+def test_signs_are_read_as_the_training_text_has_them(plain, line, texts):
+    assert same(plain, [PLAIN[line], *texts])
+    assert [plain.unknown(text) for text in texts] == [[]] * len(texts)
 
 
 def test_blanks_inside_of_german_quotation_marks_are_not_read():
@@ -57,21 +61,14 @@ def test_marks_of_two_characters_that_a_text_has_are_kept():
     assert not same(french, ["« oui »", "«oui»"])
 
 
-def test_compatible_forms_are_read_as_plain_ones(plain):
-    assert same(plain, ["(1, 2)", "（１，\u3000２）"])
-
-
-def test_a_vocabulary_of_typographic_text_reads_plain_signs_as_its_own():
+def test_signs_that_a_text_has_are_kept_and_plain_ones_read_as_its_own():
+    text = "'a' ’b’ \"c\" „d“ - e – f"
+    both = Subwords.train([text] * 20, 25)
+    assert both.decode(both.encode([text])) == [text]
+    assert same(both, ["“", "“"]) and not same(both, ["„", '"'])
     french = Subwords.train(["l’été d’Anne", "qu’il a dit"] * 20, 30)
     assert same(french, ["l’été", "l'été", "l´été"])
     assert french.decode(french.encode(["l'été"])) == ["l’été"]
-
-
-def test_signs_that_a_text_has_are_kept():
-    both = Subwords.train(["'a' ’b’ \"c\" „d“ - e – f"] * 20, 25)
-    text = "'a' ’b’ \"c\" „d“ - e – f"
-    assert both.decode(both.encode([text])) == [text]
-    assert same(both, ["“", "“"]) and not same(both, ["„", '"'])
 
 
 def test_signs_of_the_other_language_of_a_joint_vocabulary_are_not_those_of_this_one():
@@ -100,10 +97,7 @@ def test_invisible_characters_are_not_read(plain):
 def test_unknown_parts_are_named(plain):
     assert plain.unknown("They weren't at Łódź 🙂, Łódź") == ["Łó", "ź", "🙂"]
     assert plain.unknown("They weren't at home.") == plain.unknown("") == []
-
-
-def test_letters_without_a_mark_are_no_forms_of_those_with_one(plain):
-    assert plain.unknown("é ł") == ["é", "ł"]
+    assert plain.unknown("é ł") == ["é", "ł"]  # not read as letters without the mark
 
 
 def test_rules_compose_letters_and_keep_what_a_reader_sees():

@@ -7,6 +7,7 @@ GOOD = [(f"There are {i} dogs in the park.", f"Es sind {i} Hunde im Park.") for 
 
 def test_a_good_corpus_has_no_problems():
     assert count_problems(GOOD) == {} and count_problems([]) == {}
+    assert count_problems([("At 5 pm it rains.", "Um 17 Uhr regnet es."), *GOOD]) == {}
 
 
 def test_each_kind_is_counted():
@@ -19,16 +20,7 @@ def test_each_kind_is_counted():
         ("Yes.", "Ja, das haben wir gestern alle zusammen so beschlossen."),
         ("It rains &amp; snows on you.", "Es regnet und schneit bei dir."),
     ]
-    assert count_problems(pairs) == {
-        "repeated": 1,
-        "blank": 2,
-        "copied": 1,
-        "misaligned": 1,
-        "HTML entities": 1,
-    }
-
-
-def test_lines_that_are_shifted_have_other_numbers():
+    counts = {"repeated": 1, "blank": 2, "copied": 1, "misaligned": 1, "HTML entities": 1}
+    assert count_problems(pairs) == counts
     shifted = [(source, GOOD[i - 1][1]) for i, (source, _) in enumerate(GOOD)]
-    assert count_problems(shifted) == {"misaligned": 50}
-    assert count_problems([("At 5 pm it rains.", "Um 17 Uhr regnet es."), *GOOD]) == {}
+    assert count_problems(shifted) == {"misaligned": 50}  # the numbers differ

@@ -14,11 +14,7 @@ from keraszoo.text.subword_merging import join_pieces, merge_subwords
         (["▁a"], ["a"], [0]),
         (["a", "b"], ["ab"], [0, 0]),  # cut text need not begin with a mark
         (["▁a", "▁b", "c", "▁", "d"], ["a", "bc", "d"], [0, 1, 1, 2, 2]),
-        (
-            ["<s>", "a", "b", "</s>", "<pad>", "<pad>"],
-            ["<s>", "ab", "</s>", "<pad>", "<pad>"],
-            [0, 1, 1, 2, 3, 4],
-        ),
+        (["<s>", "a", "b", "</s>", "<pad>"], ["<s>", "ab", "</s>", "<pad>"], [0, 1, 1, 2, 3]),
         (["▁", "<unk>", "▁x"], ["<unk>", "x"], [0, 0, 1]),
         (["▁New▁York", "er"], ["New Yorker"], [0, 0]),
     ],
@@ -38,19 +34,13 @@ def test_merged_attention_equals_a_loop():
     assert (len(source_words), len(target_words)) == (5, 4)
     for t, target_group in enumerate(target_groups):
         for s, source_group in enumerate(source_groups):
-            total = 0.0
-            for i in target_group:
-                for j in source_group:
-                    total += weights[i, j]
+            total = sum(weights[i, j] for i in target_group for j in source_group)
             assert merged[t, s] == pytest.approx(total / len(target_group), abs=1e-6)
     np.testing.assert_allclose(merged.sum(axis=1), 1, atol=1e-6)
 
 
-def test_nothing_to_merge():
+def test_nothing_to_merge_and_a_shape_that_does_not_fit():
     assert merge_subwords([], [], np.zeros((0, 0)))[2].shape == (0, 0)
     assert merge_subwords(["▁a"], [], np.zeros((0, 1)))[2].shape == (0, 1)
-
-
-def test_a_shape_that_does_not_fit_is_named():
     with pytest.raises(KerasZooError, match=r"expected shape \(1, 2\).* got \(2, 1\)"):
         merge_subwords(["▁a", "▁b"], ["▁x"], np.zeros((2, 1)))

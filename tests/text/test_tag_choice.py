@@ -13,8 +13,6 @@ def test_labels_are_renamed_and_chosen_without_touching_other_tags():
     assert relabel(tags, ["LOC", "-"]) == ["O", "O", "O", "O", "U-LOC", "B--"]
     assert relabel(tags, ["X"], {"DATE": "X", "PER": "Y"}) == ["O", "O", "O", "S-X", "O", "O"]
     assert check_choice(["PER"], "PER") == (["PER"], {})
-    with pytest.raises(KerasZooError, match="labels: there is no label 'PER', expected one of LOC, X"):
-        check_choice(["PER", "LOC"], ["PER"], {"PER": "X"})
 
 
 @pytest.mark.parametrize(
@@ -24,8 +22,12 @@ def test_labels_are_renamed_and_chosen_without_touching_other_tags():
         ({"labels": 3}, "labels: expected a list of labels, got 3"),
         ({"mapping": "PER=X"}, "mapping: expected a dict of old labels to new ones, got 'PER=X'"),
         ({"mapping": {"PER": "O"}}, "mapping: expected a label without blanks, got 'O'; `labels` leaves"),
+        (
+            {"labels": ["PER"], "mapping": {"PER": "X"}},
+            "labels: there is no label 'PER', expected one of LOC, X",
+        ),
     ],
 )
 def test_other_kinds_of_choices_are_refused(choice, message):
     with pytest.raises(KerasZooError, match=message):
-        check_choice(["PER"], **choice)
+        check_choice(["PER", "LOC"], **choice)

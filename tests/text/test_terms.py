@@ -40,9 +40,8 @@ def test_terms_that_cannot_be(terms, said):
         TermFinder(terms)
 
 
-def test_a_file_of_terms(tmp_path):
-    file = tmp_path / "terms.tsv"
-    file.write_bytes("\ufeffcar\tWagen\r\n\n  car  park \tParkhaus\ncar\tWagen\n".encode())
+def test_a_file_of_terms(write):
+    file = write("\ufeffcar\tWagen\r\n\n  car  park \tParkhaus\ncar\tWagen\n")
     assert read_terms(file) == {"car": "Wagen", "car park": "Parkhaus"}
 
 
@@ -56,8 +55,6 @@ def test_a_file_of_terms(tmp_path):
         ("\n", "terms.tsv: no terms"),
     ],
 )
-def test_a_file_of_terms_that_is_wrong(tmp_path, text, said):
-    file = tmp_path / "terms.tsv"
-    file.write_text(text)
+def test_a_file_of_terms_that_is_wrong(write, text, said):
     with pytest.raises(DataError, match=said):
-        read_terms(file)
+        read_terms(write(text, "terms.tsv"))

@@ -1,11 +1,9 @@
 """The readers and writers against gensim's, and against files that are wrong."""
 
 import gzip
-import os
 import pickle
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,17 +18,6 @@ keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
 WORDS = ["the", "Zoo", "1849", "naïve", "\u2028", "don't", "东京", "\xa0", "</s>", "-1.5"]
 MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), 7)).astype("float32")
 MATRIX[1, :3] = [0, 1e-30, -3e38]
-GLOVE = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "glove_6b"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(data, name="vectors"):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
-
-    return write
 
 
 def gensim_vectors():
@@ -72,10 +59,12 @@ def test_gensim_reads_what_is_written(tmp_path, format, options, name):
     assert path.read_bytes() == first and [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_a_line_of_any_form_ends_and_splits(write):
+def test_lines_of_any_form_are_split(write):
     path = write(b"\xef\xbb\xbf2 2\r\na 1 2 \r\n\r\n. . .\t3\t 4.5e0 \r\n\r\n")  # BOM, CRLF, blanks, TABs
     words, matrix = read_vectors(path)
     assert words == ["a", ". . ."] and matrix.tolist() == [[1, 2], [3, 4.5]]
+    words, _ = read_vectors(write("\ufeffa 1 2\n\ufeffb 3 4\n"))  # joined files
+    assert words == ["a", "b"]
 
 
 def test_unwanted_rows_cost_no_memory(write):
@@ -117,32 +106,24 @@ def test_damaged_text(write, data, line, message):
     assert error_of(path) == f"{path}{f':{line}' if line else ''}: {message}"
 
 
-def test_a_last_number_that_may_be_cut_is_told(write):
+def test_rows_that_are_left_out_and_numbers_that_may_be_cut_give_warnings(write):
     with pytest.warns(UserWarning, match="vectors:2: no line end: the last number may be cut"):
-        assert read_vectors(write(b"a 1 2\nb 3 4"))[1][1].tolist() == [3, 4]
-
-
-def test_duplicates_are_counted_and_the_first_stays(write):
+        assert read_vectors(write(b"a 1 2\nb 3 4", "vectors"))[1][1].tolist() == [3, 4]
     with pytest.warns(UserWarning, match="2 rows left out because their word came before"):
         words, matrix = read_vectors(write(b"a 1 2\nb 3 4\na 5 6\na nan 6\n"))
     assert (words, matrix.tolist()) == (["a", "b"], [[1, 2], [3, 4]])
-
-
-def test_a_word_with_a_whole_number_in_it(write):
-    words, matrix = read_vectors(
-        write(b"3 2\nthe 0.1 0.2\nR$ 5 0.3 -0.4\n. 10 1e-5 0.5\n".replace(b"1e-5", b"0.0"))
-    )
-    assert words == ["the", "R$ 5", ". 10"]
-    np.testing.assert_allclose(matrix, [[0.1, 0.2], [0.3, -0.4], [0, 0.5]], rtol=1e-6)
-    assert read_vectors(write(b"R$ 0.5 0.3\nR$ 5 0.3 -0.4\n"))[0] == ["R$", "R$ 5"]
-    assert "expected 2 numbers, got 3" in error_of(write(b"3 2\nthe 0.1 0.2\na 0.5 0.3 0.4\nb 1. 2.\n"))
-
-
-def test_a_word_that_ends_within_a_letter_is_left_out(write):
     rows = (b"caf\xc3\xa9", [1, 2]), (b"caf\xc3", [3, 4]), (b"b", [5, 6])
     with pytest.warns(UserWarning, match="1 rows left out because their word ends within a letter"):
         words, matrix = read_vectors(write(binary(*rows, header=b"3 2\n")), "binary")
     assert (words, matrix.tolist()) == (["café", "b"], [[1, 2], [5, 6]])
+
+
+def test_a_word_with_a_whole_number_in_it(write):
+    words, matrix = read_vectors(write(b"3 2\nthe 0.1 0.2\nR$ 5 0.3 -0.4\n. 10 0.0 0.5\n"))
+    assert words == ["the", "R$ 5", ". 10"]
+    np.testing.assert_allclose(matrix, [[0.1, 0.2], [0.3, -0.4], [0, 0.5]], rtol=1e-6)
+    assert read_vectors(write(b"R$ 0.5 0.3\nR$ 5 0.3 -0.4\n"))[0] == ["R$", "R$ 5"]
+    assert "expected 2 numbers, got 3" in error_of(write(b"3 2\nthe 0.1 0.2\na 0.5 0.3 0.4\nb 1. 2.\n"))
 
 
 def binary(*rows, header):
@@ -158,10 +139,7 @@ def binary(*rows, header):
         (binary((b"\xff", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: not UTF-8: byte 0xff"),
         (binary((b"", [1, 2]), (b"b", [3, 4]), header=b"2 2\n"), "row 1: a row without a word"),
         (binary((b"a", [1, 2]), header=b"999999999999 2\n"), "the header says 999,999,999,999 rows"),
-        (
-            binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"1 2\n"),
-            "the header says 1 rows, the file has 2",
-        ),
+        (binary((b"a", [1, 2]), (b"b", [3, 4]), header=b"1 2\n"), "the header says 1 rows, the file has 2"),
         (b"2 2\n" + b"\0x" * 70_000, "row 1: a row without a word"),
         (binary((b"a", [1, 2]), header=b"1 30000\n"), "row 1: the last row is cut off"),
     ],
@@ -229,11 +207,9 @@ def test_any_bytes_give_rows_or_our_error(tmp_path_factory, data):
     assert all("left out because" in str(w.message) or "no line end" in str(w.message) for w in caught)
 
 
-@pytest.mark.skipif(not GLOVE.is_dir(), reason="no shared data")
-def test_the_real_files_of_glove(tmp_path):
-    cut = GLOVE / "glove.6B.100d.top2717.txt.gz"
+def test_the_real_files_of_glove(shared_data, tmp_path):
+    cut, whole = (shared_data(f"glove_6b/glove.6B.{name}.txt.gz") for name in ("100d.top2717", "50d.top9163"))
     assert error_of(cut) == f"{cut}:2718: the last line is cut off: expected 100 numbers, got 1"
-    whole = GLOVE / "glove.6B.50d.top9163.txt.gz"
     words, matrix = read_vectors(whole)
     with_header = tmp_path / "header.gz"
     with_header.write_bytes(gzip.compress(b"9163 50\n") + whole.read_bytes())
@@ -247,8 +223,3 @@ def test_the_real_files_of_glove(tmp_path):
 def test_line_ends_of_carriage_returns_alone_are_refused(write, data, format):
     with pytest.raises(DataError, match=r":1: a carriage return \(CR\) inside the line"):
         read_vectors(write(data), format)
-
-
-def test_byte_order_marks_of_joined_files_are_no_part_of_a_word(write):
-    words, _ = read_vectors(write("\ufeffa 1 2\n\ufeffb 3 4\n".encode()))
-    assert words == ["a", "b"]
