@@ -71,22 +71,8 @@ def test_a_pipe_is_refused_and_not_waited_for(place):
         read_directory(place)
 
 
-NAMES = [
-    "../up",
-    "/etc/passwd",
-    "a/../../b",
-    "a\\b",
-    "C:x",
-    "",
-    ".",
-    "a//b",
-    "a/",
-    ".hidden",
-    "a\nb",
-    "ä",
-    "x" * 101,
-]
-NAMES += ["manifest.json", "source/manifest.json", "Manifest.JSON", "a/b/c/d/e"]
+NAMES = ["../up", "/etc/passwd", "a/../../b", "a\\b", "C:x", "", ".", "a//b", "a/", ".hidden", "a\nb", "ä"]
+NAMES += ["x" * 101, "manifest.json", "source/manifest.json", "Manifest.JSON", "a/b/c/d/e"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,28 +90,32 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path):
         write_directory(tmp_path / "a", {"config.json": {}, "a.txt": "", "A.txt": ""})
 
 
-@pytest.mark.parametrize("number", [0, 2, True, "1", None, 1.0])
-def test_an_unknown_format_is_named(place, number):
-    forge(place, format=number)
-    with pytest.raises(PresetError, match=rf"manifest.json: format {number!r} is unknown.* reads format 1"):
-        read_directory(place)
+DIGEST = "0" * 64
+ENTRIES = [None, 3, {}, {"size": 3, "sha256": "0" * 63}, {"size": 3, "sha256": "G" * 64}]
+ENTRIES += [{"size": 3, "sha256": 0}, *({"size": size, "sha256": DIGEST} for size in ("3", True, None, []))]
+ENTRIES += [{"size": size, "sha256": DIGEST} for size in (float("nan"), float("inf"), -1, 1.5, 1 << 63)]
 
 
-ENTRIES = [None, 3, {}, {"size": "3", "sha256": "0" * 64}, {"size": True, "sha256": "0" * 64}]
-ENTRIES += [{"size": 3, "sha256": "0" * 63}, {"size": 3, "sha256": "G" * 64}, {"size": 3, "sha256": 0}]
-
-
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_a_manifest_entry_of_the_wrong_form_is_refused(place, entry):
-    forge(place, files={"config.json": entry})
-    with pytest.raises(PresetError, match=r"'config.json' must have a 'size' and a 'sha256'"):
-        read_directory(place)
-
-
-@pytest.mark.parametrize("files", [None, [], ["config.json"], "config.json", {}])
-def test_a_manifest_without_a_config_is_refused(place, files):
-    forge(place, files=files)
-    with pytest.raises(PresetError, match=r"manifest.json: ('files' must|a model directory must have)"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(
+            ({"format": number}, rf"format {number!r} is unknown.* reads format 1")
+            for number in (0, 2, True, "1", None, 1.0)
+        ),
+        *(
+            ({"files": {"config.json": entry}}, r"('config.json' must have a 'size' and|is not valid JSON)")
+            for entry in ENTRIES
+        ),
+        *(
+            ({"files": files}, "('files' must|a model directory must have)")
+            for files in (None, [], ["config.json"], "config.json", {})
+        ),
+    ],
+)
+def test_a_manifest_that_cannot_be_is_refused(place, changes, message):
+    forge(place, **changes)
+    with pytest.raises(PresetError, match=f"small/manifest.json: {message}"):
         read_directory(place)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import time
 
 import pytest
 
@@ -44,38 +43,17 @@ ATTACKS = {
     "a class that is a dict": (lambda c: c["model"].update({"class": LAMBDA}), "there is no model"),
     "no model": (lambda c: c.pop("model"), "there is no model None"),
     "a model that is text": (lambda c: c.update(model="x" * 10**5), "there is no model"),
-    "no arguments": (
-        lambda c: c["model"].update(config=[1]),
-        "MemoryNetwork: expected a section with some of vocabulary_size, ",
-    ),
-    "a layer as an argument": (
-        set_(encoding=LAMBDA),
-        "MemoryNetwork: encoding: expected text, got {",
-    ),
-    "a policy that is looked up": (
-        set_(dtype=LAMBDA),
-        "MemoryNetwork: dtype: unknown key, expected one of encoding",
-    ),
-    "a name with a path": (
-        set_(name="../../x"),
-        "MemoryNetwork: name: unknown key, expected one of encoding",
-    ),
-    "an unknown argument": (
-        set_(colour="red"),
-        "MemoryNetwork: colour: unknown key, expected one of encoding",
-    ),
+    "no arguments": (lambda c: c["model"].update(config=[1]), "MemoryNetwork: expected a section with some"),
+    "a layer as an argument": (set_(encoding=LAMBDA), "MemoryNetwork: encoding: expected text, got {"),
+    "a policy that is looked up": (set_(dtype=LAMBDA), "MemoryNetwork: dtype: unknown key, expected one of"),
+    "a name with a path": (set_(name="../../x"), "MemoryNetwork: name: unknown key, expected one of encod"),
+    "an unknown argument": (set_(colour="red"), "MemoryNetwork: colour: unknown key, expected one of enco"),
     "a huge vocabulary": (set_(vocabulary_size=2_000_000_000), r"expected \(2000000000, "),
     "a huge width": (set_(width=2_000_000_000), r"expected \(.*2000000000\)|not one of"),
     "a huge memory": (set_(memory_size=2_000_000_000), r"expected \(2000000000, .*\)|not one of"),
     "a million layers": (set_(hops=1_000_000), "hops is 1000000, but the weight file has"),
-    "a number of many digits": (
-        set_(width=10**4000),
-        "width: expected less than or equal to 2147483648, got 1000000000",
-    ),
-    "a size below zero": (
-        set_(vocabulary_size=-5),
-        "vocabulary_size: expected greater than or equal to 0, got -5",
-    ),
+    "a number of many digits": (set_(width=10**4000), "width: expected less .* 2147483648, got 1000000000"),
+    "a size below zero": (set_(vocabulary_size=-5), "vocabulary_size: expected .* equal to 0, got -5"),
     "a fraction": (set_(vocabulary_size=5.5), "vocabulary_size: expected a valid integer, got 5.5"),
     "another size": (set_(width=5), r"makes another model .* is \(.*, 4\), expected \(.*, 5\)"),
     "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: expected text"),
@@ -85,12 +63,11 @@ ATTACKS = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_hostile_configuration_is_refused_and_takes_nothing(saved, tmp_path, name):
     change, said = ATTACKS[name]
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(PresetError, match=said) as error:
         read(saved, tmp_path, change)
     assert str(tmp_path / "changed") in str(error.value) and len(str(error.value)) < 1000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB: no size was believed
-    assert time.monotonic() - started < 20
 
 
 def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
@@ -105,31 +82,10 @@ def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
 
 
 RATES = {"dropout", "attention_dropout", "hidden_dropout", "word_dropout", "noise", "epsilon"}
-WORDS = {
-    "window",
-    "cell",
-    "score",
-    "tie_embeddings",
-    "positions",
-    "characters",
-    "constrain",
-    "connections",
-    "context",
-    "tying",
-    "encoding",
-    "activation",
-    "pooling",
-}
-FLAGS = {
-    "scale_embeddings",
-    "share_embeddings",
-    "tie_output",
-    "reverse_source",
-    "input_feeding",
-    "pre_norm",
-    "use_bias",
-}
-FLAGS |= {"train_vectors", "int8_vectors", "crf", "bidirectional", "output_bias", "train_backbone"}
+WORDS = "window cell score tie_embeddings positions characters constrain connections context tying".split()
+WORDS += "encoding activation pooling".split()
+FLAGS = "scale_embeddings share_embeddings tie_output reverse_source input_feeding pre_norm use_bias".split()
+FLAGS += "train_vectors int8_vectors crf bidirectional output_bias train_backbone".split()
 MODELS = [kind for task in TASKS for kind in model_classes(task).values()]
 
 

@@ -9,8 +9,6 @@ from keraszoo.errors import PresetError
 from keraszoo.saving.manifest import MOST_JSON
 from keraszoo.saving.model_directory import read_directory, write_directory
 
-# Reading what was written
-
 
 def test_what_is_written_is_read(place, small_files):
     directory = read_directory(place)
@@ -28,14 +26,10 @@ def test_the_manifest_says_who_wrote_and_what(place):
     assert manifest["files"]["README.md"]["size"] == 16
 
 
-def test_metrics_may_be_missing(tmp_path):
-    write_directory(tmp_path / "a", {"config.json": {}})
-    assert read_directory(tmp_path / "a").metrics == {}
-
-
-def test_a_file_can_be_written_by_a_function(tmp_path):
+def test_metrics_may_be_missing_and_a_file_be_written_by_a_function(tmp_path):
     write_directory(tmp_path / "a", {"config.json": {}, "w.bin": lambda path: path.write_bytes(b"123")})
-    assert read_directory(tmp_path / "a").read_bytes("w.bin") == b"123"
+    directory = read_directory(tmp_path / "a")
+    assert directory.metrics == {} and directory.read_bytes("w.bin") == b"123"
 
 
 def test_a_file_that_is_not_there_is_named_with_those_that_are(place):
@@ -50,27 +44,14 @@ def test_a_file_changed_after_reading_is_refused(place):
         directory.read_bytes("README.md")
 
 
-CONFIGS = [
-    b"",
-    b"[]",
-    b"3",
-    b"{",
-    b'{"a": NaN}',
-    b'{"a": 1, "a": 2}',
-    b"\xff{}",
-    b'{"a":' * 100_000,
-    b"9" * 5000,
-]
+CONFIGS = [b"", b"[]", b"3", b"{", b'{"a": NaN}', b'{"a": 1, "a": 2}', b"\xff{}", b'{"a":' * 100_000]
 
 
-@pytest.mark.parametrize("config", [*CONFIGS, b'"' + b"x" * MOST_JSON + b'"'])
+@pytest.mark.parametrize("config", [*CONFIGS, b"9" * 5000, b'"' + b"x" * MOST_JSON + b'"'])
 def test_a_config_that_is_no_sane_object_is_neither_written_nor_read(tmp_path, config):
     with pytest.raises(PresetError, match=r"/a/config.json: (is not valid JSON|must hold|is larger)"):
         write_directory(tmp_path / "a", {"config.json": config})
     assert os.listdir(tmp_path) == []
-
-
-# Writing over
 
 
 def test_an_empty_directory_and_a_model_directory_are_replaced(tmp_path, place):
@@ -94,9 +75,8 @@ def test_other_peoples_files_are_never_overwritten(tmp_path, place):
     ]:
         with pytest.raises(PresetError, match=message):
             write_directory(target, {"config.json": {}})
-    assert (tmp_path / "photos/cat.jpg").read_bytes() == b"cat" and (
-        place / "notes.txt"
-    ).read_text() == "mine"
+    assert (tmp_path / "photos/cat.jpg").read_bytes() == b"cat"
+    assert (place / "notes.txt").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == ["file", "photos", "small"]
 
 
@@ -119,14 +99,8 @@ def test_files_that_appear_while_writing_are_not_overwritten(tmp_path):
         ({"config.json": {"a": object()}}, "config.json: cannot be written as JSON"),
         ({"config.json": {"a": float("nan")}}, "config.json: cannot be written as JSON"),
         ({"config.json": {}, "a.txt": "\ud800"}, "a.txt: cannot be written as JSON or UTF-8"),
-        (
-            {"config.json": {}, "a.txt": 3},
-            "a.txt: content must be bytes, text, a dict or a function, got int",
-        ),
-        (
-            {"config.json": {}, "a.txt": lambda path: None},
-            "a.txt: a function must write the file it is given",
-        ),
+        ({"config.json": {}, "a.txt": 3}, "a.txt: content must be bytes, text, a dict or a function, got"),
+        ({"config.json": {}, "a.txt": lambda _: None}, "a.txt: a function must write the file it is given"),
         ({"config.json": {}, "a": "x", "a/b": "y"}, "model: cannot be written: File exists"),
         ({"config.json": {}, "a": lambda path: path.symlink_to("/etc/passwd")}, "model/a: is a link"),
     ],
@@ -135,16 +109,6 @@ def test_wrong_content_is_refused_and_nothing_stays(tmp_path, files, message):
     with pytest.raises(PresetError, match=message):
         write_directory(tmp_path / "model", files)
     assert os.listdir(tmp_path) == []
-
-
-def test_an_exception_of_a_writing_function_leaves_the_old_directory(place):
-    def fail(path):
-        path.write_bytes(b"half")
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        write_directory(place, {"config.json": {}, "w.bin": fail})
-    assert read_directory(place).metrics == {"bleu": 41.5} and os.listdir(place.parent) == ["small"]
 
 
 def test_a_full_disk_leaves_the_old_directory(place, full_disk):
@@ -167,11 +131,10 @@ def test_a_missing_directory_tells_what_is_there(place):
     folder = place.parent / "models"
     for name in ["rnnsearch_en_de", "transformer_en_de"]:
         write_directory(folder / name, {"config.json": {"name": name}})
-    with pytest.raises(
-        PresetError, match=r"no such model directory; .* same folder: rnnsearch_en_de, transformer_en_de"
-    ):
-        read_directory(folder / "nothing")
-    with pytest.raises(PresetError, match="is not a model directory: it has no manifest.json"):
-        read_directory(folder)
-    with pytest.raises(PresetError, match="manifest.json: is a file, not a model directory"):
-        read_directory(folder / "rnnsearch_en_de" / "manifest.json")
+    for path, message in [
+        (folder / "nothing", "no such model directory; .* same folder: rnnsearch_en_de, transformer_en_de"),
+        (folder, "is not a model directory: it has no manifest.json"),
+        (folder / "rnnsearch_en_de" / "manifest.json", "manifest.json: is a file, not a model directory"),
+    ]:
+        with pytest.raises(PresetError, match=message):
+            read_directory(path)

@@ -36,10 +36,16 @@ def path(tmp_path):
     return tmp_path / "m.safetensors"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "bfloat16", "float16"])
-def test_a_round_trip_gives_every_weight(path, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "stored"),
+    [
+        *((dtype, None) for dtype in ("float32", "mixed_bfloat16", "bfloat16", "float16")),
+        ("bfloat16", "float16"),  # not rounded to float16
+    ],
+)
+def test_a_round_trip_gives_every_weight(path, dtype, stored):
     model, other = small_model(dtype=dtype), small_model(dtype=dtype)
-    save_weights(model, path)
+    save_weights(model, path, stored)
     assert not same(values(model), values(other))
     load_weights(other, path)
     assert same(values(model), values(other))
@@ -106,13 +112,6 @@ def test_values_that_cannot_be_stored_are_refused(path, value, dtype, said):
     assert not path.exists()
 
 
-def test_bfloat16_weights_are_not_rounded_to_float16(path):
-    model, other = small_model(dtype="bfloat16"), small_model(dtype="bfloat16")
-    save_weights(model, path, "float16")
-    load_weights(other, path)
-    assert same(values(model), values(other))
-
-
 def test_the_optimizer_stays_out_of_the_file_and_in_the_model(tmp_path):
     model, plain, fitted = small_model(), tmp_path / "plain.safetensors", tmp_path / "fitted.safetensors"
     save_weights(model, plain)
@@ -165,20 +164,21 @@ def file_of(header, data=b""):
     return len(text).to_bytes(8, "little") + text + data
 
 
-HUGE = {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 1 << 42]}
+def entry(kind="I8", shape=(1,), offsets=(0, 1)):
+    return {"dtype": kind, "shape": shape, "data_offsets": offsets}
+
+
 BAD = {
     "no file": None,
     "empty": b"",
     "words": b"words and more words",
-    "claims 4 TB": file_of({"a": HUGE}),
+    "claims 4 TB": file_of({"a": entry("F32", [1 << 40], [0, 1 << 42])}),
     "a header of 8 EB": b"\xff" * 8 + b"{}",
     "no JSON": file_of(b"{{{{"),
     "deep JSON": file_of(b'{"a":' * 5000 + b"1" + b"}" * 5000),
-    "overlapping arrays": file_of(
-        {n: {"dtype": "I8", "shape": [1], "data_offsets": [0, 1]} for n in "ab"}, b"1"
-    ),
-    "a hole": file_of({"a": {"dtype": "I8", "shape": [1], "data_offsets": [1, 2]}}, b"12"),
-    "an unknown type": file_of({"a": {"dtype": "F99", "shape": [1], "data_offsets": [0, 1]}}, b"1"),
+    "overlapping arrays": file_of({"a": entry(), "b": entry()}, b"1"),
+    "a hole": file_of({"a": entry(offsets=[1, 2])}, b"12"),
+    "an unknown type": file_of({"a": entry("F99")}, b"1"),
 }
 
 
@@ -210,15 +210,6 @@ def test_damaged_files_raise_one_kind_of_error_and_keep_the_model(path, count):
             refused += 1
             assert same(before, values(model))
     assert refused > count / 2
-
-
-def test_the_same_weights_give_the_same_bytes(path):
-    model = small_model()
-    contents = set()
-    for _ in range(2):
-        save_weights(model, path)
-        contents.add(path.read_bytes())
-    assert len(contents) == 1
 
 
 def test_a_full_disk_while_weights_are_written_leaves_the_old_directory(tmp_path, full_disk):

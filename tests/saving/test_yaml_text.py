@@ -3,36 +3,10 @@ import pytest
 from keraszoo.saving import yaml_text
 
 HOSTILE = [
-    *(
-        "!!bool foo",
-        "!!int ''",
-        "!!int 1.5",
-        "!!int [1]",
-        "!!float ''",
-        "!!float abc",
-        "!!null x",
-        "!!timestamp foo",
-    ),
-    *(
-        "!!int " + "9" * 101,
-        "!!set {a}",
-        "!!binary x",
-        "!!omap [a: 1]",
-        "!foo 3",
-        "!!map x",
-        "!!seq x",
-        "!!str [a]",
-    ),
-    *(
-        "!!python/object/apply:os.system [x]",
-        "!!python/name:os.system",
-        "{[a]: 3}",
-        "[" * 33,
-        "*a",
-        "[",
-        "a\n---\nb",
-        "\x07",
-    ),
+    *("!!bool foo", "!!int ''", "!!int 1.5", "!!int [1]", "!!float ''", "!!float abc", "!!null x", "!foo 3"),
+    *("!!timestamp foo", "!!int " + "9" * 101, "!!set {a}", "!!binary x", "!!omap [a: 1]", "!!map x"),
+    *("!!seq x", "!!str [a]", "!!python/object/apply:os.system [x]", "!!python/name:os.system"),
+    *("{[a]: 3}", "[" * 33, "*a", "[", "a\n---\nb", "\x07"),
 ]
 
 
