@@ -20,16 +20,6 @@ output: runs/one
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="recipe.yaml"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def test_paths_are_meant_from_the_recipe(write, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     recipe = Recipe.read(write(TEXT))
@@ -49,7 +39,7 @@ def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path,
     assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en")
     assert recipe.as_dict()["model"]["start_from"] == "earlier"
     for name in ("shipped_name", "our-own-name"):
-        recipe = Recipe.read(write(TEXT), [f"model.start_from={name}"])
+        recipe = Recipe.read(write(TEXT, "recipe.yaml"), [f"model.start_from={name}"])
         assert recipe.preset(recipe.model.start_from) == recipe.model.start_from == name
 
 
@@ -70,13 +60,13 @@ def test_an_address_on_the_hub_is_no_path(write, place, monkeypatch):
         Recipe.read(write(TEXT), ["model.start_from=hf://user"])
 
 
-def test_paths_of_a_recipe_from_a_pipe_are_meant_from_the_current_folder(tmp_path, monkeypatch):
+def test_a_recipe_from_a_pipe_is_read_once_and_its_paths_are_meant_from_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
     os.write(writer, TEXT.encode())
     os.close(writer)
     try:
-        recipe = Recipe.read(f"/dev/fd/{reader}")
+        recipe = read_recipe(f"/dev/fd/{reader}")
     finally:
         os.close(reader)
     assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
@@ -90,9 +80,8 @@ def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
 
 
 def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
-    path = write(
-        "data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: '${MY_OTHER:-near}/b.tsv'}}\noutput: o"
-    )
+    text = "data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: '${MY_OTHER:-near}/b.tsv'}}\noutput: o"
+    path = write(text, "recipe.yaml")
     monkeypatch.setenv("MY_DATA", "/far")
     monkeypatch.delenv("MY_OTHER", raising=False)
     recipe = Recipe.read(path)
@@ -108,9 +97,8 @@ def test_a_path_in_a_variable_is_meant_from_where_it_was_set(write, tmp_path, mo
     here.mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("MY_DATA", "near")
-    recipe = Recipe.read(
-        write("data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: 'x/${MY_DATA}'}}\noutput: o")
-    )
+    text = "data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: 'x/${MY_DATA}'}}\noutput: o"
+    recipe = Recipe.read(write(text))
     assert recipe.path(recipe.data.train.tsv) == str(here / "near" / "a.tsv")
     assert recipe.path(recipe.data.test.tsv) == str(tmp_path / "x" / "near")
 
@@ -125,24 +113,13 @@ def test_what_is_stored_names_no_folder_of_this_machine(write, tmp_path, monkeyp
     assert Recipe.from_dict(stored).as_dict() == stored
 
 
-def test_a_number_may_be_written_as_in_yaml_1_2(write):
-    assert Recipe.read(write(TEXT)).training.optimizer.epsilon == 1e-8
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
         *((text, text) for text in ("no", "yes", "on", "2024-02-31", "1:30", "1_000", "=")),
         *((text, None) for text in ("", "~", "null")),
         *(("true", True), ("FALSE", False), ("010", 10), ("0o17", 15), ("0x1f", 31), ("-3", -3)),
-        *(
-            (".5", 0.5),
-            ("1.", 1.0),
-            ("1e3", 1e3),
-            ("-.inf", float("-inf")),
-            ("'3'", "3"),
-            ("+1.5E-2", 0.015),
-        ),
+        *((".5", 0.5), ("1.", 1.0), ("1e3", 1e3), ("-.inf", float("-inf")), ("'3'", "3"), ("+1.5E-2", 0.015)),
     ],
 )
 def test_the_types_are_those_of_yaml_1_2(write, text, value):
@@ -150,38 +127,16 @@ def test_the_types_are_those_of_yaml_1_2(write, text, value):
     assert values == {"a": value} and type(values["a"]) is type(value)
 
 
-def test_a_byte_order_mark_is_no_key(write):
-    assert Recipe.read(write(b"\xef\xbb\xbf" + TEXT.encode())).training.seed == 3
-
-
-def test_errors_name_file_and_line(write):
-    path = write(TEXT.replace("seed: 3", "seed: x"))
-    with pytest.raises(RecipeError) as error:
-        Recipe.read(path)
-    assert str(error.value) == f"{path}:4: training.seed: expected a valid integer, got 'x'"
-
-
-def test_a_missing_key_names_the_line_of_its_section(write):
-    path = write("output: o\ndata:\n  max_length: 3\n")
-    with pytest.raises(RecipeError) as error:
-        Recipe.read(path)
-    assert str(error.value) == f"{path}:2: data.train: missing, and there is no default"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (TEXT.replace("seed: 3", "seed: x"), ":4: training.seed: expected a valid integer, got 'x'"),
+        ("output: o\ndata:\n  max_length: 3\n", ":2: data.train: missing, and there is no default"),
         ("a: 1\nb: 2\na: 3\n", ":3: not YAML: a: repeated, first in line 1"),
-        (
-            TEXT.replace("  seed: 3\n", "  seed: 3\n  seed: 3\n"),
-            ":5: not YAML: training.seed: repeated, first in",
-        ),
+        (TEXT.replace("  seed: 3\n", 2 * "  seed: 3\n"), ":5: not YAML: training.seed: repeated, first in"),
         ("a: [1\nb: 2", "not YAML"),
         ("a: \x07", "not YAML: "),
-        (
-            "a: 1\nb: !!bool foo",
-            ":2: not YAML: expected null, a bool, a number, text, a list or keys, got !!bool",
-        ),
+        ("a: 1\nb: !!bool foo", ":2: not YAML: expected null, a bool, a number, text, a list or keys, got"),
         ("a: !!timestamp foo", "text, a list or keys, got !!timestamp 'foo'"),
         ("", "expected the sections of a recipe (data, output, ...), got nothing"),
         ("- 1", "expected the sections of a recipe (data, output, ...), got list"),
@@ -203,20 +158,15 @@ def test_what_is_no_recipe_is_one_line_with_the_file(write, text, said):
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize(("name", "said"), [("none.yaml", "No such file"), ("", "Is a directory")])
+@pytest.mark.parametrize(("name", "said"), [("none", "No such file"), ("", "Is a dir"), ("a\0b", "null")])
 def test_a_file_that_cannot_be_read(tmp_path, name, said):
     with pytest.raises(RecipeError, match=said):
         Recipe.read(tmp_path / name)
 
 
-def test_a_file_name_with_a_nul():
-    with pytest.raises(RecipeError, match="null"):
-        Recipe.read("a\0b")
-
-
 def test_overrides_replace_and_add(write):
     overrides = ["training.seed=7", "search.beam_width = 2", "model.overrides={dropout: 0.5}", "output=/x=y"]
-    recipe = Recipe.read(write(TEXT), overrides)
+    recipe = Recipe.read(write("\ufeff" + TEXT), overrides)  # a byte order mark is no key
     assert recipe.training.seed == 7
     assert recipe.search.beam_width == 2
     assert recipe.model.overrides == {"dropout": 0.5}
@@ -247,11 +197,3 @@ def test_a_wrong_override_is_one_line(write, override, said):
 def test_an_output_may_end_in_a_slash():
     recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
     assert (recipe.path(recipe.output), recipe.output) == ("runs/x", "runs/x/")
-
-
-def test_a_recipe_is_read_once():
-    read, write = os.pipe()
-    os.write(write, b"data: {train: {tsv: a}}\noutput: runs/x\n")
-    os.close(write)
-    assert read_recipe(f"/dev/fd/{read}").data.train.tsv == "a"
-    os.close(read)

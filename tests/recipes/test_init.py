@@ -40,6 +40,14 @@ def write_pairs(folder, name, pairs, ending="", languages=("en", "de")):
             file.writelines(f"{text}\n" for text in side)
 
 
+def made(task, folder, *languages):
+    """The recipe that is written for a folder, and the report of its corpora."""
+    path = folder / "recipe.yaml"
+    path.unlink(missing_ok=True)
+    report = write_recipe(task, folder, path, *languages)
+    return read_recipe(path), report
+
+
 def test_parallel_files_make_a_recipe(tmp_path):
     write_pairs(tmp_path, "train", [*PAIRS[:280], PAIRS[0]], ".gz")
     write_pairs(tmp_path, "val", PAIRS[278:290])
@@ -63,8 +71,8 @@ def test_parallel_files_make_a_recipe(tmp_path):
     assert recipe.training.patience == 5
 
 
-@pytest.fixture
-def small_models(tmp_path_factory, monkeypatch):
+@pytest.fixture(scope="module")
+def saved_models(tmp_path_factory):
     """Included models: two translators from English, vectors, and taggers of them and of others."""
     places, words = tmp_path_factory.mktemp("models"), sorted({*ENGLISH, *"Ada met Bo in Oslo".split()})
     subwords = Subwords.train([pair for pair in GERMAN_PAIRS for pair in pair], 60)
@@ -80,15 +88,20 @@ def small_models(tmp_path_factory, monkeypatch):
     for name, kept in {"tagger": vectors, "other": WordVectors(["x", "Ada"], np.ones((2, 6)))}.items():
         tagger = EntityTagger.for_sentences([sentence], kept, configuration="tiny", keep="all", casing_dim=4)
         tagger.save_to_preset(places / name)
+    return places
+
+
+@pytest.fixture
+def small_models(saved_models, tmp_path_factory, monkeypatch):
+    places = shutil.copytree(saved_models, tmp_path_factory.mktemp("included") / "models")
     monkeypatch.setattr(shipped, "places", lambda: {path.name: path for path in sorted(places.iterdir())})
     return places
 
 
 def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
     write_pairs(tmp_path, "train", GERMAN_PAIRS)
-    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    recipe, _ = made("translation", tmp_path)
     text = (tmp_path / "recipe.yaml").read_text()
-    recipe = read_recipe(tmp_path / "recipe.yaml")
     assert (recipe.model.start_from, recipe.subwords.model) == ("en_de", "en_de")
     assert recipe.model.name == "transformer" and recipe.model.overrides["num_decoder_layers"] == 2
     assert "pairs are few to learn from nothing" in text and "updates an epoch" in text
@@ -96,8 +109,7 @@ def test_few_pairs_begin_with_the_nearest_model(tmp_path, small_models):
     other = [(source, target.replace("e", "é").replace("n", "ñ")) for source, target in GERMAN_PAIRS]
     (tmp_path / "new").mkdir()
     write_pairs(tmp_path / "new", "train", other)
-    write_recipe("translation", tmp_path / "new", tmp_path / "new" / "recipe.yaml")
-    recipe = read_recipe(tmp_path / "new" / "recipe.yaml")
+    recipe, _ = made("translation", tmp_path / "new")
     assert recipe.subwords.model is None and recipe.model.start_from in ("en_de", "en_fr")
     assert "does not know" in (tmp_path / "new" / "recipe.yaml").read_text()
 
@@ -130,10 +142,8 @@ def test_the_recipe_that_begins_with_a_model_trains_and_copies_all_of_it(tmp_pat
     short = ["training.steps=1", "training.precision=float32"]
     translator = run_recipe(read_recipe(tmp_path / "recipe.yaml", short))
     said = capsys.readouterr().err
-    assert (
-        f"{translator.model.count_params():,} of them copied from {small_models / 'en_de'}" in said
-        and "left out (" not in said
-    )
+    copied = f"{translator.model.count_params():,} of them copied from {small_models / 'en_de'}"
+    assert copied in said and "left out (" not in said
     short += ["model.overrides.num_decoder_layers=1", "output=smaller"]
     run_recipe(read_recipe(tmp_path / "recipe.yaml", [*short, f"output={tmp_path}/smaller"]))
     assert "parameters are left out (decoder" in capsys.readouterr().err
@@ -142,32 +152,27 @@ def test_the_recipe_that_begins_with_a_model_trains_and_copies_all_of_it(tmp_pat
 def test_a_tagger_begins_with_the_vectors_and_the_encoder_that_know_its_words(tmp_path, small_models):
     rows = [f"{word}\tO\n" for word in ENGLISH] + ["Ada\tB-PER\n"]
     (tmp_path / "train.conll").write_text("\n".join("".join(rows[i : i + 5]) for i in range(0, len(rows), 5)))
-    write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
-    recipe = read_recipe(tmp_path / "recipe.yaml")
+    recipe, _ = made("tagging", tmp_path)
     assert (recipe.vectors.file, recipe.vectors.keep) == ("words", "all")
     assert recipe.model.start_from == "tagger" and recipe.model.preset == "tiny"
     assert recipe.model.overrides == {"casing_dim": 4} and recipe.training.batch_tokens == 128
     assert "100% of the words of this text have a vector" in (tmp_path / "recipe.yaml").read_text()
     for name in ("tagger", "other"):
         shutil.rmtree(small_models / name)
-    (tmp_path / "recipe.yaml").unlink()
-    write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
-    recipe = read_recipe(tmp_path / "recipe.yaml")
+    recipe, _ = made("tagging", tmp_path)
     assert (recipe.vectors.keep, recipe.model.start_from) == ("all", None)
     assert recipe.model.overrides == {"int8_vectors": True}
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "train.conll").write_text(
-        "".join(f"{word}zz\tO\n" for word in ENGLISH) + "Ada\tB-P\n"
-    )
-    write_recipe("tagging", tmp_path / "other", tmp_path / "other" / "recipe.yaml")
-    recipe = read_recipe(tmp_path / "other" / "recipe.yaml")
+    rows = "".join(f"{word}zz\tO\n" for word in ENGLISH) + "Ada\tB-P\n"
+    (tmp_path / "other" / "train.conll").write_text(rows)
+    recipe, _ = made("tagging", tmp_path / "other")
     assert recipe.vectors is None and recipe.model.start_from is None
 
 
 def test_pairs_that_teach_nothing_are_reported(tmp_path):
     faults = [("", "Es regnet."), ("a " * 150, "b " * 150), ("Oslo Rome", "Oslo Rome"), ("a &amp; b", "c")]
     write_pairs(tmp_path, "train", [*PAIRS, *faults])
-    report = write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
+    _, report = made("translation", tmp_path)
     assert report[1].startswith("problems    ") and "`keraszoo pairs`" in report[2]
     for count in ("1 blank", "1 copied", "1 HTML entities", "1 long"):
         assert count in report[1]
@@ -184,8 +189,7 @@ def test_files_that_are_named_by_languages(tmp_path):
         for name, side in zip(names, zip(*PAIRS, strict=True), strict=True):
             with (gzip.open if name.endswith("gz") else open)(folder / name, "wt") as file:
                 file.writelines(f"{text}\n" for text in side)
-        write_recipe("translation", folder, folder / "recipe.yaml")
-        train = read_recipe(folder / "recipe.yaml").data.train
+        train = made("translation", folder)[0].data.train
         assert (train.source, train.target) == names
 
 
@@ -194,18 +198,16 @@ def test_repairs_of_readers_are_reported_for_each_corpus(tmp_path):
     entity = {"start": 9, "end": 21, "label": "PER"}  # UTF-16 units: it should be 6 to 18
     (tmp_path / "train.jsonl").write_text((json.dumps({"text": text, "entities": [entity]}) + "\n") * 3)
     (tmp_path / "dev.conll").write_text("Ed I-PER\nran O\n\nBo B-PER\n\nAda B-PER\n")
-    report = write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
-    train, validation = (
-        next(line for line in report if line.startswith(role)) for role in ("train", "valid")
-    )
+    _, report = made("tagging", tmp_path)
+    train, validation = ([line for line in report if line.startswith(role)][0] for role in ("train", "val"))
     assert "3 entities widened to whole tokens, so `start` and `end` may not count characters" in train
     assert "1 invalid tags repaired" in validation
 
 
 def test_comments_and_labels_without_letters(tmp_path):
     (tmp_path / "train.conll").write_text("# id 1\tdomain=en\n" + "Ed person-actor\nran O\nso O\n\n" * 3)
-    report = write_recipe("tagging", tmp_path, tmp_path / "recipe.yaml")
-    assert read_recipe(tmp_path / "recipe.yaml").data.scheme == "plain"
+    recipe, report = made("tagging", tmp_path)
+    assert recipe.data.scheme == "plain"
     assert report[2] == "labels      person-actor 3"
 
 
@@ -213,8 +215,7 @@ def test_more_characters_than_the_usual_vocabulary(tmp_path):
     rare = [chr(0x4E00 + i) for i in range(9000)]
     pairs = [("a b", "".join(rare[i : i + 10])) for i in range(0, 9000, 10)]
     write_pairs(tmp_path, "train", 4 * pairs)
-    write_recipe("translation", tmp_path, tmp_path / "wide.yaml")
-    assert read_recipe(tmp_path / "wide.yaml").subwords.vocabulary_size == 16_000
+    assert made("translation", tmp_path)[0].subwords.vocabulary_size == 16_000
 
 
 @pytest.mark.slow
@@ -251,30 +252,25 @@ def test_columns_make_a_recipe_that_trains(tmp_path):
 
 def test_a_first_row_of_names_and_json_lines(tmp_path):
     (tmp_path / "corpus.csv").write_text("Word\tTag\tPOS\n" + 3 * "Ed\tB-PER\tNN\nran\tO\tVB\n\n")
-    write_recipe("tagging", tmp_path, tmp_path / "a b.yaml")
-    data = read_recipe(tmp_path / "a b.yaml").data
+    data = made("tagging", tmp_path)[0].data
     assert (data.token_column, data.tag_column, data.validation) == ("Word", "Tag", None)
     (tmp_path / "train.jsonl").write_text('{"text": "Ed ran.", "entities": []}\n')
-    report = write_recipe("tagging", tmp_path, tmp_path / "b.yaml")
-    assert read_recipe(tmp_path / "b.yaml").data.train == ["train.jsonl"]
+    recipe, report = made("tagging", tmp_path)
+    assert recipe.data.train == ["train.jsonl"]
     assert report[-1] == "not used    corpus.csv"
 
 
 def test_languages_and_tables(tmp_path):
     for languages in (("en", "de"), ("en", "fr")):
         write_pairs(tmp_path, "train", PAIRS, languages=languages)
-    with pytest.raises(
-        KerasZooError, match="train: there is en, de, fr; choose two, such as --languages en-"
-    ):
-        write_recipe("translation", tmp_path, tmp_path / "r.yaml")
-    write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("fr", "en"))
-    assert read_recipe(tmp_path / "r.yaml").data.train.source == "train.fr"
+    with pytest.raises(KerasZooError, match="train: there is en, de, fr; choose two, such as --languages en"):
+        made("translation", tmp_path)
+    assert made("translation", tmp_path, ("fr", "en"))[0].data.train.source == "train.fr"
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "über uns.tsv").write_text("".join(f"{a}\t{b}\tCC0\n" for a, b in PAIRS))
     with pytest.raises(KerasZooError, match="--languages has no effect with über uns.tsv; leave it out"):
-        write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml", ("de", "en"))
-    write_recipe("translation", tmp_path / "table", tmp_path / "s.yaml")
-    recipe = read_recipe(tmp_path / "s.yaml")
+        made("translation", tmp_path / "table", ("de", "en"))
+    recipe, _ = made("translation", tmp_path / "table")
     assert recipe.path(recipe.data.train.tsv) == str(tmp_path / "table" / "über uns.tsv")
     assert recipe.training.patience is None and recipe.subwords.vocabulary_size == 500
 
@@ -298,13 +294,11 @@ def test_nothing_to_start_from(tmp_path, task, folder, path, said):
 def test_a_table_is_no_language_and_a_name_no_number(tmp_path):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
     (tmp_path / "train.txt").write_text("".join(f"{a}\n" for a, _ in PAIRS))
-    write_recipe("translation", tmp_path, tmp_path / "recipe.yaml")
-    assert read_recipe(tmp_path / "recipe.yaml").data.train.tsv == "train.tsv"
+    assert made("translation", tmp_path)[0].data.train.tsv == "train.tsv"
     folder = tmp_path / "tagged"
     folder.mkdir()
     (folder / "2003").write_text(30 * "Ed\tB-PER\nran\tO\n\n")
-    write_recipe("tagging", folder, folder / "recipe.yaml")
-    assert read_recipe(folder / "recipe.yaml").data.train == ["2003"]
+    assert made("tagging", folder)[0].data.train == ["2003"]
 
 
 def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
@@ -312,36 +306,35 @@ def test_held_out_text_in_more_languages_is_not_left_out_silently(tmp_path):
     for languages in (("en", "de"), ("en", "fr")):
         write_pairs(tmp_path, "val", PAIRS[:9], languages=languages)
     with pytest.raises(KerasZooError, match="val: there is en, de, fr; choose two"):
-        write_recipe("translation", tmp_path, tmp_path / "r.yaml")
-    write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "de"))
-    assert read_recipe(tmp_path / "r.yaml").data.validation.target == "val.de"
+        made("translation", tmp_path)
+    assert made("translation", tmp_path, ("en", "de"))[0].data.validation.target == "val.de"
 
 
 def test_two_files_of_one_name_and_languages_that_no_file_has(tmp_path):
     write_pairs(tmp_path, "train", PAIRS)
     with pytest.raises(KerasZooError, match="--languages en-fr: expected two of de, en, as the files"):
-        write_recipe("translation", tmp_path, tmp_path / "r.yaml", ("en", "fr"))
+        made("translation", tmp_path, ("en", "fr"))
     (tmp_path / "train.en.gz").write_bytes(b"")
     with pytest.raises(KerasZooError, match="has train.en and train.en.gz; remove one of them"):
-        write_recipe("translation", tmp_path, tmp_path / "r.yaml")
+        made("translation", tmp_path)
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
-    """A held-out file is listed as not used; of a training file, the error of its reader is shown."""
+    # A held-out file is listed as not used; of a training file, the error of its reader is shown.
     (tmp_path / "train.conll").write_text(3 * "Ed\tB-PER\nran\tO\n\n")
     (tmp_path / "dev.conll").write_bytes(b"Andr\xe9 B-PER\nran O\n\n")
-    assert write_recipe("tagging", tmp_path, tmp_path / "r.yaml")[-1] == "not used    dev.conll"
+    assert made("tagging", tmp_path)[1][-1] == "not used    dev.conll"
     (tmp_path / "train.conll").write_bytes(b"Andr\xe9 B-PER\nran O\n\n")
     with pytest.raises(DataError, match="train.conll:1: .*UTF-8"):
-        write_recipe("tagging", tmp_path, tmp_path / "s.yaml")
+        made("tagging", tmp_path)
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs" / "train.tsv").write_text("one\teins\ntwo zwei\n")
     with pytest.raises(DataError, match="train.tsv:2: "):
-        write_recipe("translation", tmp_path / "pairs", tmp_path / "s.yaml")
+        made("translation", tmp_path / "pairs")
 
 
 def test_a_no_break_space_does_not_separate_columns(tmp_path):
     (tmp_path / "train.conll").write_text("I\u00a0am B-PER\nhere O\n\nParis  B-LOC\n")
-    report = write_recipe("tagging", tmp_path, tmp_path / "r.yaml")
+    _, report = made("tagging", tmp_path)
     assert report[0] == "columns     tokens in column 0 ('here'), tags in column 1 of 2"
     assert "2 sentences, 3 tokens, 2 entities" in report[-1]
