@@ -21,7 +21,10 @@ V, K = 11, 3
 WORDS = np.array([[3, 4, 5, 6], [7, 8, 0, 0], [9, 0, 0, 0], [2, 3, 4, 0]], "int32")
 TAGS = np.array([[0, 1, 2, 0], [1, 1, 0, 0], [2, 0, 0, 0], [0, 0, 1, 2]], "int32")
 MASK = WORDS > 0
+FEATURES = {"words": WORDS}
 WEIGHT = (MASK / MASK.sum()).astype("float32")
+FOLLOWS = np.array([[True, True, False], [True, True, True], [True, False, True]])
+RULES = FOLLOWS, np.array([True, True, False]), np.array([True, False, True])
 
 
 def make(cls=RecurrentTagger, **arguments):
@@ -40,56 +43,65 @@ def loss_of(model, **arguments):
     return lambda *batch: float(model.test_on_batch(*batch))
 
 
+def losses_by_word(model):
+    scores = to_numpy(model(FEATURES))
+    return -np.take_along_axis(log_softmax(scores), TAGS[..., None], -1)[..., 0]
+
+
 def test_the_loss_of_a_softmax_is_the_weighted_sum_of_its_words():
     model = make()
-    by_word = -np.take_along_axis(log_softmax(to_numpy(model({"words": WORDS}))), TAGS[..., None], -1)[..., 0]
-    loss, x = loss_of(model), {"words": WORDS}
-    assert loss(x, TAGS, WEIGHT) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
-    assert loss(x, TAGS) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+    loss, by_word = loss_of(model), losses_by_word(model)
     weight = np.random.default_rng(0).uniform(size=MASK.shape)
-    assert loss(x, TAGS, weight) == pytest.approx((weight * by_word)[MASK].sum(), abs=1e-5)
-    anything = np.where(MASK, TAGS, -1)  # at padding
-    assert loss(x, anything, np.where(MASK, WEIGHT, 5)) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+    sentences = np.array([1, 2, 3, 4], "float32")  # as many as words in a sentence
+    for tags, weights, expected in (
+        (TAGS, [WEIGHT], by_word[MASK].mean()),
+        (TAGS, [], by_word[MASK].mean()),
+        (TAGS, [weight], (weight * by_word)[MASK].sum()),
+        (TAGS, [sentences], (sentences[:, None] * by_word)[MASK].sum()),
+        (np.where(MASK, TAGS, -1), [np.where(MASK, WEIGHT, 5)], by_word[MASK].mean()),
+    ):
+        assert loss(FEATURES, tags, *weights) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_loss_of_a_crf_is_the_weighted_sum_of_its_sentences():
     model = make(crf=True)
     for weight in model.head.chain.trainable_variables:
         weight.assign(np.random.default_rng(1).normal(size=weight.shape))
-    by_sentence = -to_numpy(model.head.chain.log_likelihood(model({"words": WORDS}), TAGS, MASK))
-    loss, x = loss_of(model), {"words": WORDS}
-    assert loss(x, TAGS, WEIGHT) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
-    assert loss(x, TAGS) == pytest.approx(by_sentence.sum() / MASK.sum(), abs=1e-6)
-    twice = WEIGHT * np.array([[1], [2], [1], [0]])
-    assert loss(x, TAGS, twice) == pytest.approx(by_sentence @ [1, 2, 1, 0] / MASK.sum(), abs=1e-6)
+    by_sentence = -to_numpy(model.head.chain.log_likelihood(model(FEATURES), TAGS, MASK))
+    loss, sentences = loss_of(model), np.array([1, 2, 1, 0], "float32")
+    for weights, expected in (
+        ([WEIGHT], by_sentence.sum() / MASK.sum()),
+        ([], by_sentence.sum() / MASK.sum()),
+        ([WEIGHT * sentences[:, None]], by_sentence @ sentences / MASK.sum()),
+        ([sentences], by_sentence @ sentences),
+    ):
+        assert loss(FEATURES, TAGS, *weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 def test_a_loss_may_be_given_to_a_softmax_and_not_to_a_crf():
     given = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
-    batch = {"words": WORDS}, TAGS, WEIGHT
+    batch = FEATURES, TAGS, WEIGHT
     assert loss_of(make(), loss=given)(*batch) == pytest.approx(loss_of(make())(*batch), abs=1e-6)
     with pytest.raises(ValueError, match="a model with a CRF has its own loss: compile it without one"):
         loss_of(make(crf=True), loss=given)(*batch)
 
 
 def test_padding_does_not_count_in_a_loss_that_is_given():
-    given = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model = make()
-    loss, longer = loss_of(model, loss=given), {"words": np.pad(WORDS, ((0, 0), (0, 3)))}
-    by_word = -np.take_along_axis(log_softmax(to_numpy(model({"words": WORDS}))), TAGS[..., None], -1)[..., 0]
-    for batch, tags in (({"words": WORDS}, TAGS), (longer, np.pad(TAGS, ((0, 0), (0, 3))))):
-        assert loss(batch, tags) == pytest.approx(by_word[MASK].mean(), abs=1e-6)
+    loss = loss_of(model, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    for padding in (0, 3):
+        words, tags = (np.pad(part, ((0, 0), (0, padding))) for part in (WORDS, TAGS))
+        assert loss({"words": words}, tags) == pytest.approx(losses_by_word(model)[MASK].mean(), abs=1e-6)
 
 
 @pytest.mark.parametrize("crf", [False, True])
 def test_metrics_do_not_count_padding_and_take_the_weight_of_a_sentence(crf):
-    model, x = make(crf=crf), {"words": WORDS}
-    right = to_numpy(model(x)).argmax(-1) == TAGS
-    model.compile(
-        metrics=["accuracy"], weighted_metrics=[keras.metrics.SparseCategoricalAccuracy("weighted")]
-    )
+    model = make(crf=crf)
+    right = to_numpy(model(FEATURES)).argmax(-1) == TAGS
+    weighted = [keras.metrics.SparseCategoricalAccuracy("weighted")]
+    model.compile(metrics=["accuracy"], weighted_metrics=weighted, run_eagerly=True)
     weight = np.array([1, 2, 0, 3], "float32")
-    figures = model.test_on_batch(x, TAGS, weight, return_dict=True)
+    figures = model.test_on_batch(FEATURES, TAGS, weight, return_dict=True)
     assert figures["accuracy"] == pytest.approx(right[MASK].mean())
     assert figures["weighted"] == pytest.approx(np.average(right, weights=MASK * weight[:, None]))
 
@@ -101,7 +113,7 @@ def test_losses_that_layers_add_count(crf):
             self.add_loss(ops.convert_to_tensor(7.0))
             return super().encode(x, mask, training)
 
-    batch = {"words": WORDS}, TAGS, WEIGHT
+    batch = FEATURES, TAGS, WEIGHT
     plain, more = loss_of(make(crf=crf))(*batch), loss_of(make(Regularized, crf=crf))(*batch)
     assert more == pytest.approx(plain + 7, abs=1e-5)
 
@@ -122,10 +134,8 @@ def test_a_feature_that_is_missing_is_named():
         ({"casing_dim": 3}, "casing_size must be given where it is used"),
         ({"int8_vectors": True, "train_vectors": True}, "int8_vectors are not trained"),
         ({"word_dropout": 1.0}, r"word_dropout must be in \[0, 1\). Received: word_dropout=1.0"),
-        (
-            {"attention_heads": 3},
-            "a multiple of attention_heads. Received: width=8, attention_heads=3",
-        ),
+        ({"attention_heads": 3}, "a multiple of attention_heads. Received: width=8, attention_heads=3"),
+        ({"cls": AttentionTagger, "hidden_units": 0}, "must be a positive integer. Received: hidden_units=0"),
         ({"cls": AttentionTagger, "context": "sum"}, "context must be one of .* Received: context='sum'"),
     ],
 )
@@ -177,7 +187,7 @@ def test_the_attention_tagger_is_its_equations(context):
         layer.get_weights() for layer in (model.recurrent.cells[0].W, model.recurrent.cells[0].U)
     )
     gru.set_weights([W_x, U_h, np.stack([b, b_after])])
-    tags, probabilities, weights = map(to_numpy, model.tag({"words": WORDS}))
+    tags, probabilities, weights = map(to_numpy, model.tag(FEATURES))
     U, v = map(to_numpy, model.attention_vector.get_weights())
     assert U.shape == (6, 3)  # d_a = h/2
     (W_1, b_1), (W_2, b_2), (W, b) = (
@@ -237,8 +247,7 @@ def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
 def test_inside_a_saved_model(tmp_path):
     import tensorflow as tf
 
-    rules = np.ones((K, K), bool), np.array([True, True, False]), np.ones(K, bool)
-    model = make(crf=True, allowed=rules, attention_heads=2)
+    model = make(crf=True, allowed=RULES, attention_heads=2)
     archive = keras.export.ExportArchive()
     archive.track(model)
     signature = [{"words": tf.TensorSpec([None, None], tf.int32)}]
@@ -298,20 +307,16 @@ def test_two_replicas_make_the_updates_of_one_device(crf, weighted):
     np.testing.assert_allclose(update, expected, atol=1e-5)
 
 
-def composed(encoder, crf=True):
-    keras.utils.set_random_seed(3)
-    casing = keras.layers.Embedding(4, 2)
-    words = WordFeatures(keras.layers.Embedding(V, 5, trainable=False), casing=casing, word_dropout=0.1)
-    return TaggingModel(words, encoder, TagHead(K, crf=crf))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("crf", [False, True])
 def test_any_encoder_stands_in_the_middle(crf, tmp_path):
     """A stock recurrent model, which gets the mask of the words; trained, saved and read again."""
+    keras.utils.set_random_seed(3)
     inputs, lstm = keras.Input((None, 7)), keras.layers.LSTM(6, return_sequences=True)
     h = keras.layers.Dense(7, name="dense")(keras.layers.Bidirectional(lstm)(inputs))
-    model = composed(keras.Model(inputs, h), crf)
+    table, casing = keras.layers.Embedding(V, 5, trainable=False), keras.layers.Embedding(4, 2)
+    words = WordFeatures(table, casing=casing, word_dropout=0.1)
+    model = TaggingModel(words, keras.Model(inputs, h), TagHead(K, crf=crf))
     features = {"words": WORDS, "casing": WORDS % 4}
     model.compile(keras.optimizers.Adam(0.1), run_eagerly=True)
     losses = [float(model.train_on_batch(features, TAGS)) for _ in range(25)]
@@ -328,33 +333,19 @@ def test_any_encoder_stands_in_the_middle(crf, tmp_path):
 
 
 def test_arrays_and_numpy_numbers_are_recorded_as_pythons():
-    follows = np.array([[True, True, False], [True, True, True], [True, False, True]])
-    allowed = follows, np.array([True, True, False]), np.array([True, False, True])
-    config = make(units=np.int64(4), allowed=allowed, dropout=np.float32(0.5)).get_config()
-    assert list(config["allowed"]) == [part.tolist() for part in allowed] and type(config["dropout"]) is float
+    config = make(units=np.int64(4), allowed=RULES, dropout=np.float32(0.5)).get_config()
+    assert list(config["allowed"]) == [part.tolist() for part in RULES] and type(config["dropout"]) is float
     assert RecurrentTagger.from_config(config).get_config() == config
-
-
-@pytest.mark.parametrize("crf", [False, True])
-def test_a_weight_of_a_sentence_is_that_of_its_words(crf):
-    loss, weight = loss_of(make(crf=crf)), np.array([1, 2, 3, 4], "float32")  # as many as words in a sentence
-    expected = loss({"words": WORDS}, TAGS, np.repeat(weight[:, None], 4, axis=1))
-    assert loss({"words": WORDS}, TAGS, weight) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("crf", [True, False])
 def test_fewer_tags_of_a_scheme_keep_what_it_permits_of_them(crf):
-    follows = np.array([[True, True, False], [True, True, True], [True, False, True]])
-    allowed = follows, np.array([True, True, False]), np.array([True, False, True])
-    model = make(crf=crf, allowed=[part.tolist() for part in allowed])
+    model = make(crf=crf, allowed=[part.tolist() for part in RULES])
     fewer = with_tags(model, [2, 0])
-    for part, expected in zip(
-        fewer.head.allowed,
-        (follows[np.ix_([2, 0], [2, 0])], allowed[1][[2, 0]], allowed[2][[2, 0]]),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(part, expected)
-    scores, few = (to_numpy(each({"words": WORDS})) for each in (model, fewer))
+    expected = FOLLOWS[np.ix_([2, 0], [2, 0])], RULES[1][[2, 0]], RULES[2][[2, 0]]
+    for part, of_these in zip(fewer.head.allowed, expected, strict=True):
+        np.testing.assert_array_equal(part, of_these)
+    scores, few = (to_numpy(each(FEATURES)) for each in (model, fewer))
     np.testing.assert_allclose(few, scores[..., [2, 0]], atol=1e-6)
 
 
@@ -362,13 +353,11 @@ def test_fewer_tags_of_a_scheme_keep_what_it_permits_of_them(crf):
 def test_symbolic_scores_have_the_dtype_of_real_ones(dtype):
     model = make(dtype=dtype)
     symbolic = model({"words": keras.Input((None,), dtype="int32")})
-    real = model({"words": WORDS})
+    real = model(FEATURES)
     assert symbolic.dtype == keras.backend.standardize_dtype(real.dtype) == "float32"
     assert symbolic.shape == (None, None, K)
 
 
-def test_a_size_of_zero_is_an_error():
+def test_the_number_of_tags_must_be_positive():
     with pytest.raises(ValueError, match="num_tags must be a positive integer. Received: num_tags=0"):
         RecurrentTagger(0, 9)
-    with pytest.raises(ValueError, match="hidden_units must be a positive integer. Received: hidden_units=0"):
-        make(AttentionTagger, hidden_units=0)

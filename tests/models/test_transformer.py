@@ -1,6 +1,5 @@
 """The Transformer's sizes, tied weights and errors; what all models share is in test_all_models.py."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -23,11 +22,13 @@ def parameters(vocabulary, d_model, num_layers, intermediate_dim, pre_norm=False
     return vocabulary * d_model + num_layers * (encoder_layer + decoder_layer) + last_norms
 
 
+SIZES = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 5}
+
+
 @pytest.mark.parametrize("pre_norm", [False, True])
-def test_the_count_by_hand_is_the_count_of_a_model(pre_norm):
-    model = Transformer(
-        23, d_model=10, num_layers=2, num_heads=5, intermediate_dim=14, pre_norm=pre_norm, dropout=0.1
-    )
+def test_parameters_are_those_of_the_paper(pre_norm):
+    sizes = {"d_model": 10, "num_layers": 2, "num_heads": 5, "intermediate_dim": 14}
+    model = Transformer(23, **sizes, pre_norm=pre_norm)
     model.build()
     assert model.count_params() == parameters(23, 10, 2, 14, pre_norm)
 
@@ -41,41 +42,39 @@ def test_configurations_have_the_sizes_of_table_3(name, in_paper, exactly):
     # 37,000 rows both are within 3 %.
     config = Transformer.from_configuration(name, source_vocabulary_size=9).get_config()
     count = parameters(37_000, config["d_model"], config["num_layers"], config["intermediate_dim"])
-    assert count == exactly
-    assert count == pytest.approx(in_paper, rel=0.03)
+    assert count == exactly == pytest.approx(in_paper, rel=0.03)
     heads = {"base": 8, "big": 16}[name]
     assert (config["num_heads"], config["d_model"] // config["num_heads"]) == (heads, 64)
     assert (config["pre_norm"], config["tie_embeddings"]) == (False, "all")
     assert config["dropout"] == {"base": 0.1, "big": 0.3}[name]
-    assert (
-        config["attention_dropout"] == config["hidden_dropout"] == 0
-    )  # the paper has residual dropout alone
+    assert config["attention_dropout"] == config["hidden_dropout"] == 0  # residual dropout alone
 
 
 @pytest.mark.parametrize(("tie", "tables"), [("all", 1), ("target", 2)])
 def test_tied_weights_are_one_variable(tie, tables):
-    model = Transformer(23, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, tie_embeddings=tie)
+    model = Transformer(23, **SIZES, tie_embeddings=tie)
     model.build()
-    actual = [w for w in model.trainable_variables if tuple(w.shape) == (23, 8)]
-    assert len(actual) == tables
+    assert [tuple(w.shape) for w in model.trainable_variables].count((23, 8)) == tables
     assert (model.source_embedding is model.target_embedding) == (tie == "all")
 
 
-def test_two_vocabularies_want_two_tables():
-    model = Transformer(
-        11, 23, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, tie_embeddings="target"
-    )
-    logits = model((np.array([[10, 3]]), np.array([[1, 22, 5]])))
-    assert tuple(logits.shape) == (1, 3, 23)
-    with pytest.raises(
-        ValueError, match='"all" needs one joint vocabulary. Received: source_vocabulary_size=11, target'
-    ):
-        Transformer(11, 23)
+def test_two_vocabularies_have_two_tables():
+    model = Transformer(11, 23, **SIZES, tie_embeddings="target")
+    assert tuple(model((np.array([[10, 3]]), np.array([[1, 22, 5]]))).shape) == (1, 3, 23)
 
 
-def test_an_unknown_tie_is_an_error():
-    with pytest.raises(ValueError, match="tie_embeddings must be one of .*Received: tie_embeddings='none'"):
-        Transformer(11, tie_embeddings="none")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((11, 23), '"all" needs one joint vocabulary. Received: source_vocabulary_size=11, target'),
+        ({"tie_embeddings": "none"}, "tie_embeddings must be one of .*Received: tie_embeddings='none'"),
+        ({"positions": "alibi"}, r"must be one of .*'relative'\). Received: positions='alibi'"),
+    ],
+)
+def test_wrong_arguments_are_errors(arguments, said):
+    sizes, options = (arguments, {}) if isinstance(arguments, tuple) else ((11,), arguments)
+    with pytest.raises(ValueError, match=said):
+        Transformer(*sizes, **options)
 
 
 def test_embeddings_are_scaled_and_get_positions():
@@ -91,22 +90,17 @@ def test_embeddings_are_scaled_and_get_positions():
 
 
 def test_dropout_falls_on_the_sums_of_embeddings_and_positions():
-    keras.utils.set_random_seed(0)
-    model = Transformer(7, d_model=64, num_layers=1, num_heads=2, intermediate_dim=5, dropout=0.5)
+    model = Transformer(7, **{**SIZES, "d_model": 64}, dropout=0.5)
     model.encoder_layers = []
-    source = np.full((4, 32), 5)
-    assert (to_numpy(model.encode(source)["memory"]) != 0).mean() > 0.99
-    assert (to_numpy(model.encode(source, training=True)["memory"]) == 0).mean() == pytest.approx(
-        0.5, abs=0.03
+    silent, noisy = (
+        to_numpy(model.encode(np.full((4, 32), 5), training=on)["memory"]) for on in (False, True)
     )
+    assert (silent != 0).mean() > 0.99 and (noisy == 0).mean() == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_words_know_their_order_by_each_kind_of_positions(positions):
-    keras.utils.set_random_seed(0)
-    model = Transformer(
-        11, d_model=8, num_layers=1, num_heads=2, intermediate_dim=5, dropout=0.0, positions=positions
-    )
+    model = Transformer(11, **SIZES, dropout=0.0, positions=positions)
     model.build()
     for weight in model.trainable_variables:
         weight.assign(to_numpy(weight) * 3)
@@ -114,42 +108,29 @@ def test_words_know_their_order_by_each_kind_of_positions(positions):
     assert np.abs(one - other[::-1]).max() > 1e-2
 
 
-def test_positions_of_the_attention_leave_the_embeddings_alone_and_learned_ones_are_a_table():
-    sizes = {"d_model": 4, "num_layers": 1, "num_heads": 2, "intermediate_dim": 5}
-    for positions in ("rotary", "relative"):
-        model = Transformer(7, **sizes, positions=positions)
-        model.encoder_layers = []
-        memory = model.encode(np.array([[5, 5]]))["memory"]
-        np.testing.assert_array_equal(to_numpy(memory)[0, 0], to_numpy(memory)[0, 1])
-    learned = Transformer(7, **sizes, positions="learned", max_positions=3)
-    learned.build()
-    assert learned.positions.count_params() == 3 * 4
-
-
-def test_unknown_positions_are_an_error():
-    with pytest.raises(ValueError, match=r"must be one of .*'relative'\). Received: positions='alibi'"):
-        Transformer(11, positions="alibi")
+@pytest.mark.parametrize("positions", ["rotary", "relative"])
+def test_positions_of_the_attention_leave_the_embeddings_alone(positions):
+    model = Transformer(7, **SIZES, positions=positions)
+    model.encoder_layers = []
+    memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])
+    np.testing.assert_array_equal(memory[0, 0], memory[0, 1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
-def test_a_search_makes_room_for_itself(width):
-    keras.utils.set_random_seed(4)
-    model = Transformer(17, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
+def test_the_lengths_of_the_cache_change_no_result(width):
+    model, source = Transformer(17, **SIZES), np.array([[4, 5, 6, 3], [7, 3, 0, 0]])
     model.build()
-    memory = model.encode(np.array([[4, 5, 6, 3], [7, 3, 0, 0]]))
     options = SearchOptions(beam_width=width, max_length=20, min_length=18)
     found = [
-        search(model, memory, options, start_id=1, end_id=3, lengths=lengths)
+        search(model, model.encode(source), options, start_id=1, end_id=3, lengths=lengths)
         for lengths in ([1, 20], [1, 16, 20], [20])
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(other.tokens, found[0].tokens)
-    written = ops.convert_to_numpy(found[0].tokens)[:, 0]
-    logits = model(
-        (np.array([[4, 5, 6, 3], [7, 3, 0, 0]]), np.pad(written, ((0, 0), (1, 0)), constant_values=1))
-    )
-    log_probs = ops.convert_to_numpy(ops.log_softmax(logits))
+    written = to_numpy(found[0].tokens)[:, 0]
+    logits = model((source, np.pad(written, ((0, 0), (1, 0)), constant_values=1)))
+    log_probs = to_numpy(ops.log_softmax(logits))
     for row, words in enumerate(written):
         length = int(found[0].lengths[row, 0])
         wanted = sum(log_probs[row, i, words[i]] for i in range(length))
@@ -158,7 +139,6 @@ def test_a_search_makes_room_for_itself(width):
 
 @pytest.mark.slow
 def test_lora_that_is_quantized_keeps_its_logits():
-    keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     model, batch = tiny_for_lora(), (rng.integers(1, 13, (3, 5)), rng.integers(1, 13, (3, 4)))
     model.enable_lora(2)
@@ -169,7 +149,7 @@ def test_lora_that_is_quantized_keeps_its_logits():
     np.testing.assert_allclose(to_numpy(model(batch)), exact, atol=0.05 * np.abs(exact).max())
 
 
-def test_lora_that_fails_freezes_nothing():
+def test_lora_with_wrong_arguments_freezes_nothing():
     model = tiny_for_lora()
     with pytest.raises(ValueError, match="rank must be a positive integer. Received: rank=0"):
         model.enable_lora(0)
@@ -181,18 +161,18 @@ def test_lora_that_fails_freezes_nothing():
     assert [variable.path for variable in model.trainable_variables] == trained
 
 
-def test_lora_of_a_model_that_is_frozen_is_an_error():
+def test_lora_of_a_frozen_model_is_an_error():
     model = tiny_for_lora()
     model.trainable = False
     with pytest.raises(ValueError, match="LoRA needs a matrix that is trainable"):
         model.enable_lora(2)
 
 
-def test_an_ensemble_has_lora_in_each_of_its_models():
+def test_lora_reaches_each_model_of_an_ensemble():
     model = Ensemble([tiny_for_lora(), tiny_for_lora()])
     model.enable_lora(2)
     assert len(model.trainable_variables) == 2 * 34
 
 
 def tiny_for_lora():
-    return Transformer(13, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, dropout=0.0)
+    return Transformer(13, **{**SIZES, "intermediate_dim": 16}, dropout=0.0)

@@ -16,6 +16,22 @@ from keraszoo.models import (
 )
 from keraszoo.search import SearchOptions, search
 
+TINY = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
+
+
+@pytest.fixture
+def floatx():
+    """Sets the default dtype of Keras for a test."""
+    before, policy = keras.config.floatx(), keras.config.dtype_policy()
+
+    def use(dtype):
+        keras.config.set_floatx(dtype)
+        keras.config.set_dtype_policy(dtype)
+
+    yield use
+    keras.config.set_floatx(before)
+    keras.config.set_dtype_policy(policy)
+
 
 @pytest.mark.parametrize(
     ("method", "count"), [("encode", 1), ("decode", 2), ("initial_state", 1), ("step", 2)]
@@ -58,31 +74,23 @@ def test_stock_fit_traces_the_step_once():
     assert calls.count(True) == 1
 
 
-def test_a_symbolic_call_refuses_weights_that_there_are_not():
+def test_a_symbolic_call_for_weights_of_a_model_without_attention_is_an_error():
     model = DeepLSTM(9, embedding_dim=4, units=4, num_layers=1)
     inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
     with pytest.raises(ValueError, match="DeepLSTM does not attend"):
         model(inputs, return_attention_weights=True)
 
 
-def test_models_run_in_double_precision():
-    before, policy = keras.config.floatx(), keras.config.dtype_policy()
-    keras.config.set_floatx("float64")
-    keras.config.set_dtype_policy("float64")
-    try:
-        model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
-        model.build()
-        memory = model.encode(np.ones((2, 3), "int32"))
-        state = model.initial_state(memory, 1, 4)
-        logits, _ = model.step(np.ones((2,), "int32"), state)
-        assert keras.backend.standardize_dtype(logits.dtype) == "float64"
-        answer = MemoryNetwork(9, width=4, memory_size=5)(
-            (np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32"))
-        )
-        assert keras.backend.standardize_dtype(keras.tree.flatten(answer)[0].dtype) == "float64"
-    finally:
-        keras.config.set_floatx(before)
-        keras.config.set_dtype_policy(policy)
+def test_models_run_in_double_precision(floatx):
+    floatx("float64")
+    model = Transformer(9, **TINY)
+    model.build()
+    state = model.initial_state(model.encode(np.ones((2, 3), "int32")), 1, 4)
+    logits, _ = model.step(np.ones((2,), "int32"), state)
+    story = np.ones((2, 3, 4), "int32"), np.ones((2, 3), "int32")
+    answer = MemoryNetwork(9, width=4, memory_size=5)(story)
+    for outputs in (logits, keras.tree.flatten(answer)[0]):
+        assert keras.backend.standardize_dtype(outputs.dtype) == "float64"
 
 
 @pytest.mark.parametrize("name", ["RNNEncDec", "DeepLSTM", "SimplifiedRNNSearch", "RNNSearch", "LuongNMT"])
@@ -94,22 +102,20 @@ def test_source_and_target_embeddings_start_apart(name):
     assert abs(np.corrcoef(source, target)[0, 1]) < 0.15
 
 
-def test_a_size_of_nothing_is_an_error():
+def test_vocabulary_sizes_must_be_positive():
     with pytest.raises(ValueError, match="target_vocabulary_size must be a positive integer"):
         RNNSearch(9, 0, embedding_dim=4, units=4)
 
 
 class Dropped(DeepLSTM):
     def __init__(self, source_vocabulary_size, **kwargs):
-        super().__init__(
-            source_vocabulary_size, embedding_dim=6, units=6, num_layers=2, dropout=0.5, **kwargs
-        )
+        sizes = {"embedding_dim": 6, "units": 6, "num_layers": 2}
+        super().__init__(source_vocabulary_size, **sizes, dropout=0.5, **kwargs)
 
 
 class Rotary(Transformer):
     def __init__(self, source_vocabulary_size, **kwargs):
-        sizes = {"d_model": 8, "num_heads": 2, "intermediate_dim": 8, "num_layers": 1}
-        super().__init__(source_vocabulary_size, **sizes, positions="rotary", **kwargs)
+        super().__init__(source_vocabulary_size, **TINY, positions="rotary", **kwargs)
 
 
 def test_a_subclass_may_fix_an_argument():
@@ -151,7 +157,7 @@ def test_sentences_take_all_their_rows_with_them():
     assert after["position"] is STATE["position"]
 
 
-def test_a_state_of_rows_has_room_and_varies_in_its_rows():
+def test_the_base_lengthens_nothing_and_says_which_axes_vary():
     model = TranslationModel(5)
     assert model.lengthen(STATE, 3) is STATE
     axes = {"memory": {"memory_mask": (0,)}, "position": (), "recurrent": [(0,)], "attention_weights": (0,)}
@@ -161,35 +167,29 @@ def test_a_state_of_rows_has_room_and_varies_in_its_rows():
 @pytest.mark.parametrize("start_id", [1, 8])  # 8: padding itself, as in Marian
 @pytest.mark.parametrize("kind", [RNNSearch, Transformer])
 def test_padding_counts_in_no_loss(kind, start_id):
-    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
-    model = kind(9, **(sizes if kind is Transformer else {"embedding_dim": 4, "units": 4}), target_pad_id=8)
+    sizes = TINY if kind is Transformer else {"embedding_dim": 4, "units": 4}
+    model = kind(9, **sizes, target_pad_id=8)
     source, target_in = np.array([[4, 5, 3], [6, 3, 0]]), np.array([[1, 5, 7, 6], [1, 4, 8, 8]])
     target_in[:, 0] = start_id
     target_out = np.array([[5, 7, 6, 3], [4, 3, 8, 8]])
     log_probs = ops.convert_to_numpy(ops.log_softmax(model((source, target_in))))
     wanted = -np.mean([log_probs[b, t, target_out[b, t]] for b, t in np.argwhere(target_out != 8)])
-    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), run_eagerly=True)
     assert model.evaluate((source, target_in), target_out, verbose=0) == pytest.approx(wanted, abs=1e-5)
 
 
-@pytest.mark.parametrize("floatx", ["float16", "float64"])
-def test_a_search_knows_its_dtypes(floatx):
-    before, policy = keras.config.floatx(), keras.config.dtype_policy()
-    keras.config.set_floatx(floatx)
-    keras.config.set_dtype_policy(floatx)
-    try:
-        model = Transformer(9, d_model=8, num_layers=1, num_heads=2, intermediate_dim=8)
-        model.build()
-        memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
-        for width in (1, 2):
-            options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.1, min_length=2)
-            best = search(model, memory, options, start_id=1, end_id=3, lengths=[2, 4])
-            assert np.isfinite(ops.convert_to_numpy(best.score)).all()
-            dtypes = {name: keras.backend.standardize_dtype(getattr(best, name).dtype) for name in KINDS}
-            assert dtypes == KINDS
-    finally:
-        keras.config.set_floatx(before)
-        keras.config.set_dtype_policy(policy)
-
-
 KINDS = {"tokens": "int32", "lengths": "int32", "log_prob": "float32", "score": "float32"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_results_of_a_search_have_one_dtype_whatever_keras_prefers(floatx, dtype):
+    floatx(dtype)
+    model = Transformer(9, **TINY)
+    model.build()
+    memory = model.encode(np.array([[4, 5, 3], [6, 3, 0]]))
+    for width in (1, 2):
+        options = SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.1, min_length=2)
+        best = search(model, memory, options, start_id=1, end_id=3, lengths=[2, 4])
+        assert np.isfinite(ops.convert_to_numpy(best.score)).all()
+        dtypes = {name: keras.backend.standardize_dtype(getattr(best, name).dtype) for name in KINDS}
+        assert dtypes == KINDS

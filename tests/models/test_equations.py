@@ -1,0 +1,241 @@
+"""Models against the equations of their papers, word by word in NumPy, and the papers' sizes."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keraszoo.models import DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch
+
+to_numpy = ops.convert_to_numpy
+V, E, U, R, A, HALF_WIDTH = 11, 5, 7, 3, 3, 2
+SOURCES, TARGET_IN = [[4, 7, 3], [9, 5, 6, 10, 7, 8, 3]], [[2, 6, 8, 4, 4], [2, 5, 9, 7, 5]]
+
+
+def with_random_weights(model):
+    model.build()
+    rng = np.random.default_rng(0)
+    for weight in model.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return model
+
+
+def sigma(a):
+    return 1 / (1 + np.exp(-a))
+
+
+def dense(layer, x):
+    return x @ to_numpy(layer.kernel) + (to_numpy(layer.bias) if layer.use_bias else 0)
+
+
+def advance(cell, x, state, added=0):
+    """The next state of a cell; `added` is what a decoder adds to U s."""
+    s, projected, recurrent = state[0], dense(cell.W, x), dense(cell.U, state[0])
+    if cell.cell == "lstm":
+        i, f, candidate, o = (projected + recurrent + added).reshape(4, U)
+        c = sigma(f) * state[1] + sigma(i) * np.tanh(candidate)
+        return [sigma(o) * np.tanh(c), c]
+    recurrent = recurrent + added
+    if cell.cell == "rnn":
+        return [np.tanh(projected + recurrent)]
+    z, r = sigma(projected[: 2 * U] + recurrent[: 2 * U]).reshape(2, U)
+    inside = dense(cell.U_s, r * s) if cell.cell == "gru" else r * recurrent[2 * U :]
+    return [z * s + (1 - z) * np.tanh(projected[2 * U :] + inside)]
+
+
+def through_layers(stack, x, states, added=0):
+    for i, cell in enumerate(stack.cells):
+        states[i] = advance(cell, x, states[i], 0 if i else added)
+        x = states[i][0]
+    return x
+
+
+def embeddings(model):
+    tables = model.source_embedding, model.target_embedding
+    return (E**0.5 * to_numpy(table.embeddings) for table in tables)
+
+
+def deep_lstm(model, source, target_in):
+    E_x, E_y = embeddings(model)
+    states = [[np.zeros(U)] * 2 for _ in model.encoder.cells]
+    for word in reversed(source) if model.get_config()["reverse_source"] else source:
+        through_layers(model.encoder, E_x[word], states)
+    logits = [
+        dense(model.output_layer, through_layers(model.decoder, E_y[word], states)) for word in target_in
+    ]
+    return logits, None
+
+
+def rnn_encdec(model, source, target_in):
+    """Appendix A.1: the decoder has its reset gate around U h + C c."""
+    E_x, E_y = embeddings(model)
+    state = [np.zeros(U)]
+    for word in source:
+        state = advance(model.encoder.cells[0], E_x[word], state)
+    c = np.tanh(dense(model.source_summary, state[0]))
+    state, logits = [np.tanh(dense(model.initial, c))], []
+    for word in target_in:
+        state = advance(model.decoder, E_y[word], state, dense(model.C, c))
+        s = dense(model.readout, np.concatenate([*state, E_y[word]])) + dense(model.readout_summary, c)
+        logits.append(dense(model.output_layer, s.reshape(R, 2).max(1)))
+    return logits, None
+
+
+def simplified(model, source, target_in):
+    E_x, E_y = embeddings(model)
+    attention, cell = model.decoder.attention, model.decoder.cell
+    state, memory, logits, alphas = [np.zeros(U)], [], [], []
+    for word in source:
+        state = advance(model.encoder.cells[0], E_x[word], state)
+        memory.append(state[0])
+    for word in target_in:
+        scores = [
+            dense(attention.v, np.tanh(dense(attention.W_q, state[0]) + dense(attention.W_k, h_j)))[0]
+            for h_j in memory
+        ]
+        alphas.append(np.exp(scores) / np.exp(scores).sum())
+        c = alphas[-1] @ memory
+        state = advance(cell, E_y[word], state, dense(model.decoder.C, c))
+        logits.append(dense(model.output_layer, np.concatenate([E_y[word], state[0], c])))
+    return logits, alphas
+
+
+def luong_score(attention, h_t, h_s):
+    if attention.score == "dot":
+        return h_t @ h_s
+    if attention.score == "general":
+        return dense(attention.W_a, h_s) @ h_t
+    return dense(attention.v, np.tanh(dense(attention.W_q, h_t) + dense(attention.W_k, h_s)))[0]
+
+
+def luong(model, source, target_in):
+    E_x, E_y = embeddings(model)
+    attention, decoder = model.decoder.attention, model.decoder
+    states, S = [[np.zeros(U)] * 2 for _ in decoder.stack.cells], len(source)
+    memory = [None] * S
+    for j in reversed(range(S)) if model.get_config()["reverse_source"] else range(S):
+        memory[j] = through_layers(model.encoder, E_x[source[j]], states)
+    readout, logits, alphas = np.zeros(R), [], []
+    for t, word in enumerate(target_in):
+        fed = dense(decoder.C, readout) if decoder.input_feeding else 0
+        h_t, place, alpha = through_layers(decoder.stack, E_y[word], states, fed), t, np.zeros(S)
+        if attention.window == "predictive":
+            place = S * sigma(dense(attention.v_p, np.tanh(dense(attention.W_p, h_t)))[0])
+        for s in range(S):
+            if attention.window is None or abs(s - place) <= HALF_WIDTH:
+                alpha[s] = np.exp(luong_score(attention, h_t, memory[s]))
+        alpha = alpha / max(alpha.sum(), 1e-30)
+        if attention.window == "predictive":
+            alpha = alpha * np.exp(-((np.arange(S) - place) ** 2) / (2 * (HALF_WIDTH / 2) ** 2))
+        readout = np.tanh(dense(decoder.W_c, np.concatenate([alpha @ memory, h_t])))
+        logits.append(dense(model.output_layer, readout))
+        alphas.append(alpha)
+    return logits, alphas
+
+
+SIZES = {"embedding_dim": E, "units": U}
+LUONG = {**SIZES, "num_layers": 2, "readout_dim": R, "half_width": HALF_WIDTH}
+MODELS = {
+    "DeepLSTM": (DeepLSTM, deep_lstm, dict(SIZES, num_layers=3)),
+    "DeepLSTM, not reversed": (DeepLSTM, deep_lstm, dict(SIZES, num_layers=3, reverse_source=False)),
+    "LuongNMT, dot, global": (LuongNMT, luong, dict(LUONG, score="dot", reverse_source=False)),
+    "LuongNMT": (LuongNMT, luong, dict(LUONG, score="general", window="predictive", reverse_source=True)),
+    "LuongNMT, concat, local-m": (
+        LuongNMT,
+        luong,
+        dict(LUONG, score="concat", window="monotonic", input_feeding=False, reverse_source=True),
+    ),
+    "LuongNMT, local-p, without input feeding": (
+        LuongNMT,
+        luong,
+        dict(LUONG, window="predictive", input_feeding=False, reverse_source=False),
+    ),
+    "RNNEncDec": (RNNEncDec, rnn_encdec, dict(SIZES, readout_dim=R)),
+    "SimplifiedRNNSearch": (SimplifiedRNNSearch, simplified, dict(SIZES, attention_units=A)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_logits_and_attention_weights_equal_the_equations(name):
+    cls, forward, sizes = MODELS[name]
+    model = with_random_weights(cls(V, **sizes))
+    source, target_in = np.array([row + [0] * (8 - len(row)) for row in SOURCES]), np.array(TARGET_IN)
+    logits, weights = to_numpy(model((source, target_in))), None
+    if model.attends:
+        weights = to_numpy(model((source, target_in), return_attention_weights=True)[1])
+    for b, words in enumerate(SOURCES):
+        expected, alphas = forward(model, words, TARGET_IN[b])
+        np.testing.assert_allclose(logits[b], expected, atol=1e-5)
+        if model.attends:  # in the order of the words, reversed or not
+            np.testing.assert_allclose(weights[b, :, : len(words)], alphas, atol=1e-5)
+            assert not weights[b, :, len(words) :].any()
+
+
+# Of both sides, with 4 gates: LSTMs of two layers.
+LSTMS = 2 * 4 * ((E * U + U * U + U) + (U * U + U * U + U))
+GRU = 3 * (E * U + U * U + U)
+COUNTS = {
+    "LuongNMT, dot, global": LSTMS + R * 4 * U + 2 * U * R + R * V + V,  # fed readout, readout, output
+    # a second bias after the reset gate and C; c and the first state; the readout before maxout
+    "RNNEncDec": GRU + (GRU + 3 * U + 3 * U * U) + 2 * (U * U + U) + (2 * U + E + 1) * 2 * R + R * V + V,
+    "SimplifiedRNNSearch": (E * U + U * U + U)
+    + (E * U + 2 * U * U + U)
+    + (2 * U * A + A)
+    + (E + 2 * U) * V
+    + V,
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_parameters_are_those_of_the_equations(name):
+    cls, _, sizes = MODELS[name]
+    model = cls(V, **sizes)
+    model.build()
+    assert model.count_params() == 2 * V * E + COUNTS[name]
+
+
+PAPERS = {
+    # section 3.4
+    DeepLSTM: {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.0, "cell": "lstm"}
+    | {"reverse_source": True},
+    # section 4.1
+    LuongNMT: {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.2, "half_width": 10}
+    | {"score": "general", "window": "predictive", "input_feeding": True, "reverse_source": True}
+    | {"cell": "lstm"},
+    # section 4.1.1; vocabularies of 15,000 words
+    RNNEncDec: {"units": 1000, "embedding_dim": 100, "readout_dim": 500, "cell": "gru", "dropout": 0.0},
+    # appendix A.2.3
+    RNNSearch: {"units": 1000, "embedding_dim": 620, "readout_dim": 500, "cell": "gru", "dropout": 0.0}
+    | {"encoder_layers": 1, "share_embeddings": False, "tie_output": False},
+}
+
+
+@pytest.mark.parametrize("cls", PAPERS)
+def test_the_configuration_paper_has_the_sizes_of_the_paper(cls):
+    config = cls.from_configuration("paper", source_vocabulary_size=9).get_config()
+    assert config == {**config, **PAPERS[cls]}
+
+
+def test_the_source_is_known_by_its_summary_alone():
+    """Two sentences with one summary are one sentence to the decoder, however long they are."""
+    model = with_random_weights(RNNEncDec(V, **SIZES))
+    model.source_summary.kernel.assign(np.zeros((U, U)))
+    one, other = (to_numpy(model((np.array([row]), np.array(TARGET_IN[:1])))) for row in SOURCES)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("encoder", ["gru", "gru_reset_after"])
+def test_the_decoder_of_rnn_encdec_has_its_reset_gate_after_the_product(encoder):
+    model = RNNEncDec(V, **SIZES, cell=encoder)
+    assert (model.encoder.cells[0].cell, model.decoder.cell) == (encoder, "gru_reset_after")
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (DeepLSTM, "as wide as the embeddings. Received: readout_dim=7, embedding_dim=5"),
+        (SimplifiedRNNSearch, "tie_output needs a readout as wide as the embeddings"),
+    ],
+)
+def test_an_output_of_another_width_cannot_be_tied(cls, said):
+    with pytest.raises(ValueError, match=said):
+        cls(V, **SIZES, tie_output=True)
