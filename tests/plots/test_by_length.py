@@ -16,7 +16,7 @@ def buckets(*scores, counts=(300, 200, 50)):
 
 
 def test_points_bars_and_counts(tmp_path):
-    results = {"fixed $vector$": buckets(30.0, 20.0, 5.0), "attention": buckets(32.0, 31.0, 30.0)}
+    results = {"fixed $vector$": buckets(30.0, 20.0, 5.0), "_attention": buckets(32.0, 31.0, 30.0)}
     figure = length_plot(results, tmp_path / "new" / "plot", title="50 % of $x_1$")
     figure.draw_without_rendering()
     (axes,) = figure.axes
@@ -25,12 +25,11 @@ def test_points_bars_and_counts(tmp_path):
         line, _, (bars,) = container
         assert list(line.get_ydata()) == [bucket.bleu.score for bucket in parts]
         assert [round(x) for x in line.get_xdata()] == [0, 1, 2]
-        assert [tuple(bar[:, 1]) for bar in bars.get_segments()] == [
-            (bucket.bleu.score - 2, bucket.bleu.score + 2) for bucket in parts
-        ]
+        ends = [(bucket.bleu.score - 2, bucket.bleu.score + 2) for bucket in parts]
+        assert [tuple(bar[:, 1]) for bar in bars.get_segments()] == ends
     first, second = (container[0].get_xdata() for container in axes.containers)
     assert all(a < b for a, b in zip(first, second, strict=True))
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["attention", "fixed $vector$"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["_attention", "fixed $vector$"]
     assert axes.get_ylim()[0] == 0 and axes.get_title(loc="left") == "50 % of $x_1$"
     assert (tmp_path / "new" / "plot.png").read_bytes().startswith(b"\x89PNG")
 
@@ -56,17 +55,9 @@ def test_long_names_and_few_ranges_leave_nothing_out_of_the_picture():
     [
         ({}, "at least one model"),
         ({"a": []}, "each with at least one range"),
-        (
-            {"a": buckets(1.0, 2.0), "b": buckets(1.0, 2.0, counts=(300, 199))},
-            "the ranges of 'a', 'b' differ",
-        ),
+        ({"a": buckets(1.0), "b": buckets(1.0, counts=(299,))}, "the ranges of 'a', 'b' differ"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(results, message):
     with pytest.raises(KerasZooError, match=message):
         length_plot(results)
-
-
-def test_a_name_may_begin_with_an_underscore():
-    legend = length_plot({"_a": buckets(9.0), "b": buckets(8.0)}).axes[0].get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == ["_a", "b"]

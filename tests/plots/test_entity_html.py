@@ -47,16 +47,8 @@ def test_labels_have_colours_of_their_own(details):
 
 def test_the_greatest_weight_of_a_sentence_is_the_darkest(details):
     depths = re.findall(r", ([0-9.]+)\)\" title=\"([0-9.]+)\"", attention_html(details))
-    assert depths == [
-        ("0.20", "0.1000"),
-        ("1.00", "0.5000"),
-        ("0.20", "0.1000"),
-        ("0.10", "0.0500"),
-        ("0.10", "0.0500"),
-        ("0.20", "0.1000"),
-        ("0.20", "0.1000"),
-        ("1.00", "1.0000"),
-    ]
+    tenth, twentieth, whole = ("0.20", "0.1000"), ("0.10", "0.0500"), ("1.00", "1.0000")
+    assert depths == [tenth, ("1.00", "0.5000"), tenth, twentieth, twentieth, tenth, tenth, whole]
 
 
 def test_a_page(details, tmp_path):
@@ -68,11 +60,8 @@ def test_a_page(details, tmp_path):
         save_html(page, "/dev/null/page.html")
 
 
-def test_a_text_is_not_yet_tagged():
+def test_texts_without_tags_or_attention_are_refused():
     with pytest.raises(KerasZooError, match="expected a TaggedText of `tag_details`, got 'Marie'"):
         html_page(["Marie"])
-
-
-def test_no_attention():
     with pytest.raises(KerasZooError, match="the model attends to nothing"):
         attention_html(TaggedText("", [], [], [], [], None, []))

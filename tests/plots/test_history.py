@@ -48,21 +48,18 @@ def test_runs_without_a_history(runs):
         history_plot(runs)
 
 
-def test_a_last_evaluation_that_came_early_stands_at_the_end():
+def test_a_last_evaluation_that_came_early_and_figures_that_are_not_finite(tmp_path):
     figure = history_plot({"a": {"steps": 250, "steps_per_evaluation": 100, "loss": [3, 2, 1]}})
     assert lines(figure.axes[0]) == [("--", [100, 200, 250], [3, 2, 1])]
+    run = {"steps": 20, "loss": [3, None], "val_loss": [None, 2.0], "val_bleu": [None, None]}
+    loss, bleu = history_plot({"a": run}, tmp_path / "history.png").axes
+    assert lines(loss)[-1] == ("None", [20], [2.0])
+    assert len(lines(bleu)) == 1  # no best value
 
 
 def test_letters_without_a_font_are_boxes_in_titles_and_legends():
-    """Matplotlib would warn of each, and warnings are errors here."""
+    # Matplotlib would warn of each, and warnings are errors here.
     rare = "\U00016e60"  # Medefaidrin
     buckets = bleu_by_length(["a b"], ["a b"], ["a b"])
     for figure in (history_plot({rare: BLEU, "b": F1}, title=rare), length_plot({rare: buckets}, title=rare)):
         figure.draw_without_rendering()
-
-
-def test_figures_that_are_not_finite_have_no_best_value(tmp_path):
-    run = {"steps": 20, "loss": [3, None], "val_loss": [None, 2.0], "val_bleu": [None, None]}
-    loss, bleu = history_plot({"a": run}, tmp_path / "history.png").axes
-    assert lines(loss)[-1] == ("None", [20], [2.0])
-    assert len(lines(bleu)) == 1
