@@ -28,9 +28,8 @@ def test_it_loads_the_models_and_prints_the_address(run, served):
 def test_other_addresses_are_warned_of(run, served):
     assert run("serve", "--host", "localhost", "--port", "0")[2] == ""
     served.clear()
-    code, printed, message = run(
-        "serve", "--host", "0.0.0.0", "--port", "0", "--allow-origin", "https://a.org"
-    )
+    options = ["--host", "0.0.0.0", "--port", "0", "--allow-origin", "https://a.org"]
+    code, printed, message = run("serve", *options)
     assert code == 0 and printed.startswith("http://0.0.0.0:")
     assert message.startswith("keraszoo: warning: whoever reaches http://0.0.0.0:")
     assert served[1] == (["*"], ["https://a.org"])
@@ -45,7 +44,7 @@ def test_other_addresses_are_warned_of(run, served):
         (["--host", "no such host"], "error: no such host, port 0: cannot be used: "),
         (
             ["--engine", "ctranslate2", "--jit-compile"],
-            "--jit-compile has no effect with --engine ctranslate2",
+            "--jit-compile has no effect with --engine",
         ),
     ],
 )

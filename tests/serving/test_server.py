@@ -25,13 +25,13 @@ TEXT = "Ada Lovelace flew from Paris to New York ."
 
 
 @pytest.fixture(scope="module")
-def said():
-    return []
-
-
-@pytest.fixture(scope="module")
-def served(trained_directory, tagger_directory, said):
-    return load_models([f"{trained_directory}=en-de", str(tagger_directory)], report=said.append)
+def served(trained_directory, tagger_directory):
+    said = []
+    served = load_models([f"{trained_directory}=en-de", str(tagger_directory)], report=said.append)
+    names = [line.partition(", ready")[0] for line in said]
+    assert names == ["translator translates en to de", "tagger tags LOC, PER"]
+    assert set(served.pairs) == {("en", "de")} and set(served.taggers) == {"tagger"}
+    return served
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,11 @@ def address(served):
         thread.join(20)
 
 
-def test_health_lists_the_loaded_models(served, said):
-    assert [line.partition(", ready")[0] for line in said] == [
-        "translator translates en to de",
-        "tagger tags LOC, PER",
-    ]
-    assert set(served.pairs) == {("en", "de")} and set(served.taggers) == {"tagger"}
+def post(address, path, **body):
+    kind = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{address}{path}", json.dumps(body).encode(), kind)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
 
 
 def test_a_client_of_libretranslate_works(address, served):
@@ -82,24 +81,16 @@ def test_the_first_translation_is_that_of_the_translator_with_any_number_of_alte
 
 def test_html_is_translated_as_a_document_with_tags(address, served):
     pair, text = served.pairs["en", "de"], "<p>one <b>two</b> three</p>"
-    body = json.dumps({"q": text, "source": "en", "target": "de", "format": "html"}).encode()
-    request = urllib.request.Request(f"{address}translate", body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request) as response:
-        (translated,) = json.load(response).values()
+    (translated,) = post(address, "translate", q=text, source="en", target="de", format="html").values()
     assert translated == pair.translator.translate_document(text, "html", beam_width=pair.beam_width)
     assert translated.startswith("<p>") and re.search("<b>[^<]+</b>", translated)
 
 
 def test_tag(address, served):
-    request = urllib.request.Request(
-        f"{address}tag", json.dumps({"text": TEXT}).encode(), {"content-type": "application/json"}
-    )
-    with urllib.request.urlopen(request) as response:
-        entities = json.load(response)["entities"]
+    entities = post(address, "tag", text=TEXT)["entities"]
     wanted = [entity.as_dict() for entity in served.tagger().tag(TEXT)]
-    assert [(e["text"], e["label"], e["start"]) for e in entities] == [
-        (e["text"], e["label"], e["start"]) for e in wanted
-    ]
+    for found, entity in zip(entities, wanted, strict=True):
+        assert all(found[key] == entity[key] for key in ("text", "label", "start"))
     assert entities[0]["text"] == "Ada Lovelace"
     assert entities[0]["probability"] == pytest.approx(wanted[0]["probability"], abs=1e-5)
 
@@ -162,11 +153,8 @@ def test_the_best_translator_of_each_pair_is_served_by_default(quick):
 
 def test_a_model_of_several_target_languages_has_a_pair_for_each(monkeypatch, quick, trained_directory):
     monkeypatch.setattr(Quick, "target_languages", ["deu", "nld"])
-    served = load_models([f"{trained_directory}=en-de"], report=list)
-    assert {pair: served.pairs[pair].language for pair in served.pairs} == {
-        ("en", "deu"): "deu",
-        ("en", "nld"): "nld",
-    }
+    pairs = load_models([f"{trained_directory}=en-de"], report=list).pairs
+    assert {pair: pairs[pair].language for pair in pairs} == {("en", "deu"): "deu", ("en", "nld"): "nld"}
 
 
 SLOW = """
@@ -191,9 +179,6 @@ with bound() as (listener, address):
 """
 
 
-FORM = b"content-type: application/x-www-form-urlencoded"
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_the_server_answer_what_is_under_way(program, number):
     with program(code=SLOW, text=True) as server:
@@ -216,16 +201,19 @@ def test_a_signal_lets_the_server_answer_what_is_under_way(program, number):
 
 
 def test_a_request_whose_client_has_gone_is_dropped(program):
+    body = b"q=a&source=en&target=de"
+    head = (
+        b"POST /translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n"
+    )
+    request = b"%scontent-length: %d\r\n\r\n%s" % (head, len(body), body)
     with program(code=SLOW, text=True) as server:
         address = server.stdout.readline().strip()
-        port = int(address.rsplit(":", 1)[1].strip("/"))
-        body = b"q=a&source=en&target=de"
-        head = b"POST /translate HTTP/1.1\r\nhost: localhost\r\n" + FORM
-        with socket.create_connection(("127.0.0.1", port)) as first:
-            first.sendall(b"%s\r\ncontent-length: %d\r\n\r\n%s" % (head, len(body), body))
+        place = "127.0.0.1", int(address.rsplit(":", 1)[1].strip("/"))
+        with socket.create_connection(place) as first:
+            first.sendall(request)
             assert server.stdout.readline() == "translating\n"
-            with socket.create_connection(("127.0.0.1", port)) as second:
-                second.sendall(b"%s\r\ncontent-length: %d\r\n\r\n%s" % (head, len(body), body))
+            with socket.create_connection(place) as second:
+                second.sendall(request)
                 until(lambda: waiting(address) == 1)
             until(lambda: waiting(address) == 0)
             assert first.recv(99).startswith(b"HTTP/1.1 200")

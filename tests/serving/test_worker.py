@@ -48,14 +48,6 @@ def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
     assert "slow" not in ran
 
 
-def test_a_bug_is_one_line_and_ends_nothing(capsys):
-    worker = Worker(prepare=lambda: None)
-    (events,) = events_of(worker, lambda progress: 1 / 0)
-    assert events == [{"error": "internal error: ZeroDivisionError; the terminal shows more"}]
-    assert "1 / 0" in capsys.readouterr().err
-    assert events_of(worker, lambda progress: 1)[0] == [{"result": 1}]
-
-
 def test_requests_that_nobody_waits_for_take_no_place():
     go_on = threading.Event()
     worker = Worker(prepare=lambda: go_on.wait(10), waiting=2)
@@ -94,13 +86,6 @@ def answers_of(work, *requests, **limits):
         return [[event async for event in worker.events(job)][-1] for job in jobs]
 
     return asyncio.run(run())
-
-
-def test_waiting_requests_run_together_and_each_gets_its_part():
-    work = Doubling()
-    answers = answers_of(work, [1, 2], [3], [4, 5, 6])
-    assert answers == [{"result": [2, 4]}, {"result": [6]}, {"result": [8, 10, 12]}]
-    assert work.calls == [[1, 2, 3, 4, 5, 6]]
 
 
 def test_requests_above_the_limit_run_in_the_next_call():
