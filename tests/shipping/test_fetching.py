@@ -200,13 +200,10 @@ def test_two_calls_at_a_time(folder, cache, known):
     assert results == [cache / "small"] * 8 and same(cache / "small", folder / "small")
 
 
-def test_where_the_cache_is(tmp_path, monkeypatch):
+def test_where_the_cache_is_and_no_host_is_built_in(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
     assert fetching.cache.cache_folder() == tmp_path / ".cache" / "keraszoo"
-
-
-def test_no_host_is_built_in():
     package = Path(keraszoo.__file__).parent
     for module in (fetching, shipped):
         assert not re.findall(r"https?://", Path(module.__file__).read_text())

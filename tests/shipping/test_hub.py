@@ -219,9 +219,8 @@ def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server
 
     assert run("upload", "babi_memory_network", "hf://somebody/babi") == (0, f"{server.commit}\n", "")
     code, out, err = run("fetch", "hf://somebody/babi")
-    assert (code, err) == (0, "keraszoo: babi: downloading 0.2 MB\n") and contents(
-        Path(out.strip())
-    ) == server.files
+    assert (code, err) == (0, "keraszoo: babi: downloading 0.2 MB\n")
+    assert contents(Path(out.strip())) == server.files
     for wrong in (["hf://somebody/babi", "--from", "x"], ["babi_memory_network"]):
         code, out, err = run("fetch", *wrong)
         assert (code, out) == (2, "") and "expected NAME --from FOLDER, where" in err

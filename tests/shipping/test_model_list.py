@@ -28,11 +28,8 @@ def own(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_index_is_that_of_the_directories():
+def test_the_index_and_the_tables_are_those_of_the_directories():
     assert json.loads(cache.INDEX.read_text()) == writing.index(SHIPPED)
-
-
-def test_the_tables_are_those_of_the_directories():
     page = (FOLDER / writing.README).read_text()
     assert f"{writing.BEGIN}\n{writing.tables(SHIPPED)}{writing.END}" in page
 

@@ -43,21 +43,17 @@ def test_models_inside_an_installed_package_are_found(tmp_path, monkeypatch):
     assert find("inside") == package / "pretrained" / "inside"
 
 
-def test_another_language_is_no_misspelling(folder):
-    with pytest.raises(PresetError, match=r"rnnsearch_en_es: .*; `keraszoo list` shows those there are"):
-        find("rnnsearch_en_es")
-
-
-def test_an_unknown_name_gives_the_near_ones(folder):
-    with pytest.raises(PresetError, match=r"rnnserch_en_de: .* did you mean rnnsearch_en_de"):
-        find("rnnserch_en_de")
-    with pytest.raises(PresetError, match=r"xxxxx: no such directory.*, expected one of .*rnnsearch_en_de"):
-        find("xxxxx")
-
-
-@pytest.mark.parametrize("name", ["", None, 3, b"x"])
-def test_what_is_no_name_is_refused(name):
-    with pytest.raises(PresetError, match="expected the path or the name of a model directory, got"):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rnnsearch_en_es", r"rnnsearch_en_es: .*; `keraszoo list` shows those there are"),  # no misspelling
+        ("rnnserch_en_de", r"rnnserch_en_de: .* did you mean rnnsearch_en_de"),
+        ("xxxxx", r"xxxxx: no such directory.*, expected one of .*rnnsearch_en_de"),
+        *((name, "expected the path or the name of a model directory, got") for name in ("", None, 3, b"x")),
+    ],
+)
+def test_unknown_names_give_the_near_ones(folder, name, said):
+    with pytest.raises(PresetError, match=said):
         find(name)
 
 

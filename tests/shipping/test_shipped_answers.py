@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from keraszoo import QuestionAnswerer
-from keraszoo.shipping import shipped
 
 NAME = "babi_memory_network"
 GOLDEN = [
@@ -30,24 +29,14 @@ def answerer():
     return QuestionAnswerer.from_preset(NAME)
 
 
-def test_it_is_the_one_of_this_clone(monkeypatch):
-    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    assert shipped.find(NAME) == Path(__file__).parents[2] / "pretrained" / NAME
-
-
 @pytest.mark.parametrize(("story", "question", "answer"), GOLDEN)
 def test_the_answer_is_the_golden_one(answerer, story, question, answer):
     sentences = sentences_of(story)
     answered = answerer.answer(sentences, question)
-    assert answered.text == answer
-    assert answered.attention_weights.shape == (3, len(sentences))
-
-
-def test_the_hops_look_at_one_fact_after_the_other(answerer):
-    """Where the milk is follows from who has it, which the first sentence says, and where she went."""
-    story = ["Mary got the milk there.", "John moved to the bedroom.", "Mary travelled to the hallway."]
-    hops = answerer.answer(story, "Where is the milk?").attention_weights
-    assert hops[0].argmax() == 0 and hops[-1].argmax() == 2
+    hops = answered.attention_weights
+    assert answered.text == answer and hops.shape == (3, len(sentences))
+    if answer == "hallway":  # where the milk is follows from who has it, and then from where she went
+        assert hops[0].argmax() == 0 and hops[-1].argmax() == 2
 
 
 CODE = """

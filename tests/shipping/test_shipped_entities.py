@@ -8,16 +8,12 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.text.word_vectors import WordVectors
 
+ADA = [("Ada Lovelace", "PER"), ("London", "LOC")]
 GOLDEN = {
     "english_entities": [
         (
             "Ada Lovelace was born in London and wrote to Charles Babbage at the University of Cambridge.",
-            [
-                ("Ada Lovelace", "PER"),
-                ("London", "LOC"),
-                ("Charles Babbage", "PER"),
-                ("University of Cambridge", "ORG"),
-            ],
+            [*ADA, ("Charles Babbage", "PER"), ("University of Cambridge", "ORG")],
         ),
         (
             "In winter \N{SNOWMAN}, Marie Curie moved from Warsaw to Paris, where she studied.",
@@ -42,10 +38,8 @@ def name(request):
 
 
 def test_they_find_what_they_found(name):
-    tagger = EntityTagger.from_preset(name)
-    for (text, wanted), entities in zip(
-        GOLDEN[name], tagger.tag([text for text, _ in GOLDEN[name]]), strict=True
-    ):
+    found = EntityTagger.from_preset(name).tag([text for text, _ in GOLDEN[name]])
+    for (text, wanted), entities in zip(GOLDEN[name], found, strict=True):
         assert [(entity.text, entity.label) for entity in entities] == wanted
         assert all(text[entity.start : entity.end] == entity.text for entity in entities)
         assert all(0 < entity.probability <= 1 for entity in entities)
@@ -69,7 +63,7 @@ def test_they_find_the_same_on_another_backend(name, backend, on_backend):
 
 
 @pytest.mark.parametrize(
-    "name, size, word, nearest",
+    ("name", "size", "word", "nearest"),
     [
         ("english_words", 110_215, "river", ["valley", "lake", "River"]),
         ("biomedical_words", 97_948, "hypertension", ["renovascular", "arteriosclerosis", "congestive"]),
