@@ -155,7 +155,7 @@ def test_the_largest_vocabulary_is_named_and_training_is_quiet(capfd):
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        (SENTENCES, {"vocabulary_size": 20}, f"the text has {len(set(''.join(SENTENCES)))} different char"),
+        (SENTENCES, {"vocabulary_size": 20}, f"the text has {len(set(''.join(SENTENCES)))} different"),
         ([], {}, "no text to learn|too large"),
         (["", " "], {}, "no text to learn|too large"),
         (["x" * 5000], {}, "no text to learn|too large"),

@@ -23,7 +23,7 @@ def runs(count=600):
 def test_words_of_one_context_become_neighbours(algorithm):
     vectors, report = train_vectors(runs(), 16, algorithm=algorithm, epochs=15, sample=0)
     assert vectors.width == 16 and vectors.words[0] == "." and len(vectors) == 13
-    assert report.startswith("3,000 tokens of 13 types; 13 words have vectors, 100.0 % of the tokens; 15 ep")
+    assert report.startswith("3,000 tokens of 13 types; 13 words have vectors, 100.0 % of the tokens; 15")
     for kind in (ANIMALS, FRUIT):
         for word in kind:
             assert {near for near, _ in vectors.neighbours(word, 3)} & set(kind)
