@@ -47,10 +47,3 @@ def test_products_of_the_hash_fit_their_type():
     layer = BagOfSubwords(30_000, 2, buckets=2**17)
     ids = np.concatenate([to_numpy(ids) for ids, _ in layer.n_grams(np.full((1, 30), 29_999))])
     assert ids.min() >= 0 and ids.max() < 2**17
-
-
-def test_wrong_arguments_are_errors():
-    with pytest.raises(ValueError, match="buckets must be at most 131072. Received: buckets=200000"):
-        BagOfSubwords(V, D, 200_000)
-    with pytest.raises(ValueError, match="longest must not be below shortest"):
-        BagOfSubwords(V, D, shortest=5)

@@ -56,11 +56,6 @@ def test_stepping_equals_the_call_on_all_positions(kernel_size):
         np.testing.assert_allclose(to_numpy(y), expected[:, t], atol=1e-5)
 
 
-def test_an_even_kernel_size_must_be_causal():
-    with pytest.raises(ValueError, match="kernel_size must be odd unless causal. Received: kernel_size=4"):
-        GatedConvolution(U, 4)
-
-
 def test_initial_weights_keep_the_variance_of_the_inputs():
     """Section 3.5: as 4 (1 - dropout) / n; a gate of small numbers is near 1/2."""
     keras.utils.set_random_seed(0)

@@ -10,36 +10,8 @@ from keras import ops
 from keraszoo.layers import KernelAttention
 
 to_numpy = ops.convert_to_numpy
-B, T, S, D, K = 2, 3, 5, 7, 11
-
-
-def test_equals_loops_at_prime_sizes():
-    rng = np.random.default_rng(0)
-    query, value, key = (rng.normal(size=s).astype("float32") for s in [(B, T, K), (B, S, D), (B, S, K)])
-    mask = np.arange(S) < np.array([5, 3])[:, None]
-    h = 1.7
-    context, weights = map(to_numpy, KernelAttention(h)(query, value, key, value_mask=mask))
-    for b, t in np.ndindex(B, T):
-        kernel = [
-            math.exp(-sum((query[b, t, k] - key[b, j, k]) ** 2 for k in range(K)) / (2 * h * h)) * mask[b, j]
-            for j in range(S)
-        ]
-        for j in range(S):
-            assert weights[b, t, j] == pytest.approx(kernel[j] / sum(kernel), abs=1e-5)
-        for d in range(D):
-            expected = sum(kernel[j] * value[b, j, d] for j in range(S)) / sum(kernel)
-            assert context[b, t, d] == pytest.approx(expected, abs=1e-5)
-
-
-def test_two_by_two_by_eye():
-    # At 0 the other example is sqrt(2 ln 3) away: its kernel is a third of the near one's. At the middle of
-    # the two both count the same.
-    far = math.sqrt(2 * math.log(3))
-    x, y = np.array([[[0.0], [far]]], "float32"), np.array([[[4.0], [8.0]]], "float32")
-    query = np.array([[[0.0], [far / 2]]], "float32")
-    context, weights = KernelAttention()(query, y, key=x)
-    np.testing.assert_allclose(weights, [[[3 / 4, 1 / 4], [1 / 2, 1 / 2]]], atol=1e-6)
-    np.testing.assert_allclose(context, [[[5.0], [6.0]]], atol=1e-5)
+B, T, S = 2, 3, 5
+ONE = np.zeros((1, 1, 1), "float32")
 
 
 def test_equals_scikit_learn():
@@ -64,8 +36,7 @@ def test_a_query_far_from_all_gets_the_value_of_the_nearest():
 def test_a_masked_neighbour_takes_no_weight_from_the_others():
     # the nearest is masked, and the rest are so far that their scores are at the floor
     x, y = np.array([[[0.0], [9.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
-    mask = np.array([[False, True, True]])
-    context, weights = KernelAttention(1e-5)(np.zeros((1, 1, 1), "float32"), y, key=x, value_mask=mask)
+    context, weights = KernelAttention(1e-5)(ONE, y, key=x, value_mask=np.array([[False, True, True]]))
     np.testing.assert_allclose(to_numpy(weights)[0, 0], [0, 0.5, 0.5], atol=1e-6)
     np.testing.assert_allclose(to_numpy(context)[0, 0], [7.0], atol=1e-5)
 
@@ -73,10 +44,9 @@ def test_a_masked_neighbour_takes_no_weight_from_the_others():
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_the_nearest_that_is_not_masked_counts(dtype):
     x, y = np.array([[[0.0], [8.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
-    mask = np.array([[False, True, True]])
     layer = KernelAttention(0.02, dtype=dtype)
-    context, weights = layer(np.zeros((1, 1, 1), "float32"), y, key=x, value_mask=mask)
-    assert ops.convert_to_numpy(ops.cast(weights, "float32")).tolist() == [[[0.0, 1.0, 0.0]]]
+    context, weights = layer(ONE, y, key=x, value_mask=np.array([[False, True, True]]))
+    assert to_numpy(ops.cast(weights, "float32")).tolist() == [[[0.0, 1.0, 0.0]]]
     assert float(ops.cast(context, "float32")[0, 0, 0]) == 6.0
 
 
@@ -97,12 +67,6 @@ def test_float64_is_computed_in_float64():
     assert difference == pytest.approx(math.tanh(1e-9 / 2), rel=1e-6)
 
 
-def test_an_empty_batch_is_an_empty_estimate():
-    context, weights = KernelAttention()(np.zeros((0, 2, 3), "float32"), np.zeros((0, 4, 3), "float32"))
-    assert tuple(context.shape) == (0, 2, 3)
-    assert tuple(weights.shape) == (0, 2, 4)
-
-
 def test_a_learned_bandwidth_is_not_rounded():
     learned = []
 
@@ -111,9 +75,8 @@ def test_a_learned_bandwidth_is_not_rounded():
             learned.append(float(ops.cast(self.log_bandwidth, "float32")))
             return super().call(query, value, key, **kwargs)
 
-    zeros = np.zeros((1, 1, 1), "float32")
     for dtype in ("float32", "mixed_bfloat16"):
-        Probe(0.3, learn_bandwidth=True, dtype=dtype)(zeros, zeros)
+        Probe(0.3, learn_bandwidth=True, dtype=dtype)(ONE, ONE)
     assert learned[0] == learned[1] == pytest.approx(math.log(0.3), rel=1e-6)
 
 
@@ -130,7 +93,7 @@ def test_a_bandwidth_learns_though_the_nearest_is_masked():
     layer = KernelAttention(h, learn_bandwidth=True)
     query, value, key = keras.Input((1, 1)), keras.Input((3, 1)), keras.Input((3, 1))
     model = keras.Model((query, value, key), layer(query, value, key=key, attention_mask=mask[None])[0])
-    model.compile(keras.optimizers.SGD(rate), loss="mae")
+    model.compile(keras.optimizers.SGD(rate), loss="mae", run_eagerly=True)
     before = float(to_numpy(layer.log_bandwidth))
     loss = model.train_on_batch((np.zeros((1, 1, 1)), y, x), np.zeros((1, 1, 1)))
     assert loss == pytest.approx(estimate(h), rel=1e-2)
@@ -168,7 +131,7 @@ def test_the_gradient_of_the_bandwidth_is_that_of_finite_differences(examples):
     x, y = examples
     layer, model = leave_one_out_model(x, 0.5)
     rate = 1e-3
-    model.compile(keras.optimizers.SGD(rate), loss="mse")
+    model.compile(keras.optimizers.SGD(rate), loss="mse", run_eagerly=True)
     columns = x[None, :, None], y[None, :, None]
     loss = model.train_on_batch((columns[0], columns[1], columns[0]), columns[1])
     assert loss == pytest.approx(leave_one_out(x, y, 0.5), rel=1e-5)
@@ -195,14 +158,3 @@ def test_a_fixed_bandwidth_is_no_weight():
     layer = KernelAttention(0.5)
     layer(np.ones((1, 2, 3), "float32"), np.ones((1, 2, 3), "float32"))
     assert layer.weights == []
-
-
-@pytest.mark.parametrize("bandwidth", [0, -1.0, math.inf, math.nan, "1", None])
-def test_the_bandwidth_must_be_above_zero(bandwidth):
-    with pytest.raises(ValueError, match="bandwidth must be a number above 0. Received: bandwidth="):
-        KernelAttention(bandwidth)
-
-
-def test_widths_must_be_the_same():
-    with pytest.raises(ValueError, match="A distance needs queries and keys of one width"):
-        KernelAttention()(np.ones((1, 2, 3)), np.ones((1, 2, 4)))

@@ -111,8 +111,3 @@ def test_the_last_part_of_a_batch_has_the_loss_of_the_whole_batch(layer, monkeyp
         parts.append(float(layer.losses[0]))
     np.testing.assert_allclose([parts[2], parts[5]], whole, rtol=1e-5)
     assert parts[0] == parts[3] != parts[2]
-
-
-def test_experts_per_token_above_num_experts_raises():
-    with pytest.raises(ValueError, match="experts_per_token must be at most num_experts"):
-        MixtureOfExperts(2, 4, experts_per_token=3)

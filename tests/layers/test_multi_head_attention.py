@@ -1,4 +1,4 @@
-"""Multi-head attention against loops, against Keras' own layer, and step by step against itself."""
+"""Multi-head attention with each kind of positions against loops, Keras' layer, and itself step by step."""
 
 import math
 
@@ -10,51 +10,58 @@ from keras import ops
 from keraszoo.layers import MultiHeadAttention
 
 to_numpy = ops.convert_to_numpy
+KINDS = [{}, {"rotary": True}, {"relative": 2}]
 
 
-def take_weights(layer, reference):
-    """Gives the layer the weights of Keras' own, whose kernels have an axis of heads."""
-    pairs = zip(layer.weights, reference.weights, strict=True)
-    layer.set_weights([np.reshape(to_numpy(theirs), mine.shape) for mine, theirs in pairs])
-
-
-def randomize(layer, rng, scale=0.4):
+def randomize(layer, scale=0.4):
+    rng = np.random.default_rng(0)
     for weight in layer.trainable_variables:
         weight.assign(rng.normal(size=weight.shape) * scale)
 
 
-def test_equals_loops_at_prime_sizes():
-    B, T, S, H, d_k, d_v, Q, D, K, O = 2, 3, 5, 7, 11, 13, 17, 19, 23, 29  # noqa: E741
+def turned(x):
+    """Multiplies the pairs (x_i, x_{i + d/2}) at position t by exp(i t / 10000^(2i / d))."""
+    (length, d), half = (x.shape[1], x.shape[-1]), x.shape[-1] // 2
+    turns = np.exp(1j * np.arange(length)[:, None] / 10_000 ** (2 * np.arange(half) / d))
+    pairs = (x[..., :half] + 1j * x[..., half:]) * turns[:, None]
+    return np.concatenate([pairs.real, pairs.imag], axis=-1)
+
+
+def loop(layer, query, value, key, mask):
+    """Eq. (3) and (4) of Shaw et al. where positions are relative, one query and one head at a time."""
+
+    def heads(name, x):
+        W, b = map(to_numpy, getattr(layer, f"W_{name}").weights)
+        return (x @ W.astype("float64") + b).reshape(*x.shape[:2], layer.num_heads, -1)
+
+    q, k, v = heads("q", query), heads("k", key), heads("v", value)
+    q, k = (turned(q), turned(k)) if layer.rotary else (q, k)
+    (B, T, H, d_k), S, farthest = q.shape, k.shape[1], layer.relative or 0
+    A_k, A_v = (np.zeros((1, x.shape[-1])) for x in (k, v))
+    if layer.relative:
+        A_k, A_v = to_numpy(layer.A_k), to_numpy(layer.A_v)
+    weights, contexts = np.zeros((B, H, T, S)), np.zeros((B, T, H, v.shape[-1]))
+    for b, h, t in np.ndindex(B, H, T):
+        seen = np.flatnonzero(mask[b, t])
+        row = {s: max(-farthest, min(farthest, s - t)) + farthest for s in seen}
+        e = {s: math.exp(q[b, t, h] @ (k[b, s, h] + A_k[row[s]]) / math.sqrt(d_k)) for s in seen}
+        for s in seen:
+            weights[b, h, t, s] = e[s] / sum(e.values())
+            contexts[b, t, h] += weights[b, h, t, s] * (v[b, s, h] + A_v[row[s]])
+    W, bias = map(to_numpy, layer.W_o.weights)
+    return contexts.reshape(B, T, -1) @ W + bias, weights
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_loops_at_prime_sizes(agree, kind):
+    B, T, S, Q, D, K = 2, 3, 7, 17, 19, 23
     rng = np.random.default_rng(0)
     query, value, key = (rng.normal(size=s).astype("float32") for s in [(B, T, Q), (B, S, D), (B, S, K)])
-    mask = rng.random((B, T, S)) < 0.8
-    layer = MultiHeadAttention(H, d_k, value_dim=d_v, output_shape=O)
+    layer = MultiHeadAttention(5, 10, value_dim=13, output_shape=29, **kind)
     layer(query, value, key)
-    randomize(layer, rng)
-    W = {name: to_numpy(getattr(layer, f"W_{name}").kernel).astype("float64") for name in "qkvo"}
-    b = {name: to_numpy(getattr(layer, f"W_{name}").bias).astype("float64") for name in "qkvo"}
-    expected_context, expected_weights = np.zeros((B, T, O)), np.zeros((B, H, T, S))
-    for n in range(B):
-        for t in range(T):
-            heads = []
-            for h in range(H):
-                of_head, of_value = slice(h * d_k, (h + 1) * d_k), slice(h * d_v, (h + 1) * d_v)
-                q = query[n, t] @ W["q"][:, of_head] + b["q"][of_head]
-                scores = [
-                    q @ (key[n, s] @ W["k"][:, of_head] + b["k"][of_head]) / math.sqrt(d_k) for s in range(S)
-                ]
-                total = sum(math.exp(scores[s]) for s in range(S) if mask[n, t, s])
-                head = np.zeros(d_v)
-                for s in range(S):
-                    if mask[n, t, s]:
-                        expected_weights[n, h, t, s] = math.exp(scores[s]) / total
-                        projected = value[n, s] @ W["v"][:, of_value] + b["v"][of_value]
-                        head += expected_weights[n, h, t, s] * projected
-                heads.append(head)
-            expected_context[n, t] = np.concatenate(heads) @ W["o"] + b["o"]
-    context, weights = layer(query, value, key, attention_mask=mask)
-    np.testing.assert_allclose(to_numpy(weights), expected_weights, atol=1e-5)
-    np.testing.assert_allclose(to_numpy(context), expected_context, atol=1e-4)
+    randomize(layer)
+    mask = rng.random((B, T, S)) < 0.8
+    agree(layer(query, value, key, attention_mask=mask), loop(layer, query, value, key, mask), atol=1e-4)
 
 
 def test_two_heads_by_eye():
@@ -70,75 +77,72 @@ def test_two_heads_by_eye():
     np.testing.assert_allclose(to_numpy(context), [[[3 / 4, 1 / 2]]], atol=1e-6)
 
 
-CASES = {
-    "self": ({}, True),
-    "cross": ({}, False),
-    "value_dim": ({"value_dim": 5}, False),
-    "output_dim": ({"output_shape": 13}, False),
-    "no bias": ({"use_bias": False}, False),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(case):
-    options, to_itself = CASES[case]
+@pytest.mark.parametrize("options", [{}, {"value_dim": 5}, {"output_shape": 13}, {"use_bias": False}])
+def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(agree, options):
     rng = np.random.default_rng(0)
-    query = rng.normal(size=(2, 3, 12)).astype("float32")
-    value = query if to_itself else rng.normal(size=(2, 5, 7)).astype("float32")
+    query, value = (rng.normal(size=s).astype("float32") for s in [(2, 3, 12), (2, 5, 7)])
     reference = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4, **options)
     layer = MultiHeadAttention(num_heads=3, key_dim=4, **options)
     reference.build(query.shape, value.shape)
     layer(query, value)
-    randomize(reference, rng)
-    take_weights(layer, reference)
-    expected = reference(query, value, return_attention_scores=True)
-    for mine, others in zip(layer(query, value), expected, strict=True):
-        np.testing.assert_allclose(to_numpy(mine), to_numpy(others), atol=1e-5)
+    randomize(reference)
+    pairs = zip(layer.weights, reference.weights, strict=True)  # theirs have an axis of heads
+    layer.set_weights([np.reshape(to_numpy(theirs), mine.shape) for mine, theirs in pairs])
+    agree(layer(query, value), reference(query, value, return_attention_scores=True))
+
+
+def layer_and_words(kind):
+    x = np.random.default_rng(0).normal(size=(2, 5, 7)).astype("float32")
+    layer = MultiHeadAttention(num_heads=3, key_dim=4, value_dim=2, **kind)
+    layer(x, x)
+    randomize(layer)
+    return layer, x
 
 
 def test_stepping_with_a_cache_equals_the_causal_pass():
-    rng = np.random.default_rng(0)
-    B, T, D = 2, 5, 7
-    x = rng.normal(size=(B, T, D)).astype("float32")
-    layer = MultiHeadAttention(num_heads=3, key_dim=2, value_dim=4)
-    layer(x, x)
-    randomize(layer, rng)
+    layer, x = layer_and_words({})
     context, weights = (to_numpy(y) for y in layer(x, x, use_causal_mask=True))
     # a cache of fixed size whose free places hold garbage
-    keys, values = np.full((B, 3, T, 2), 99.0, "float32"), np.full((B, 3, T, 4), 99.0, "float32")
-    for t in range(T):
+    keys, values = np.full((2, 3, 5, 4), 99.0, "float32"), np.full((2, 3, 5, 2), 99.0, "float32")
+    for t in range(5):
         new_keys, new_values = layer.prepare(x[:, t : t + 1])
         keys[:, :, t], values[:, :, t] = to_numpy(new_keys)[:, :, 0], to_numpy(new_values)[:, :, 0]
-        seen = np.broadcast_to(np.arange(T) <= t, (B, T))
+        seen = np.broadcast_to(np.arange(5) <= t, (2, 5))
         now, where = map(to_numpy, layer(x[:, t : t + 1], prepared=(keys, values), value_mask=seen))
         np.testing.assert_allclose(now[:, 0], context[:, t], atol=1e-5)
         np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [{"rotary": True}, {"relative": 2}])
-def test_shifting_queries_and_keys_alike_changes_nothing(kind):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(2, 5, 7)).astype("float32")
-    layer = MultiHeadAttention(num_heads=3, key_dim=4, **kind)
-    layer(x, x)
-    randomize(layer, rng)
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_of_a_cache_may_be_in_any_order(kind):
+    layer, x = layer_and_words(kind)
+    context, weights = (to_numpy(y) for y in layer(x, x))
+    order = np.array([3, 0, 4, 2, 1], "int32")
+    parts = [layer.prepare(x[:, t : t + 1], positions=ops.array([t])) for t in order]  # one word at a time
+    prepared = [ops.concatenate(part, axis=2) for part in zip(*parts, strict=True)]
+    for t in range(5):
+        for rows in (1, 3):  # one query, or several at one place
+            attended, where = layer(
+                np.repeat(x[:, t : t + 1], rows, axis=1),
+                prepared=prepared,
+                positions=ops.convert_to_tensor([t], dtype="int32"),
+                key_positions=ops.convert_to_tensor(order),
+            )
+            np.testing.assert_allclose(to_numpy(attended)[:, rows - 1], context[:, t], atol=1e-5)
+            np.testing.assert_allclose(to_numpy(where)[:, :, 0], weights[:, :, t][..., order], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_attention_depends_on_distances_alone(agree, kind):
+    layer, x = layer_and_words(kind)
     here = layer(x, x, use_causal_mask=True)
     there = np.arange(5) + 11
-    shifted = layer(x, x, use_causal_mask=True, positions=there, key_positions=there)
-    for a, b in zip(here, shifted, strict=True):
-        np.testing.assert_allclose(to_numpy(a), to_numpy(b), atol=1e-5)
+    agree(layer(x, x, use_causal_mask=True, positions=there, key_positions=there), here)
     # queries alone: what they stand before is another word
     alone = layer(x, x, use_causal_mask=True, positions=there)
     assert np.abs(to_numpy(alone[1]) - to_numpy(here[1])).max() > 1e-3
-    # and keys that stand in order, said or not
-    said = layer(x, x, positions=np.arange(5), key_positions=np.arange(5), use_causal_mask=True)
-    np.testing.assert_allclose(to_numpy(said[0]), to_numpy(here[0]), atol=1e-6)
-
-
-@pytest.mark.parametrize("sizes", [{"num_heads": 0, "key_dim": 3}, {"num_heads": 2, "key_dim": 1.5}])
-def test_sizes_must_be_positive_integers(sizes):
-    with pytest.raises(ValueError, match="must be a positive integer. Received: (num_heads=0|key_dim=1.5)"):
-        MultiHeadAttention(**sizes)
+    in_order = {"positions": np.arange(5), "key_positions": np.arange(5)}
+    agree(layer(x, x, **in_order, use_causal_mask=True), here)
 
 
 @pytest.mark.parametrize(("query", "key", "value", "key_dim"), [(64, 64, 64, 32), (48, 96, 128, 16)])

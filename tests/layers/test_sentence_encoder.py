@@ -35,21 +35,13 @@ def test_equals_loops(encoding, width):
         np.testing.assert_allclose(actual[place], expected, atol=1e-5)
 
 
-def test_the_order_of_words_matters_to_positions_alone():
-    forth, back = np.array([[1, 2, 3]]), np.array([[3, 2, 1]])
-    bag, positions = SentenceEncoder(V, D, "bag"), SentenceEncoder(V, D)
-    np.testing.assert_allclose(to_numpy(bag(forth)), to_numpy(bag(back)), atol=1e-6)
-    assert np.abs(to_numpy(positions(forth)) - to_numpy(positions(back))).max() > 0.01
-
-
 @pytest.mark.parametrize("encoding", ["position", "bag"])
 def test_padding_changes_nothing_and_stands_for_nothing(encoding):
     encoder = SentenceEncoder(V, D, encoding, pad_id=4)
-    short, long = np.array([[1, 2, 3]]), np.array([[1, 2, 3, 4, 4]])
-    np.testing.assert_allclose(to_numpy(encoder(short)), to_numpy(encoder(long)), atol=1e-6)
+    expected = to_numpy(encoder(np.array([[1, 2, 3]])))
+    for padded in ([1, 2, 3, 4, 4], [1, 4, 2, 3], [4, 4, 1, 2, 4, 3]):
+        np.testing.assert_allclose(to_numpy(encoder(np.array([padded]))), expected, atol=1e-6)
     assert (to_numpy(encoder(np.array([[4, 4]]))) == 0).all()
-    for middle in (np.array([[1, 4, 2, 3]]), np.array([[4, 4, 1, 2, 4, 3]])):
-        np.testing.assert_allclose(to_numpy(encoder(short)), to_numpy(encoder(middle)), atol=1e-6)
 
 
 def test_logits_are_products_with_the_embeddings():
@@ -65,8 +57,3 @@ def test_the_first_embeddings_are_the_papers():
     encoder.build()
     E = encoder.get_weights()[0]
     assert E.mean() == pytest.approx(0, abs=0.002) and E.std() == pytest.approx(0.1, abs=0.002)
-
-
-def test_an_encoding_that_is_unknown():
-    with pytest.raises(ValueError, match="encoding must be one of .*Received: encoding='tree'"):
-        SentenceEncoder(V, D, "tree")
