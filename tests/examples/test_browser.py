@@ -74,9 +74,8 @@ def test_entities_equal_those_of_python(browser, address, sentences):
     assert sum(map(len, wanted)) > 10
     for text, ours, theirs in zip(texts, answers, wanted, strict=True):
         units = [len(text[: entity.start].encode("utf-16-le")) // 2 for entity in theirs]
-        assert [(e["text"], e["label"], e["start"]) for e in ours] == [
-            (entity.text, entity.label, start) for entity, start in zip(theirs, units, strict=True)
-        ], text
+        found = [(entity.text, entity.label, start) for entity, start in zip(theirs, units, strict=True)]
+        assert [(e["text"], e["label"], e["start"]) for e in ours] == found, text
         probabilities = [entity.probability for entity in theirs]
         assert [e["probability"] for e in ours] == pytest.approx(probabilities, abs=1e-4)
 

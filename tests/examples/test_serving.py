@@ -29,14 +29,9 @@ def ask(port, body):
 
 
 @pytest.mark.slow
-def test_each_line_gets_its_translation(port, trained):
+def test_each_line_gets_its_translation_and_too_large_a_request_is_refused(port, trained):
     sentences = ["one two three four", "six five four three"]
     expected = "".join(f"{line}\n" for line in trained.translate(sentences))
     assert ask(port, "\n".join(sentences)) == (200, expected)
     assert ask(port, "") == (200, "")
-
-
-@pytest.mark.slow
-def test_a_request_that_is_too_large_is_refused(port):
-    status, _ = ask(port, "one " * serving.LARGEST)
-    assert status == 413
+    assert ask(port, "one " * serving.LARGEST)[0] == 413

@@ -3,16 +3,18 @@
 import os
 from pathlib import Path
 
-import babi
 import pytest
+from babi import find_tasks
 
 from keraszoo.errors import DataError
 from keraszoo.text.babi import read_questions
 
-find_tasks = babi.find_tasks
 
-
-def test_finding_tasks(tmp_path):
+def test_tasks_are_found_by_their_files(tmp_path):
+    with pytest.raises(DataError, match="expected files such as qa1_single-supporting-fact_train.txt"):
+        find_tasks(tmp_path)
+    with pytest.raises(DataError, match="no such directory"):
+        find_tasks(tmp_path / "nowhere")
     for name in ("qa10_so-so_test.txt", "qa10_so-so_train.txt.gz", "qa2_two-facts_train.txt"):
         (tmp_path / name).write_text("")
     with pytest.raises(DataError, match="task 2 has no test file"):
@@ -22,13 +24,6 @@ def test_finding_tasks(tmp_path):
     tasks = find_tasks(tmp_path)
     assert list(tasks) == [2, 10]
     assert tasks[10] == ("so so", tmp_path / "qa10_so-so_train.txt.gz", tmp_path / "qa10_so-so_test.txt")
-
-
-def test_no_tasks(tmp_path):
-    with pytest.raises(DataError, match="expected files such as qa1_single-supporting-fact_train.txt"):
-        find_tasks(tmp_path)
-    with pytest.raises(DataError, match="no such directory"):
-        find_tasks(tmp_path / "nowhere")
 
 
 @pytest.mark.slow

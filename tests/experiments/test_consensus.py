@@ -24,9 +24,7 @@ def random_probabilities(seed, *lengths):
 
 def tagger(**probabilities):
     found = list(probabilities.values())
-    return SimpleNamespace(
-        vocabulary=VOCABULARY, corpora=list(probabilities), probabilities=lambda sentences: found
-    )
+    return SimpleNamespace(vocabulary=VOCABULARY, corpora=list(probabilities), probabilities=lambda _: found)
 
 
 def test_what_a_corpus_without_misc_gives_to_o_is_shared_as_in_the_one_before():
@@ -76,11 +74,8 @@ def test_corpora_that_a_tagger_lacks_are_skipped(tmp_path):
 
 def test_a_shared_encoder_gives_the_probabilities_of_each_corpus_alone():
     tagger, sentences = tagger_of("web", "gmb", "btc"), [["a", "Rome"], [], ["gmb.PER"] * 7]
-    for corpus, found in zip(
-        ("btc", "web"),
-        consensus.SharedEncoder(tagger, ["btc", "web"]).probabilities(sentences),
-        strict=True,
-    ):
+    shared = consensus.SharedEncoder(tagger, ["btc", "web"]).probabilities(sentences)
+    for corpus, found in zip(("btc", "web"), shared, strict=True):
         alone = tagger.for_corpus(corpus).tag_probabilities(sentences)
         assert [some.shape for some in found] == [(2, 5), (0, 5), (7, 5)]
         np.testing.assert_allclose(np.concatenate(found), np.concatenate(alone), atol=1e-6)
@@ -109,18 +104,9 @@ def test_the_words_around_count_as_for_a_single_tagger(tmp_path, monkeypatch):
     found = {}
     for context in (0, 2):
         output = tmp_path / f"{context}.tsv"
-        arguments = [
-            "",
-            str(tmp_path / "gmb"),
-            "--corpora",
-            "gmb",
-            "--without-misc",
-            "--context",
-            str(context),
-        ]
-        monkeypatch.setattr(
-            "sys.argv", [*arguments, "--tagged", str(tmp_path / "text.tsv"), "--output", str(output)]
-        )
+        arguments = f"{tmp_path}/gmb --corpora gmb --without-misc --context {context} "
+        arguments += f"--tagged {tmp_path}/text.tsv --output {output}"
+        monkeypatch.setattr("sys.argv", ["consensus.py", *arguments.split()])
         consensus.main()
         found[context] = [list(sentence.tags) for sentence in read_columns(output)]
     distinct = [list(words) for words in dict.fromkeys(map(tuple, sentences))]
@@ -128,11 +114,8 @@ def test_the_words_around_count_as_for_a_single_tagger(tmp_path, monkeypatch):
     assert found[2] != found[0]
 
 
-def test_a_step_below_one_is_refused():
-    with pytest.raises(ArgumentTypeError, match="above 0"):
-        consensus.file_and_step("news.txt:0")
-
-
-def test_the_least_sure_word_of_a_sentence():
+def test_the_least_sure_word_of_a_sentence_and_a_step_below_one():
     probabilities = [np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.2, 0.8]])]
     assert consensus.least_sure(probabilities, [[0, 1], [0]]) == [0.6, 0.2]
+    with pytest.raises(ArgumentTypeError, match="above 0"):
+        consensus.file_and_step("news.txt:0")

@@ -14,17 +14,20 @@ from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 
-@pytest.mark.parametrize("corpus", [0, 1])
-def test_a_sentence_trains_its_own_corpus(corpus):
-    name = ("gmb", "btc")[corpus]
+def randomise(model):
+    random = np.random.default_rng(0)
+    model.set_weights([random.normal(size=w.shape).astype(w.dtype) for w in model.get_weights()])
+
+
+@pytest.mark.parametrize(("corpus", "name"), [(0, "gmb"), (1, "btc")])
+def test_a_sentence_trains_its_own_corpus(corpus, name):
     sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
     sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
     tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
     tagger.corpora = ("gmb", "btc")
     model = crf_per_corpus.CorpusTagger.from_config(tagger.model.get_config())
     model.build()
-    random = np.random.default_rng(0)
-    model.set_weights([random.normal(size=w.shape).astype(w.dtype) for w in model.get_weights()])
+    randomise(model)
     tagger.model.set_weights(model.get_weights())
     model.own = [tagger.vocabulary.for_corpus(name)[1] for name in tagger.corpora]
 
@@ -70,9 +73,6 @@ def test_corpora_can_be_left_out_and_wikigold_has_five_folds():
     assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
     assert group.tests == {"wikigold": "wikigold/3/test.tsv"} and not group.never_trained_on
     assert crf_per_corpus.selected(group, [], None) == group
-
-
-def test_more_sentences_name_their_corpus():
     assert crf_per_corpus.named_file("btc=runs/more.tsv") == ("btc", Path("runs/more.tsv"))
     with pytest.raises(ArgumentTypeError, match="expected CORPUS=FILE, got more.tsv"):
         crf_per_corpus.named_file("more.tsv")
@@ -82,10 +82,7 @@ def test_more_sentences_name_their_corpus():
 def test_training_goes_on_with_one_corpus_more(tmp_path):
     sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "wikigold")]
     before = EntityTagger.for_sentences(sentences, configuration="tiny")
-    random = np.random.default_rng(0)
-    before.model.set_weights(
-        [random.normal(size=w.shape).astype(w.dtype) for w in before.model.get_weights()]
-    )
+    randomise(before.model)
     before.corpora = ("gmb", "wikigold")
     before.save_to_preset(tmp_path / "before")
     labels = [f"{name}.{label}" for name in ("general", "gmb", "wikigold") for label in ("LOC", "PER")]

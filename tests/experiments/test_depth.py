@@ -9,11 +9,8 @@ ROW = {"depth": 2, "connections": "plain", "seed": 1, "steps": 7, "val_loss": 0.
 
 
 def test_the_table_shows_means_over_seeds():
-    rows = [
-        ROW,
-        {**ROW, "seed": 2, "val_loss": 1.5, "exact": 0.75},
-        {**ROW, "depth": 4, "connections": "residual"},
-    ]
+    second, deep = {"seed": 2, "val_loss": 1.5, "exact": 0.75}, {"depth": 4, "connections": "residual"}
+    rows = [ROW, {**ROW, **second}, {**ROW, **deep}]
     assert depth.table(rows).splitlines() == [
         "| layers | plain | residual |",
         "|---|---|---|",
@@ -25,9 +22,8 @@ def test_the_table_shows_means_over_seeds():
 def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch, capsys):
     (tmp_path / "depth.jsonl").write_text(json.dumps(ROW) + "\n")
     trained = []
-    monkeypatch.setattr(
-        depth, "train", lambda _, run, *__: trained.append(run) or {"val_loss": 2.0, "exact": 0}
-    )
+    result = {"val_loss": 2.0, "exact": 0}
+    monkeypatch.setattr(depth, "train", lambda _, run, *__: trained.append(run) or result)
     options = ["--output", tmp_path, "--depths", "2", "4", "--connections", "plain", "--steps", "7"]
     monkeypatch.setattr(sys, "argv", ["depth.py", *map(str, options), "--numbers", "20"])
     for _ in range(2):

@@ -15,8 +15,10 @@ def write(path, sentences, label="PER"):
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
 
-@pytest.fixture
-def data(tmp_path):
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Where the corpora are that are prepared from small ones."""
+    tmp_path = tmp_path_factory.mktemp("corpora")
     for folder in ("bio_bc5cdr", "bio_ncbi_disease"):
         for part in ("train", "devel", "test"):
             write(tmp_path / folder / f"{part}.tsv.gz", [f"{folder}-{part}-{i}" for i in range(3)], "Disease")
@@ -35,19 +37,15 @@ def data(tmp_path):
     (tmp_path / "ner_worldwide").mkdir()
     text = "# doc = a\nKato\tB-Person\nspeaks\tO\n\nUgandan\tB-NORP\nspeaks\tO\n"
     (tmp_path / "ner_worldwide" / "worldwide.iob2.gz").write_bytes(gzip.compress(text.encode()))
-    return tmp_path
+    entity_corpora.prepare(tmp_path, tmp_path / "out")
+    return tmp_path / "out"
 
 
 def meaning_bank_sentence(number):
     """A sentence with a title, a person that is labelled as an organisation, a country and a nationality."""
-    rows = [
-        ("Mr.", "B-per"),
-        (f"Al-{number}", "B-org"),
-        ("met", "O"),
-        ("President", "B-per"),
-        ("Rice", "I-per"),
-    ]
-    rows += [("in", "O"), ("Nepal", "B-geo" if number % 2 else "B-gpe"), ("with", "O"), ("Iraqi", "B-gpe")]
+    rows = [("Mr.", "B-per"), (f"Al-{number}", "B-org"), ("met", "O"), ("President", "B-per")]
+    rows += [("Rice", "I-per"), ("in", "O"), ("Nepal", "B-geo" if number % 2 else "B-gpe"), ("with", "O")]
+    rows += [("Iraqi", "B-gpe")]
     return "".join(f"{token}\t{tag}\tX\n" for token, tag in rows) + "\n"
 
 
@@ -55,30 +53,24 @@ def names_in(path):
     return {sentence.tokens[0] for sentence in read_columns(path).sentences}
 
 
-def test_each_corpus_has_its_usual_parts(data, tmp_path):
-    out = tmp_path / "out"
-    entity_corpora.prepare(data, out)
+def test_each_corpus_has_its_usual_parts(out):
     assert names_in(out / "bc5cdr" / "validation.tsv") == {f"bio_bc5cdr-devel-{i}" for i in range(3)}
     assert names_in(out / "btc" / "test.tsv") == {f"btc-f-{i}" for i in range(4)}
     assert names_in(out / "btc" / "validation.tsv") == {"btc-h-2", "btc-h-3"}
     assert {"btc-h-0", "btc-h-1", "btc-a-0", "btc-g-3"} < names_in(out / "btc" / "train.tsv")
 
 
-def test_the_folds_of_wikigold_share_no_document(data, tmp_path):
-    entity_corpora.prepare(data, tmp_path / "out")
+def test_the_folds_of_wikigold_share_no_document(out):
     tests = []
     for fold in "12345":
-        parts = [
-            names_in(tmp_path / "out" / "wikigold" / fold / f"{part}.tsv") for part in entity_corpora.PARTS
-        ]
+        parts = [names_in(out / "wikigold" / fold / f"{part}.tsv") for part in entity_corpora.PARTS]
         assert len(set.union(*parts)) == sum(map(len, parts)) == 60 and all(parts)
         tests.append(parts[2])
     assert len(set.union(*tests)) == sum(map(len, tests)) == 60
 
 
-def test_the_general_corpora_as_one(data, tmp_path):
-    entity_corpora.prepare(data, tmp_path / "out")
-    folder = tmp_path / "out" / "english"
+def test_the_general_corpora_as_one(out):
+    folder = out / "english"
     assert read_columns(folder / "test_wnut17.tsv").sentences[0].tags == ("B-MISC", "O")
     (worldwide, other) = read_columns(folder / "test_worldwide.tsv").sentences
     assert (worldwide.tags, other.tags) == (("B-PER", "O"), ("O", "O"))

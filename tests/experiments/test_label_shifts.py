@@ -27,9 +27,8 @@ def directory(tmp_path):
     labels = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("btc", "gmb")]
     tagger = EntityTagger.for_sentences(labels, configuration="tiny")
     random = np.random.default_rng(2)
-    tagger.model.set_weights(
-        [random.normal(0, 0.2, w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
-    )
+    weights = tagger.model.get_weights()
+    tagger.model.set_weights([random.normal(0, 0.2, w.shape).astype(w.dtype) for w in weights])
     tagger.corpora = ("btc", "gmb")
     tagger.save_to_preset(tmp_path / "tagger")
     return tmp_path / "tagger"

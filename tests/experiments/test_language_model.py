@@ -37,9 +37,8 @@ def test_a_state_does_not_see_the_word_that_it_predicts(tagger):
     features = tagger.vocabulary.encode([WORDS])
     before = np.asarray(model(features))
     for place in range(len(WORDS)):
-        changed = tagger.vocabulary.encode(
-            [[*WORDS[:place], "met" if place != 1 else "in", *WORDS[place + 1 :]]]
-        )
+        other = [*WORDS[:place], "met" if place != 1 else "in", *WORDS[place + 1 :]]
+        changed = tagger.vocabulary.encode([other])
         forward, backward = np.abs(np.asarray(model(changed)) - before).max(axis=(1, 3)) > 1e-6
         # Position t of both is the pair of the words t and t + 1.
         assert forward.tolist() == [t >= place for t in range(4)]
@@ -75,15 +74,8 @@ def test_the_loss_of_a_loop(tagger, monkeypatch):
 
 def weights_of(tagger):
     words, head = tagger.model.words, tagger.model.head
-    layers = (
-        words.vectors,
-        words.characters,
-        words.casing,
-        words.subwords,
-        head.scores,
-        tagger.model.recurrent,
-    )
-    return {layer.name: layer.get_weights() for layer in layers}
+    layers = words.vectors, words.characters, words.casing, words.subwords, head.scores
+    return {layer.name: layer.get_weights() for layer in (*layers, tagger.model.recurrent)}
 
 
 @pytest.mark.slow

@@ -39,12 +39,8 @@ def test_every_model_is_one_of_the_recipes_and_of_like_size(name, tmp_path, monk
 
 def test_all_models_of_the_papers_are_there():
     assert {model["name"] for _, model, _ in lineage.MODELS.values()} == set(models_of("translation"))
-    assert [name for name, (_, _, claim) in lineage.MODELS.items() if claim] == [
-        "cho",
-        "sutskever",
-        "rnnsearch",
-        "transformer",
-    ]
+    claims = [name for name, (_, _, claim) in lineage.MODELS.items() if claim]
+    assert claims == ["cho", "sutskever", "rnnsearch", "transformer"]
 
 
 def write_corpus(folder, pairs):
@@ -71,18 +67,11 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
     monkeypatch.setattr(lineage, "run_recipe", run_recipe)
     monkeypatch.setattr(lineage, "Translator", SimpleNamespace(from_preset=lambda place: told))
     lineage.train(SimpleNamespace(**options, models=["cho", "luong"], seeds=None, set=["training.epochs=2"]))
-    assert [Path(recipe.output).name for recipe in ran] == [
-        "cho_seed1",
-        "luong_seed1",
-        "cho_seed2",
-        "cho_seed3",
-    ]
+    names = ["cho_seed1", "luong_seed1", "cho_seed2", "cho_seed3"]
+    assert [Path(recipe.output).name for recipe in ran] == names
     assert {recipe.training.epochs for recipe in ran} == {2}
-    assert (tmp_path / "out" / "train.tsv").read_text().splitlines() == [
-        *(f"{i}.\t{i}!" for i in range(4)),
-        "4. 5.\t4! 5!",
-        "6. 7.\t6! 7!",
-    ]
+    lines = [*(f"{i}.\t{i}!" for i in range(4)), "4. 5.\t4! 5!", "6. 7.\t6! 7!"]
+    assert (tmp_path / "out" / "train.tsv").read_text().splitlines() == lines
     assert len(list(folder.iterdir())) == 4
     (file,) = folder.glob("cho_seed3-*.txt")
     lines = file.read_text().splitlines()
@@ -99,15 +88,8 @@ def test_training_makes_what_is_not_there_and_comparing_shows_it(tmp_path, monke
 def test_all_seeds_are_compared_in_their_order(tmp_path):
     folder = tmp_path / "translations"
     folder.mkdir()
-    for name in (
-        "cho_seed10-ab",
-        "cho_seed2-ab",
-        "cho_seed2-cd",
-        "cho_seed1-ab",
-        "luong_seed4-ab",
-        "cho_seed4-ab",
-        "cho_seed-ab",
-    ):
+    names = "cho_seed10-ab cho_seed2-ab cho_seed2-cd cho_seed1-ab luong_seed4-ab cho_seed4-ab cho_seed-ab"
+    for name in names.split():
         (folder / f"{name}.txt").touch()
     for seed in (1, 2, 10):  # the fourth was named with another folder
         (tmp_path / f"cho_seed{seed}").mkdir()

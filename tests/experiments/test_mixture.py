@@ -28,7 +28,6 @@ def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch, capsys):
 
 
 def test_mixture_and_wide_network_have_equal_cost_per_word():
-    """All models have one number of weights that a word uses, but for the gate."""
     _, _, wide = mixture.language_model({"experts": 0})
     _, _, mixed = mixture.language_model({"experts": 4, "importance": 0.1, "load": 0.1})
     of_one = sum(math.prod(maps.kernel.shape[1:]) for maps in (mixed.W_1, mixed.W_2))

@@ -13,5 +13,4 @@ RECIPES = sorted(Path(__file__).parents[2].glob("ex*/recipes/*.yaml"))
 def test_a_recipe_is_one(file, monkeypatch):
     for name in ("BACKBONE", "CORPUS", "VECTORS", "MULTI30K"):
         monkeypatch.setenv(name, "/data")
-    recipe = read_recipe(file)
-    recipe.model_class()
+    read_recipe(file).model_class()

@@ -63,9 +63,7 @@ def test_training_flops_equal_the_sum_over_all_batches():
     for epoch, i in np.ndindex(2, len(batches)):
         (rows, source), (_, target) = (side.shape for side in batches.batch(epoch, i)[0])
         of_source = 4 * 4 + 12 * 8 + 4 * 4  # in, convolution, out
-        of_target = (
-            4 * 4 + 12 * 8 + 4 * 4 + 4 * 4 + 4 * 4 + 4 * 9
-        )  # in, convolution, query, context, out, output
+        of_target = of_source + 2 * 4 * 4 + 4 * 9  # and query, context, output
         wanted += 3 * 2 * rows * (source * of_source + target * of_target + 2 * 4 * source * target)
     assert flops == pytest.approx(wanted) and residual < 1e-6
 

@@ -23,20 +23,21 @@ def corpus(tmp_path):
 
 
 def test_one_pair_of_each_sentence_whatever_the_order():
-    pairs = [
-        (f"{'Ss'[k % 2]}entence {i}{'.!?'[k]}", f"Satz {i}, {k}") for i in range(60) for k in range(1 + i % 3)
-    ]
+    forms = [(i, k, f"{'Ss'[k % 2]}entence {i}{'.!?'[k]}") for i in range(60) for k in range(1 + i % 3)]
+    pairs = [(source, f"Satz {i}, {k}") for i, k, source in forms]
     some = tatoeba.one_of_each(pairs)
     assert len(some) == 60 and set(some) <= set(pairs)
     assert set(tatoeba.one_of_each(pairs[::-1])) == set(some)
     assert {target[-1] for _, target in some} == {"0", "1", "2"}  # not always the first
 
 
+def parts_in(folder):
+    return [list(read_pairs(folder / name)) for name in tatoeba.FILES]
+
+
 def test_four_files(corpus, tmp_path, capsys):
     tatoeba.prepare(corpus, tmp_path / "out", held_out=5)
-    train, validation, test, references = (
-        list(read_pairs(tmp_path / "out" / name)) for name in tatoeba.FILES
-    )
+    train, validation, test, references = parts_in(tmp_path / "out")
     assert len(validation) == len(test) == 5 and set(test) <= set(references)
     english = [{source for source, _ in part} for part in (train, validation, references)]
     assert sum(map(len, english)) == len(set.union(*english)) == 40
@@ -58,9 +59,7 @@ def test_the_other_direction_has_no_sentence_that_was_trained_on(tmp_path):
     )
     tatoeba.write(parts, folder)
     tatoeba.reverse(folder, tmp_path / "de-en")
-    train, validation, test, references = (
-        list(read_pairs(tmp_path / "de-en" / name)) for name in tatoeba.FILES
-    )
+    train, validation, test, references = parts_in(tmp_path / "de-en")
     assert train == [("Hallo!", "Hi."), ("Hallo.", "Hello."), ("Lauf!", "Run!")]
     assert validation == [("Warte!", "Wait.")]  # "Halt!" is a test sentence
     assert ("Halt!", "Halt!") in test and len(test) == 2 and test[1][1] in ("Walk.", "Go.")
@@ -134,7 +133,7 @@ def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path):
     pairs.write_text("wait\u200b!\tWarte.\nCome at 10:30.\tKomm um 10:30.\nTwo of 20.\tZwei von 20.\n")
     names.write_text("".join(f"Na{a}{b}\n" for a in "abcdefghijkl" for b in "mnopqrtuvwy"))
     tatoeba_more.enlarge(folder, tmp_path / "more", [pairs], [names])
-    train, *held_out = (list(read_pairs(tmp_path / "more" / name)) for name in tatoeba.FILES)
+    train, *held_out = parts_in(tmp_path / "more")
     assert held_out == parts[1:]
     assert train[:4] == [*parts[0], ("Come at 10:30.", "Komm um 10:30."), ("Two of 20.", "Zwei von 20.")]
     dog, met, *numbers = train[4:]
@@ -149,26 +148,24 @@ def test_more_pairs_have_other_names_and_numbers_on_both_sides(tmp_path):
     assert not set(numbers) & set(train[:4])
 
 
+def drawn(others, *pair):
+    """All pairs with other names that are drawn for a pair."""
+    return {others.names(pair) for _ in range(40)}
+
+
 def test_a_name_that_hisses_has_no_genitive_s():
     others = tatoeba_more.OtherWords([["Max", "Ada"]])
-    assert {others.names(("Tom's dog", "Toms Hund")) for _ in range(20)} == {
-        ("Tom's dog", "Toms Hund"),
-        ("Ada's dog", "Adas Hund"),
-    }
-    assert ("Max ran", "Max lief") in {others.names(("Tom ran", "Tom lief")) for _ in range(20)}
-    assert others.names(("Tom ran", "Er lief")) == ("Tom ran", "Er lief")
+    assert drawn(others, "Tom's dog", "Toms Hund") == {("Tom's dog", "Toms Hund"), ("Ada's dog", "Adas Hund")}
+    assert ("Max ran", "Max lief") in drawn(others, "Tom ran", "Tom lief")
+    assert drawn(others, "Tom ran", "Er lief") == {("Tom ran", "Er lief")}
 
 
 def test_french_shortens_de_and_que_before_a_vowel():
     others = tatoeba_more.OtherWords([["Zoé", "Ada"]], language="fr")
-    assert {
-        others.names(("I know that Mary saw Tom.", "Je sais que Marie a vu Tom.")) for _ in range(40)
-    } == {
+    assert drawn(others, "I know that Mary saw Tom.", "Je sais que Marie a vu Tom.") == {
         (f"I know that {mary} saw {tom}.", f"Je sais {que} a vu {tom}.")
         for mary, que in (("Zoé", "que Zoé"), ("Ada", "qu'Ada"))
         for tom in ("Zoé", "Ada")
     }
-    assert {others.names(("Tom's dog", "Le chien de Tom")) for _ in range(20)} == {
-        ("Zoé's dog", "Le chien de Zoé"),
-        ("Ada's dog", "Le chien d'Ada"),
-    }
+    dogs = {("Zoé's dog", "Le chien de Zoé"), ("Ada's dog", "Le chien d'Ada")}
+    assert drawn(others, "Tom's dog", "Le chien de Tom") == dogs

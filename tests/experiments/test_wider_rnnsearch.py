@@ -40,9 +40,7 @@ def test_same_logits(options, both_subwords, tmp_path, capsys):
     logits = (keras.ops.convert_to_numpy(one(tuple(tokens))) for one in (model, wide))
     np.testing.assert_allclose(*logits, atol=1e-4)
     assert wide.get_config()["units"] == 42
-    recurrent = next(
-        weight.numpy() for weight in wide.weights if weight.path.endswith("decoder/cell/U/kernel")
-    )
+    (recurrent,) = (w.numpy() for w in wide.weights if w.path.endswith("decoder/cell/U/kernel"))
     assert (recurrent[32:, :32] == 0).all() and (recurrent[:, 32:42] != 0).any(axis=0).all()
 
 

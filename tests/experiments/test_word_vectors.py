@@ -25,9 +25,8 @@ def test_scores_of_both_kinds(tmp_path):
         right += d == scores.argmax()
         asked.append(f"w{a} w{b} w{c} w{d}\n")
     (tmp_path / "analogies.txt").write_text("".join([": one\n", *asked, "w1 w2 w3 nowhere\n"]))
-    figures = similarity_scores(
-        WordVectors(words, matrix), tmp_path / "pairs.tsv", tmp_path / "analogies.txt"
-    )
+    files = tmp_path / "pairs.tsv", tmp_path / "analogies.txt"
+    figures = similarity_scores(WordVectors(words, matrix), *files)
     cosines = [float(unit[i] @ unit[j]) for i, j, _ in judged]
     assert figures["pairs"] == pytest.approx(spearmanr(cosines, [value for *_, value in judged]).statistic)
     assert figures["pairs_known"] == pytest.approx(100 * 11 / 12)
