@@ -20,8 +20,6 @@ B, T, S, D = 2, 3, 5, 7
 
 # what the constructors of some layers need
 GIVEN = {"units": 11, "bandwidth": 2.0, "num_heads": 2, "key_dim": 3}
-KINDS = [kind for kind in vars(keraszoo.layers).values() if isinstance(kind, type)]
-LAYERS = {kind.__name__: kind for kind in KINDS if issubclass(kind, Attention) and kind is not Attention}
 
 
 def maker(kind):
@@ -29,7 +27,11 @@ def maker(kind):
     return lambda **options: kind(**given, **options)
 
 
-LAYERS = {name: maker(kind) for name, kind in LAYERS.items()}
+LAYERS = {
+    kind.__name__: maker(kind)
+    for kind in vars(keraszoo.layers).values()
+    if isinstance(kind, type) and issubclass(kind, Attention) and kind is not Attention
+}
 LAYERS["rotary and relative"] = lambda **options: MultiHeadAttention(2, 4, rotary=True, relative=2, **options)
 
 
@@ -82,15 +84,15 @@ def test_padding_changes_nothing(make, data):
 
 def test_nothing_to_attend_to_gives_weights_and_context_of_zero(make, data):
     query, value = data
-    mask = np.array([[False] * S, [True] * S])
-    layer = make()
+    layer, expected = make(), np.zeros((T, D))
     layer(query, value)
     if isinstance(layer, MultiHeadAttention):  # its heads are zero, so what comes out is the last bias
         layer.W_o.bias.assign(np.arange(D))
-    context, weights = numbers(layer(query, value, value_mask=mask))
+        expected = expected + np.arange(D)
+    elif isinstance(layer, MemoryHop):
+        expected = query[0]
+    context, weights = numbers(layer(query, value, value_mask=np.array([[False] * S, [True] * S])))
     assert (weights[0] == 0).all()
-    expected = np.arange(D) if isinstance(layer, MultiHeadAttention) else np.zeros(D)
-    expected = query[0] if isinstance(layer, MemoryHop) else np.broadcast_to(expected, (T, D))
     np.testing.assert_array_equal(context[0], expected)
     np.testing.assert_allclose(weights[1].sum(-1), 1, atol=1e-6)
 
@@ -105,19 +107,23 @@ def test_a_query_that_may_see_nothing_is_zero_while_its_neighbours_are_not(make,
     np.testing.assert_allclose(sums[1, ..., :2], 1, atol=1e-6)
 
 
-def test_the_mask_arrives_by_itself_from_an_embedding(make, data):
+def test_the_mask_arrives_by_itself_from_an_embedding(agree, make, data):
     ids = np.array([[4, 2, 0, 0, 0], [1, 3, 2, 5, 0]])
     embedding = keras.layers.Embedding(6, D, mask_zero=True)
     layer = make()
     arrived = numbers(layer(data[0], embedding(ids)))
-    given = numbers(layer(data[0], to_numpy(embedding(ids)), value_mask=ids != 0))
-    none = numbers(layer(data[0], to_numpy(embedding(ids))))
-    for a, g, n in zip(arrived, given, none, strict=True):
-        np.testing.assert_array_equal(a, g)
-        assert np.abs(a - n).max() > 1e-4
+    agree(arrived, layer(data[0], to_numpy(embedding(ids)), value_mask=ids != 0), atol=0)
+    for masked, plain in zip(arrived, numbers(layer(data[0], to_numpy(embedding(ids)))), strict=True):
+        assert np.abs(masked - plain).max() > 1e-4
 
 
-def test_masks_of_values_of_pairs_and_of_causality_work_together(make):
+def seen_by(weights):
+    """Whether any head attends, `(B, T, S)`."""
+    weights = to_numpy(weights)
+    return (weights if weights.ndim == 3 else weights.max(1)) > 0
+
+
+def test_masks_of_values_of_pairs_and_of_causality_work_together(agree, make):
     x = np.random.default_rng(2).normal(size=(B, S, D)).astype("float32")
     of_values = np.arange(S) < np.array([4, 5])[:, None]
     of_pairs = np.ones((B, S, S), bool)
@@ -127,14 +133,11 @@ def test_masks_of_values_of_pairs_and_of_causality_work_together(make):
         allowed[b, t, s] = of_values[b, s] and of_pairs[b, t, s] and s <= t
     layer = make()
     together = numbers(layer(x, x, value_mask=of_values, attention_mask=of_pairs, use_causal_mask=True))
-    one = numbers(layer(x, x, attention_mask=allowed))
-    for a, b in zip(together, one, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-6)
-    weights = together[1] if together[1].ndim == 3 else together[1].max(1)
-    np.testing.assert_array_equal(weights > 0, allowed)
+    agree(together, layer(x, x, attention_mask=allowed), atol=1e-6)
+    np.testing.assert_array_equal(seen_by(together[1]), allowed)
 
 
-def test_steps_over_a_prepared_memory_equal_the_whole(make, data):
+def test_steps_over_a_prepared_memory_equal_the_whole(agree, make, data):
     query, value = data
     mask = np.arange(S) < np.array([3, 5])[:, None]
     key = np.random.default_rng(3).normal(size=(B, S, D)).astype("float32")
@@ -142,9 +145,8 @@ def test_steps_over_a_prepared_memory_equal_the_whole(make, data):
     called = numbers(layer(query, value, key=key, value_mask=mask))
     prepared = layer.prepare(value, key)
     for t in range(T):  # one query at a time, as a decoder that steps has them
-        context, weights = numbers(layer(query[:, t], prepared=prepared, value_mask=mask, positions=[t]))
-        np.testing.assert_allclose(context, called[0][:, t], atol=1e-5)
-        np.testing.assert_allclose(weights, called[1][..., t, :], atol=1e-6)
+        step = layer(query[:, t], prepared=prepared, value_mask=mask, positions=[t])
+        agree(step, (called[0][:, t], called[1][..., t, :]))
 
 
 def test_dropout_works_in_training_alone_and_the_weights_returned_are_whole(make, data):
@@ -193,33 +195,24 @@ def test_the_mask_of_the_queries_reaches_the_loss_of_a_model():
 
 
 @pytest.mark.parametrize(("queries", "values"), [(1, 5), (2, 5), (5, 2)])
-@pytest.mark.parametrize(
-    "name", ["ScaledDotProductAttention", "MultiHeadAttention"]
-)  # one with heads, one without
+@pytest.mark.parametrize("name", ["ScaledDotProductAttention", "MultiHeadAttention"])
 def test_causality_between_other_lengths_is_that_of_keras(name, queries, values):
     rng = np.random.default_rng(4)
     query, value = (rng.normal(size=(B, n, D)).astype("float32") for n in (queries, values))
     _, expected = keras.layers.Attention()([query, value], use_causal_mask=True, return_attention_scores=True)
-    layer = LAYERS[name]()
-    _, weights = numbers(layer(query, value, use_causal_mask=True))
-    weights = weights if weights.ndim == 3 else weights.max(1)
-    np.testing.assert_array_equal(weights > 0, to_numpy(expected) > 0)
-    # and the same in a model that knows no length
-    symbols = keras.Input((None, D)), keras.Input((None, D))
-    model = keras.Model(symbols, layer(*symbols, use_causal_mask=True)[1])
-    weights = to_numpy(model((query, value)))
-    weights = weights if weights.ndim == 3 else weights.max(1)
-    np.testing.assert_array_equal(weights > 0, to_numpy(expected) > 0)
+    layer, symbols = LAYERS[name](), (keras.Input((None, D)), keras.Input((None, D)))
+    of_any_length = keras.Model(symbols, layer(*symbols, use_causal_mask=True)[1])
+    for weights in (layer(query, value, use_causal_mask=True)[1], of_any_length((query, value))):
+        np.testing.assert_array_equal(seen_by(weights), to_numpy(expected) > 0)
 
 
-def test_a_causal_step_sees_the_keys_up_to_its_position(make, data):
+def test_a_causal_step_sees_the_keys_up_to_its_position(agree, make, data):
     _, value = data
     layer = make()
     whole = numbers(layer(value, value, use_causal_mask=True))
     for t in range(S):
         context, weights = numbers(layer(value[:, t], value, use_causal_mask=True, positions=[t]))
-        np.testing.assert_allclose(context, whole[0][:, t], atol=1e-5)
-        np.testing.assert_allclose(weights, whole[1][..., t, :], atol=1e-6)
+        agree((context, weights), (whole[0][:, t], whole[1][..., t, :]))
         assert ((weights > 0) == (np.arange(S) <= t)).all()
 
 
@@ -236,38 +229,38 @@ def test_a_mask_that_is_added_to_scores_is_an_error(make, data):
             make()(*data, **masks)
 
 
-def test_a_float_mask_of_0_and_1_is_a_mask_in_a_graph_too(make, data):
+def test_a_float_mask_of_0_and_1_is_a_mask_in_a_graph_too(agree, make, data):
     query, value = data
     mask = (np.arange(S) < np.array([3, 5])[:, None]).astype("float32")
     layer = make()
     symbols = keras.Input((T, D)), keras.Input((S, D)), keras.Input((S,))
     model = keras.Model(symbols, layer(*symbols[:2], value_mask=symbols[2]))
-    expected = numbers(layer(query, value, value_mask=mask > 0))
-    for a, b, c in zip(layer(query, value, value_mask=mask), model([*data, mask]), expected, strict=True):
-        np.testing.assert_allclose(to_numpy(a), c, atol=1e-6)
-        np.testing.assert_allclose(to_numpy(b), c, atol=1e-6)
+    expected = layer(query, value, value_mask=mask > 0)
+    for outputs in (layer(query, value, value_mask=mask), model([*data, mask])):
+        agree(outputs, expected, atol=1e-6)
 
 
-def test_what_a_user_of_keras_may_get_wrong_has_a_hint(make, data):
-    query, value = data
+HINTS = [
+    (slice(1), {}, r"value is missing: call layer\(query, value\)"),
+    (None, {}, r"call layer\(query, value\), not layer\(\[query, value\]\)"),
+    (slice(2), {"return_attention_scores": True}, "attention weights are always returned. Received: return_"),
+    (slice(2), {"mask": np.ones((B, T), bool)}, "Masks are passed as value_mask or attention_mask"),
+    (slice(2), {"prepared": (np.ones((B, S, D)),) * 2}, "Pass either value and key or prepared"),
+]
+
+
+@pytest.mark.parametrize(("given", "options", "hint"), HINTS)
+def test_calls_as_of_other_layers_are_errors_with_a_hint(make, data, given, options, hint):
     built = make()
     built(*data)
     for layer in (make(), built):
-        for inputs, options, hint in (
-            ((query,), {}, r"value is missing: call layer\(query, value\)"),
-            (([query, value],), {}, r"call layer\(query, value\), not layer\(\[query, value\]\)"),
-            (
-                data,
-                {"return_attention_scores": True},
-                "attention weights are always returned. Received: return_",
-            ),
-            (data, {"mask": query[..., 0] > 0}, "Masks are passed as value_mask or attention_mask"),
-            (data, {"prepared": data[1:] * 2}, "Pass either value and key or prepared"),
-        ):
-            with pytest.raises(ValueError, match=hint):
-                layer(*inputs, **options)
+        with pytest.raises(ValueError, match=hint):
+            layer(*([list(data)] if given is None else data[given]), **options)
+
+
+def test_prepared_needs_a_layer_that_is_built(make, data):
     with pytest.raises(ValueError, match="value is missing: .* if it is built"):
-        make()(query, prepared=(value, value))
+        make()(data[0], prepared=(data[1], data[1]))
 
 
 def test_given_factors_replace_dropout(make, data):

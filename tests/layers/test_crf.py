@@ -1,6 +1,7 @@
 """The CRF as a layer: schemes, masks, extremes, precision; its sums are in test_linear_chain.py."""
 
 import itertools
+from functools import partial
 
 import keras
 import numpy as np
@@ -12,15 +13,7 @@ from keraszoo.layers import CRF, CRFLoss
 to_numpy = ops.convert_to_numpy
 T, K = 3, 5
 # O, B-X, I-X, B-Y, I-Y: I follows B or I of its own kind, and begins nothing
-FOLLOWS = np.array(
-    [
-        [True, True, False, True, False],
-        [True, True, True, True, False],
-        [True, True, True, True, False],
-        [True, True, False, True, True],
-        [True, True, False, True, True],
-    ]
-)
+FOLLOWS = np.array([[True, True, i in (1, 2), True, i in (3, 4)] for i in range(K)])
 IOB2 = FOLLOWS, np.array([True, True, False, True, False]), np.ones(K, bool)
 
 
@@ -62,43 +55,26 @@ def test_the_distribution_is_over_the_permitted_paths_alone(constrain):
         np.testing.assert_allclose(posterior[:, t, tag], expected, atol=1e-5)
 
 
-def test_padding_is_no_tag_and_changes_nothing():
-    crf, lengths = make(allowed=IOB2), np.array([3, 2, 1, 0])
-    emissions, gold = emissions_of(4), np.array([[1, 2, 0], [0, 3, -1], [3, 99, 7], [5, 5, 5]])
-    mask = np.arange(T) < lengths[:, None]
-    longer = np.concatenate([np.where(mask[..., None], emissions, 1e6), np.full((4, 4, K), -3e4)], axis=1)
-    longer = longer.astype("float32")
-    longer_mask = np.pad(mask, ((0, 0), (0, 4)))
-    longer_gold = np.pad(gold, ((0, 0), (0, 4)), constant_values=-1)
-    likelihood = to_numpy(crf.log_likelihood(emissions, gold, mask))
-    actual = to_numpy(crf.log_likelihood(longer, longer_gold, longer_mask))
-    np.testing.assert_allclose(actual, likelihood, atol=1e-6)
-    for actual, expected in zip(crf.decode(longer, longer_mask), crf.decode(emissions, mask), strict=True):
-        actual, expected = to_numpy(actual), to_numpy(expected)
-        np.testing.assert_allclose(actual[:, :T] if actual.ndim > 1 else actual, expected, atol=1e-6)
-        assert not actual[:, T:].any() if actual.ndim > 1 else True
-    actual, expected = to_numpy(crf.marginals(longer, longer_mask)), to_numpy(crf.marginals(emissions, mask))
-    np.testing.assert_allclose(actual[:, :T], expected, atol=1e-6)
-    np.testing.assert_allclose(actual.sum(-1), longer_mask, atol=1e-6)
-    assert likelihood[3] == 0 and (likelihood[:3] < 0).all()
-    for b, length in enumerate(lengths[:3]):
-        alone = crf.log_likelihood(emissions[b : b + 1, :length], gold[b : b + 1, :length])
-        assert to_numpy(alone)[0] == pytest.approx(float(likelihood[b]), abs=1e-6)
-
-
-def test_one_word_is_a_softmax():
-    crf, emissions = make(), emissions_of(1, length=1)
-    scores = emissions[0, 0] + to_numpy(crf.start) + to_numpy(crf.end)
-    probability = np.exp(scores) / np.exp(scores).sum()
-    np.testing.assert_allclose(to_numpy(crf.marginals(emissions))[0, 0], probability, atol=1e-6)
-    assert to_numpy(crf.log_likelihood(emissions, [[4]]))[0] == pytest.approx(
-        np.log(probability[4]), abs=1e-5
+def test_padding_anywhere_in_a_sentence_is_skipped(agree):
+    """As if it were not there: the words before and after it are neighbours, and its tags may be anything."""
+    crf, emissions = make(allowed=IOB2), emissions_of(5, length=6)
+    gold = np.random.default_rng(3).integers(0, K, (5, 6))
+    mask = np.array(
+        [[1] * 4 + [0] * 2, [1, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 1], [0, 1, 0, 0, 1, 0], [0] * 6], "bool"
     )
-    tags, score = crf.decode(emissions)
-    assert int(tags[0, 0]) == scores.argmax() and to_numpy(score)[0] == pytest.approx(scores.max())
+    emissions[~mask], gold[~mask] = -3e4, np.resize([-1, 99, 5], (~mask).sum())
+    likelihood = to_numpy(crf.log_likelihood(emissions, gold, mask))
+    posterior, tags, score = map(to_numpy, (crf.marginals(emissions, mask), *crf.decode(emissions, mask)))
+    assert not tags[~mask].any() and not posterior[~mask].any() and likelihood[4] == score[4] == 0
+    for b, words in enumerate(mask[:4]):
+        alone = emissions[b : b + 1, words]
+        best, its_score = crf.decode(alone)
+        expected = crf.log_likelihood(alone, gold[b : b + 1, words])[0], crf.marginals(alone)[0]
+        agree((likelihood[b], posterior[b, words]), expected)
+        agree((tags[b, words], score[b]), (best[0], its_score[0]))
 
 
-def test_a_new_one_is_a_softmax_at_every_word():
+def test_a_new_crf_is_a_softmax_at_every_word():
     emissions = emissions_of(2)
     probability = np.exp(emissions) / np.exp(emissions).sum(-1, keepdims=True)
     np.testing.assert_allclose(to_numpy(CRF(K).marginals(emissions)), probability, atol=1e-6)
@@ -115,7 +91,7 @@ def test_gold_that_breaks_the_scheme_has_a_finite_loss(constrain):
         assert 19_000 < loss < 21_000  # two moves that are forbidden
 
 
-def test_forbidden_tags_never_come_out_however_they_are_wanted():
+def test_forbidden_tags_are_never_decoded_however_high_their_scores():
     crf, rng = make(allowed=IOB2), np.random.default_rng(2)
     emissions = rng.normal(size=(31, 7, K)).astype("float32") * 100
     emissions[..., [2, 4]] += 300
@@ -128,10 +104,7 @@ def test_forbidden_tags_never_come_out_however_they_are_wanted():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_is_computed_in_full(dtype):
     crf = make(allowed=IOB2)
-    emissions, gold = (
-        emissions_of(2, length=31) * 9000,
-        np.zeros((2, 31), int),
-    )  # float16 cannot hold the sums
+    emissions, gold = emissions_of(2, length=31) * 9000, np.zeros((2, 31), int)  # sums beyond float16
     half = ops.cast(emissions, dtype)
     full = to_numpy(ops.cast(half, "float32"))
     likelihood = crf.log_likelihood(half, gold)
@@ -142,22 +115,6 @@ def test_half_precision_is_computed_in_full(dtype):
     assert keras.backend.standardize_dtype(crf(half).dtype) == "float32"
 
 
-def test_it_learns_what_follows_what():
-    """Emissions say nothing: only transitions can tell that tags alternate."""
-    words = np.array([[1, 1, 1, 1], [1, 1, 1, 0]])
-    tags = np.array([[1, 0, 1, 0], [1, 0, 1, 0]])
-    inputs, crf = keras.Input((4,), dtype="int32"), CRF(2)
-    blind = keras.layers.Embedding(2, 2, "zeros", mask_zero=True, trainable=False)
-    model = keras.Model(inputs, crf(blind(inputs)))
-    model.compile(keras.optimizers.SGD(1.0), loss=CRFLoss())
-    losses = [float(model.train_on_batch(words, tags)) for _ in range(30)]
-    assert losses[0] == pytest.approx(3.5 * np.log(2), abs=1e-5)
-    assert losses[-1] < 0.3
-    assert to_numpy(crf.decode_chain(model(words))[0]).tolist() == [[1, 0, 1, 0], [1, 0, 1, 0]]
-    A = to_numpy(crf.transitions)
-    assert A[0, 1] > 1 > -1 > A[0, 0] and A[1, 0] > 1 > -1 > A[1, 1]
-
-
 def test_the_mask_of_an_embedding_counts():
     ids, crf = np.array([[4, 2, 0], [1, 0, 0]]), make()
     emissions = keras.layers.Embedding(6, K, mask_zero=True)(ids)
@@ -166,62 +123,22 @@ def test_the_mask_of_an_embedding_counts():
         np.testing.assert_allclose(to_numpy(found), to_numpy(given), atol=1e-6)
 
 
-def test_padding_in_front_of_a_sentence_and_inside_it_is_skipped():
-    """As if it were not there: the words before and after it are neighbours."""
-    crf, emissions = make(allowed=IOB2), emissions_of(4, length=6)
-    gold = np.random.default_rng(3).integers(0, K, (4, 6))
-    mask = np.array(
-        [[1, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 1], [0, 1, 0, 0, 1, 0], [0] * 6],
-        "bool",
-    )
-    likelihood, posterior = (
-        crf.log_likelihood(emissions, gold, mask),
-        to_numpy(crf.marginals(emissions, mask)),
-    )
-    tags, score = map(to_numpy, crf.decode(emissions, mask))
-    assert not tags[~mask].any() and not posterior[~mask].any()
-    for b, words in enumerate(mask[:3]):
-        alone = emissions[b : b + 1, words]
-        expected = to_numpy(crf.log_likelihood(alone, gold[b : b + 1, words]))[0]
-        assert to_numpy(likelihood)[b] == pytest.approx(float(expected), abs=1e-5)
-        np.testing.assert_allclose(posterior[b, words], to_numpy(crf.marginals(alone))[0], atol=1e-6)
-        best, its_score = map(to_numpy, crf.decode(alone))
-        np.testing.assert_array_equal(tags[b, words], best[0])
-        assert score[b] == pytest.approx(float(its_score[0]), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        ({"num_tags": 0}, "num_tags must be a positive integer. Received: num_tags=0"),
-        ({"num_tags": 2, "constrain": "always"}, "constrain must be .* Received: constrain='always'"),
-        (
-            {"num_tags": 2, "allowed": ([True, False],)},
-            r"allowed must be \(transitions, start, end\) of .* Received: shapes=\[\(2,\)\]",
-        ),
-        (
-            {"num_tags": 2, "allowed": ([[True] * 2] * 2, [True] * 3, [True] * 2)},
-            r"allowed must be .* Received: shapes=\[\(2, 2\), \(3,\), \(2,\)\]",
-        ),
-    ],
-)
-def test_wrong_arguments_are_errors(arguments, said):
-    with pytest.raises(ValueError, match=said):
-        CRF(**arguments)
-
-
 @pytest.mark.parametrize("width", [3, 5])  # K + 1 is the width of a chain
-def test_emissions_of_another_size_are_an_error(width):
-    crf, emissions, tags = CRF(4), np.zeros((1, 3, width), "float32"), np.zeros((1, 3), "int32")
-    of_emissions = crf, crf.decode, crf.marginals, lambda x: crf.log_likelihood(x, tags)
-    of_chains = crf.decode_chain, crf.chain_marginals, lambda x: crf.chain_log_likelihood(x, tags)
-    for methods, wanted in ((of_emissions, "emissions must be"), (of_chains, "a chain must be")):
+def test_scores_of_another_width_are_an_error(width):
+    crf, scores, tags = CRF(4), np.zeros((1, 3, width), "float32"), np.zeros((1, 3), "int32")
+    for said, methods in (
+        ("emissions must be", (crf, crf.decode, crf.marginals, partial(crf.log_likelihood, tags=tags))),
+        (
+            "a chain must be",
+            (crf.decode_chain, crf.chain_marginals, partial(crf.chain_log_likelihood, tags=tags)),
+        ),
+    ):
         for method in methods:
-            with pytest.raises(ValueError, match=rf"{wanted} .* Received: \w+.shape=\(1, 3, {width}\)"):
-                method(emissions)
+            with pytest.raises(ValueError, match=rf"{said} .* Received: \w+.shape=\(1, 3, {width}\)"):
+                method(scores)
 
 
-def test_a_tag_that_is_none_has_no_likelihood_and_at_padding_any_has():
+def test_an_id_that_is_no_tag_has_no_likelihood_but_at_padding():
     crf, emissions = CRF(3), np.random.default_rng(0).normal(size=(3, 4, 3)).astype("float32")
     tags = np.array([[0, 1, 2, 2], [0, 1, -100, 3], [0, 1, 3, 0]])
     mask = np.arange(4) < np.array([[4], [2], [4]])
@@ -253,12 +170,8 @@ def test_no_sentences_give_no_tags():
     assert crf.log_likelihood(none, np.zeros((0, T), "int32")).shape == (0,)
 
 
-def test_a_mask_of_another_shape_is_refused():
+def test_a_mask_of_another_shape_is_an_error():
     with pytest.raises(
         ValueError, match="mask must be .B, T.. Received: mask.shape=.2, 4., emissions.shape="
     ):
         make()(emissions_of(2), mask=np.ones((2, T + 1), bool))
-
-
-def test_the_loss_keeps_its_dtype():
-    assert CRFLoss.from_config(CRFLoss(dtype="float64").get_config()).dtype == "float64"

@@ -23,9 +23,8 @@ def compiled(function):
 
 B, T, K = 5, 5, 3
 LENGTHS = [5, 3, 2, 1, 0]
-MASK = np.array(
-    [[1] * 5, [1, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0] * 5], "bool"
-)  # padding anywhere
+# padding anywhere
+MASK = np.array([[1] * 5, [1, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0] * 5], "bool")
 
 
 def every_path(emissions, length, transitions, start, end):
@@ -117,8 +116,8 @@ def test_among_equals_the_tags_are_one_path():
 
 def test_a_sentence_of_thousands_of_words_keeps_its_sums():
     """With moves that cost nothing each word is for itself: log Z is a sum, the marginals a softmax."""
-    emissions = np.random.default_rng(1).normal(size=(1, 3000, K)).astype("float32") * 3
-    zeros, mask = ops.zeros((K,)), np.ones((1, 3000), bool)
+    emissions = np.random.default_rng(1).normal(size=(1, 2000, K)).astype("float32") * 3
+    zeros, mask = ops.zeros((K,)), np.ones((1, 2000), bool)
     chain = with_outside(ops.convert_to_tensor(emissions), mask, ops.zeros((K, K)), zeros, zeros)
     exact = np.exp(emissions.astype("float64"))
     log_z = np.log(exact.sum(-1)).sum()

@@ -13,33 +13,29 @@ to_numpy = ops.convert_to_numpy
 
 def test_softmax_equals_a_loop_over_what_is_kept():
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(3, 5, 7)).astype("float32") * 4
-    mask = rng.random((3, 5, 7)) < 0.5
-    mask[1, 2] = False
+    scores, mask = rng.normal(size=(3, 5, 7)).astype("float32") * 4, rng.random((3, 5, 7)) < 0.5
+    mask[1, 2] = False  # nothing to attend to
     expected = np.zeros(scores.shape)
     for b, t in np.ndindex(3, 5):
-        total = sum(math.exp(scores[b, t, j]) for j in range(7) if mask[b, t, j])
-        for j in range(7):
-            if mask[b, t, j]:
-                expected[b, t, j] = math.exp(scores[b, t, j]) / total
+        kept = np.flatnonzero(mask[b, t])
+        e = {j: math.exp(scores[b, t, j]) for j in kept}
+        for j in kept:
+            expected[b, t, j] = e[j] / sum(e.values())
     weights = to_numpy(masked_softmax(ops.convert_to_tensor(scores), mask))
     np.testing.assert_allclose(weights, expected, atol=1e-6)
     assert (weights[~mask] == 0).all()  # exactly zero, not merely small
 
 
-def test_a_row_with_nothing_to_attend_to_is_zero_and_others_sum_to_one():
-    weights = to_numpy(masked_softmax(ops.ones((2, 3)), np.array([[False] * 3, [False, True, True]])))
-    np.testing.assert_allclose(weights, [[0, 0, 0], [0, 0.5, 0.5]])
-
-
-def test_a_kept_score_loses_to_no_masked_one_however_low_it_is():
-    scores = ops.convert_to_tensor(np.array([[-1e6, 50.0]], "float32"))
-    np.testing.assert_allclose(to_numpy(masked_softmax(scores, np.array([[True, False]]))), [[1, 0]])
-
-
-def test_very_low_scores_still_share_a_row():
-    weights = masked_softmax(ops.convert_to_tensor([[-3e9, -3e9, 0.0]]), np.array([[True, True, False]]))
-    assert to_numpy(weights).tolist() == [[0.5, 0.5, 0.0]]
+@pytest.mark.parametrize(
+    ("scores", "mask", "weights"),
+    [
+        ([-1e6, 50.0], [True, False], [1, 0]),  # a kept score loses to no masked one
+        ([-3e9, -3e9, 0.0], [True, True, False], [0.5, 0.5, 0]),
+    ],
+)
+def test_low_scores_share_a_row_whose_highest_is_masked(scores, mask, weights):
+    actual = masked_softmax(ops.convert_to_tensor(np.array([scores], "float32")), np.array([mask]))
+    np.testing.assert_allclose(to_numpy(actual), [weights])
 
 
 def test_a_mask_broadcasts_over_queries_and_heads():
@@ -68,8 +64,7 @@ def test_masks_combine_by_and_and_none_masks_nothing():
     np.testing.assert_array_equal(to_numpy(all_masks(of_values, None, of_pairs, causal)), expected)
     with_heads = to_numpy(all_masks(of_values, of_pairs, of_heads, causal, heads=True))
     np.testing.assert_array_equal(with_heads, expected[:, None] & of_heads)
-    assert all_masks() is None
-    assert all_masks(None, None) is None
+    assert all_masks() is all_masks(None, None) is None
 
 
 @pytest.mark.parametrize("mask", [[0.0, -1e9], [0.0, 0.5], [1, 2], [0, -1]])

@@ -128,8 +128,8 @@ INPUTS = [  # layer, shapes of its inputs, shapes of its masks, message
     (
         AttentionDecoder(BahdanauAttention(3), 4),
         [(B, T, D), (B, S, D)],
-        {"memory_mask": (B, S + 1)},
-        "_mask ",
+        {"memory_mask": (B, 9)},
+        "_mask must",
     ),
     (BagOfSubwords(9, 5), [(B, T)], {}, RANK),
     (BidirectionalEncoder(4), [(B, T, D)], {"mask": (B, T - 1)}, "mask must be .batch, length.. Received"),
