@@ -90,10 +90,13 @@ def test_a_weight_without_a_gradient():
     assert np.array_equal(before, numbers(weights)[0])
 
 
-def test_its_configuration_makes_it_again():
+def test_its_configuration_makes_it_again_and_other_options_are_refused():
     config = Adam(0.5, accumulate=4, weight_decay=0.1, head_factor=20.0).get_config()
     again = Adam.from_config(config)
     assert (again.accumulate, again.weight_decay, again.head_factor) == (4, 0.1, 20.0)
+    for options in ({"amsgrad": True}, {"gradient_accumulation_steps": 2}):
+        with pytest.raises(KerasZooError, match="Adam: "):
+            Adam(0.1, **options)
 
 
 def test_weight_decay_skips_biases_and_the_head_has_its_own_rate():
@@ -104,22 +107,9 @@ def test_weight_decay_skips_biases_and_the_head_has_its_own_rate():
     optimizer = Adam(0.1, weight_decay=0.5, head_factor=3.0, epsilon=0.0)
     optimizer.build(weights)
     apply(optimizer, weights, [np.full(w.shape, 7.0) for w in weights])
-    wanted = [
-        2 - 0.1 * 0.5 * 2 - 0.1,
-        2 - 0.1,
-        2 - 0.3 * 0.5 * 2 - 0.3,
-        2 - 0.1,
-    ]  # Adam's first step: the rate
+    # Adam's first step is the rate.
+    wanted = [2 - 0.1 * 0.5 * 2 - 0.1, 2 - 0.1, 2 - 0.3 * 0.5 * 2 - 0.3, 2 - 0.1]
     np.testing.assert_allclose([w.item() for w in numbers(weights)], wanted, rtol=1e-5)
     poisoned = [np.full(w.shape, np.nan) for w in weights]
     apply(optimizer, weights, poisoned)  # nothing decays where an update is skipped
     np.testing.assert_allclose([w.item() for w in numbers(weights)], wanted, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"amsgrad": True}, {"gradient_accumulation_steps": 2}],
-)
-def test_options_that_are_refused(options):
-    with pytest.raises(KerasZooError, match="Adam: "):
-        Adam(0.1, **options)

@@ -88,6 +88,8 @@ def test_an_address_names_a_batch(corpus):
     assert equal(first.batch(5, 3), batch)
     assert equal(TokenBatches(corpus, 256, seed=7).batch(5, 3), batch)
     assert not equal(TokenBatches(corpus, 256, seed=8).batch(5, 3), batch)
+    plain = [TokenBatches(corpus, 256, shuffle=False, seed=seed) for seed in (1, 5)]
+    assert composition(plain[0], 0) == composition(plain[0], 4) == composition(plain[1], 0)
 
 
 def test_epochs_differ_in_order_and_in_composition(corpus):
@@ -100,16 +102,8 @@ def test_epochs_differ_in_order_and_in_composition(corpus):
     assert longest[0] != longest[1]
 
 
-def test_without_shuffling_the_batches_stay(corpus):
-    batches = TokenBatches(corpus, 256, shuffle=False)
-    assert composition(batches, 0) == composition(batches, 4)
-    assert composition(TokenBatches(corpus, 256, shuffle=False, seed=5), 0) == composition(batches, 0)
-
-
 def test_few_shapes_and_little_padding(corpus):
-    # The least that is possible with these lengths is some padding: every source of a batch is padded to one
-    # length.
-    for shapes, padding in ((4, 0.35), (16, 0.27)):
+    for shapes, padding in ((4, 0.35), (16, 0.27)):  # with these lengths, some padding cannot be avoided
         batches = TokenBatches(corpus, 1024, shapes=shapes)
         seen = {batches.shape(epoch, i) for epoch in range(5) for i in range(len(batches))}
         assert len({shape[1:] for shape in seen}) <= shapes
@@ -133,16 +127,17 @@ def tiny_model():
 def test_fit_and_evaluate_take_them(corpus):
     batches = TokenBatches(corpus, 2048, replicas=2)
     validation = TokenBatches(corpus, 2048, shuffle=False)
-    history = tiny_model().fit(
-        batches.for_fit(),
-        steps_per_epoch=len(batches),
-        epochs=3,
-        validation_data=validation.for_fit(),
-        validation_steps=len(validation),
-        shuffle=False,
-        verbose=0,
-    )
-    assert np.isfinite(history.history["loss"]).all() and np.isfinite(history.history["val_loss"]).all()
+    held_out = {"validation_data": validation.for_fit(), "validation_steps": len(validation)}
+    options = {"steps_per_epoch": len(batches), "epochs": 2, "shuffle": False, "verbose": 0}
+    history = tiny_model().fit(batches.for_fit(), **options, **held_out).history
+    assert np.isfinite(history["loss"]).all() and np.isfinite(history["val_loss"]).all()
+
+
+def test_a_run_resumes_though_its_next_batches_have_equal_lengths():
+    corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
+    batches = TokenBatches(corpus, 10, shapes=None, shuffle=False)
+    assert len(batches) > 3
+    tiny_model().fit(batches.for_fit(), steps_per_epoch=len(batches), shuffle=False, verbose=0)
 
 
 def test_steps_walk_through_the_epochs_from_any_step_on(corpus):
@@ -173,28 +168,6 @@ def test_fit_may_see_batches_of_any_shape_and_no_thread_tunes(corpus):
     ):
         assert spec.shape.as_list() == [None] * array.ndim and spec.dtype == array.dtype
     assert not dataset.options().autotune.enabled  # its thread sleeps, and the end of an iterator waits
-
-
-def test_a_run_resumes_though_its_next_batches_have_equal_lengths():
-    corpus = corpus_of([3, 3, 3, 9, 4], [3, 3, 3, 4, 9])
-    batches = TokenBatches(corpus, 10, shapes=None, shuffle=False)
-    assert len(batches) > 3
-    tiny_model().fit(batches.for_fit(), steps_per_epoch=len(batches), shuffle=False, verbose=0)
-
-
-def test_fit_resumed_ends_with_the_same_weights(corpus):
-    def run(model, first, steps):
-        model.fit(TokenBatches(corpus, 2048).for_fit(first), steps_per_epoch=steps, shuffle=False, verbose=0)
-
-    keras.utils.set_random_seed(0)
-    one, two = tiny_model(), tiny_model()
-    two.set_weights(one.get_weights())
-    length = len(TokenBatches(corpus, 2048))
-    run(one, 0, 2 * length)
-    for first, steps in ((0, length), (length, 2), (length + 2, length - 2)):
-        run(two, first, steps)
-    for a, b in zip(one.get_weights(), two.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_the_tokens_of_a_run_are_counted(corpus):
@@ -236,7 +209,7 @@ def test_bad_arguments(corpus):
 def test_a_translation_model_trains_with_stock_compile_and_fit():
     corpus = corpus_of(range(1, 9), range(1, 9))
     model = RNNSearch(20, embedding_dim=4, units=4)
-    model.compile(keras.optimizers.Adam(0.05), TokenCrossentropy(), jit_compile=False)
+    model.compile(keras.optimizers.Adam(0.05), TokenCrossentropy(), run_eagerly=True)
     batches = TokenBatches(corpus, 64)
     history = model.fit(batches.for_fit(), steps_per_epoch=len(batches), epochs=3, shuffle=False, verbose=0)
     assert history.history["loss"][-1] < history.history["loss"][0]

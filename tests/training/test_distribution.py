@@ -275,22 +275,36 @@ def test_two_workers_make_the_model_of_one():
         assert weights < 1e-5 and abs(learned) > 1e-3
 
 
+MIRORED = "training.strategy: expected one of mirrored, workers, data_parallel, got 'mirored'"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ("mirored", 2),
-            "training.strategy: expected one of mirrored, workers, data_parallel, got 'mirored'",
-        ),
+        (("mirored", 2), MIRORED),
         (("workers", None), "training.strategy: the environment variable TF_CONFIG must name the workers"),
         (("data_parallel", 2), "training.strategy: data_parallel needs the backend jax, it is tensorflow"),
         (("workers", 3), "training.replicas: TF_CONFIG names the workers, got 3"),
         ((None, 2), "training.replicas: 2 of them need a training.strategy"),
+        (("mirrored", 7), "the CPU cannot be split into 7 devices after"),
     ],
 )
-def test_strategies_that_there_are_not(arguments, said):
+def test_strategies_that_cannot_be_made(arguments, said):
+    import tensorflow as tf
+
+    tf.zeros(1)  # a CPU that has computed is not split any more
     with pytest.raises(KerasZooError, match=said):
         distribution.make_strategy(*arguments)
+    assert distribution.make_strategy(None, 1) is None
+
+
+def test_another_backend_has_no_strategy(monkeypatch):
+    monkeypatch.setattr(distribution.keras.backend, "backend", lambda: "jax")
+    with pytest.raises(KerasZooError, match="mirrored needs the backend tensorflow, it is jax"):
+        distribution.make_strategy("mirrored")
+    monkeypatch.setattr(distribution.keras.distribution, "list_devices", lambda: ["cpu:0"])
+    with pytest.raises(KerasZooError, match="expected at most 1, the number of JAX devices: 3"):
+        distribution.make_strategy("data_parallel", 3)
 
 
 @pytest.mark.parametrize(
@@ -320,39 +334,15 @@ def test_a_layer_that_is_frozen_is_frozen_in_the_copies():
     assert 0 < len(shapes) < len(copy.weights)
 
 
-def test_a_cpu_that_has_computed_is_not_split_any_more():
-    import tensorflow as tf
-
-    tf.zeros(1)
-    with pytest.raises(KerasZooError, match="the CPU cannot be split into 7 devices after"):
-        distribution.make_strategy("mirrored", 7)
-    assert distribution.make_strategy(None, 1) is None
-
-
-def test_another_backend_has_no_strategy(monkeypatch):
-    monkeypatch.setattr(distribution.keras.backend, "backend", lambda: "jax")
-    with pytest.raises(KerasZooError, match="mirrored needs the backend tensorflow, it is jax"):
-        distribution.make_strategy("mirrored")
-    monkeypatch.setattr(distribution.keras.distribution, "list_devices", lambda: ["cpu:0"])
-    with pytest.raises(
-        KerasZooError, match="training.replicas: expected at most 1, the number of JAX devices: 3"
-    ):
-        distribution.make_strategy("data_parallel", 3)
-
-
 @pytest.mark.parametrize(
     ("kind", "message", "expected"),
     [
         ("InternalError", "Blas GEMM launch failed", "Blas GEMM launch failed"),
-        (
-            "InternalError",
-            "Collective ops is aborted by: x",
-            r"another worker is gone \(Collective ops",
-        ),
+        ("InternalError", "Collective ops is aborted by: x", r"another worker is gone \(Collective ops"),
         ("UnavailableError", "failed to connect to all addresses", r"another worker is gone \(failed to"),
     ],
 )
-def test_what_fails_on_this_machine_is_not_laid_on_others(monkeypatch, kind, message, expected):
+def test_only_errors_of_the_network_are_laid_on_another_worker(monkeypatch, kind, message, expected):
     import tensorflow as tf
 
     monkeypatch.setattr(distribution, "shared_by_workers", lambda strategy: True)
