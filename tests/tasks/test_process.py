@@ -68,8 +68,7 @@ def test_a_child_that_was_forked_before_any_model_is_free(monkeypatch):
         EntityTagger.from_preset("english_entities")
 
 
-@pytest.mark.parametrize("floatx", ["float16", "float64"])
-def test_another_floatx_is_refused(new_translator, new_tagger, floatx):
+def test_another_floatx_is_refused(new_translator, new_tagger):
     translator, tagger = new_translator(), new_tagger()
     calls = {
         "translate": lambda: translator.translate(["one two"]),
@@ -77,13 +76,14 @@ def test_another_floatx_is_refused(new_translator, new_tagger, floatx):
         "tag": lambda: tagger.tag("Rome"),
         "load": lambda: QuestionAnswerer.from_preset("babi_memory_network"),
     }
-    keras.config.set_floatx(floatx)
-    try:
-        for call in calls.values():
-            with pytest.raises(KerasZooError, match=rf"floatx\(\) is {floatx}, expected float32"):
-                call()
-    finally:
-        keras.config.set_floatx("float32")
+    for floatx in ("float16", "float64"):
+        keras.config.set_floatx(floatx)
+        try:
+            for call in calls.values():
+                with pytest.raises(KerasZooError, match=rf"floatx\(\) is {floatx}, expected float32"):
+                    call()
+        finally:
+            keras.config.set_floatx("float32")
 
 
 def test_a_model_is_not_loaded_where_its_weights_would_be_dropped():
