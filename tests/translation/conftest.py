@@ -1,12 +1,21 @@
-"""Transformers that translate differently, without training."""
+"""Translators without training: one that tests leave as it is, and Transformers that differ."""
 
 import keras
 import numpy as np
 import pytest
 
 from keraszoo import Translator
-from keraszoo.models import Transformer
+from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
+
+
+@pytest.fixture(scope="module")
+def untrained(both_subwords):
+    """An untrained translator; tests leave it as it is."""
+    keras.utils.set_random_seed(7)
+    sizes = [side.vocabulary_size for side in both_subwords]
+    model = RNNSearch(*sizes, embedding_dim=24, units=32)
+    return Translator(model, *both_subwords, SearchOptions(beam_width=3, max_length=20))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
+from keraszoo.errors import ScoreError
 from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.training import held_out_figures
@@ -13,50 +14,72 @@ from keraszoo.translation.training import held_out_figures
 BY_LOSS = {"monitor": "val_loss"}
 
 
-def test_figures_of_held_out_pairs_do_not_depend_on_the_batches(both_subwords, test_pairs, new_translator):
+def figures_of(translator, pairs, **settings):
+    return held_out_figures(translator, pairs, TrainingSection(**settings))(translator.model)
+
+
+def test_figures_do_not_depend_on_the_batches(both_subwords, test_pairs, new_translator):
     translator = new_translator()
-    model = translator.model
-    corpus = ParallelCorpus.from_pairs(test_pairs[:9], *both_subwords)
+    corpus = ParallelCorpus.from_pairs(test_pairs[:5], *both_subwords)
     losses, right = [], []
     for i in range(len(corpus)):  # each pair alone, without padding, token by token
         special = corpus.target_special
         source = np.array([[*corpus.sources[i], corpus.source_special.end_id]])
-        target = corpus.targets[i]
-        logits = np.asarray(model((source, np.array([[special.start_id, *target]]))))[0].astype("float64")
-        for word, scores in zip([*target, special.end_id], logits, strict=True):
+        target_in = np.array([[special.start_id, *corpus.targets[i]]])
+        logits = np.asarray(translator.model((source, target_in)))[0].astype("float64")
+        for word, scores in zip([*corpus.targets[i], special.end_id], logits, strict=True):
             losses.append(np.log(np.exp(scores).sum()) - scores[word])
             right.append(scores.argmax() == word)
-    settings = TrainingSection(batch_tokens=64, **BY_LOSS)
-    figures = held_out_figures(translator, test_pairs[:9], settings)(model)
+    figures = figures_of(translator, test_pairs[:5], batch_tokens=64, **BY_LOSS)
+    assert sorted(figures) == ["val_loss", "val_perplexity", "val_token_accuracy"]  # nothing is translated
     assert figures["val_loss"] == pytest.approx(np.mean(losses), rel=1e-4)
     assert figures["val_token_accuracy"] == pytest.approx(np.mean(right), abs=1e-6)
 
 
-def test_bleu_is_that_of_the_translations(test_pairs, new_translator, monkeypatch):
-    translator = new_translator()
+def test_bleu_is_that_of_the_translations(test_pairs, untrained, monkeypatch):
     answers = [*(reference for _, reference in test_pairs[:20]), *[""] * (len(test_pairs) - 20)]
-    monkeypatch.setattr(translator, "translate", lambda texts: answers)
-    figures = held_out_figures(translator, test_pairs, TrainingSection())(translator.model)
+    monkeypatch.setattr(untrained, "translate", lambda texts: answers)
+    figures = figures_of(untrained, test_pairs)
     assert figures["val_loss"] == pytest.approx(np.log(figures["val_perplexity"]))
     assert 0 < figures["val_bleu"] < 100 and 0 <= figures["val_token_accuracy"] <= 1
 
 
-def test_a_loss_whose_exponential_is_no_float(test_pairs, new_translator):
+def test_pairs_that_are_too_long_count_for_bleu_alone(test_pairs, untrained, capsys, monkeypatch):
+    long, translated = " ".join(["one"] * 999), []
+    monkeypatch.setattr(untrained, "translate", lambda texts: translated.append(texts) or texts)
+    with_long, without = (
+        figures_of(untrained, pairs) for pairs in ([*test_pairs[:4], (long, "eins")], test_pairs[:4])
+    )
+    assert [len(texts) for texts in translated] == [5, 4]
+    assert with_long["val_loss"] == without["val_loss"]
+    limit = untrained.max_source_tokens
+    said = f"validation: 1 pairs of more than {limit:,} subwords count for BLEU, not for val_loss"
+    assert said in capsys.readouterr().err
+
+
+def test_chinese_is_evaluated_by_its_own_tokens(untrained, monkeypatch):
+    """A right translation has BLEU 100 at each evaluation, not 0, and a missing package is named at once."""
+    sources, references = (
+        ["eins", "zwei"],
+        ["我们昨天在公园里看到了一只很大的狗。", "他不喜欢喝咖啡，但是喜欢喝茶。"],
+    )
+    monkeypatch.setattr(untrained, "translate", lambda texts, *options: references)
+    pairs = list(zip(sources, references, strict=True))
+    assert figures_of(untrained, pairs)["val_bleu"] == pytest.approx(100)
+    with pytest.warns(UserWarning, match="13a splits words at blanks"):
+        by_blanks = held_out_figures(untrained, pairs, TrainingSection(bleu_tokenizer="13a"))
+    assert by_blanks(untrained.model)["val_bleu"] == 0
+    scores = untrained.evaluate(sources, references, tokenizer="char")
+    assert scores.bleu.score == pytest.approx(100) and "tok:char" in scores.bleu.signature
+    with pytest.raises(ScoreError, match="tokenizer: expected one of"):
+        untrained.evaluate(sources, references, tokenizer="moses")
+
+
+def test_a_loss_whose_exponential_is_no_float_and_a_model_that_is_freed(test_pairs, new_translator):
     translator = new_translator()
     translator.model.set_weights([1000 * weight for weight in translator.model.get_weights()])
-    figures = held_out_figures(translator, test_pairs[:2], TrainingSection(**BY_LOSS))(translator.model)
+    figures = figures_of(translator, test_pairs[:2], **BY_LOSS)
     assert figures["val_loss"] > 710 and np.isfinite(figures["val_perplexity"])
-
-
-def test_without_a_search_there_is_no_bleu(test_pairs, new_translator):
-    translator = new_translator()
-    figures = held_out_figures(translator, test_pairs[:2], TrainingSection(**BY_LOSS))(translator.model)
-    assert sorted(figures) == ["val_loss", "val_perplexity", "val_token_accuracy"]
-
-
-def test_figures_of_held_out_pairs_keep_no_model_alive(test_pairs, new_translator):
-    translator = new_translator()
-    held_out_figures(translator, test_pairs[:2], TrainingSection(**BY_LOSS))(translator.model)
     model = weakref.ref(translator.model)
     del translator
     gc.collect()
