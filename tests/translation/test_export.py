@@ -17,7 +17,6 @@ from keraszoo.errors import KerasZooError
 from keraszoo.models import Transformer
 from keraszoo.search import SearchOptions
 from keraszoo.translation import export as saved_translator
-from keraszoo.translation.warm_up import warm_up_texts
 
 # Loads the text operation itself, as a server written in C++ would: `import tensorflow_text` imports Keras.
 PROGRAM = """
@@ -107,32 +106,30 @@ def test_signatures(loaded, exported_translator):
 
 
 def test_n_best(loaded, trained, sources):
-    answer = loaded.signatures["n_best"](text=text(*sources[:4], ""))
+    n_best = loaded.signatures["n_best"]
+    answer = n_best(text=text(*sources[:4], ""))
     wanted = trained.n_best(sources[:4], num_hypotheses=3)
     assert answer["translations"].shape == answer["log_prob"].shape == answer["score"].shape == (5, 3)
     assert decoded(answer["translations"][:4]) == [h.text for hypotheses in wanted for h in hypotheses]
     scores = [[hypothesis.score for hypothesis in hypotheses] for hypotheses in wanted]
     np.testing.assert_allclose(answer["score"][:4], scores, atol=1e-4)
     assert decoded(answer["translations"][4]) == ["", "", ""]
+    assert n_best(text=text())["translations"].shape == (0, 3)
 
 
-@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 5])
-def test_attention(loaded, sources, details, count):
-    answer = loaded.signatures["attention"](text=text(*sources[:count]))
+def test_attention(loaded, sources, details):
+    attention = loaded.signatures["attention"]
+    answer = attention(text=text(*sources[:5]))
     weights = answer["attention_weights"].numpy()
-    for i, wanted in enumerate(details[:count]):
+    for i, wanted in enumerate(details[:5]):
         rows, columns = wanted.attention_weights.shape
         assert decoded(answer["tokens"][i, :rows]) == wanted.tokens
         assert decoded(answer["source_tokens"][i, :columns]) == wanted.source_tokens
         np.testing.assert_allclose(weights[i, :rows].sum(axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(weights[i, :rows, :columns], wanted.attention_weights, atol=1e-5)
-    assert decoded(answer["translation"]) == [wanted.text for wanted in details[:count]]
-    assert weights.shape == (count, *answer["tokens"].shape[1:], *answer["source_tokens"].shape[1:])
-
-
-def test_no_text(loaded):
-    assert loaded.signatures["n_best"](text=text())["translations"].shape == (0, 3)
-    assert loaded.signatures["attention"](text=text())["attention_weights"].shape[0] == 0
+    assert decoded(answer["translation"]) == [wanted.text for wanted in details[:5]]
+    assert weights.shape == (5, *answer["tokens"].shape[1:], *answer["source_tokens"].shape[1:])
+    assert attention(text=text())["attention_weights"].shape[0] == 0
 
 
 def test_ids_alone(exported_translator, trained, sources, details):
@@ -163,8 +160,10 @@ def test_two_exports_in_one_process_keep_their_vocabularies(
 
 
 @pytest.mark.slow
-def test_verification_runs_the_saved_model(exported_translator, trained, sources):
+def test_verification_runs_the_saved_model(exported_translator, trained, sources, tmp_path):
     assert trained.verify_export(exported_translator, sources[:3]) == 3
+    with pytest.raises(KerasZooError, match="the SavedModel cannot be run"):
+        trained.verify_export(tmp_path, ["one"])
 
 
 def test_verification_finds_a_difference(trained, sources, monkeypatch):
@@ -172,12 +171,6 @@ def test_verification_finds_a_difference(trained, sources, monkeypatch):
     monkeypatch.setattr(saved_translator, "ask", lambda *_: [{"translation": "etwas"}, {"translation": "x"}])
     with pytest.raises(KerasZooError, match="text 2 .* is translated to 'x' by the SavedModel, to 'anderes'"):
         trained.verify_export("directory", sources[:2])
-
-
-@pytest.mark.slow
-def test_verification_of_something_else(trained, tmp_path):
-    with pytest.raises(KerasZooError, match="the SavedModel cannot be run"):
-        trained.verify_export(tmp_path, ["one"])
 
 
 # The fields of TensorFlow Serving's messages that a warm-up request has, with their numbers and kinds.
@@ -219,16 +212,3 @@ def test_warm_up_requests_are_those_of_tensorflow_serving(exported_translator, t
         assert len(ids) + 1 == 16
     else:
         assert tensor.shape[1] == 16
-
-
-def test_there_is_a_warm_up_text_for_each_program(new_translator):
-    translator = new_translator()
-    ids = translator.source_subwords.encode(warm_up_texts(translator))
-    assert [len(row) + 1 for row in ids] == [16, 48, 128]
-
-
-def test_only_an_earlier_export_is_overwritten(trained, tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
-        trained.export(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

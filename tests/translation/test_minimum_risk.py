@@ -36,11 +36,11 @@ def test_hypotheses_of_a_beam_count_by_their_probabilities(trained):
 
 def test_samples_count_the_same(trained):
     drawing = {"sampling": True, "beam_width": 1, "temperature": 2.0}
-    mine = trained.translate(SOURCES, decision="mbr", candidates=5, seed=3, **drawing)
-    samples = [trained.translate(SOURCES, seed=seed, **drawing) for seed in range(3, 8)]
+    mine = trained.translate(SOURCES, decision="mbr", candidates=3, seed=3, **drawing)
+    samples = [trained.translate(SOURCES, seed=seed, **drawing) for seed in range(3, 6)]
     assert len({tuple(texts) for texts in samples}) > 1
     for text, *drawn in zip(mine, *samples, strict=True):
-        expected = utilities(drawn, np.ones(5))
+        expected = utilities(drawn, np.ones(3))
         assert expected[drawn.index(text)] == pytest.approx(expected.max())
 
 

@@ -83,17 +83,15 @@ def test_exports_of_other_models_translate_equally(both_subwords, tmp_path, name
     assert len(set(translator.translate(TEXTS, beam_width=1))) > 3
 
 
-def test_what_cannot_be_exported(new_translator, tmp_path, monkeypatch):
-    translator = new_translator()
+def test_what_cannot_be_exported(untrained, tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="unexpected keyword argument 'quantize'"):
-        translator.export(tmp_path / "x", format="onnx", quantize="int8")
-    sides = translator.source_subwords, translator.target_subwords
+        untrained.export(tmp_path / "x", format="onnx", quantize="int8")
+    sides = untrained.source_subwords, untrained.target_subwords
     sizes = [side.vocabulary_size for side in sides]
     half = models.RNNSearch(*sizes, embedding_dim=8, units=8, dtype="mixed_bfloat16")
-    half = Translator(half, *sides)
     with pytest.raises(KerasZooError, match="needs a float32 model, the precision is mixed_bfloat16"):
-        half.export(tmp_path / "x", format="onnx")
+        Translator(half, *sides).export(tmp_path / "x", format="onnx")
     monkeypatch.setitem(sys.modules, "tf2onnx", None)
     with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[onnx\]'"):
-        translator.export(tmp_path / "x", format="onnx")
+        untrained.export(tmp_path / "x", format="onnx")
     assert not any(tmp_path.iterdir())
