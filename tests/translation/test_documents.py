@@ -1,7 +1,6 @@
 """Documents, markup and words to keep, with translators that reverse words, copy, or write at random."""
 
 import re
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keraszoo.errors import KerasZooError, SeveralSentences
+from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
 from keraszoo.translation.text_translator import TextTranslator
 
@@ -86,57 +85,57 @@ def reversing():
     return Reversing(NAMES)
 
 
-def test_tags_are_around_the_words_that_are_aligned(reversing):
-    texts = ["He <b>bought a <i>red</i> car</b> today.", "<u>one two</u>", "a<br>b c <img src='x'> d!"]
-    assert reversing.translate(texts, markup="html") == [
+TEXTS = {
+    "tags around the words that are aligned": (
+        "He <b>bought a <i>red</i> car</b> today.",
         "today <b>car <i>red</i> a bought</b> he.",
-        "<u>two one</u>",
-        "<img src='x'> d c <br>b a!",
-    ]
+    ),
+    "a tag around all": ("<u>one two</u>", "<u>two one</u>"),
+    "tags without an end": ("a<br>b c <img src='x'> d!", "<img src='x'> d c <br>b a!"),
+    "tags side by side": ("a <b>dog</b> <i>runs</i> now", "now <i>runs</i> <b>dog</b> a"),
+    "placeholders, addresses and words to keep": (
+        "See {name} at https://x.org/A and Acme Inc today.",
+        "today Acme Inc and https://x.org/A at {name} see.",
+    ),
+    "a stand-in is no word of the text": ("Tom met {name}.", "{name} met Tom."),
+}
 
 
-def test_tags_side_by_side_and_around_one_word(reversing):
-    texts = ["a <b>dog</b> <i>runs</i> now", "a <b>very</b><i>big</i> dog"]
-    found = reversing.translate(texts, markup="html")
-    assert found[0] == "now <i>runs</i> <b>dog</b> a"
-    assert sorted(re.findall("<.*?>", found[1])) == ["</b>", "</i>", "<b>", "<i>"]
+@pytest.mark.parametrize(("text", "wanted"), TEXTS.values(), ids=TEXTS)
+def test_tags_and_kept_words_come_out_in_their_places(reversing, text, wanted):
+    assert reversing.translate([text], markup="html", keep=["Acme Inc"]) == [wanted]
 
 
-def test_placeholders_and_addresses_and_words_come_out_once_and_unchanged(reversing):
-    (found,) = reversing.translate(["See {name} at https://x.org/A and Acme Inc today."], keep=["Acme Inc"])
-    assert found == "today Acme Inc and https://x.org/A at {name} see."
+CHANGES = {
+    "the first stand-in": ({}, "a b {name} c d.", "d c {name} b a."),
+    "a second stand-in": ({"Tom": "Tim"}, "a b {name} c d.", "d c {name} b a."),
+    "no stand-in is copied": ({"Tom": "Tim", "Boston": "Bosten"}, "a b {name} c d.", "b a {name} d c."),
+    "a wrong number": ({"1987": "1978"}, "In 1987 it was.", "was it 1987 in."),
+    "a number in words": ({"two": "2"}, "In two days.", "days 2 in."),
+    "a number for a placeholder": ({"2": "zwei"}, "2 of %d cats.", "cats %d of zwei."),
+}
 
 
-def test_what_a_model_does_not_copy_comes_out_all_the_same():
-    translator = Reversing({**NAMES, "Tom": "Tim", "Boston": "Bosten"})
-    assert translator.translate(["a b {name} c d."], markup="text") == ["b a {name} d c."]
+@pytest.mark.parametrize(("changes", "text", "wanted"), CHANGES.values(), ids=CHANGES)
+def test_words_that_a_model_changes_are_put_right(changes, text, wanted):
+    assert Reversing({**NAMES, **changes}).translate([text], markup="text") == [wanted]
 
 
-def test_a_second_stand_in_is_tried():
+def test_stand_ins_are_tried_one_after_the_other():
     translator = Reversing({**NAMES, "Tom": "Tim"})
-    assert translator.translate(["a b {name} c d."], markup="text") == ["d c {name} b a."]
+    translator.translate(["a b {name} c d."], markup="text")
     assert translator.read == ["a b Tom c d.", "a b Boston c d."]
 
 
-def test_a_stand_in_is_no_word_of_the_text(reversing):
-    assert reversing.translate(["Tom met {name}."], markup="text") == ["{name} met Tom."]
-    assert reversing.read == ["Tom met Anna."]
-
-
-def test_a_wrong_number_comes_out_right():
-    translator = Reversing({**NAMES, "1987": "1978", "two": "2"})
-    assert translator.translate(["In 1987 it was.", "In two days."], markup="text") == [
-        "was it 1987 in.",
-        "days 2 in.",
-    ]
-
-
-def test_more_placeholders_than_there_are_names(reversing):
+def test_tags_around_neighbours_without_a_blank_and_more_placeholders_than_names(reversing):
+    (found,) = reversing.translate(["a <b>very</b><i>big</i> dog"], markup="html")
+    assert sorted(re.findall("<.*?>", found)) == ["</b>", "</i>", "<b>", "<i>"]
     text = "x " + " y ".join(f"{{p{i}}}" for i in range(30)) + " z."
     (found,) = reversing.translate([text], markup="text")
     assert sorted(re.findall(r"\{p\d+\}", found)) == sorted(f"{{p{i}}}" for i in range(30))
 
 
+@pytest.mark.filterwarnings("error::keraszoo.errors.SeveralSentences")
 def test_documents_keep_their_form(reversing):
     text = "Title\n\n  1. One two. Three four!\n\t- {x} five\n\n\n---\n> 12.50\n"
     expected = "title\n\n  1. two one. four three!\n\t- five {x}\n\n\n---\n> 12.50\n"
@@ -167,26 +166,13 @@ def test_long_sentences_are_cut_at_commas_and_nothing_is_lost(reversing):
     assert sum(text.endswith(",") for text in reversing.read) == len(reversing.read) - 1
 
 
-def test_a_document_warns_of_no_sentences(reversing):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SeveralSentences)
-        reversing.translate_document("One two. Three four. Five.")
-
-
-def test_german_is_split_as_german(reversing):
+def test_sentences_are_those_of_the_language_by_default_that_of_the_model(reversing):
     reversing.translate_document("Das ist z. B. ein Hund. Er bellt.", language="de")
     assert reversing.read == ["Das ist z. B. ein Hund.", "Er bellt."]
-
-
-def test_the_language_is_by_default_that_of_the_model(reversing):
-    reversing.about = {"languages": ["de", "en"]}
-    reversing.translate_document("Am 3. Mai kommt er. Er bleibt.")
-    assert reversing.read == ["Am 3. Mai kommt er.", "Er bleibt."]
-
-
-def test_a_number_that_stands_for_a_placeholder_is_no_wrong_number():
-    translator = Reversing({**NAMES, "2": "zwei"})
-    assert translator.translate(["2 of %d cats."], markup="text") == ["cats %d of zwei."]
+    german = Reversing(NAMES)
+    german.about = {"languages": ["de", "en"]}
+    german.translate_document("Am 3. Mai kommt er. Er bleibt.")
+    assert german.read == ["Am 3. Mai kommt er.", "Er bleibt."]
 
 
 def test_without_attention_there_is_no_markup_but_everything_else(reversing):
@@ -197,50 +183,26 @@ def test_without_attention_there_is_no_markup_but_everything_else(reversing):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("method", "text", "options", "said"),
     [
-        (
-            lambda t: t.translate(["a"], markup="xml"),
-            "markup: expected one of text, html, markdown, got 'xml'",
-        ),
-        (lambda t: t.translate("a", markup="text"), "texts: expected a list of str, got a str"),
-        (lambda t: t.translate(["a"], keep="Acme"), "keep: expected a list of str, got a str"),
-        (lambda t: t.translate(["a"], keep=["b"], prefix="c"), "prefix: expected None with markup or keep"),
-        (lambda t: t.translate_document(["a"]), "text: expected a str, got list"),
-        (lambda t: t.translate_document("a", language="german!"), "language: expected a code"),
-        (lambda t: t.translate_document("a", markup=None), "markup: expected one of"),
+        ("translate", ["a"], {"markup": "xml"}, "markup: expected one of text, html, markdown, got 'xml'"),
+        ("translate", "a", {"markup": "text"}, "texts: expected a list of str, got a str"),
+        ("translate", ["a"], {"keep": "Acme"}, "keep: expected a list of str, got a str"),
+        ("translate", ["a"], {"keep": ["b"], "prefix": "c"}, "prefix: expected None with markup or keep"),
+        ("translate_document", ["a"], {}, "text: expected a str, got list"),
+        ("translate_document", "a", {"language": "german!"}, "language: expected a code"),
+        ("translate_document", "a", {"markup": None}, "markup: expected one of"),
     ],
 )
-def test_bad_input_is_one_line(reversing, call, message):
-    with pytest.raises(KerasZooError, match=message):
-        call(reversing)
+def test_invalid_texts_and_options_raise_errors(reversing, method, text, options, said):
+    with pytest.raises(KerasZooError, match=said):
+        getattr(reversing, method)(text, **options)
 
 
-PIECES = [
-    *[
-        "a",
-        "Bc",
-        "d.",
-        "E!",
-        " ",
-        " ",
-        "\n",
-        "\n\n",
-        "\t",
-        "- ",
-        "1. ",
-        "> ",
-        "{x}",
-        " %s ",
-        " www.a.org ",
-        "12",
-    ],
-    *["\u2028", "\u00e9", "\u732b", ",", "\r\n", "\u00a0", "Tom"],
-]
-TAGS = [
-    *["<b>", "</b>", "<i>", "</i>", "<br>", "<p>", "</p>", "<code>y</code>", "&amp;", "<!-- a -->"],
-    *["[", "](u)", "**", "*"],
-]
+PIECES = ["a", "Bc", "d.", "E!", " ", " ", "\n", "\n\n", "\t", "- ", "1. ", "> ", "{x}", " %s ", "12"]
+PIECES += [" www.a.org ", "\u2028", "\u00e9", "\u732b", ",", "\r\n", "\u00a0", "Tom"]
+TAGS = ["<b>", "</b>", "<i>", "</i>", "<br>", "<p>", "</p>", "<code>y</code>", "&amp;", "<!-- a -->"]
+TAGS += ["[", "](u)", "**", "*"]
 
 
 def count(pattern, text):
@@ -251,8 +213,8 @@ TAG = r"</?[bip]>|<br>|<code>y</code>|<!-- a -->"
 KEPT = r"\{x\}|%s|www\.a\.org"
 
 
-def check_document(translator, text, markup):
-    found = translator.translate_document(text, markup=markup)
+def check_document(translator, text, markup, **search):
+    found = translator.translate_document(text, markup=markup, **search)
     assert count(KEPT, found) == count(KEPT, text)
     if markup == "text" and not re.search(r"[<*\]&]", text):
         lines = found.splitlines(), text.splitlines()
@@ -288,17 +250,7 @@ def test_a_model_that_copies_copies_documents(text):
     markup=st.sampled_from(["text", "html"]),
 )
 def test_documents_of_an_untrained_model(untrained, text, markup):
-    check_document(untrained, text, markup)
-
-
-@pytest.fixture(scope="module")
-def untrained(both_subwords):
-    from keraszoo import Translator
-    from keraszoo.models import RNNSearch
-
-    sizes = [subwords.vocabulary_size for subwords in both_subwords]
-    model = RNNSearch(*sizes, embedding_dim=8, units=8)
-    return Translator(model, *both_subwords, SearchOptions(beam_width=1, max_length=8))
+    check_document(untrained, text, markup, beam_width=1, max_length=8)
 
 
 @settings(max_examples=100)

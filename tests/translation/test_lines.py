@@ -47,38 +47,30 @@ def test_as_many_lines_come_out_as_went_in(lines, chunk):
         assert len(answer.splitlines()) <= 1
 
 
-def test_options_are_passed_on():
+def test_options_are_passed_on_and_a_chunk_is_answered_before_the_next_is_read():
     translator = Reversing()
     answers = list(translate_lines(translator, ["", "ab", "  ", "", "c"], chunk=3, beam_width=2))
     assert answers == [["", "ba", ""], ["", "c"]] and translator.options == {"beam_width": 2}
-
-
-def test_a_chunk_is_answered_before_the_next_is_read():
     read = []
     lines = (read.append(i) or f"line {i}" for i in range(10))
-    next(translate_lines(Reversing(), lines, chunk=2))
+    next(translate_lines(translator, lines, chunk=2))
     assert read == [0, 1]
 
 
-def test_descriptions_are_json_with_everything_in_them():
+def test_descriptions_are_json_with_attention_only_if_it_was_asked_for():
     (answers,) = describe_lines(Reversing(), ["äb", ""], attention=True)
     first, blank = map(json.loads, answers)
-    assert first == {
+    without = {
         "source": "äb",
         "text": "bä",
         "log_prob": -0.5,
         "hypotheses": [{"text": "bä", "log_prob": -0.5}, {"text": "?", "log_prob": -2.0}],
-        "source_tokens": ["ä", "b"],
-        "tokens": ["b", "ä"],
-        "attention_weights": [[0.0, 1.0], [1.0, 0.0]],
     }
-    assert blank == {"source": "", "text": ""}
-    assert "ä" in answers[0]
-
-
-def test_attention_is_there_only_if_it_was_asked_for():
-    (answers,) = describe_lines(Reversing(), ["ab"])
-    assert set(json.loads(answers[0])) == {"source", "text", "log_prob", "hypotheses"}
+    tokens = {"source_tokens": ["ä", "b"], "tokens": ["b", "ä"]}
+    assert first == {**without, **tokens, "attention_weights": [[0.0, 1.0], [1.0, 0.0]]}
+    assert blank == {"source": "", "text": ""} and "ä" in answers[0]
+    ((answer,),) = describe_lines(Reversing(), ["äb"])
+    assert json.loads(answer) == without
 
 
 def test_lines_that_would_be_lost():
