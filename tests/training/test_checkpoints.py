@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -98,35 +99,25 @@ def test_only_what_a_dead_writer_left_is_deleted(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "missing", "added"])
-def test_a_damaged_checkpoint_is_left_out_with_a_warning(tmp_path, damage):
+def test_a_damaged_checkpoint_is_left_out_with_a_warning_and_saved_again(tmp_path, damage):
     fill(tmp_path / "run", 1, 2)
     file = tmp_path / "run" / "step-00000002" / "arrays.npz"
     content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    {
-        "flip": lambda: file.write_bytes(content),
-        "cut": lambda: file.write_bytes(content[:-9]),
-        "missing": file.unlink,
-        "added": lambda: (file.parent / "more").write_text(""),
-    }[damage]()
-    with pytest.warns(UserWarning, match="a damaged checkpoint is ignored: .*step-00000002"):
-        assert newest(tmp_path / "run").step == 1
-
-
-def test_the_run_saves_the_step_of_a_damaged_checkpoint_again(tmp_path):
-    fill(tmp_path / "run", 1, 2)
-    (tmp_path / "run" / "step-00000002" / "manifest.json").write_text("{")
-    with pytest.warns(UserWarning, match="a damaged checkpoint is ignored"):
-        fill(tmp_path / "run", 2)
+    if damage == "missing":
+        file.unlink()
+    elif damage == "added":
+        (file.parent / "more").write_text("")
+    else:
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content if damage == "flip" else content[:-9])
+    with (
+        pytest.warns(UserWarning, match="a damaged checkpoint is ignored: .*step-00000002"),
+        opened(tmp_path / "run") as checkpoints,
+    ):
+        assert checkpoints.newest().step == 1
+        checkpoints.save(2, arrays(2), PLAIN)
     assert sorted(os.listdir(tmp_path / "run")) == ["step-00000001", "step-00000002"]
     assert newest(tmp_path / "run").step == 2
-
-
-def test_where_all_are_damaged_nothing_begins_anew_by_itself(tmp_path):
-    fill(tmp_path / "run", 1)
-    (tmp_path / "run" / "step-00000001" / "state.json").write_text("{}")
-    with pytest.warns(UserWarning), pytest.raises(PresetError, match="all checkpoints are damaged"):
-        newest(tmp_path / "run")
 
 
 def test_a_run_that_began_otherwise_is_refused_with_the_difference(tmp_path):
@@ -174,22 +165,16 @@ def test_other_libraries_are_worth_a_warning(tmp_path, monkeypatch):
 
 
 def test_one_process_at_a_time(tmp_path):
-    fill(tmp_path / "run", 1)
-    with opened(tmp_path / "run"):
-        with pytest.raises(PresetError, match="another process is training"):
-            newest(tmp_path / "run")
-    assert newest(tmp_path / "run").step == 1
-
-
-def test_one_process_at_a_time_also_before_anything_is_saved(tmp_path):
-    for forget in (False, True):
-        with opened(tmp_path / "run") as checkpoints:
-            if forget:  # and start over
-                checkpoints.save(1, arrays(1), PLAIN)
-                checkpoints.forget()
+    with opened(tmp_path / "run") as checkpoints:
+        for save in (False, True, True):  # before anything is saved, after it, and after a fresh start
+            if save:
                 checkpoints.save(1, arrays(1), PLAIN)
             with pytest.raises(PresetError, match="another process is training"):
                 newest(tmp_path / "run")
+            if save:
+                checkpoints.forget()
+        checkpoints.save(1, arrays(1), PLAIN)
+    assert newest(tmp_path / "run").step == 1
 
 
 def test_where_there_are_no_locks_a_run_goes_on_without(tmp_path, monkeypatch):
@@ -224,73 +209,56 @@ def test_a_directory_that_is_no_checkpoint(tmp_path):
         read_checkpoint(tmp_path / "model")
 
 
-def altered(change, tmp_path):
-    """A checkpoint of a stranger: `change` edits its files, a dict of name -> bytes; the manifest fits."""
-    fill(tmp_path / "run", 7)
-    place = tmp_path / "run" / "step-00000007"
-    directory = model_directory.read_directory(place)
-    files = {name: directory.read_bytes(name) for name in directory.names}
-    change(files)
-    model_directory.write_directory(place, files)
-    return tmp_path / "run"
+def packed(array, save=np.savez):
+    file = io.BytesIO()
+    save(file, **{"weights/0": array})
+    return file.getvalue()
 
 
-def put(**entries):
-    def change(files):
-        files["config.json"] = {**json.loads(files["config.json"]), **entries}
-
-    return change
-
-
-def put_array(array, compressed=False):
-    def change(files):
-        packed = io.BytesIO()
-        (np.savez_compressed if compressed else np.savez)(packed, **{"weights/0": array})
-        files["arrays.npz"] = packed.getvalue()
-
-    return change
-
-
-def huge(files):
+def huge():
     """An array whose header claims 2^45 numbers."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
         header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (35184372088832,), }"
         file.writestr("weights/0.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    files["arrays.npz"] = packed.getvalue()
+    return content.getvalue()
 
 
-STRANGE = {
-    "decides as text": (put(decides="seed"), "config.json: decides: expected a valid dictionary"),
-    "no decides": (
-        lambda files: files.update({"config.json": {"task": "checkpoint"}}),
-        "decides: missing, and",
-    ),
-    "negative step": (put(step=-5), "config.json: step: expected greater than or equal to 0, got -5"),
-    "step as text": (put(step="7"), "config.json: step: expected a valid integer"),
-    "versions as list": (put(versions=["1"]), "config.json: versions: expected a valid dictionary"),
-    "deep state": (
-        lambda files: files.update({"state.json": b'{"a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"}),
-        "not a valid checkpoint: RecursionError",
-    ),
-    "state as list": (lambda files: files.update({"state.json": b"[1]"}), "not a valid checkpoint: Attr"),
-    "text": (put_array(np.array(["a"])), "arrays.npz holds other things than numbers"),
-    "objects": (put_array(np.array([{}], "object")), "not a valid checkpoint: ValueError"),
-    "packed": (put_array(np.zeros(10**6), compressed=True), "arrays.npz claims to hold more than it has"),
-    "huge": (huge, "not a valid checkpoint: (MemoryError|ValueError)"),
-    "no archive": (lambda files: files.update({"arrays.npz": b"PK"}), "not a valid checkpoint: BadZipFile"),
-}
+DEEP = b'{"a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"
+MUCH = packed(np.zeros(10**6), np.savez_compressed)
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path, kind):
-    change, said = STRANGE[kind]
-    folder = altered(change, tmp_path)
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("config.json", {"decides": "seed"}, "config.json: decides: expected a valid dictionary"),
+        ("config.json", {"decides": None}, "config.json: decides: "),
+        ("config.json", {"step": -5}, "config.json: step: expected greater than or equal to 0, got -5"),
+        ("config.json", {"step": "7"}, "config.json: step: expected a valid integer"),
+        ("config.json", {"versions": ["1"]}, "config.json: versions: expected a valid dictionary"),
+        ("state.json", DEEP, "not a valid checkpoint: RecursionError"),
+        ("state.json", b"[1]", "not a valid checkpoint: Attr"),
+        ("arrays.npz", packed(np.array(["a"])), "arrays.npz holds other things than numbers"),
+        ("arrays.npz", packed(np.array([{}], "object")), "not a valid checkpoint: ValueError"),
+        ("arrays.npz", MUCH, "arrays.npz claims to hold more than it has"),
+        ("arrays.npz", huge(), "not a valid checkpoint: (MemoryError|ValueError)"),
+        ("arrays.npz", b"PK", "not a valid checkpoint: BadZipFile"),
+    ],
+    ids=itertools.count(),
+)
+def test_a_checkpoint_of_wrong_content_is_one_line(tmp_path, name, content, said):
+    """Of a stranger: its manifest fits."""
+    fill(tmp_path / "run", 7)
+    directory = model_directory.read_directory(tmp_path / "run" / "step-00000007")
+    files = {name: directory.read_bytes(name) for name in directory.names}
+    if isinstance(content, dict):
+        content = {**json.loads(files[name]), **content}
+    model_directory.write_directory(tmp_path / "run" / "step-00000007", {**files, name: content})
     with (
         pytest.warns(UserWarning, match="a damaged checkpoint is ignored"),
         pytest.raises(PresetError, match=f"all checkpoints are damaged; .*{said}") as error,
     ):
-        newest(folder)
+        newest(tmp_path / "run")
     assert "\n" not in str(error.value) and len(str(error.value)) < 700
 
 
@@ -361,10 +329,7 @@ def test_a_writer_killed_at_any_instant_leaves_a_whole_checkpoint(tmp_path):
             assert checkpoints.newest().arrays["weights"].tolist() == [steps[-1]] * 5
             checkpoints.save(4, {}, {"over": True})
             checkpoints.save(5, {}, {"over": True})
-        assert sorted(os.listdir(folder)) == [
-            "step-00000004",
-            "step-00000005",
-        ]  # nothing of the killed writer is left
+        assert sorted(os.listdir(folder)) == ["step-00000004", "step-00000005"]  # nothing else is left
     assert steps == sorted(steps) and set(steps) == {1, 2, 3} and len(steps) > 12
     assert {when for when, _ in killed} == {"before", "after"}
     assert {"savez", "write_bytes", "fsync", "rename", "unlink", "rmdir"} <= {name for _, name in killed}

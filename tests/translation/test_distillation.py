@@ -7,7 +7,7 @@ import pytest
 from keraszoo import Translator
 from keraszoo.cli import translator
 from keraszoo.cli.app import main
-from keraszoo.errors import DataError, KerasZooError, RecipeError
+from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes import runs
 from keraszoo.search import SearchOptions
 from keraszoo.translation.distillation import distil
@@ -50,7 +50,7 @@ def recipe(tmp_path, monkeypatch):
 LINES = ["one\tONE", "two cats\tTWO CATS", "", "", "", "", "three\tTHREE"]
 
 
-def test_what_is_learnt(recipe, capsys):
+def test_a_student_learns_from_usable_translations(recipe, capsys):
     teacher = Teacher()
     with open(distil(recipe, teacher, "big", beam_width=3)) as file:
         assert file.read().splitlines() == LINES
@@ -73,32 +73,27 @@ def test_a_stopped_run_continues(recipe, kept):
         assert file.read().splitlines() == LINES
 
 
-@pytest.mark.parametrize("note", [None, "{"])
-def test_translations_of_nobody_are_refused(recipe, tmp_path, note):
+def test_translations_of_others_are_refused(recipe, tmp_path):
     distil(recipe, Teacher(), "big", beam_width=3)
-    (tmp_path / "student.distilled" / "teacher.json").unlink()
-    if note:
-        (tmp_path / "student.distilled" / "teacher.json").write_text(note)
-    said = r"teacher.json: does not say which teacher translated 7 sources .*; delete .*student.distilled to"
-    with pytest.raises(RecipeError, match=said):
-        distil(recipe, Teacher(), "big", beam_width=3)
-
-
-def test_another_teacher_or_other_sources_are_refused(recipe, tmp_path):
-    distil(recipe, Teacher(), "big", beam_width=3)
-    with pytest.raises(RecipeError, match="student.distilled: its translations have another teacher, search"):
+    said = "its translations have another teacher, search or source"
+    with pytest.raises(RecipeError, match=f"student.distilled: {said}"):
         distil(recipe, Teacher(), "bigger", beam_width=3)
-    (tmp_path / "big" / "manifest.json").write_text("trained further")
-    with pytest.raises(RecipeError, match="its translations have another teacher"):
-        distil(recipe, Teacher(), "big", beam_width=3)
-    (tmp_path / "big" / "manifest.json").write_text("big")
-    for sources in ("two\tx\n", "one\tx\n"):  # another one, and fewer
-        (tmp_path / "train.tsv").write_text(sources)
-        with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
+    for file, content in (
+        ("big/manifest.json", "trained further"),
+        ("train.tsv", "two\tx\n"),
+        ("train.tsv", "one\tx\n"),  # fewer
+    ):
+        before = (tmp_path / file).read_text()
+        (tmp_path / file).write_text(content)
+        with pytest.raises(RecipeError, match=said):
             distil(recipe, Teacher(), "big", beam_width=3)
-
-
-def test_sources_that_are_all_blank(recipe, tmp_path):
+        (tmp_path / file).write_text(before)
+    note = tmp_path / "student.distilled" / "teacher.json"
+    said = r"teacher.json: does not say which teacher translated 7 sources .*; delete .*student.distilled to"
+    for content in ("{", None):
+        note.write_text(content) if content else note.unlink()
+        with pytest.raises(RecipeError, match=said):
+            distil(recipe, Teacher(), "big", beam_width=3)
     (tmp_path / "train.tsv").write_text(" \tx\n")
     with pytest.raises(RecipeError, match="data.train: expected a source with a word in it, got none"):
         distil(recipe, Teacher(), "big")
@@ -108,14 +103,11 @@ def test_sources_that_are_all_blank(recipe, tmp_path):
 @pytest.mark.usefixtures("eagerly")
 def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))
+    overrides = {"d_model": 8, "num_layers": 2, "num_decoder_layers": 1}
     values = {
         "data": {"train": {"tsv": "../train.tsv"}},
         "subwords": {"vocabulary_size": 40},
-        "model": {
-            "name": "transformer",
-            "preset": "tiny",
-            "overrides": {"d_model": 8, "num_layers": 2, "num_decoder_layers": 1},
-        },
+        "model": {"name": "transformer", "preset": "tiny", "overrides": overrides},
         "training": {"steps": 1},
         "output": "../student",
     }
@@ -142,31 +134,29 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     assert "../student.distilled/pairs.tsv" in saved and str(tmp_path) not in saved
 
 
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        ({"start_from": "runs/none"}, "runs/none"),
-        ({"overrides": {"num_heads": 3}}, "must be a multiple of num_heads"),
-    ],
-)
-def test_the_student_is_checked_before_the_teacher_translates(recipe, both_subwords, tmp_path, model, said):
+def test_a_run_is_checked_before_the_teacher_translates(recipe, both_subwords, tmp_path):
     (tmp_path / "joint.model").write_bytes(both_subwords[0].model_bytes)
-    values = {**recipe.as_dict(), "subwords": {"model": str(tmp_path / "joint.model")}}
-    values["model"] = {"name": "transformer", "preset": "tiny", **model}
-    teacher = Teacher()
-    with pytest.raises(KerasZooError, match=said):
-        distil(Recipe.from_dict(values), teacher, "big", beam_width=3)
-    assert teacher.asked == []
-
-
-def test_the_output_of_another_run_is_refused_before_the_teacher_translates(recipe, tmp_path):
-    teacher = Teacher()
+    values, teacher = recipe.as_dict(), Teacher()
+    student = {"name": "transformer", "preset": "tiny"}
+    subwords = {"subwords": {"model": str(tmp_path / "joint.model")}}
+    for changes, said in (
+        ({"model": {**student, "start_from": "runs/none"}}, "runs/none"),
+        ({"model": {**student, "overrides": {"num_heads": 3}}}, "must be a multiple of num_heads"),
+        ({"data": {**values["data"], "validation": {"tsv": str(tmp_path / "lost.tsv")}}}, "lost.tsv"),
+        ({"output": str(tmp_path / "big")}, "big is the teacher"),
+    ):
+        with pytest.raises(KerasZooError, match=said):
+            distil(Recipe.from_dict({**values, **subwords, **changes}), teacher, "big", beam_width=3)
     (tmp_path / "student.checkpoints").mkdir()
     with pytest.raises(RecipeError, match="student belongs to a run without a teacher"):
         distil(recipe, teacher, "big")
-    with pytest.raises(RecipeError, match="big is the teacher"):
-        distil(Recipe.from_dict({**recipe.as_dict(), "output": "big"}), teacher, str(tmp_path / "big"))
     assert teacher.asked == []
+
+
+def test_no_usable_translation_raises_an_error(recipe, tmp_path):
+    (tmp_path / "train.tsv").write_text("same\tx\n")
+    with pytest.raises(RecipeError, match="pairs.tsv: none of the 1 translations is usable"):
+        distil(recipe, Teacher(), "big", beam_width=3)
 
 
 def test_several_machines_are_refused_before_the_teacher_is_read(run, recipe, tmp_path):
@@ -175,14 +165,3 @@ def test_several_machines_are_refused_before_the_teacher_is_read(run, recipe, tm
         "distil", "none", "--recipe", tmp_path / "recipe.yaml", "--set", "training.strategy=workers"
     )
     assert code == 2 and "distil has one process" in err
-
-
-def test_held_out_data_are_read_before_and_a_translation_is_needed(recipe, tmp_path):
-    lost = type(recipe.data.train).checked({"tsv": str(tmp_path / "lost.tsv")})
-    data, teacher = recipe.data.model_copy(update={"validation": lost}), Teacher()
-    with pytest.raises(DataError, match="lost.tsv"):
-        distil(recipe.model_copy(update={"data": data}), teacher, "big", beam_width=3)
-    assert teacher.asked == []
-    (tmp_path / "train.tsv").write_text("same\tx\n")
-    with pytest.raises(RecipeError, match="pairs.tsv: none of the 1 translations is usable"):
-        distil(recipe, teacher, "big", beam_width=3)
