@@ -15,6 +15,7 @@ SENTENCES = [
     TaggedSentence(("Ada", "in", "Rome"), ("B-posts.PER", "O", "B-posts.LOC")),
 ]
 WORDS = ["Ada", "in", "York"]
+pytestmark = pytest.mark.usefixtures("eagerly")
 
 
 @pytest.fixture
@@ -98,13 +99,14 @@ def test_what_calibration_needs(make):
         with pytest.raises(KerasZooError, match=f"no corpus {corpus!r}; it has: posts, news"):
             tagger.calibrate(SENTENCES, corpus)
     alone, sentence = tagger.for_corpus("posts"), TaggedSentence(("Ada", "in"), ("B-PER", "O"))
+    alone.metrics["training"] = {"steps": 1}
+    assert tagger.metrics == {}  # a corpus has figures of its own
     tags, probabilities = alone.tag_tokens([WORDS]), alone.tag_probabilities([WORDS])[0]
     assert alone.calibrate([sentence]) != 1
     assert alone.tag_tokens([WORDS]) == tags
     assert not np.allclose(alone.tag_probabilities([WORDS])[0], probabilities)
 
 
-@pytest.mark.slow
 def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
     tagger = make(scheme="BIOES")
     tagger.save_to_preset(tmp_path / "model")
@@ -116,12 +118,17 @@ def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
     assert together.corpora == tagger.corpora
     assert together.tag_tokens(sentences) == tagger.tag_tokens(sentences)
     assert "It finds LOC, PER." in (tmp_path / "model" / "README.md").read_text()
-    with pytest.raises(KerasZooError, match="no corpus 'mail'; it has: posts, news"):
-        EntityTagger.from_preset(tmp_path / "model", "mail")
     read.save_to_preset(tmp_path / "alone")
     assert EntityTagger.from_preset(tmp_path / "alone").tag_tokens(sentences) == read.tag_tokens(sentences)
-    with pytest.raises(KerasZooError, match="no corpus 'news'; it has: none"):
-        EntityTagger.from_preset(tmp_path / "alone", "news")
+    for name, options, said in (
+        ("model", {"corpus": "mail"}, "no corpus 'mail'; it has: posts, news"),
+        ("model", {"corpus": ""}, "no corpus ''"),
+        ("model", {"corpus": "posts", "all_corpora": True}, "expected a corpus or all of them"),
+        ("alone", {"corpus": "news"}, "no corpus 'news'; it has: none"),
+        ("alone", {"corpus": ""}, "no corpus ''"),
+    ):
+        with pytest.raises(KerasZooError, match=said):
+            EntityTagger.from_preset(tmp_path / name, **options)
 
 
 def test_a_vocabulary_without_labels_of_the_corpus(make):
@@ -131,19 +138,3 @@ def test_a_vocabulary_without_labels_of_the_corpus(make):
     with pytest.raises(KerasZooError, match="no label has the prefix 'mail.'"):
         EntityTagger(tagger.model, tagger.vocabulary, ("posts", "mail"))
     assert EntityTagger(tagger.model, tagger.vocabulary, "posts").corpora == ("posts",)
-
-
-def test_a_corpus_has_figures_of_its_own(make):
-    tagger = make()
-    tagger.for_corpus("posts").metrics["training"] = {"steps": 1}
-    assert tagger.metrics == {}
-
-
-def test_one_corpus_or_all(make, tmp_path):
-    make().save_to_preset(tmp_path / "model")
-    with pytest.raises(KerasZooError, match="expected a corpus or all of them"):
-        EntityTagger.from_preset(tmp_path / "model", "posts", all_corpora=True)
-    make().for_corpus("posts").save_to_preset(tmp_path / "alone")
-    for name in ("model", "alone"):
-        with pytest.raises(KerasZooError, match="no corpus ''"):
-            EntityTagger.from_preset(tmp_path / name, "")

@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 
-from keraszoo.errors import KerasZooError
 from keraszoo.tagging.repeated_words import averaged, best_tags
 from keraszoo.text.tagged_corpus import TaggedSentence
 
@@ -65,6 +64,7 @@ def test_the_best_valid_tags_of_sentences_of_different_lengths(new_tagger, const
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
     ("constrain", "crf", "scheme"),
     [("decode", True, "BIOES"), ("none", True, "IOB2"), ("none", False, "IOB2")],
@@ -145,11 +145,3 @@ def test_jax_gets_few_shapes(monkeypatch):
         (tags,) = best_tags(decode, [some], 60)
         np.testing.assert_array_equal(tags, some.argmax(-1))
     assert len(shapes) < 10
-
-
-def test_a_context_that_is_no_number_of_sentences(trained_tagger):
-    for wrong in (-1, 1.5, "3", None):
-        with pytest.raises(KerasZooError, match="context must be at least 0"):
-            trained_tagger.tag("In Rome.", context=wrong)
-    with pytest.raises(KerasZooError, match="documents: expected 2, one for each sentence, got 1"):
-        trained_tagger.tag_tokens([["In"], ["Rome"]], context=1, documents=[0])

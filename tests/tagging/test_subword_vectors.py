@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keraszoo import EntityTagger
-from keraszoo.errors import DataError, RecipeError
+from keraszoo.errors import KerasZooError
 from keraszoo.layers import BagOfSubwords
 from keraszoo.tagging.subword_vectors import RIDGE, learn_subwords
 from keraszoo.text.tagging_features import TaggingVocabulary
@@ -41,19 +41,24 @@ def test_it_solves_the_normal_equations(vectors):
     np.testing.assert_allclose(to_numpy(layer(spelt[:, None]))[:, 0], wanted, atol=0.01)
 
 
-@pytest.mark.parametrize("buckets", [True, 1.5, -1, 200_000])
-def test_buckets_are_checked_before_anything_is_trained(buckets, vectors, tagged_sentences):
-    with pytest.raises(RecipeError, match="model: buckets must be "):
-        EntityTagger.for_sentences(tagged_sentences, vectors, keep="all", subword_buckets=buckets)
-
-
-def test_n_grams_need_vectors(tagged_sentences):
-    with pytest.raises(RecipeError, match="subword_buckets needs word vectors"):
-        EntityTagger.for_sentences(tagged_sentences, subword_buckets=101)
-    with pytest.raises(RecipeError, match="keep: expected 'corpus', 'all' or a list of words, got 'al'"):
-        EntityTagger.for_sentences(tagged_sentences, keep="al")
-    with pytest.raises(DataError, match="word vectors for some words of the sentences, got none"):
-        EntityTagger.for_sentences(tagged_sentences, WordVectors(["zzz"], [[1.0]]))
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"subword_buckets": 101}, "subword_buckets needs word vectors"),
+        ({"keep": "al"}, "keep: expected 'corpus', 'all' or a list of words, got 'al'"),
+        (
+            {"vectors": WordVectors(["zzz"], [[1.0]])},
+            "vectors for some words of the sentences, got none",
+        ),
+        ({"vectors": ..., "keep": "all", "subword_buckets": True}, "model: buckets must be "),
+        ({"vectors": ..., "keep": "all", "subword_buckets": -1}, "model: buckets must be "),
+        ({"vectors": ..., "keep": "all", "subword_buckets": 200_000}, "model: buckets must be "),
+    ],
+)
+def test_invalid_buckets_and_vectors_raise_errors(vectors, tagged_sentences, options, said):
+    options = {name: vectors if value is ... else value for name, value in options.items()}
+    with pytest.raises(KerasZooError, match=said):
+        EntityTagger.for_sentences(tagged_sentences, **options)
 
 
 def test_words_dropped_in_training_have_the_vector_of_the_unknown_word(vectors, tagged_sentences):
