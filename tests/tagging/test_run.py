@@ -44,7 +44,7 @@ def files(tmp_path, tagged_sentences, other_sentences):
     return tmp_path
 
 
-def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, capsys):
+def test_several_seeds_train_from_files_to_directories(files, other_sentences, capsys):
     figures = run_seeds(read_recipe(files / "recipe.yaml"), 2)
     said = capsys.readouterr().err
     assert "AttentionTagger, " in said and "40 sentences" in said and "F1, strict IOB2" in said
@@ -58,35 +58,28 @@ def test_from_files_to_a_directory_and_several_seeds(files, other_sentences, cap
     summary = json.loads((files / "out/model_seeds.json").read_text())
     assert summary["part"] == "test" and summary["figures"]["f1"]["mean"] == pytest.approx(np.mean(scores))
     assert not np.array_equal(*(tagger.model.get_weights()[-1] for tagger in taggers))
-    # what was brought is kept as it was, but for what no word can use
-    vectors = WordVectors.read(files / "vectors.txt")
-    assert "unused" in vectors and "unused" not in taggers[0].vocabulary.words
-    table = taggers[0].model.get_weights()
-    rows = [matrix for matrix in table if matrix.shape == (len(taggers[0].vocabulary.words) + 2, 5)]
-    np.testing.assert_allclose(rows[0][2:], vectors.restrict(taggers[0].vocabulary.words).matrix, atol=1e-6)
+    # the vectors that were brought are kept as they were, except those that no word can use
+    vectors, words = WordVectors.read(files / "vectors.txt"), taggers[0].vocabulary.words
+    assert "unused" in vectors and "unused" not in words
+    rows = [matrix for matrix in taggers[0].model.get_weights() if matrix.shape == (len(words) + 2, 5)]
+    np.testing.assert_allclose(rows[0][2:], vectors.restrict(words).matrix, atol=1e-6)
     # the run is over: another call loads what is there
     again = run_seeds(read_recipe(files / "recipe.yaml"), 1)
     assert again[0].values == figures[0].values[:1] and "this run is finished" in capsys.readouterr().err
 
 
-def test_other_numbers_in_the_vectors_file_are_another_run(files):
-    recipe = read_recipe(files / "recipe.yaml")
-    run_recipe(recipe)
-    vectors = WordVectors.read(files / "vectors.txt")
-    WordVectors(vectors.words, 2 * vectors.matrix).write(files / "vectors.txt")
-    with pytest.raises(RecipeError, match=r"the run in it differs: content of vectors.file was .*, is "):
-        run_recipe(recipe)
-
-
-def test_n_grams_are_learned_from_all_vectors(files):
-    run_seeds(read_recipe(files / "recipe.yaml", ["model.overrides.subword_buckets=101"]), 1)
-    tagger = EntityTagger.from_preset(files / "out/model_seed1")
+def test_n_grams_are_learned_from_all_vectors_and_other_vectors_are_another_run(files):
+    recipe = read_recipe(files / "recipe.yaml", ["model.overrides.subword_buckets=101"])
+    tagger = run_recipe(recipe)
     vectors = WordVectors.read(files / "vectors.txt")
     assert "unused" in vectors and "unused" not in tagger.vocabulary.words
     layer = BagOfSubwords.from_config(tagger.model.words.subwords.get_config())
     learn_subwords(layer, tagger.vocabulary, vectors)
     for ours, other in zip(tagger.model.words.subwords.get_weights(), layer.get_weights(), strict=True):
         np.testing.assert_allclose(ours, other, atol=1e-5)
+    WordVectors(vectors.words, 2 * vectors.matrix).write(files / "vectors.txt")
+    with pytest.raises(RecipeError, match=r"the run in it differs: content of vectors.file was .*, is "):
+        run_recipe(recipe)
 
 
 def test_means_and_deviations():
@@ -141,20 +134,20 @@ def test_what_is_wrong_is_said_before_training(files, override, said):
     assert not (files / "out" / "model").exists()
 
 
-def test_seeds_need_something_to_be_compared_on(files):
-    with pytest.raises(RecipeError, match="several seeds are compared on"):
-        run_seeds(read_recipe(files / "recipe.yaml", ["data.test=null", "data.validation=null"]), 2)
-
-
 def test_entities_that_do_not_fit_tokens_are_reported(files, capsys):
     entities = [{"start": 1, "end": 3, "label": "PER"}, {"start": 3, "end": 4, "label": "LOC"}]
     write_lines(files / "more.jsonl", [json.dumps({"text": "Ada flew to Oslo.", "entities": entities})])
     overrides = [f"data.train=[{files}/train.tsv, {files}/more.jsonl]", f"data.test={files}/more.jsonl"]
-    run_recipe(TaggerRecipe.read(files / "recipe.yaml", overrides))
+    prepare(TaggerRecipe.read(files / "recipe.yaml", overrides), Checkpoints(files / "none"))
     said = capsys.readouterr().err
     for part in ("train", "test"):
         assert f"data.{part}: 0 invalid tags repaired, 1 entities widened to whole tokens, 1 without" in said
     assert "data.validation" not in said
+
+
+def test_seeds_need_something_to_be_compared_on(files):
+    with pytest.raises(RecipeError, match="several seeds are compared on"):
+        run_seeds(read_recipe(files / "recipe.yaml", ["data.test=null", "data.validation=null"]), 2)
 
 
 def test_a_file_without_b_does_not_decide_the_scheme(tmp_path):
@@ -177,25 +170,19 @@ def test_a_recipe_decides_scheme_constraints_and_words(files):
 
 
 def test_the_rules_that_split_text(files):
-    """Those of a recipe, or of JSON lines; otherwise those that fit the words of the training columns.
-
-    They split the texts of test files, too.
-    """
-    text = {"text": "@Ada IL-2", "entities": [{"start": 1, "end": 4, "label": "PER"}]}
-    write_lines(files / "test.jsonl", [json.dumps(text)])
-    write_lines(
-        files / "train.jsonl",
-        [json.dumps({"text": "Ada ran.", "entities": [{"start": 0, "end": 3, "label": "PER"}]})],
-    )
+    """Those of a recipe, of JSON lines, or those that fit the training columns; also for test files."""
+    entities = [{"start": 1, "end": 4, "label": "PER"}]
+    for name, text in (("test", "@Ada IL-2"), ("train", "@Ada ran.")):
+        write_lines(files / f"{name}.jsonl", [json.dumps({"text": text, "entities": entities})])
     for changes, rules, tokens in (
-        ([], "marks_apart", ["@", "Ada", "IL-2"]),
-        (["data.token_rules=alphanumeric"], "alphanumeric", ["@", "Ada", "IL", "-", "2"]),
-        ([f"data.train={files / 'train.jsonl'}"], "words", ["@Ada", "IL-2"]),
+        ([], "marks_apart", ("@", "Ada", "IL-2")),
+        (["data.token_rules=alphanumeric"], "alphanumeric", ("@", "Ada", "IL", "-", "2")),
+        ([f"data.train={files / 'train.jsonl'}"], "words", ("@Ada", "IL-2")),
     ):
         changes = [*changes, f"data.test={files / 'test.jsonl'}"]
         recipe = TaggerRecipe.read(files / "recipe.yaml", changes)
         tagger, *_, (test, _) = prepare(recipe, Checkpoints(files / "none"))
         assert tagger.vocabulary.token_rules == rules
-        assert test.sentences[0].tokens == tuple(tokens)
+        assert test.sentences[0].tokens == tokens
         stored = TaggerRecipe.from_dict(recipe.as_dict())
         assert stored.data.token_rules == recipe.data.token_rules  # it means the same again
