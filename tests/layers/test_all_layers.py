@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from keras.src.testing import TestCase
 
 import keraszoo.layers
 from keraszoo.layers import (
@@ -203,6 +202,8 @@ FLOATS += ["PositionalEncoding"]
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FLOATS)
 def test_the_layer_test_of_keras_passes(name, layer, dtype):
+    from keras.src.testing import TestCase
+
     config, shapes = layer.get_config(), [(B, *shape) for shape in LAYERS[name][1]]
     two = len(shapes) == 2
     shapes = dict(zip(("query_shape", "value_shape"), shapes, strict=True)) if two else shapes[0]

@@ -8,7 +8,6 @@ from keras import ops
 import keraszoo.layers
 from keraszoo.layers import (
     Attention,
-    KernelAttention,
     MemoryHop,
     MultiHeadAttention,
     ScaledDotProductAttention,
@@ -272,15 +271,6 @@ def test_given_factors_replace_dropout(make, data):
     if not isinstance(layer, MultiHeadAttention):
         key = {"key": data[1]}
         np.testing.assert_allclose(context, numbers(layer(data[0], value, **key))[0], atol=1e-5)
-
-
-def test_scores_are_what_the_softmax_sees(make, data):
-    layer = make()
-    if isinstance(layer, KernelAttention):
-        pytest.skip("its scores are those of a bandwidth of 1")
-    _, weights = layer(*data)
-    scores = layer.scores(data[0], layer.prepare(data[1])[0])
-    np.testing.assert_allclose(to_numpy(ops.softmax(scores)), to_numpy(weights), atol=1e-6)
 
 
 class Bilinear(Attention):

@@ -1,4 +1,4 @@
-"""The masked softmax against a loop, and the masks against their definitions."""
+"""The masked softmax against a loop, and what may be a mask."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers.masking import all_masks, as_bool, masked_softmax
+from keraszoo.layers.masking import as_bool, masked_softmax
 
 to_numpy = ops.convert_to_numpy
 
@@ -53,18 +53,6 @@ def test_half_precision_keeps_its_type_and_has_no_nan(dtype):
     weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
     assert dtype in str(weights.dtype)
     np.testing.assert_allclose(to_numpy(ops.cast(weights, "float32")), [[1, 0, 0], [0, 0, 0]])
-
-
-def test_masks_combine_by_and_and_none_masks_nothing():
-    rng = np.random.default_rng(0)
-    of_values, of_pairs, causal = (rng.random(shape) < 0.6 for shape in [(2, 1, 5), (2, 3, 5), (3, 5)])
-    expected, of_heads = np.zeros((2, 3, 5), bool), rng.random((2, 4, 3, 5)) < 0.6
-    for b, t, s in np.ndindex(2, 3, 5):
-        expected[b, t, s] = of_values[b, 0, s] and of_pairs[b, t, s] and causal[t, s]
-    np.testing.assert_array_equal(to_numpy(all_masks(of_values, None, of_pairs, causal)), expected)
-    with_heads = to_numpy(all_masks(of_values, of_pairs, of_heads, causal, heads=True))
-    np.testing.assert_array_equal(with_heads, expected[:, None] & of_heads)
-    assert all_masks() is all_masks(None, None) is None
 
 
 @pytest.mark.parametrize("mask", [[0.0, -1e9], [0.0, 0.5], [1, 2], [0, -1]])

@@ -206,20 +206,6 @@ def test_the_attention_tagger_is_its_equations(context):
         np.testing.assert_array_equal(tags[row, :length], p.argmax(-1))
 
 
-def test_the_remedy_does_not_shrink_with_the_length_of_the_sentence():
-    """How far scores get from the bias, for 5 and for 80 words that all have equal attention weights."""
-    words = np.random.default_rng(5).integers(2, V, (8, 80))
-    sizes = {}
-    for context in ("weighted", "scaled"):
-        model, seen = make(AttentionTagger, context=context), []
-        model.attention_vector.set_weights([np.zeros(w.shape) for w in model.attention_vector.get_weights()])
-        for length in (5, 80):
-            scores = to_numpy(model({"words": words[:, :length]}))
-            seen.append(np.abs(scores - to_numpy(model.head.scores.bias)).mean())
-        sizes[context] = seen[1] / seen[0]
-    assert sizes["weighted"] < 0.1 < 0.5 < sizes["scaled"] < 2
-
-
 @pytest.mark.slow
 @ON_TENSORFLOW
 def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
