@@ -11,7 +11,6 @@ from keraszoo.errors import DataError, KerasZooError, RecipeError, ScoreError
 from keraszoo.models import RecurrentTagger
 from keraszoo.text.tag_schemes import repair
 from keraszoo.text.tagged_corpus import TaggedSentence
-from keraszoo.text.tokens import sentence_tokens
 from keraszoo.text.word_vectors import WordVectors
 
 TEXT = (
@@ -20,10 +19,13 @@ TEXT = (
 )
 
 
-def test_it_learnt_to_find_names(trained_tagger, other_sentences, tagged_sentences):
+def test_it_learnt_to_find_names(trained_tagger, other_sentences, tagged_sentences, monkeypatch):
     scores = trained_tagger.evaluate(other_sentences, known=tagged_sentences)
     assert scores.f1.score > 95 and scores.invalid == 0
     assert scores.f1_seen.gold == scores.f1.gold and scores.f1_unseen.gold == 0
+    monkeypatch.setattr(trained_tagger.sentence_tagger, "tagged", lambda *_: pytest.fail("tagged"))
+    with pytest.raises(ScoreError, match=r"gold\[30\]: 0 tags for 2 tokens"):  # before anything is tagged
+        trained_tagger.evaluate([*other_sentences, TaggedSentence(("in", "Rome"))])
 
 
 def test_entities_have_their_places(trained_tagger):
@@ -45,12 +47,9 @@ def test_entities_have_their_places(trained_tagger):
 def test_details_fit_each_other(trained_tagger):
     (result,) = trained_tagger.tag_details([TEXT])
     assert result.entities == trained_tagger.tag(TEXT) and result.text == TEXT
-    assert (
-        len(result.tokens) == len(result.tags) == len(result.probabilities) == len(result.attention_weights)
-    )
-    assert [TEXT[token.start : token.end] for token in result.tokens] == [
-        token.text for token in result.tokens
-    ]
+    columns = result.tokens, result.tags, result.probabilities, result.attention_weights
+    assert len(set(map(len, columns))) == 1
+    assert all(TEXT[token.start : token.end] == token.text for token in result.tokens)
     assert "".join(token.text for token in result.tokens) == "".join(TEXT.split())
     assert len(result.sentences) == 3 and repair(result.tags, "IOB2")[1] == 0
     for first, last in result.sentences:
@@ -60,22 +59,11 @@ def test_details_fit_each_other(trained_tagger):
     assert best.probability == pytest.approx(min(result.probabilities[inside]))
 
 
-def test_gold_tags_are_checked_before_anything_is_tagged(trained_tagger, other_sentences, monkeypatch):
-    monkeypatch.setattr(trained_tagger.sentence_tagger, "tagged", lambda *_: pytest.fail("tagged"))
-    with pytest.raises(ScoreError, match=r"gold\[30\]: 0 tags for 2 tokens"):
-        trained_tagger.evaluate([*other_sentences, TaggedSentence(("in", "Rome"))])
-
-
 def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     text = "In Paris, Kurt Gödel met Hedy Lamarr."
     entities = trained_tagger.tag(text)
     bound = sorted(entity.probability for entity in entities)[1]
     assert trained_tagger.tag(text, threshold=bound) == [e for e in entities if e.probability >= bound]
-    for wrong in (1.1, -0.1, float("nan"), "0.5"):
-        with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
-            trained_tagger.tag(text, threshold=wrong)
-        with pytest.raises(KerasZooError, match="threshold: expected a probability from 0 to 1"):
-            trained_tagger.tag([], threshold=wrong)
 
 
 def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
@@ -96,30 +84,24 @@ def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
 
 def test_batches_change_nothing(trained_tagger):
     texts = [TEXT, "Paris.", "", TEXT[20:], "Nobody knew.", " \n"]
-    together = trained_tagger.tag(texts)
+    together = trained_tagger.tag_details(texts)
     for budget in (1, 20):
-        alone = trained_tagger.tag(texts, batch_tokens=budget)
-        for ours, theirs in zip(together, alone, strict=True):
-            assert [e.as_dict() for e in ours] == [pytest.approx(e.as_dict(), abs=1e-5) for e in theirs]
-
-
-def test_sentences_that_come_alone_have_the_tags_of_a_batch(trained_tagger):
-    tagger = type(trained_tagger)(trained_tagger.model, trained_tagger.vocabulary)
+        for ours, theirs in zip(
+            together, trained_tagger.tag_details(texts, batch_tokens=budget), strict=True
+        ):
+            assert ours.tags == theirs.tags
+            np.testing.assert_allclose(ours.probabilities, theirs.probabilities, atol=1e-5)
+            np.testing.assert_allclose(ours.attention_weights, theirs.attention_weights, atol=1e-5)
     words = TEXT.split()
-    sentences = [words[i : i + length] for length in (1, 7, 14) for i in range(2)] * 3
-    wanted = tagger.tag_tokens_details(sentences)
-    for sentence, want in zip(sentences, wanted, strict=True):
-        (alone,) = tagger.tag_tokens_details([sentence])
-        assert (alone.tokens, alone.tags) == (want.tokens, want.tags)
-        np.testing.assert_allclose(alone.probabilities, want.probabilities, atol=1e-5)
-        np.testing.assert_allclose(alone.attention_weights, want.attention_weights, atol=1e-5)
+    sentences = [words[i : i + length] for length in (1, 7, 14) for i in range(2)]
+    tags = trained_tagger.tag_tokens(sentences)
+    assert [trained_tagger.tag_tokens([sentence])[0] for sentence in sentences] == tags
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n\t", "\u200b"])
-def test_a_text_without_words(trained_tagger, text):
-    (result,) = trained_tagger.tag_details([text])
-    assert (result.entities, result.tokens, result.tags, result.sentences) == ([], [], [], [])
-    assert result.attention_weights.shape == result.probabilities.shape == (0,)
+def test_a_text_without_words(trained_tagger):
+    for result in trained_tagger.tag_details(["", "   ", "\n\n\t", "\u200b"]):
+        assert (result.entities, result.tokens, result.tags, result.sentences) == ([], [], [], [])
+        assert result.attention_weights.shape == result.probabilities.shape == (0,)
 
 
 def test_strange_texts_lose_nothing(trained_tagger):
@@ -136,20 +118,16 @@ def test_characters_that_nobody_sees_change_nothing(trained_tagger):
     plain = trained_tagger.tag("Hedy Lamarr flew to Paris.")
     marked = trained_tagger.tag("\u200eHe\u00addy Lamarr\u200f flew to \u202aPa\u00adris\u202c\u00ad.")
     assert [(e.label, e.text) for e in plain] == [("PER", "Hedy Lamarr"), ("LOC", "Paris")]
-    assert [(e.label, e.text, e.start) for e in marked] == [
-        ("PER", "He\u00addy Lamarr", 1),
-        ("LOC", "Pa\u00adris", 24),
-    ]
+    wanted = [("PER", "He\u00addy Lamarr", 1), ("LOC", "Pa\u00adris", 24)]
+    assert [(e.label, e.text, e.start) for e in marked] == wanted
     assert [e.probability for e in marked] == pytest.approx([e.probability for e in plain])
-    words = [
-        ["\ufeffHedy", "flew", "to", "Pa\u200cris\u200d", "\u200e"],
-        ["Hedy", "flew", "to", "Paris", "x"],
-    ]
-    tags = trained_tagger.tag_tokens(words)
+    words = ["\ufeffHedy", "flew", "to", "Pa\u200cris\u200d", "\u200e"]
+    tags = trained_tagger.tag_tokens([words, ["Hedy", "flew", "to", "Paris", "x"]])
     assert tags[0][:4] == tags[1][:4]
 
 
-def test_words_that_were_cut_before(trained_tagger):
+def test_tokens_are_tagged_in_iob2_whatever_the_scheme_of_the_model(trained_tagger):
+    assert trained_tagger.vocabulary.scheme == "BIOES" and len(trained_tagger.vocabulary.tags) == 9
     sentences = [["In", "New", "York", ",", ""], [], ["Ada", "Lovelace"], ("Paris",)]
     tags = trained_tagger.tag_tokens(sentences)
     assert [len(some) for some in tags] == [5, 0, 2, 1]
@@ -157,13 +135,6 @@ def test_words_that_were_cut_before(trained_tagger):
     details = trained_tagger.tag_tokens_details(sentences)
     assert [result.tags for result in details] == tags and details[1].attention_weights.shape == (0,)
     assert trained_tagger.tag_tokens([]) == trained_tagger.tag([]) == []
-
-
-def test_the_scheme_that_is_learnt_is_not_the_one_that_is_given(trained_tagger):
-    assert trained_tagger.vocabulary.scheme == "BIOES" and len(trained_tagger.vocabulary.tags) == 9
-    assert {tag[0] for tags in trained_tagger.tag_tokens([["In", "New", "York"]]) for tag in tags} <= set(
-        "OBI"
-    )
 
 
 def test_a_sentence_of_any_length_is_tagged_in_pieces_within_the_budget(trained_tagger, monkeypatch):
@@ -179,31 +150,39 @@ def test_a_sentence_of_any_length_is_tagged_in_pieces_within_the_budget(trained_
     assert len(details.tags) == len(text.split()) and max(batches) <= 1024
 
 
-def test_sentences_of_tokens():
-    sentences = sentence_tokens("A b. C!\n\nd", "marks_apart")
-    assert [[(t.text, t.start) for t in tokens] for tokens in sentences] == [
-        [("A", 0), ("b", 2), (".", 3)],
-        [("C", 5), ("!", 6)],
-        [("d", 9)],
-    ]
-
-
-@pytest.mark.parametrize("texts", [["one", 3], [None], [b"one"]])
-def test_something_else_than_texts(trained_tagger, texts):
-    with pytest.raises(KerasZooError, match=r"texts\[\d\]: expected a str, got (int|NoneType|bytes)"):
-        trained_tagger.tag(texts)
-
-
-@pytest.mark.parametrize("texts", [b"one", {"one": 1}, {"one"}, np.array("one"), np.array([["one"]]), 5])
-def test_something_else_than_a_list(trained_tagger, texts):
-    with pytest.raises(KerasZooError, match="texts: expected a list of str, got a"):
-        trained_tagger.tag(texts)
-
-
-def test_tensors_of_strings_are_decoded_first(trained_tagger):
-    tensor = types.SimpleNamespace(numpy=lambda: b"one")
-    with pytest.raises(KerasZooError, match=r"; decode: \[text.decode\(\) for text in texts.numpy\(\)\]"):
-        trained_tagger.tag([tensor])
+@pytest.mark.parametrize(
+    ("method", "texts", "options", "said"),
+    [
+        ("tag", ["one", 3], {}, r"texts\[1\]: expected a str, got int"),
+        ("tag", [b"one"], {}, r"texts\[0\]: expected a str, got bytes"),
+        ("tag", b"one", {}, "texts: expected a list of str, got a"),
+        ("tag", {"one"}, {}, "texts: expected a list of str, got a"),
+        ("tag", np.array("one"), {}, "texts: expected a list of str, got a"),
+        ("tag", np.array([["one"]]), {}, "texts: expected a list of str, got a"),
+        ("tag", [types.SimpleNamespace(numpy=bytes)], {}, r"; decode: \[text.decode\(\) for text in texts.n"),
+        ("tag", "Paris", {"batch_tokens": 0}, "batch_tokens must be at least 1"),
+        ("tag", "Paris", {"threshold": 1.1}, "threshold: expected a probability from 0 to 1"),
+        ("tag", [], {"threshold": -0.1}, "threshold: expected a probability from 0 to 1"),
+        ("tag", [], {"threshold": float("nan")}, "threshold: expected a probability from 0 to 1"),
+        ("tag", [], {"threshold": "0.5"}, "threshold: expected a probability from 0 to 1"),
+        ("tag", "In Rome.", {"context": -1}, "context must be at least 0"),
+        ("tag", "In Rome.", {"context": 1.5}, "context must be at least 0"),
+        ("tag", "In Rome.", {"context": None}, "context must be at least 0"),
+        ("tag_tokens", [["a"], "Paris"], {}, "sentence 1: expected a list of str, its words, got 'Paris'"),
+        ("tag_tokens", iter([["a"]]), {}, "expected a list of sentences, got a list_iterator"),
+        ("tag_tokens", 5, {}, "expected a list of sentences, got a int"),
+        ("tag_tokens", [None], {}, "expected a list of str, its words, got None"),
+        (
+            "tag_tokens",
+            [["a"], ["b"]],
+            {"context": 1, "documents": [0]},
+            "documents: expected 2, one for",
+        ),
+    ],
+)
+def test_wrong_texts_and_options_raise_errors(trained_tagger, method, texts, options, said):
+    with pytest.raises(KerasZooError, match=said):
+        getattr(trained_tagger, method)(texts, **options)
 
 
 class Labelled(list):
@@ -222,18 +201,7 @@ def test_sentences_are_read_in_their_order_alone(trained_tagger):
         assert method(Labelled(sentences)) == method(sentences)
 
 
-def test_something_else_than_words(trained_tagger):
-    with pytest.raises(KerasZooError, match="sentence 1: expected a list of str, its words, got 'Paris'"):
-        trained_tagger.tag_tokens([["Paris"], "Paris"])
-    with pytest.raises(KerasZooError, match="expected a list of sentences, got a list_iterator"):
-        trained_tagger.tag_tokens(iter([["Paris"]]))
-    for wrong, said in (5, "a list of sentences, got a int"), ([None], "a list of str, its words, got None"):
-        with pytest.raises(KerasZooError, match=f"expected {said}"):
-            trained_tagger.tag_tokens(wrong)
-    with pytest.raises(KerasZooError, match="batch_tokens must be at least 1"):
-        trained_tagger.tag("Paris", batch_tokens=0)
-
-
+@pytest.mark.usefixtures("eagerly")
 def test_a_model_that_attends_to_nothing(new_tagger):
     tagger = new_tagger(model="recurrent", configuration="tiny")
     (tagged,) = tagger.tag_details(["Paris"])
@@ -243,24 +211,19 @@ def test_a_model_that_attends_to_nothing(new_tagger):
         tagger.require_attention()
 
 
-def test_a_vocabulary_of_another_model(trained_tagger):
+def test_model_vocabulary_and_vectors_must_fit(trained_tagger):
     model = RecurrentTagger(num_tags=9, vocabulary_size=7, vector_width=4, units=3)
     with pytest.raises(KerasZooError, match="vocabulary_size is .* in the vocabulary, but 7 in the model"):
         EntityTagger(model, trained_tagger.vocabulary)
+    sentences = [TaggedSentence(("cat",), ("B-P",))]
+    with pytest.raises(DataError, match=r"vectors: expected WordVectors, got 'vectors\.bin'"):
+        EntityTagger.for_sentences(sentences, "vectors.bin", configuration="tiny")
+    vectors = WordVectors(["cat"], [[1.0, 2.0]])
+    with pytest.raises(RecipeError, match="model: vectors must be"):
+        EntityTagger.for_sentences(sentences, vectors, configuration="tiny", vector_width=7)
 
 
 def test_a_token_of_white_space_is_an_unknown_word():
     sentence = TaggedSentence(("A", "", "cat"), ("O", "O", "B-PET"))
     vocabulary = EntityTagger.for_sentences([sentence], configuration="tiny").vocabulary
     assert vocabulary.words == ("A", "cat") and vocabulary.word_id("") == 1
-
-
-def test_something_else_than_vectors():
-    with pytest.raises(DataError, match=r"vectors: expected WordVectors, got 'vectors\.bin'"):
-        EntityTagger.for_sentences([TaggedSentence(("cat",), ("B-P",))], "vectors.bin", configuration="tiny")
-
-
-def test_vectors_of_another_width():
-    vectors, sentence = WordVectors(["cat"], [[1.0, 2.0]]), TaggedSentence(("cat",), ("B-P",))
-    with pytest.raises(RecipeError, match="model: vectors must be"):
-        EntityTagger.for_sentences([sentence], vectors, configuration="tiny", vector_width=7)
