@@ -119,11 +119,3 @@ def test_what_cannot_be_exported(trained_tagger, tmp_path, monkeypatch):
     with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[onnx\]'"):
         trained_tagger.export(tmp_path / "x", format="onnx")
     assert not any(tmp_path.iterdir())
-
-
-def test_a_directory_with_something_else(trained_tagger, tmp_path):
-    pytest.importorskip("tf2onnx")
-    (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(KerasZooError, match="expected a new directory or an earlier export"):
-        trained_tagger.export(tmp_path, format="onnx")
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
