@@ -5,7 +5,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
-from keraszoo.models import DeepLSTM, LuongNMT, Transformer
+from keraszoo.models import LuongNMT, Transformer
 from keraszoo.translation.lines import align_lines, word_alignment
 
 SOURCES = [[5, 6, 7], [8], [9, 9, 10, 11, 12], [6, 5]]
@@ -27,25 +27,17 @@ def stepped(translator, source, target):
     return total, np.array(weights)
 
 
-@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_equals_stepping_whatever_the_batches(new_translator, batch_size):
-    translator = new_translator()
-    log_probs = translator.forced_decoding.log_probabilities(SOURCES, TARGETS, batch_size)
-    weights = translator.forced_decoding.attention_weights(SOURCES, TARGETS, batch_size)
+def test_forced_decoding_equals_stepping(untrained):
+    log_probs = untrained.forced_decoding.log_probabilities(SOURCES, TARGETS, 3)
+    weights = untrained.forced_decoding.attention_weights(SOURCES, TARGETS, 3)
     for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        log_prob, rows = stepped(translator, source, target)
+        log_prob, rows = stepped(untrained, source, target)
         assert log_probs[i] == pytest.approx(log_prob, rel=1e-5)
         assert weights[i].dtype == "float32" and weights[i].shape == (len(target) + 1, len(source) + 1)
         np.testing.assert_allclose(weights[i], rows, atol=1e-5)
 
 
-def test_heads_of_recurrent_models_are_one(trained, test_pairs):
-    sources, targets = (list(side) for side in zip(*test_pairs[:3], strict=True))
-    heads = trained.align(sources, targets, heads=True)
-    for one, all_heads in zip(trained.align(sources, targets), heads, strict=True):
-        np.testing.assert_array_equal(all_heads, one[None, None])
-
-
+@pytest.mark.usefixtures("eagerly")
 def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwords):
     model = Transformer(44, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16)
     translator = Translator(model, both_subwords[1])
@@ -63,6 +55,7 @@ def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwo
         assert np.abs(old[1, 1] - 1 / old.shape[-1]).max() > 1e-3
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_next_tokens_of_a_greedy_translation_are_its_tokens(trained, test_pairs):
     sources = [source for source, _ in test_pairs[:3]]
     details = trained.translate_details(sources, beam_width=1)
@@ -88,34 +81,27 @@ def test_a_target_may_be_given_by_its_subwords(trained, test_pairs):
         assert (ended.text, ended.tokens) == ("eins", ["\u2581eins", "</s>"])
 
 
-def test_no_pairs(new_translator):
-    translator = new_translator()
-    assert translator.score([], []) == translator.align([], []) == list(align_lines(translator, [])) == []
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [
-        None,
-        lambda v: LuongNMT(v, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2),
-        lambda v: Transformer(v, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16),
-    ],
-    ids=["trained", "LuongNMT", "Transformer"],
-)
-def test_align_gives_the_weights_of_the_models_own_translation(trained, both_subwords, test_pairs, make):
-    translator = trained if make is None else Translator(make(44), both_subwords[1])
-    side = int(make is not None)
-    texts = [pair[side] for pair in test_pairs[:4]]
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("name", ["RNNSearch", "LuongNMT", "Transformer"])
+def test_align_gives_the_weights_of_the_models_own_translation(trained, both_subwords, test_pairs, name):
+    translator, vocabulary = trained, both_subwords[1]
+    if name == "LuongNMT":
+        window = {"window": "predictive", "half_width": 2}
+        model = LuongNMT(44, embedding_dim=7, units=6, num_layers=2, **window)
+        translator = Translator(model, vocabulary)
+    elif name == "Transformer":
+        model = Transformer(44, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16)
+        translator = Translator(model, vocabulary)
+    texts = [pair[name != "RNNSearch"] for pair in test_pairs[:4]]
     details = translator.translate_details(texts, beam_width=1, max_length=12)
     for source, wanted in zip(texts, details, strict=True):
         (weights,) = translator.align([source], [wanted.tokens])  # its very subwords
         rows = weights[: len(wanted.tokens)]  # a translation that was cut has no `</s>`
         np.testing.assert_allclose(rows, wanted.attention_weights, atol=1e-5)
-    if make is None:
-        assert [detail.tokens[-1] for detail in details] == ["</s>"] * 4
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_trained_model_aligns_the_words_that_it_translates(trained, test_pairs):
     pairs = [pair for pair in test_pairs if 4 <= len(pair[0].split()) <= 6][:10]
     right = wrong = 0
@@ -126,6 +112,10 @@ def test_a_trained_model_aligns_the_words_that_it_translates(trained, test_pairs
         right += sum(i + j == words - 1 for i, j in links)  # the target is the source in reverse order
         wrong += sum(i + j != words - 1 for i, j in links)
     assert right > 2 * wrong
+    sources, targets = map(list, zip(*pairs, strict=True))
+    heads = trained.align(sources, targets, heads=True)
+    for one, all_heads in zip(trained.align(sources, targets), heads, strict=True):
+        np.testing.assert_array_equal(all_heads, one[None, None])  # a recurrent model has one head
 
 
 def test_word_alignment_by_eye():
@@ -148,23 +138,18 @@ def test_word_alignment_by_eye():
     [
         ("abc", ["x"], "sources: expected a list of str, got a str"),
         (["x"], "abc", "targets: expected a list of str, got a str"),
+        (["x"], None, "targets: expected a list of str, got a NoneType"),
         (["x"], [None], r"targets\[0\]: expected a str, got NoneType"),
         (["one", "two"], ["eins"], "2 sources, but 1 targets"),
     ],
 )
-def test_what_is_not_pairs_of_texts(new_translator, sources, targets, said):
-    translator = new_translator()
-    for method in (translator.score, translator.align):
+def test_other_things_than_pairs_of_texts_raise_errors(untrained, sources, targets, said):
+    for method in (untrained.score, untrained.align):
         with pytest.raises(KerasZooError, match=said):
             method(sources, targets)
 
 
-def test_a_model_that_attends_to_nothing_aligns_nothing(both_subwords):
-    translator = Translator(DeepLSTM(44, embedding_dim=8, units=10, num_layers=2), both_subwords[1])
-    with pytest.raises(KerasZooError, match="DeepLSTM does not use attention: it has no attention weights"):
-        translator.align(["eins"], ["zwei"])
-
-
-def test_next_tokens_are_at_least_one(new_translator):
+def test_no_pairs_and_no_tokens(untrained):
+    assert untrained.score([], []) == untrained.align([], []) == list(align_lines(untrained, [])) == []
     with pytest.raises(KerasZooError, match="count must be at least 1, got 0"):
-        new_translator().next_tokens(["one"], ["two"], count=0)
+        untrained.next_tokens(["one"], ["two"], count=0)
