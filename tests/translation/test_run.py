@@ -14,19 +14,19 @@ from keraszoo.models import RNNSearch, Transformer
 from keraszoo.recipes import runs
 from keraszoo.recipes.runs import run_recipe
 from keraszoo.shipping import cache
+from keraszoo.tasks import training
 from keraszoo.text.subwords import Subwords
 from keraszoo.training.callbacks import BetweenSteps
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import Recipe
 from keraszoo.translation.run import make_model, new_subwords, prepare
 
-TWO_MODELS = "subwords.source_model", "subwords.target_model"
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
 @pytest.fixture
 def files(tmp_path, train_pairs, test_pairs):
-    for name, pairs in (("train", train_pairs[:150]), ("test", test_pairs[:6])):
+    for name, pairs in (("train", train_pairs[:90]), ("test", test_pairs[:6])):
         for side, language in enumerate(("en", "de")):
             (tmp_path / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
     return tmp_path
@@ -55,36 +55,47 @@ def make_recipe(files):
 
 def test_what_a_run_begins_with_decides_it(make_recipe, files, new_translator, both_subwords):
     digests = []
-    for version in (1, 1, 2):
-        if version == 2 or not digests:
-            (files / "a.model").write_bytes(both_subwords[version - 1].model_bytes)
-            new_translator(min_length=version).save_to_preset(files / "first")
+    for version in (1, 2):
+        (files / "a.model").write_bytes(both_subwords[version - 1].model_bytes)
+        new_translator(min_length=version).save_to_preset(files / "first")
         recipe = make_recipe(
             subwords={"source_model": "a.model", "target_model": "a.model"},
             model={"name": "rnnsearch", "preset": "tiny", "start_from": "first"},
         )
         digests.append(runs._contents(recipe))
-    assert digests[0] == digests[1] and all(digests[0][key] != digests[2][key] for key in digests[0])
-    assert set(digests[0]) == {f"content of {key}" for key in ("model.start_from", *TWO_MODELS)}
+        assert digests[-1] == runs._contents(recipe)
+    names = "model.start_from", "subwords.source_model", "subwords.target_model"
+    assert set(digests[0]) == {f"content of {name}" for name in names}
+    assert all(digests[0][key] != digests[1][key] for key in digests[0])
 
 
-@pytest.mark.parametrize("key", ["data.train.source", "data.validation.target"])
-def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files, key):
+def test_a_pipe_is_refused_before_anything_is_read(make_recipe, files):
     os.mkfifo(files / "pipe")
     make_recipe()
-    with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
-        run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
+    for key in ("data.train.source", "data.validation.target"):
+        with pytest.raises(RecipeError, match=f"{key}: expected a file, got a pipe or a device"):
+            run_recipe(Recipe.read(files / "recipe.yaml", [f"{key}={files / 'pipe'}"]))
 
 
-def test_the_subwords_of_a_translator_on_the_hub(make_recipe, new_translator, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    translator = new_translator()
-    translator.save_to_preset(cache.hub_place("hf://user/model-v1.0"))  # as if it was fetched before
-    recipe = make_recipe(subwords={"model": "hf://user/model-v1.0"})
-    assert new_subwords(recipe) == (translator.source_subwords, translator.target_subwords)
+def test_vocabularies_of_a_translator_of_files_and_of_the_corpus(
+    make_recipe, files, new_translator, both_subwords, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(files))
+    new_translator().save_to_preset(cache.hub_place("hf://user/model-v1.0"))  # as if it was fetched before
+    assert new_subwords(make_recipe(subwords={"model": "hf://user/model-v1.0"})) == both_subwords
+    for side, subwords in zip(("source", "target"), both_subwords, strict=True):
+        subwords.save(files / f"{side}.model")
+    section = {"source_model": "source.model", "target_model": "target.model"}
+    assert new_subwords(make_recipe(subwords=section)) == both_subwords
+    apart = {"joint": False, "vocabulary_size": 40}
+    source, target = new_subwords(make_recipe(subwords=apart))
+    assert source != target and source.decode(source.encode(["one two"])) == ["one two"]
+    model = {"name": "rnnsearch", "preset": "tiny", "overrides": {"share_embeddings": True}}
+    with pytest.raises(KerasZooError, match="overrides: {share_embeddings: false}"):
+        run_recipe(make_recipe(subwords=apart, model=model))
 
 
-def test_from_files_to_a_directory(make_recipe, files, test_pairs, capsys):
+def test_a_run_writes_a_directory_that_says_what_was_done(make_recipe, files, test_pairs, capsys):
     translator = run_recipe(make_recipe(about={"licence": "cc0-1.0", "languages": ["en", "de"]}))
     assert "RNNSearch, " in capsys.readouterr().err
     again = Translator.from_preset(files / "out" / "model")
@@ -109,29 +120,6 @@ def test_a_slow_precision_is_named_before_training(monkeypatch):
         runs._warn_if_slow("mixed_bfloat16")
     runs._warn_if_slow("float32")
     runs._warn_if_slow("mixed_float16")
-
-
-def test_brought_vocabularies_one_for_each_language(make_recipe, files, both_subwords):
-    for side, subwords in zip(("source", "target"), both_subwords, strict=True):
-        subwords.save(files / f"{side}.model")
-    section = {"source_model": "source.model", "target_model": "target.model"}
-    translator = run_recipe(make_recipe(subwords=section, training={"steps": 1, "epochs": 1}))
-    assert (translator.source_subwords, translator.target_subwords) == both_subwords
-
-
-@pytest.mark.slow
-def test_trained_vocabularies_one_for_each_language(make_recipe):
-    subwords = {"joint": False, "vocabulary_size": 40}
-    translator = run_recipe(make_recipe(subwords=subwords, training={"steps": 1, "epochs": 1}))
-    assert translator.source_subwords != translator.target_subwords
-    assert translator.source_subwords.decode(translator.source_subwords.encode(["one two"])) == ["one two"]
-
-
-def test_trained_vocabularies_one_for_each_language_want_two_embeddings(make_recipe):
-    subwords = {"joint": False, "vocabulary_size": 40}
-    model = {"name": "rnnsearch", "preset": "tiny", "overrides": {"share_embeddings": True}}
-    with pytest.raises(KerasZooError, match="overrides: {share_embeddings: false}"):
-        run_recipe(make_recipe(subwords=subwords, model=model, training={"steps": 1, "epochs": 1}))
 
 
 def test_models_by_name_preset_and_overrides(make_recipe, both_subwords):
@@ -161,23 +149,21 @@ def test_a_model_that_there_is_not(make_recipe, both_subwords, model, said):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("contents", "said"),
     [
-        (lambda f: (f / "train.de").unlink(), "train.de: cannot read: No such file"),
-        (lambda f: (f / "train.de").write_text("eins\n"), "train.de"),
-        (lambda f: (f / "train.en").write_bytes(b""), "train.en"),
-        (lambda f: (f / "train.en").write_bytes(b"\x80\x81\x82\n" * 150), "train.en:1: not UTF-8"),
-        (lambda f: (f / "test.en").write_text("one\n"), "test.en"),
-        (
-            lambda f: ((f / "train.en").write_text("one\n"), (f / "train.de").write_text("eins\n")),
-            "vocabulary_size",
-        ),
-        (lambda f: ((f / "test.en").write_text("\n"), (f / "test.de").write_text("\n")), "pair"),
+        ({"train.de": None}, "train.de: cannot read: No such file"),
+        ({"train.de": b"eins\n"}, "train.de"),
+        ({"train.en": b""}, "train.en"),
+        ({"train.en": b"\x80\x81\x82\n" * 90}, "train.en:1: not UTF-8"),
+        ({"test.en": b"one\n"}, "test.en"),
+        ({"train.en": b"one\n", "train.de": b"eins\n"}, "vocabulary_size"),
+        ({"test.en": b"\n", "test.de": b"\n"}, "pair"),
     ],
 )
-def test_bad_files_are_found_before_anything_is_written(make_recipe, files, spoil, said):
+def test_bad_files_are_found_before_anything_is_written(make_recipe, files, contents, said):
     recipe = make_recipe()
-    spoil(files)
+    for name, content in contents.items():
+        (files / name).unlink() if content is None else (files / name).write_bytes(content)
     with pytest.raises(KerasZooError, match=said):
         run_recipe(recipe)
     assert not (files / "out").exists()
@@ -192,7 +178,7 @@ def test_a_wrong_override_is_found_before_the_corpus_is_read(make_recipe, files)
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe, files, monkeypatch, capsys):
+def test_a_stopped_run_resumes_and_a_finished_one_is_named(make_recipe, files, monkeypatch, capsys):
     """Stopped in its second period by Ctrl-C; the texts of its vocabulary may then change."""
     changes = {"batch_tokens": 256, "epochs": 2, "steps_per_evaluation": 3, "steps": 7, "r_drop": 1.0}
     monkeypatch.setenv("PLACE", str(files))
@@ -248,43 +234,24 @@ def test_a_run_that_is_stopped_goes_on_and_one_that_is_over_says_so(make_recipe,
         assert again.metrics["training"][key] == whole.metrics["training"][key]
 
 
-@pytest.mark.slow
-def test_a_finished_run_goes_on_for_more_steps(make_recipe, files, capsys):
-    optimizer = {"schedule": "constant", "learning_rate": 0.01}
-    settings = {"batch_tokens": 512, "optimizer": optimizer, "steps_per_evaluation": 2, "epochs": 9}
-    short = run_recipe(make_recipe(training={**settings, "steps": 2}))
-    longer = run_recipe(make_recipe(training={**settings, "steps": 4}))
-    assert "resuming after step 2 of 4" in capsys.readouterr().err
-    whole = run_recipe(make_recipe(training={**settings, "steps": 4}, output="out/whole"))
-    assert longer.metrics["training"]["loss"] == whole.metrics["training"]["loss"]
-    assert longer.metrics["training"]["loss"][:1] == short.metrics["training"]["loss"]
-    for ours, theirs in zip(longer.model.get_weights(), whole.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "said"), [("train.en", "data.train was "), ("test.en", "data.validation was ")]
-)
-def test_a_corpus_that_changed_is_not_the_run_that_was_begun(make_recipe, files, monkeypatch, file, said):
-    recipe = make_recipe(training={"steps": 2, "epochs": 2, "steps_per_evaluation": 1})
-
+def test_a_run_does_not_resume_with_other_texts(make_recipe, files, monkeypatch):
     class Stop(Exception):
         pass
 
-    def stop(self, step):
+    def stop(*arguments, checkpoints, **options):
+        checkpoints.save(1, {}, {"over": False})
         raise Stop
 
+    recipe = make_recipe()
     with monkeypatch.context() as patch, pytest.raises(Stop):
-        patch.setattr(
-            BetweenSteps, "on_epoch_end", lambda self, epoch, logs: stop(self, 1) if self.first else None
-        )
-        patch.setattr(BetweenSteps, "rate", 0.0, raising=False)
+        patch.setattr(training, "train", stop)
         run_recipe(recipe)
-    text = (files / file).read_text()
-    (files / file).write_text(text.replace("one", "six"))
-    with pytest.raises(RecipeError, match=said):
-        run_recipe(recipe)
+    for name, said in (("train.en", "data.train was "), ("test.en", "data.validation was ")):
+        text = (files / name).read_text()
+        (files / name).write_text(text.replace("one", "six"))
+        with pytest.raises(RecipeError, match=said):
+            run_recipe(recipe)
+        (files / name).write_text(text)
 
 
 def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe, files):
@@ -299,19 +266,15 @@ def test_sources_as_long_as_those_of_training_are_translated_whole(make_recipe, 
 
 
 def test_a_recipe_decides_vocabulary_and_lengths(make_recipe, files, monkeypatch):
+    subwords = {"type": "unigram", "vocabulary_size": 30, "character_coverage": 0.99}
     recipe = make_recipe(
         data={"train": {"source": "train.en", "target": "train.de"}, "max_length": 9},
-        subwords={
-            "type": "unigram",
-            "vocabulary_size": 30,
-            "character_coverage": 0.99,
-            "normalization": "nmt_nfkc",
-        },
+        subwords={**subwords, "normalization": "nmt_nfkc"},
     )
     given, train = [], Subwords.train
     monkeypatch.setattr(Subwords, "train", lambda text, **a: given.append(a) or train(text, **a))
     _, corpus, *_ = prepare(recipe, Checkpoints(files / "none"))
-    trained = {"vocabulary_size": 30, "model_type": "unigram", "character_coverage": 0.99}
-    assert given == [{**trained, "normalization": "nmt_nfkc"}]
+    assert given[0].pop("model_type") == subwords.pop("type")
+    assert given == [{**subwords, "normalization": "nmt_nfkc"}]
     assert corpus.dropped["too_long"] > 0
     assert max(corpus.sources.lengths.max(), corpus.targets.lengths.max()) <= 9
