@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes.runs import read_recipe, run_recipe
+from keraszoo.saving import manifest
 from keraszoo.tagging import onnx_program, onnx_subwords
 from keraszoo.tagging.transfer import start_from
 from keraszoo.tagging.uncertain import uncertain
@@ -97,7 +99,7 @@ def test_exports_tag_strings_as_the_tagger_does(name, format, new_pretrained, tm
     assert tagger.verify_export(tmp_path / "export", TEXTS) == len(TEXTS)
 
 
-def test_the_program_counts_bytes_of_long_words_as_the_tokenizer_does(tmp_path):
+def test_the_program_counts_bytes_of_long_words_as_the_tokenizer_does():
     tokenizers, hub = pytest.importorskip("tokenizers"), pytest.importorskip("keras_hub")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "я", "##я", "p", "##p"]
     subwords = PretrainedSubwords(hub.tokenizers.BertTokenizer(pieces, lowercase=False))
@@ -106,9 +108,8 @@ def test_the_program_counts_bytes_of_long_words_as_the_tokenizer_does(tmp_path):
     library = onnx_subwords.files(subwords)["subwords.json"].decode()
     program.library, program.pieces = tokenizers.Tokenizer.from_str(library), program.library_pieces
     words = [letter * count for letter in "яp" for count in (50, 51, 100, 101)]
-    assert [program.pieces_of(word) for word in words] == [
-        [i + 1 for i in ids] for ids in subwords.encode(words)
-    ]
+    wanted = [[i + 1 for i in ids] for ids in subwords.encode(words)]
+    assert [program.pieces_of(word) for word in words] == wanted
 
 
 def test_byte_pair_tokenizers_cannot_be_exported_to_savedmodel(new_pretrained, tmp_path):
@@ -152,20 +153,17 @@ def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagge
 
 @pytest.mark.slow
 def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagged_sentences):
-    tagger = new_pretrained()
-    some = tagged_sentences[:20]
-    before = tagger.tag_tokens([sentence.tokens for sentence in some])
-    assert tagger.calibrate(some) > 0
-    assert tagger.tag_tokens([sentence.tokens for sentence in some]) == before
+    tagger, some = new_pretrained(), tagged_sentences[:20]
+    words = [sentence.tokens for sentence in some]
+    before = tagger.tag_tokens(words)
+    assert tagger.calibrate(some) > 0 and tagger.tag_tokens(words) == before
     assert tagger.evaluate(some).f1.score >= 0
     text = "Ada met Kurt. Kurt met Ada. Ada flew."
     assert len(tagger.tag_details([text], context=2)[0].tags) == len(tagger.tag_details([text])[0].tags)
-    labelled = [
-        dataclasses.replace(
-            sentence, tags=tuple(t if t == "O" else f"{t[:2]}{name}.{t[2:]}" for t in sentence.tags)
-        )
-        for name, sentence in zip(itertools.cycle(["news", "posts"]), some, strict=False)
-    ]
+    labelled = []
+    for name, sentence in zip(itertools.cycle(["news", "posts"]), some, strict=False):
+        tags = tuple(tag if tag == "O" else f"{tag[:2]}{name}.{tag[2:]}" for tag in sentence.tags)
+        labelled.append(dataclasses.replace(sentence, tags=tags))
     several = EntityTagger.for_sentences(labelled, model="pretrained", backbone=tagger_place(tagger))
     several = EntityTagger(several.model, several.vocabulary, corpora=["news", "posts"])
     alone = several.for_corpus("posts")
@@ -200,25 +198,19 @@ def test_lora_that_is_refused_leaves_the_scores_trainable(new_pretrained):
 
 def tagger_place(tagger):
     """Saves a tagger in a folder of its own, and returns its path."""
-    import tempfile
-
     folder = tempfile.mkdtemp()
     tagger.save_to_preset(f"{folder}/model")
     return f"{folder}/model"
 
 
-def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained):
+def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained, new_tagger):
     first = new_pretrained()
     second = new_pretrained(backbone=tagger_place(first), pooling="mean")
-    for ours, theirs in zip(
-        second.model.words.backbone.get_weights(), first.model.words.backbone.get_weights(), strict=True
-    ):
+    encoders = (tagger.model.words.backbone.get_weights() for tagger in (first, second))
+    for ours, theirs in zip(*encoders, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_word_taggers_cannot_start_from_a_pretrained_tagger(new_pretrained, new_tagger):
     with pytest.raises(RecipeError, match="no layer of its PretrainedTagger fits this AttentionTagger"):
-        start_from(new_tagger(), new_pretrained())
+        start_from(new_tagger(), first)
 
 
 @pytest.mark.slow
@@ -253,51 +245,40 @@ def test_a_recipe_trains_and_saves_with_lora(tiny_encoders, tagged_sentences, tm
     assert again.recipe["training"]["optimizer"]["learning_rate"] == 1e-3
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"backbone": None}, "backbone is missing"),
-        ({"backbone": "/no/such/folder"}, "model.backbone: /no/such/folder: KerasHub cannot read it"),
-        ({"units": 3}, "PretrainedTagger has no argument 'units'"),
-        ({"pooling": "last"}, "pooling must be one of"),
-    ],
-)
-def test_invalid_settings_raise_recipe_errors(options, said, new_pretrained):
-    with pytest.raises(RecipeError, match=said):
-        new_pretrained(**options)
-
-
-def test_damaged_weights_of_an_encoder_are_named(new_pretrained, tmp_path):
+def test_invalid_settings_and_damaged_encoders_raise_recipe_errors(new_pretrained, tmp_path):
     sizes = dict.fromkeys(("num_hidden_layers", "num_attention_heads", "type_vocab_size"), 1)
     sizes |= {"vocab_size": 9, "hidden_size": 4, "intermediate_size": 4, "hidden_dropout_prob": 0.1}
     sizes |= {"model_type": "bert", "max_position_embeddings": 9}
     (tmp_path / "config.json").write_text(json.dumps(sizes))
     (tmp_path / "model.safetensors").write_bytes(b"no safetensors")
-    with pytest.raises(RecipeError, match="model.backbone: .*: KerasHub cannot read it: "):
-        new_pretrained(backbone=str(tmp_path))
+    for options, said in (
+        ({"backbone": None}, "backbone is missing"),
+        ({"backbone": "/no/such/folder"}, "model.backbone: /no/such/folder: KerasHub cannot read it"),
+        ({"backbone": str(tmp_path)}, "model.backbone: .*: KerasHub cannot read it: "),
+        ({"units": 3}, "PretrainedTagger has no argument 'units'"),
+        ({"pooling": "last"}, "pooling must be one of"),
+    ):
+        with pytest.raises(RecipeError, match=said):
+            new_pretrained(**options)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
+def test_a_directory_with_a_tokenizer_that_cannot_be_read_is_refused(new_pretrained):
+    place = Path(tagger_place(new_pretrained()))
+    config = json.loads((place / "config.json").read_text())
+    subwords = config["vocabulary"]["subwords"]
+    for changes, said in (
         ({"class": "Layer"}, "subwords: expected a tokenizer of .*, got 'Layer'"),
         ({"vocabulary": "/etc/passwd"}, "subwords: BertTokenizer has no argument 'vocabulary'"),
-        (None, "subwords: BertTokenizer cannot read it: "),
-    ],
-)
-def test_a_directory_with_a_tokenizer_that_cannot_be_read_is_refused(changes, said, new_pretrained, tmp_path):
-    new_pretrained().save_to_preset(tmp_path / "model")
-    from keraszoo.saving import manifest
-
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["vocabulary"]["subwords"].update(changes or {})
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
-    if changes is None:
-        shutil.rmtree(tmp_path / "model" / "subwords")
-    (tmp_path / "model" / manifest.MANIFEST).unlink()
-    manifest.write_manifest(tmp_path / "model", manifest.list_files(tmp_path / "model"))
-    with pytest.raises(KerasZooError, match=said):
-        EntityTagger.from_preset(tmp_path / "model")
+        ({}, "subwords: BertTokenizer cannot read it: "),
+    ):
+        config["vocabulary"]["subwords"] = {**subwords, **changes}
+        (place / "config.json").write_text(json.dumps(config))
+        if not changes:
+            shutil.rmtree(place / "subwords")
+        (place / manifest.MANIFEST).unlink()
+        manifest.write_manifest(place, manifest.list_files(place))
+        with pytest.raises(KerasZooError, match=said):
+            EntityTagger.from_preset(place)
 
 
 def test_uncertain_ranks_sentences_in_a_readable_file(trained_tagger, run, tagger_directory, tmp_path):
