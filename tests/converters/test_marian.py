@@ -82,7 +82,7 @@ def test_ids_are_those_of_the_vocabulary(files, write):
 
 
 @pytest.mark.slow
-def test_a_converted_directory_is_the_same_and_its_card_says_where_it_is_from(files, write, run, tmp_path):
+def test_a_converted_directory_is_the_same_and_its_card_names_the_source(files, write, run, tmp_path):
     folder, output = write(files), tmp_path / "converted"
     assert run("fetch", folder, "--output", output) == (0, f"{output}\n", "")
     ours, theirs = Translator.from_preset(output), Translator.from_preset(folder)

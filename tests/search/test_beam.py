@@ -1,5 +1,7 @@
 """Beam search against all hypotheses there are, against a beam in plain Python, and against greedy search."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -85,16 +87,13 @@ def repeats(words, n):
     return len(grams) != len(set(grams))
 
 
+PREFIX = (4, 2), (0,)
 CONSTRAINTS = {
     "min_length": ({"min_length": 2}, {}, lambda b, h: END not in h[:2]),
     "no word twice": ({"no_repeat_ngram": 1}, {}, lambda b, h: not repeats(h, 1)),
     "no pair twice": ({"no_repeat_ngram": 2}, {}, lambda b, h: not repeats(h, 2)),
     "never": ({}, {"never": (0, START)}, lambda b, h: not {0, START} & set(h)),
-    "prefix": (
-        {},
-        {"prefix": np.array([[4, 2], [0, -1]], "int32")},
-        lambda b, h: h[: 2 - b] == ((4, 2), (0,))[b],
-    ),
+    "prefix": ({}, {"prefix": np.array([[4, 2], [0, -1]], "int32")}, lambda b, h: h[: 2 - b] == PREFIX[b]),
     "all at once": (
         {"min_length": 2, "no_repeat_ngram": 1, "coverage_penalty": 0.3},
         {"never": (0,), "prefix": np.array([[4], [-1]], "int32")},
@@ -109,11 +108,7 @@ def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables,
     model = tables(length=3, seed=1)
     options = exhaustive(**changes)
     hypotheses = listed(beam_search(model, model.memory, options, START, END, **arguments))
-    check_n_best(
-        model,
-        hypotheses,
-        lambda b: model.all_hypotheses(b, options, lambda words: allowed(b, words)),
-    )
+    check_n_best(model, hypotheses, lambda b: model.all_hypotheses(b, options, partial(allowed, b)))
 
 
 def test_a_forced_prefix_does_not_use_up_the_beam(tables, listed):
@@ -126,16 +121,6 @@ def test_a_forced_prefix_does_not_use_up_the_beam(tables, listed):
         for _, words, log_prob in mine:
             assert words[:4] == tuple(prefix[b])
             assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
-
-
-def test_a_prefix_may_hold_what_is_otherwise_forbidden(tables, listed):
-    model = tables(seed=2)
-    options = SearchOptions(beam_width=2, max_length=4, min_length=1, no_repeat_ngram=1)
-    prefix = np.array([[2, 2], [0, 0]], "int32")
-    for width in (1, 2):
-        options = options.replace(beam_width=width)
-        out = search(model, model.memory, options, start_id=START, end_id=END, never=(0,), prefix=prefix)
-        assert [mine[0][1][:2] for mine in listed(out)] == [(2, 2), (0, 0)]
 
 
 def beam_in_python(model, sentence, options):
@@ -161,8 +146,7 @@ def beam_in_python(model, sentence, options):
 
 
 @pytest.mark.parametrize(
-    ("width", "kind"),
-    [(1, "length"), (2, "coverage"), (3, "log-probability"), (5, "gnmt")],
+    ("width", "kind"), [(1, "length"), (2, "coverage"), (3, "log-probability"), (5, "gnmt")]
 )
 def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
     model = tables(sentences=7, length=6, seed=3)
@@ -233,35 +217,17 @@ def test_after_the_end_nothing_changes(tables, width):
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_attention_belongs_to_the_words_of_the_hypothesis(tables, listed, width):
+def test_attention_that_is_asked_for_belongs_to_the_words_of_the_hypothesis(tables, listed, width):
     model = tables(sentences=5, length=7, source=4, seed=7)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=7)
-    out = search(model, model.memory, options, start_id=START, end_id=END, attention=True)
+    given = {"start_id": START, "end_id": END}
+    assert search(model, model.memory, options, **given).attention_weights is None
+    out = search(model, model.memory, options, **given, attention=True)
     weights = to_numpy(out.attention_weights)
     for b, mine in enumerate(listed(out)):
         for k, (_, words, _) in enumerate(mine):
             np.testing.assert_allclose(weights[b, k, : len(words)].sum(-1), 1, atol=1e-5)
             np.testing.assert_allclose(weights[b, k, : len(words)], model.attention(b, words), atol=1e-6)
-
-
-@pytest.mark.parametrize("width", [1, 2])
-def test_attention_comes_when_asked_for_alone(tables, width):
-    model, options = tables(), SearchOptions(beam_width=width, max_length=4, coverage_penalty=0.5)
-    for asked in (True, False):
-        out = search(model, model.memory, options, start_id=START, end_id=END, attention=asked)
-        assert (out.attention_weights is not None) == asked
-
-
-def test_hypotheses_that_do_not_end_are_cut_and_come_last(tables, listed):
-    model = tables(length=3, seed=8)
-    model.logits[0, ..., END] = -30.0  # the first sentence hardly ever ends
-    options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=3)
-    cut, mixed = listed(beam_search(model, model.memory, options, START, END))
-    assert all(len(words) == 3 and END not in words for _, words, _ in cut)
-    ends = [END in words for _, words, _ in mixed]
-    assert ends == sorted(ends, reverse=True)
-    (greedy, *_) = listed(greedy_search(model, model.memory, options.replace(beam_width=1), START, END))
-    assert len(greedy[0][1]) == 3
 
 
 def test_fewer_hypotheses_than_asked_for(tables):
@@ -270,9 +236,8 @@ def test_fewer_hypotheses_than_asked_for(tables):
     options = SearchOptions(beam_width=7, num_hypotheses=7, max_length=1)
     out = beam_search(model, model.memory, options, START, END, attention=True)
     np.testing.assert_array_equal(to_numpy(out.lengths), [[1] * 5 + [0] * 2] * 2)
-    assert (to_numpy(out.log_prob)[:, 5:] == -np.inf).all()
-    assert (to_numpy(out.score)[:, 5:] == -np.inf).all()
-    assert np.isfinite(to_numpy(out.log_prob)[:, :5]).all()
+    for figures in map(to_numpy, (out.log_prob, out.score)):
+        assert np.isfinite(figures[:, :5]).all() and (figures[:, 5:] == -np.inf).all()
     np.testing.assert_allclose(np.exp(to_numpy(out.log_prob)).sum(-1), 1, atol=1e-5)
     assert (to_numpy(out.tokens)[:, 5:] == END).all()
     assert (to_numpy(out.attention_weights)[:, 5:] == 0).all()
@@ -319,12 +284,10 @@ def test_what_the_next_word_may_cover_is_waited_for():
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_a_prefix_of_no_words_is_none(tables, same, width):
-    model = tables(seed=2)
-    options = SearchOptions(beam_width=width, max_length=3)
-    given = {"start_id": START, "end_id": END}
+def test_an_empty_prefix_changes_nothing(tables, same, width):
+    model, given = tables(seed=2), {"start_id": START, "end_id": END}
+    options, empty = SearchOptions(beam_width=width, max_length=3), np.zeros((2, 0), "int32")
     none = search(model, model.memory, options, **given)
-    empty = np.zeros((none.tokens.shape[0], 0), "int32")
     same(search(model, model.memory, options, prefix=empty, **given), none)
 
 

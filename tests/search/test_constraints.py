@@ -26,38 +26,29 @@ def forbidden(tokens, position, prefix=None, never=(), **options):
     return [set(np.flatnonzero(row).tolist()) for row in barred]
 
 
-def test_nothing_is_forbidden_unasked():
-    assert forbidden([[4, 4, 4, 4]], 4) == [set()]
-
-
-def test_never():
-    assert forbidden([[4, 5]] * 2, 1, never=(0, START)) == [{0, START}] * 2
-
-
-@pytest.mark.parametrize(("position", "barred"), [(0, {END}), (2, {END}), (3, set()), (4, set())])
-def test_no_end_before_the_minimum_length(position, barred):
-    assert forbidden([[4, 5, 4, 5, 4]], position, min_length=3) == [barred]
-
-
 @pytest.mark.parametrize(
-    ("n", "words", "barred"),
+    ("words", "options", "barred"),
     [
-        (1, [4, 2, 4], {4, 2}),
-        (2, [4, 2, 5, 4], {2}),  # 4 2 was there
-        (2, [4, 4], {4}),  # 4 4 was there
-        (2, [4], set()),
-        (2, [], set()),
-        (3, [4, 2, 5, 0, 4, 2], {5}),
-        (3, [4, 2, 5, 4, 2, 0, 4, 2], {5, 0}),
-        (3, [4, 4], set()),
-        (3, [4, 4, 4], {4}),
-        (9, [4, 4, 4], set()),
+        ([4, 4, 4, 4], {}, set()),
+        ([4], {"never": (0, START)}, {0, START}),
+        ([], {"min_length": 3}, {END}),
+        ([4, 5], {"min_length": 3}, {END}),
+        ([4, 5, 4], {"min_length": 3}, set()),
+        ([4, 2, 4], {"no_repeat_ngram": 1}, {4, 2}),
+        ([4, 2, 5, 4], {"no_repeat_ngram": 2}, {2}),  # 4 2 was there
+        ([4, 4], {"no_repeat_ngram": 2}, {4}),  # 4 4 was there
+        ([4], {"no_repeat_ngram": 2}, set()),
+        ([], {"no_repeat_ngram": 2}, set()),
+        ([4, 2, 5, 0, 4, 2], {"no_repeat_ngram": 3}, {5}),
+        ([4, 2, 5, 4, 2, 0, 4, 2], {"no_repeat_ngram": 3}, {5, 0}),
+        ([4, 4], {"no_repeat_ngram": 3}, set()),
+        ([4, 4, 4], {"no_repeat_ngram": 3}, {4}),
+        ([4, 4, 4], {"no_repeat_ngram": 9}, set()),
     ],
 )
-def test_no_ngram_twice_by_eye(n, words, barred):
-    # what follows the position has no effect
-    for rest in (END, 4, 2):
-        assert forbidden([words + [rest] * (9 - len(words))], len(words), no_repeat_ngram=n) == [barred]
+def test_forbidden_words_by_eye(words, options, barred):
+    for rest in (END, 4, 2):  # what follows the position has no effect
+        assert forbidden([words + [rest] * (9 - len(words))], len(words), **options) == [barred]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -87,12 +78,13 @@ def test_long_outputs_hold_no_ngram_twice(tables, listed, n):
     assert longest > (5 if n == 1 else 20)
 
 
-def test_prefixes_of_differing_lengths():
+@pytest.mark.parametrize(
+    ("position", "allowed"), [(0, ({4}, {2}, None)), (1, ({5}, None, None)), (2, (None, None, None))]
+)
+def test_a_prefix_forbids_all_other_words(position, allowed):
     prefix = np.array([[4, 5], [2, -1], [-1, -1]])
-    others = set(range(V))
-    assert forbidden([[0, 0, 0]] * 3, 0, prefix) == [others - {4}, others - {2}, set()]
-    assert forbidden([[0, 0, 0]] * 3, 1, prefix) == [others - {5}, set(), set()]
-    assert forbidden([[0, 0, 0]] * 3, 2, prefix) == [set()] * 3
+    expected = [set() if words is None else set(range(V)) - words for words in allowed]
+    assert forbidden([[0, 0, 0]] * 3, position, prefix) == expected
 
 
 def test_a_forced_word_is_allowed_whatever_else_forbids_it():

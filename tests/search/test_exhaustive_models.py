@@ -21,34 +21,38 @@ from keraszoo.search import SearchOptions, beam_search
 
 to_numpy = ops.convert_to_numpy
 START, END, V, L = 1, 3, 5, 3
+RNN = {"embedding_dim": 7, "units": 6}
+TRANSFORMER = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 16}
 MODELS = {
-    "ConvS2S": lambda: ConvS2S(V, embedding_dim=7, units=6, num_layers=2),
-    "DeepLSTM": lambda: DeepLSTM(V, embedding_dim=7, units=6, num_layers=2),
-    "GNMT": lambda: GNMT(V, embedding_dim=7, units=6, num_layers=3),
-    "LuongNMT": lambda: LuongNMT(
-        V, embedding_dim=7, units=6, num_layers=2, window="predictive", half_width=2
-    ),
-    "RNNEncDec": lambda: RNNEncDec(V, embedding_dim=7, units=6),
-    "SimplifiedRNNSearch": lambda: SimplifiedRNNSearch(V, embedding_dim=7, units=6),
-    "Transformer, rotary": lambda: Transformer(
-        V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="rotary"
-    ),
-    "Transformer, learned": lambda: Transformer(
-        V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16, positions="learned", max_positions=9
-    ),
-    "Transformer": lambda: Transformer(V, d_model=8, num_layers=1, num_heads=2, intermediate_dim=16),
-    "RNNSearch": lambda: RNNSearch(V, embedding_dim=7, units=6, cell="lstm"),
+    "ConvS2S": (ConvS2S, dict(RNN, num_layers=2)),
+    "DeepLSTM": (DeepLSTM, dict(RNN, num_layers=2)),
+    "GNMT": (GNMT, dict(RNN, num_layers=3)),
+    "LuongNMT": (LuongNMT, dict(RNN, num_layers=2, window="predictive", half_width=2)),
+    "RNNEncDec": (RNNEncDec, RNN),
+    "SimplifiedRNNSearch": (SimplifiedRNNSearch, RNN),
+    "Transformer, rotary": (Transformer, dict(TRANSFORMER, positions="rotary")),
+    "Transformer, learned": (Transformer, dict(TRANSFORMER, positions="learned", max_positions=9)),
+    "Transformer": (Transformer, TRANSFORMER),
+    "RNNSearch": (RNNSearch, dict(RNN, cell="lstm")),
 }
-MODELS["Ensemble"] = lambda: Ensemble([MODELS[name]() for name in ("DeepLSTM", "RNNSearch", "Transformer")])
+
+
+def make(name):
+    if name == "Ensemble":
+        return Ensemble([make(member) for member in ("DeepLSTM", "RNNSearch", "Transformer")])
+    cls, sizes = MODELS[name]
+    return cls(V, **sizes)
 
 
 DEFAULT = ("LuongNMT", "Transformer", "RNNSearch", "Ensemble")
-SWEEP = [pytest.param(name, marks=[] if name in DEFAULT else pytest.mark.slow) for name in MODELS]
+SWEEP = [
+    pytest.param(name, marks=[] if name in DEFAULT else pytest.mark.slow) for name in (*MODELS, "Ensemble")
+]
 
 
 @pytest.fixture(params=SWEEP, scope="module")
 def model(request):
-    model, rng = MODELS[request.param](), np.random.default_rng(4)
+    model, rng = make(request.param), np.random.default_rng(4)
     model.build()
     for weight in model.trainable_variables:
         weight.assign(3 * to_numpy(weight) + 0.1 * rng.normal(size=weight.shape))

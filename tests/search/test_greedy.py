@@ -60,7 +60,7 @@ def test_prefixes_of_differing_lengths(tables, listed):
         assert words == expected
 
 
-@pytest.mark.parametrize("limit", [1, 2, 5])
+@pytest.mark.parametrize("limit", [1, 5])
 def test_at_most_max_length_words(tables, listed, limit):
     model = tables(length=5)
     model.logits[..., END] = -30.0

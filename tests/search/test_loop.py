@@ -28,13 +28,17 @@ MODELS = {
 }
 
 
-SWEEP = [
-    pytest.param(name, marks=[] if name in ("Transformer", "RNNSearch") else pytest.mark.slow)
+# A beam of one and a wider one; the others run in `make test-all`.
+DEFAULT = [("Transformer", 1), ("Transformer", 3), ("RNNSearch", 3)]
+CASES = [
+    pytest.param(name, width, marks=[] if (name, width) in DEFAULT else pytest.mark.slow)
     for name in MODELS
+    for width in (1, 3)
 ]
+each_case = pytest.mark.parametrize(("model", "width"), CASES, indirect=True, scope="module")
 
 
-@pytest.fixture(params=SWEEP, scope="module")
+@pytest.fixture(scope="module")
 def model(request):
     make, seed = MODELS[request.param]  # a seed whose hypotheses are of many lengths
     model, rng = make(), np.random.default_rng(seed)
@@ -58,19 +62,11 @@ def options_of(width, **changes):
 
 
 def find(model, source, options, lengths=(L,), attention=True, **arguments):
-    return search(
-        model,
-        model.encode(source),
-        options,
-        start_id=START,
-        end_id=END,
-        attention=attention,
-        lengths=list(lengths),
-        **arguments,
-    )
+    arguments |= {"start_id": START, "end_id": END, "attention": attention, "lengths": list(lengths)}
+    return search(model, model.encode(source), options, **arguments)
 
 
-@pytest.fixture(params=[1, 3], scope="module")
+@pytest.fixture(scope="module")
 def width(request):
     return request.param
 
@@ -80,22 +76,23 @@ def in_one_stage(model, source, width):
     return find(model, source, options_of(width))
 
 
+@each_case
 @pytest.mark.parametrize("lengths", [(3, 5, 8, 12), pytest.param((1, 12), marks=pytest.mark.slow)])
 def test_stages_equal_one_stage(model, source, same, width, in_one_stage, lengths):
     assert len(np.unique(to_numpy(in_one_stage.lengths))) >= 3
     same(find(model, source, options_of(width), lengths), in_one_stage)
 
 
+@each_case
 def test_a_sentence_alone_and_without_its_padding_gives_the_same(
     model, source, same, pick, width, in_one_stage
 ):
-    for b in (3,):
-        alone = find(model, source[b : b + 1, : (source[b] != 0).sum()], options_of(width), attention=False)
-        whole = dataclasses.replace(in_one_stage, attention_weights=None)
-        same(alone, pick(whole, [b]), atol=1e-4)
+    alone = find(model, source[3:4, : (source[3] != 0).sum()], options_of(width), attention=False)
+    same(alone, pick(dataclasses.replace(in_one_stage, attention_weights=None), [3]), atol=1e-4)
 
 
-def test_log_probabilities_and_attention_are_those_of_the_very_words(model, source, width, in_one_stage):
+@each_case
+def test_log_probabilities_and_attention_are_those_of_the_words(model, source, width, in_one_stage):
     out = in_one_stage
     tokens, lengths, log_prob = (to_numpy(x) for x in (out.tokens, out.lengths, out.log_prob))
     for k in range(width):
@@ -107,9 +104,8 @@ def test_log_probabilities_and_attention_are_those_of_the_very_words(model, sour
             weights.append(to_numpy(state["attention_weights"]))
         for b in range(9):
             n = lengths[b, k]
-            assert log_prob[b, k] == pytest.approx(
-                sum(logits[b, t, tokens[b, k, t]] for t in range(n)), abs=1e-4
-            )
+            of_words = sum(logits[b, t, tokens[b, k, t]] for t in range(n))
+            assert log_prob[b, k] == pytest.approx(of_words, abs=1e-4)
             mine = to_numpy(out.attention_weights)[b, k]
             np.testing.assert_allclose(mine[:n], np.array(weights)[:n, b], atol=1e-5)
             np.testing.assert_allclose(mine[:n].sum(-1), 1, atol=1e-5)

@@ -50,15 +50,11 @@ def test_a_value_out_of_range_is_an_error(values, message):
 
 
 def test_replace_changes_some_and_leaves_the_rest():
-    options = SearchOptions(beam_width=4, num_hypotheses=3, length_penalty=0.5)
+    options = SearchOptions(beam_width=5, num_hypotheses=5, length_penalty=0.5)
     changed = options.replace(max_length=7, length_penalty=None)
-    assert changed == SearchOptions(beam_width=4, num_hypotheses=3, length_penalty=0.5, max_length=7)
+    assert changed == SearchOptions(beam_width=5, num_hypotheses=5, length_penalty=0.5, max_length=7)
     assert options.max_length == 100
-
-
-def test_replace_by_a_narrower_beam_asks_for_fewer():
-    options = SearchOptions(beam_width=5, num_hypotheses=5)
-    assert options.replace(beam_width=2).num_hypotheses == 2
+    assert options.replace(beam_width=2).num_hypotheses == 2  # a narrower beam has fewer
     assert options.replace(beam_width=8).num_hypotheses == 5
     assert options.replace(sampling=True).beam_width == 1
 
@@ -79,7 +75,7 @@ def test_replace_checks_as_well(changes, message):
         SearchOptions().replace(**changes)
 
 
-def test_a_search_by_one_who_otherwise_draws():
+def test_options_of_sampling_end_with_it():
     drawing = SearchOptions(beam_width=1, sampling=True, temperature=0.7, top_k=5, top_p=0.9, seed=3)
     assert drawing.replace(sampling=False, beam_width=4) == SearchOptions(beam_width=4)
     with pytest.raises(KerasZooError, match="top_k is for sampling=True alone"):
@@ -97,8 +93,7 @@ def test_options_cannot_be_changed_in_place():
 
 
 def test_numbers_of_numpy_are_numbers():
-    options = SearchOptions(beam_width=np.int64(2)).replace(
-        length_penalty=np.float32(0.5), max_length=np.int32(9)
-    )
+    numbers = {"length_penalty": np.float32(0.5), "max_length": np.int32(9)}
+    options = SearchOptions(beam_width=np.int64(2)).replace(**numbers)
     assert options == SearchOptions(beam_width=2, length_penalty=0.5, max_length=9)
     assert [type(value) for value in (options.beam_width, options.length_penalty)] == [int, float]
