@@ -19,6 +19,12 @@ from keraszoo.saving.model_directory import write_directory
 from keraszoo.text.parallel import read_pairs
 from keraszoo.translation.results import Hypothesis, Translation
 
+HYPOTHESES = [Hypothesis("A", -1.0, -1.0)]
+
+
+def pieces(text):
+    return [f"\u2581{word}" for word in text.split()]
+
 
 class Upper:
     """Stands in for a Translator: capital letters are the other language."""
@@ -32,16 +38,10 @@ class Upper:
         return [source.strip().upper() for source in sources]
 
     def translate_details(self, sources, **options):
+        translations = self.translate(sources, **options)
         return [
-            Translation(
-                text=text,
-                log_prob=-1.0,
-                tokens=[f"\u2581{word}" for word in text.split()],
-                source_tokens=[f"\u2581{word}" for word in source.split()],
-                attention_weights=np.eye(len(text.split())),
-                hypotheses=[Hypothesis(text, -1.0, -1.0)],
-            )
-            for source, text in zip(sources, self.translate(sources, **options), strict=True)
+            Translation(text, -1.0, pieces(text), pieces(source), np.eye(len(text.split())), HYPOTHESES)
+            for source, text in zip(sources, translations, strict=True)
         ]
 
     def require_attention(self, wanted=None):
@@ -79,19 +79,16 @@ def test_help_and_version_import_nothing_large(program):
     assert process.returncode == 0, err
     panels = re.findall(r"─ ([A-Z][a-z ]+) ─|\n│ ([a-z]\S+)", out.decode())
     listed = [panel or command for panel, command in panels]
-    assert listed == [
-        "Options",
-        *itertools.chain(*((panel, *names) for panel, names in app.COMMANDS.items())),
-    ]
+    panels = ((panel, *names) for panel, names in app.COMMANDS.items())
+    assert listed == ["Options", *itertools.chain(*panels)]
     assert {"train", "translate", "doctor"} < set(listed)
 
 
 def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
     code, out, err = run("doctor")
     assert (code, err) == (0, "")
-    assert re.findall(r"^\w+", out, re.MULTILINE) == [
-        "versions", "devices", "precisions", "extras", "models", "disk"
-    ]  # fmt: skip
+    facts = "versions devices precisions extras models disk"
+    assert re.findall(r"^\w+", out, re.MULTILINE) == facts.split()
     facts = json.loads(run("doctor", "--json")[1])
     assert f"keras {importlib.metadata.version('keras')}" in facts["versions"]
     assert [line.split(":")[0] for line in facts["precisions"]] == ["float32", "bfloat16", "float16"]
@@ -115,8 +112,10 @@ def test_doctor_tells_of_a_backend_that_there_is_not(program):
     assert b"TensorFlow cannot be imported: Unable to import backend : foo" in out and b"\ndisk " in out
 
 
-def test_version(run):
+def test_the_version_and_the_help_without_arguments(run):
     assert run("--version") == (0, f"keraszoo {keraszoo.__version__}\n", "")
+    code, out, _ = run()
+    assert code == 0 and out.strip().startswith("Usage: keraszoo ")
 
 
 def test_a_help_that_nobody_reads_ends_as_any_output(program):
@@ -134,11 +133,6 @@ def test_the_status_of_a_command_is_kept(run, monkeypatch, code):
 
     monkeypatch.setattr(app, "app", end)
     assert run("list") == (code, "", "")
-
-
-def test_no_arguments_show_the_help(run):
-    code, out, _ = run()
-    assert code == 0 and out.strip().startswith("Usage: keraszoo ")
 
 
 def test_translate_stdin_to_stdout(run, translator):
@@ -166,7 +160,7 @@ def test_translate_as_json_lines(run, translator, option):
     assert translator.options == ({"num_hypotheses": 2} if "--n-best" in option else {})
 
 
-def test_evaluate_as_a_table_and_as_json(run, translator, tmp_path):
+def test_evaluate_as_a_table_and_as_json_and_score_one_number_a_line(run, translator, tmp_path):
     (tmp_path / "source").write_text("the cat sat on the mat\n")
     (tmp_path / "target").write_text("THE CAT SAT ON THE MAT\n")
     arguments = ["evaluate", "m", "--source", f"{tmp_path}/source", "--references", f"{tmp_path}/target"]
@@ -174,10 +168,8 @@ def test_evaluate_as_a_table_and_as_json(run, translator, tmp_path):
     assert code == 0 and "BLEU" in out and "100.00" in out and "nrefs:1" in out
     scores = json.loads(run(*arguments, "--json")[1])
     assert scores["bleu"]["score"] == pytest.approx(100) and scores["sentences"] == 1
-
-
-def test_score_one_number_a_line(run, translator, tmp_path):
     (tmp_path / "source").write_text("a\nb\n")
+    (tmp_path / "target").write_text("xyz\nx\n")
     (tmp_path / "target").write_text("xyz\nx\n")
     arguments = ["--source", f"{tmp_path}/source", "--target", f"{tmp_path}/target"]
     assert run("score", "m", *arguments)[:2] == (0, "-1.000000\n-0.333333\n")
@@ -185,8 +177,6 @@ def test_score_one_number_a_line(run, translator, tmp_path):
 
 def test_plot_runs_draws_the_histories_of_directories(run, tmp_path):
     pytest.importorskip("matplotlib")
-    from keraszoo.saving.model_directory import write_directory
-
     for name in "ab":
         metrics = {"training": {"steps": 9, "loss": [2.0, 1.0]}}
         write_directory(tmp_path / name, {"config.json": {}, "metrics.json": metrics})
@@ -252,9 +242,8 @@ def test_bad_input_is_one_line_and_exit_code_2(run, translator, arguments, said)
 def test_a_bad_line_comes_after_the_answers_to_the_good_ones(run, translator):
     code, out, err = run("translate", "m", stdin=b"fine\n" * 512 + b"not \xff text\n")
     assert code == 2 and out == "FINE\n" * 512
-    assert err.splitlines()[-1] == (
-        "keraszoo: error: <stdin>:513: not UTF-8: byte 0xff at byte 5 of the line"
-    )
+    said = "keraszoo: error: <stdin>:513: not UTF-8: byte 0xff at byte 5 of the line"
+    assert err.splitlines()[-1] == said
 
 
 def test_python_m_keraszoo_is_the_command(program):
@@ -286,9 +275,8 @@ def test_init_writes_a_recipe_and_reports_on_stderr(run, tmp_path):
     assert (code, out) == (0, f"{tmp_path}/recipe.yaml\n")
     assert err == "train       18 pairs, 18 and 18 words, 16 repeated sentences\n"
     assert "vocabulary_size: " in (tmp_path / "recipe.yaml").read_text()
-    assert run("init", "tagging", tmp_path, "--languages", "en-de")[::2] == (
-        2, "keraszoo: error: --languages has no effect with tagging; leave it out\n"
-    )  # fmt: skip
+    said = "keraszoo: error: --languages has no effect with tagging; leave it out\n"
+    assert run("init", "tagging", tmp_path, "--languages", "en-de")[::2] == (2, said)
 
 
 def test_facts_of_another_name_are_an_error(run, tmp_path):
@@ -300,16 +288,20 @@ def test_facts_of_another_name_are_an_error(run, tmp_path):
     assert (code, out) == (2, "") and ": cannot be read: " in err
 
 
-def test_the_hint_after_a_fetch_names_what_is_found(run, tmp_path, monkeypatch):
+def test_fetch_takes_a_sha256_and_hints_at_what_is_found(run, tmp_path, monkeypatch):
     write_directory(tmp_path / "small", {"config.json": {"task": "tagging"}})
-    hints = []
-    fetched = lambda name, source=None, **_: tmp_path / "small"  # noqa: E731
-    monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetched)
+    given, hints = [], []
+
+    def fetch(*arguments, sha256=None, **others):
+        given.append((*arguments, sha256))
+        return tmp_path / "small"
+
+    monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetch)
     monkeypatch.setattr("keraszoo.converters.download.published", lambda name: contextlib.nullcontext())
     monkeypatch.setattr(console, "hint_at_use", lambda model, task: hints.append(str(model)))
-    for arguments in (["small", "--from", "x"], ["hf://user/small"]):
-        run("fetch", *arguments)
-    assert hints == ["small", "hf://user/small"]
+    run("fetch", "small", "--from", "x", "--sha256", "ab" * 32)
+    run("fetch", "hf://user/small")
+    assert given[0] == ("small", "x", "ab" * 32) and hints == ["small", "hf://user/small"]
 
 
 def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
@@ -348,15 +340,3 @@ def test_several_seeds_of_a_recipe_from_a_pipe(run, tmp_path, monkeypatch):
     assert code == 0, err
     assert runs == [(1, str(tmp_path / "x_seed1")), (2, str(tmp_path / "x_seed2"))]
     assert (tmp_path / "x_seeds.json").is_file()
-
-
-def test_fetch_takes_a_sha256(run, tmp_path, monkeypatch):
-    given = []
-
-    def fetch(*arguments, sha256=None, **others):
-        given.append((*arguments, sha256))
-        return tmp_path
-
-    monkeypatch.setattr("keraszoo.shipping.fetching.fetch", fetch)
-    run("fetch", "small", "--from", "x", "--sha256", "ab" * 32)
-    assert given == [("small", "x", "ab" * 32)]

@@ -69,10 +69,8 @@ def test_two_trainings_with_one_output(recipe):
     ends = sorted(map(finish, [start("train", recipe), start("train", recipe)]))
     if ends[1][0]:  # unless the second began when the first was over
         assert len(ends[1][1]) == 1 and "another process is training with these checkpoints" in ends[1][1][0]
-    assert (
-        ends[0] == (0, [])
-        and EntityTagger.from_preset(recipe.parent / "out/model").tag("In Paris") is not None
-    )
+    assert ends[0] == (0, [])
+    assert EntityTagger.from_preset(recipe.parent / "out/model").tag("In Paris") is not None
     assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]
 
 
@@ -86,25 +84,16 @@ def test_two_exports_to_one_directory(tmp_path, tagger_directory):
     assert owner.verify_export(tmp_path / "saved", ["In Paris, aspirin causes asthma."]) == 1
 
 
-def test_a_full_disk(recipe, tagger_directory, small_disk):
-    disk = small_disk("size=100k")
+@pytest.mark.parametrize(("option", "said"), [("size=100k", "No space left on device"), ("ro", "disk")])
+def test_a_disk_that_is_full_or_read_only(recipe, tagger_directory, small_disk, option, said):
+    disk = small_disk(option)
     for arguments in (
         ["train", recipe, "--output", disk / "model"],
         ["export", tagger_directory, disk / "saved"],
     ):
         status, errors = finish(start(*arguments))
-        assert status == 2 and len(errors) == 1 and "No space left on device" in errors[0]
+        assert status == 2 and len(errors) == 1 and said in errors[0]
         assert [name for name in names(disk) if not name.endswith(".checkpoints")] == []
-
-
-def test_a_disk_that_is_read_only(recipe, tagger_directory, small_disk):
-    disk = small_disk("ro")
-    for arguments in (
-        ["train", recipe, "--output", disk / "model"],
-        ["export", tagger_directory, disk / "saved"],
-    ):
-        status, errors = finish(start(*arguments))
-        assert status == 2 and len(errors) == 1 and str(disk) in errors[0]
 
 
 def test_a_file_system_without_locks(recipe, tmp_path):

@@ -40,16 +40,14 @@ def test_train_coverage_and_neighbours(vectors, text, tmp_path):
         rows = [line.split("\t") for line in out.splitlines()]
         assert code == 0 and [row[0] for row in rows] == ["Dog"] * 3 + ["home"] * 3, err
         near = binary.most_similar("home", topn=3)
-        assert [(word, float(cosine)) for _, word, cosine in rows[3:]] == [
-            (word, pytest.approx(cosine, abs=1e-4)) for word, cosine in near
-        ]
+        wanted = [(word, pytest.approx(cosine, abs=1e-4)) for word, cosine in near]
+        assert [(word, float(cosine)) for _, word, cosine in rows[3:]] == wanted
 
     corpus = tmp_path / "test.conll"
     corpus.write_text("Rome\tB-LOC\nDOG\tB-MISC\nsleep\tO\n")
     code, out, _ = vectors("coverage", tmp_path / "v.bin", corpus, text)
-    assert (
-        code == 0 and out.startswith(f"{corpus}\n") and "most missed: Rome 1" in out and f"\n{text}\n" in out
-    )
+    assert code == 0 and out.startswith(f"{corpus}\n")
+    assert "most missed: Rome 1" in out and f"\n{text}\n" in out
     code, out, _ = vectors("coverage", tmp_path / "v.bin", corpus, "--backoff", "exact", "--json")
     coverage = json.loads(out)
     assert code == 0 and coverage["covered"] == {"tokens": 1 / 3, "types": 1 / 3, "entity_tokens": 0.0}

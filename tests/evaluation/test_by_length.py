@@ -18,11 +18,9 @@ def shapes(lengths, **options):
     return [(first, last, len(part)) for first, last, part in length_buckets(texts(lengths), **options)]
 
 
-def test_ranges_begin_after_a_multiple_of_the_width():
+def test_ranges_begin_after_a_multiple_of_the_width_and_small_ones_are_joined():
     assert shapes([1, 5, 6, 10, 11], width=5, fewest=1) == [(1, 5, 2), (6, 10, 2), (11, 15, 1)]
-
-
-def test_small_ranges_go_with_the_next_and_the_last_with_the_one_before():
+    # A small range goes with the next one, the last with the one before.
     assert shapes([1, 7, 8, 12, 13, 14, 21], width=5, fewest=3) == [(1, 10, 3), (11, 25, 4)]
     assert shapes([1, 40], width=10, fewest=1) == [(1, 10, 1), (11, 40, 1)]  # the empty ones between
     assert shapes([3, 12], width=5, fewest=3) == [(1, 15, 2)]  # too few in all
@@ -61,14 +59,11 @@ def test_the_margin_shrinks_as_the_root_of_the_sentences():
     assert few / many == pytest.approx(2, rel=0.25)
 
 
-def test_chinese_sources_are_as_long_as_their_characters():
+def test_chinese_is_as_long_as_its_characters_and_one_sentence_has_no_margin():
     sources = ["狗" * 4, "狗" * 14]
     short, long = bleu_by_length(sources, sources, sources, fewest=1)
     assert (short.label, long.label) == ("1–10", "11–20") and short.bleu.score == pytest.approx(100)
     assert "tok:zh" in long.bleu.signature
-
-
-def test_one_sentence_has_no_margin():
     (bucket,) = bleu_by_length(["a b c d"], ["a b c d"], ["a b c d"])
     assert (bucket.margin, bucket.sentences) == (0.0, 1) and bucket.bleu.score == pytest.approx(100)
     assert str(bucket) == "1–10 words: 100.0 ± 0.0 (1 sentences)"

@@ -29,26 +29,21 @@ def test_equals_a_loop(bins):
     assert expected_calibration_error(measured) == pytest.approx(error)
 
 
-def test_bounds_belong_to_the_bin_below():
-    assert [group.count for group in reliability([0.0, 0.5, 1.0], [True] * 3, 2)] == [2, 1]
-
-
-def test_perfect_and_worst():
+def test_bounds_belong_to_the_bin_below_and_errors_are_0_to_1():
+    assert [group.count for group in reliability([0.0, 0.5, 1.0], [True] * 3, np.int64(2))] == [2, 1]
     assert expected_calibration_error(reliability([1.0, 0.0], [True, False])) == 0
     assert expected_calibration_error(reliability([1.0, 0.0], [False, True])) == 1
 
 
-@pytest.mark.parametrize("probabilities, correct", [([], []), ([0.5], [True, False]), ([1.5], [True])])
-def test_errors(probabilities, correct):
-    with pytest.raises(ScoreError):
-        reliability(probabilities, correct)
-
-
-@pytest.mark.parametrize("bins", [0, -1, 2.5])
-def test_a_number_of_bins_that_is_none(bins):
-    with pytest.raises(ScoreError, match="bins must be at least 1, got"):
-        reliability([0.5], [True], bins=bins)
-
-
-def test_a_number_of_bins_of_numpy():
-    assert len(reliability([0.5], [True], bins=np.int64(3))) == 3
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], []), "as many probabilities as results"),
+        (([0.5], [True, False]), "as many probabilities as results"),
+        (([1.5], [True]), "probabilities in"),
+        *((([0.5], [True], bins), "bins must be at least 1, got") for bins in (0, -1, 2.5)),
+    ],
+)
+def test_what_has_no_bins_is_refused(arguments, message):
+    with pytest.raises(ScoreError, match=message):
+        reliability(*arguments)

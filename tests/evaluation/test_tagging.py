@@ -22,13 +22,8 @@ def f1s(gold, predicted, **options):
     [
         ("B-PER I-PER", "B-PER I-PER", 1.0, 1.0, 0),
         ("B-PER I-PER", "I-PER I-PER", 0.0, 1.0, 1),
-        (
-            "B-PER O",
-            "B-PER I-LOC",
-            1.0,
-            0.667,
-            1,
-        ),  # a stray I- is nothing to strict, and an entity to default
+        # a stray I- is nothing to strict, and an entity to default
+        ("B-PER O", "B-PER I-LOC", 1.0, 0.667, 1),
         ("B-PER I-PER", "B-PER O", 0.0, 0.0, 0),
         ("O O", "O O", 0.0, 0.0, 0),
         ("O O", "B-X O", 0.0, 0.0, 0),
@@ -61,7 +56,7 @@ def test_against_counts_by_a_loop():
     assert strict_score(gold, predicted) == scores.f1
 
 
-def test_confusion_and_bounds():
+def test_confusion_and_labels_are_shown_without_escape_sequences():
     gold = ["B-A I-A O B-B O B-A", "O O"]
     predicted = ["B-B I-B O B-B I-B O", "O B-B"]
     scores = score_tags([g.split() for g in gold], [p.split() for p in predicted])
@@ -70,6 +65,8 @@ def test_confusion_and_bounds():
     shown = str(scores)
     assert "gold \\ found" in shown and "seqeval" in shown and "strict IOB2" in shown
     assert json.loads(json.dumps(scores.as_dict()))["confusion"][0] == ["", "B", 1]
+    text = str(score_tags([["B-\x1b[31mA", "B-B"]], [["B-B", "O"]]))
+    assert "\x1b" not in text and "\\x1b[31mA" in text
 
 
 def test_of_two_predictions_over_an_entity_the_larger_overlap_counts():
@@ -89,13 +86,9 @@ def test_no_name_of_a_label_changes_its_scores(label):
     plain = score_tags(gold, predicted)
     scores = score_tags(*([relabel(tags, mapping=names) for tags in side] for side in (gold, predicted)))
     assert scores.f1 == plain.f1 and scores.f1_default == plain.f1_default
-    by_name = {
-        score.name: (score.precision, score.recall, score.score, score.gold) for score in scores.labels
-    }
-    assert by_name == {
-        names["X"]: (25.0, 50.0, pytest.approx(100 / 3), 2),
-        "PER": (100.0, 1 / 3 * 100, 50.0, 3),
-    }
+    by_name = {it.name: (it.precision, it.recall, it.score, it.gold) for it in scores.labels}
+    of_x, of_per = (25.0, 50.0, pytest.approx(100 / 3), 2), (100.0, 1 / 3 * 100, 50.0, 3)
+    assert by_name == {names["X"]: of_x, "PER": of_per}
     assert scores.confusion == {
         "": {names["X"]: 2},
         names["X"]: {"": 1, names["X"]: 1},
@@ -103,21 +96,12 @@ def test_no_name_of_a_label_changes_its_scores(label):
     }
 
 
-def test_labels_are_printed_without_escape_sequences():
-    gold = ["B-\x1b[31mA", "B-B"]
-    text = str(score_tags([gold], [["B-B", "O"]]))
-    assert "\x1b" not in text and "\\x1b[31mA" in text
-
-
 def test_a_choice_and_a_mapping_of_labels():
     """By hand: PERSON is PER on the other side, DATE and MISC are left out."""
     gold = [["B-PERSON", "I-PERSON", "B-DATE", "B-LOC"], ["O", "B-PERSON"]]
     predicted = [["B-PER", "I-PER", "O", "B-LOC"], ["B-MISC", "B-LOC"]]
     scores = score_tags(gold, predicted, labels=["PER", "LOC"], mapping={"PERSON": "PER"})
-    assert [(score.name, score.gold, score.found) for score in scores.labels] == [
-        ("LOC", 1, 2),
-        ("PER", 2, 1),
-    ]
+    assert [(it.name, it.gold, it.found) for it in scores.labels] == [("LOC", 1, 2), ("PER", 2, 1)]
     assert (scores.f1.precision, scores.f1.recall) == (pytest.approx(200 / 3), pytest.approx(200 / 3))
     assert scores.confusion["PER"] == {"LOC": 1, "PER": 1}
     assert "" not in scores.confusion  # MISC is not counted as an entity that is nowhere

@@ -29,9 +29,7 @@ def command_line(tmp_path, hypotheses, references, *options):
     command = [sys.executable, "-m", "sacrebleu", *paths[1:], "-i", paths[0], "-w", "6", *options]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     values = json.loads(output)
-    return [
-        (value["score"], value["signature"]) for value in (values if isinstance(values, list) else [values])
-    ]
+    return [(it["score"], it["signature"]) for it in (values if isinstance(values, list) else [values])]
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -62,17 +60,11 @@ def test_values_worked_out_by_hand():
     assert (same.bleu.score, same.chrf.score, same.ter.score) == (pytest.approx(100), 100, 0)
 
 
-def test_case_counts_in_one_of_the_two_bleus():
+def test_case_several_references_and_blank_translations():
     scores = score_translations(["The Cat Sat On The Mat"], ["the cat sat on the mat"])
     assert scores.bleu.score < 10 and scores.bleu_lowercased.score == pytest.approx(100)
-
-
-def test_several_references_are_whole_translations():
     scores = score_translations(["a b c d", "e f g h"], [["a b c d", "x"], ["y", "e f g h"]])
     assert scores.bleu.score == pytest.approx(100) and scores.sentences == 2
-
-
-def test_blank_translations_are_scored():
     scores = score_translations(["", "a b c d"], ["e f g h", "a b c d"])
     assert 0 < scores.bleu.score < 100 and scores.ter.score == pytest.approx(50)
 
@@ -83,12 +75,8 @@ def test_results_as_json_and_as_a_table():
     assert set(value) == {"bleu", "bleu_lowercased", "chrf", "ter", "sentences"}
     assert value["bleu"]["signature"] == scores.bleu.signature and "BP = 1.000" in value["bleu"]["details"]
     lines = str(scores).splitlines()
-    assert [line.split("  ")[0] for line in lines] == [
-        "BLEU",
-        "BLEU, lower-cased, 13a tokens",
-        "chrF2",
-        "TER",
-    ]
+    names = ["BLEU", "BLEU, lower-cased, 13a tokens", "chrF2", "TER"]
+    assert [line.split("  ")[0] for line in lines] == names
     assert len({line.index("|") - line.index("nrefs") for line in lines}) == 1
     assert all(len(line) < 120 for line in lines)
 
@@ -138,18 +126,13 @@ def test_a_right_translation_without_blanks_has_full_marks():
     assert score_translations(["สุนัขวิ่งเร็วมาก"], ["สุนัขวิ่งเร็วมาก"]).bleu.score == pytest.approx(100)
 
 
-def test_a_tokenizer_that_cannot_fit_is_warned_about():
+def test_a_tokenizer_that_does_not_fit_or_lacks_a_package_is_named(monkeypatch):
     with pytest.warns(UserWarning, match="13a splits words at blanks, .* expected the tokenizer zh"):
         score_translations(CHINESE, CHINESE, tokenizer="13a")
     with pytest.raises(ScoreError, match="tokenizer: expected one of 13a, zh, .* got '14a'"):
         score_translations(CHINESE, CHINESE, tokenizer="14a")
-
-
-def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("keraszoo.evaluation.tokenizers.find_spec", lambda name: None)
-    with pytest.warns(
-        UserWarning, match=r"tokenizer char, as ja-mecab needs `pip install 'sacrebleu\[ja\]'`"
-    ):
+    with pytest.warns(UserWarning, match=r"char, as ja-mecab needs `pip install 'sacrebleu\[ja\]'`"):
         assert score_translations(JAPANESE, JAPANESE).bleu.score == pytest.approx(100)
     with pytest.raises(ScoreError, match=r"ko-mecab needs `pip install 'sacrebleu\[ko\]'`"):
         score_translations(JAPANESE, JAPANESE, tokenizer="ko-mecab")
