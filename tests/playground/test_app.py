@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from keraszoo import EntityTagger, QuestionAnswerer, Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.playground.app import make_app
 from keraszoo.playground.models import Models
-from keraszoo.playground.serve import serve
 from keraszoo.saving.model_directory import write_directory
 from keraszoo.serving.examples import SENTENCES, TEXTS, example_of
 from keraszoo.serving.worker import Worker
@@ -50,11 +48,8 @@ def test_page_and_models(client):
         assert client.get(f"/{name}").status_code == 200
     assert client.get("/../app.py").status_code == client.get("/other").status_code == 404
     models = client.get("/api/models").json()
-    assert [(model["name"], model["task"]) for model in models] == [
-        ("transformer", "translation"),
-        ("tagger", "tagging"),
-        ("memory", "question answering"),
-    ]
+    tasks = {"transformer": "translation", "tagger": "tagging", "memory": "question answering"}
+    assert [(model["name"], model["task"]) for model in models] == list(tasks.items())
 
 
 def test_every_included_model_has_an_example_and_the_best_general_one_comes_first():
@@ -71,10 +66,10 @@ def test_every_included_model_has_an_example_and_the_best_general_one_comes_firs
         assert ("Marie Curie" if name.startswith("english") else "Aspirin") in model["example"], name
 
 
-@pytest.mark.parametrize("labels", [None, 5, [], [5, None], ["Plant"]])
-def test_a_model_without_an_example_comes_last(labels):
-    config = {"task": "tagging", "vocabulary": {"labels": labels}}
-    assert example_of(config, []) == ("", len(TEXTS))
+def test_a_model_without_an_example_comes_last():
+    for labels in (None, 5, [], [5, None], ["Plant"]):
+        config = {"task": "tagging", "vocabulary": {"labels": labels}}
+        assert example_of(config, []) == ("", len(TEXTS))
     assert example_of({"task": "translation"}, ["hsb"]) == ("", len(SENTENCES))
 
 
@@ -192,11 +187,7 @@ def test_softmax(ask_for):
         ("translate", {"model": "m", "text": " \n"}, "text: .*pattern"),
         ("translate", {"model": "m", "text": "x", "beam_width": 99}, "beam_width: .*got 99"),
         ("translate", {"model": "m", "text": "x", "beam_width": "5"}, "beam_width: .*valid integer"),
-        (
-            "translate",
-            {"model": "m", "text": "x", "other": 1},
-            "other: unknown key, expected one of beam_width",
-        ),
+        ("translate", {"model": "m", "text": "x", "other": 1}, "other: unknown key, expected one of"),
         ("step", {"model": "transformer", "text": "x", "prefix": ["\n"]}, r"'\\n' is not a piece"),
         ("step", {"model": "transformer", "text": "x", "prefix": ["e"] * 9}, "prefix 1 has 9 subwords"),
         ("tag", {"model": "tagger", "text": " "}, "text: expected at least one word"),
@@ -242,10 +233,14 @@ def test_a_tagger_of_several_corpora_has_a_name_for_each(tmp_path):
 
 
 def test_models_that_cannot_be_used(tmp_path, monkeypatch):
-    with pytest.raises(KerasZooError, match="english_words: expected a model for translation, tagging"):
-        Models(["english_words"])
-    with pytest.raises(KerasZooError, match="no such directory"):
-        Models([str(tmp_path / "missing")])
+    write_directory(tmp_path / "a", {"config.json": {"task": ["translation"]}})
+    for name, said in (
+        ("english_words", "english_words: expected a model for translation, tagging"),
+        (str(tmp_path / "a"), "expected a model for"),
+        (str(tmp_path / "missing"), "no such directory"),
+    ):
+        with pytest.raises(KerasZooError, match=said):
+            Models([name])
     monkeypatch.setattr("keraszoo.shipping.shipped.places", dict)
     with pytest.raises(KerasZooError, match="no models on this machine"):
         Models()
@@ -259,20 +254,8 @@ def test_a_file_here_does_not_hide_an_included_model(directories, tmp_path, monk
     assert list(Models().about) == [name]
 
 
-def test_a_port_in_use():
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        with pytest.raises(KerasZooError, match=f"port {port}: cannot be used: Address already in use"):
-            serve(None, port)
-
-
-def test_the_languages_and_tasks_of_strangers(tmp_path):
-    write_directory(tmp_path / "a", {"config.json": {"task": ["translation"]}})
+def test_the_languages_of_strangers(tmp_path):
     odd = b'{"task": "translation", "about": {"languages": ["\\ud800"]}}'
     write_directory(tmp_path / "b", {"config.json": odd})
-    with pytest.raises(KerasZooError, match="expected a model for"):
-        Models([str(tmp_path / "a")])
     client = TestClient(make_app(Models([str(tmp_path / "b")]), None), base_url=HOME)
     assert client.get("/api/models").json()[0]["name"] == "b"

@@ -24,6 +24,7 @@ TRANSFORMER, RNNSEARCH, LUONG = (f"tatoeba_en_de_{name}" for name in ("transform
 SHIPPED = [TRANSFORMER, RNNSEARCH, LUONG, "english_entities", "babi_memory_network"]
 SECONDS = 280  # for an answer, on a busy machine
 HTML = '<img src="/x" onerror="document.title=\'run\'"><script>document.title="run"</script> dog'
+WINDOWS = {"wide": {}, "narrow": {"width": 400}, "dark": {"dark": True}}
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,8 @@ class Page:
 
     def submit(self):
         """Presses the button of the form; returns the error, or "" once there is a result."""
-        self.browser.execute_script(
-            "document.querySelector(arguments[0]).replaceChildren()", f"#{self.tab} .results"
-        )
+        script = "document.querySelector(arguments[0]).replaceChildren()"
+        self.browser.execute_script(script, f"#{self.tab} .results")
         self.one("form button").click()
         return self.answer()
 
@@ -209,7 +209,7 @@ def test_tag_upload_a_file_and_download(page, tmp_path):
     page.one("[name=file]").send_keys(str(file))
     page.until(lambda: page.all(".status.error"))
     assert page.one(".status").text == "text.txt: expected text in UTF-8"
-    for name, options in {"wide": {}, "narrow": {"width": 400}, "dark": {"dark": True}}.items():
+    for name, options in WINDOWS.items():
         page.open("tag", **options)
         page.choose("model", "english_entities, wikigold")
         assert page.submit() == ""
@@ -227,7 +227,7 @@ def test_the_attention_tagger_shows_weights_under_the_words(page, tagger_directo
 
 
 def test_ask(page):
-    for name, options in {"wide": {}, "narrow": {"width": 400}, "dark": {"dark": True}}.items():
+    for name, options in WINDOWS.items():
         page.open("ask", **options)
         assert page.submit() == ""
         assert page.one(".answer").text == "hallway" and len(page.all("td.shade")) == 12
@@ -237,7 +237,7 @@ def test_ask(page):
 
 
 def test_layers(page):
-    for name, options in {"wide": {}, "narrow": {"width": 400}, "dark": {"dark": True}}.items():
+    for name, options in WINDOWS.items():
         page.open("layers", **options)
         page.until(lambda: page.all("polyline.curve") and page.all("rect.cell"))
         page.until(lambda: page.one("#softmax .meter div").size["width"])
