@@ -40,9 +40,8 @@ def test_the_tensorflow_addons_page_runs(addons):
 def test_the_decode_loop_equals_attention_wrapper(addons, name, part):
     numbers = np.load(PARITY / "tfa_attention.npz")
     prefix = f"{name}/{part}/"
-    weights = {
-        key.removeprefix(f"{prefix}weights/"): numbers[key] for key in numbers if key.startswith(prefix)
-    }
+    of_part = f"{prefix}weights/"
+    weights = {key.removeprefix(of_part): numbers[key] for key in numbers if key.startswith(prefix)}
     scaled = "attention_g" in weights
     units = weights["memory_kernel"].shape[1]
     bahdanau = name.startswith("bahdanau")

@@ -14,11 +14,8 @@ from keraszoo.recipes.file import VARIABLE
 from keraszoo.recipes.runs import read_recipe
 
 ROOT = Path(__file__).parent.parent
-PAGES = [
-    page
-    for where in ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml", "experiments/*/*.sh")
-    for page in ROOT.glob(where)
-]
+PLACES = ("*.md", "*/*.md", "docs/*/*.md", "pretrained/*.yaml", "experiments/*/*.sh")
+PAGES = {str(page.relative_to(ROOT)): page for place in PLACES for page in ROOT.glob(place)}
 COMMAND = re.compile(r"^(?: *|\$ )(?:\w+=\S+ )*(?:\.venv/bin/)?keraszoo ((?:.*\\\n)*.*)$", re.MULTILINE)
 SCRIPT = re.compile(
     r"^(?: *|\$ )(?:\w+=\S+ )*python ((?:examples|experiments|benchmarks|results)/\w+\.py(?:.*\\\n)*.*)$",
@@ -50,20 +47,17 @@ def parsed(words):
             return command.name, context.params
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(commands(page))], ids=lambda page: str(page.relative_to(ROOT))
-)
+@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if any(commands(page))])
 def test_the_commands_of_a_page(page, monkeypatch):
     monkeypatch.chdir(ROOT)
-    for words in commands(page):
+    for words in commands(PAGES[page]):
         try:
             name, values = parsed(words)
             recipe = Path(str(values.get("recipe")))
             if name in ("train", "distil") and recipe.is_file():
                 for variable in VARIABLE.finditer(recipe.read_text()):
                     monkeypatch.setenv(variable["name"], "somewhere")
-                checked = read_recipe(recipe, values["set_"] or ())
-                checked.model_class()
+                read_recipe(recipe, values["set_"] or ()).model_class()
         except Exception as error:
             raise AssertionError(f"{page}: keraszoo {shlex.join(words)}: {error}") from error
 
@@ -72,11 +66,7 @@ class Parsed(Exception):
     """A script has read its arguments."""
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if any(commands(page, SCRIPT))],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if any(commands(page, SCRIPT))])
 def test_the_scripts_of_a_page(page, monkeypatch):
     parse = argparse.ArgumentParser.parse_args
 
@@ -86,7 +76,7 @@ def test_the_scripts_of_a_page(page, monkeypatch):
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
     monkeypatch.chdir(ROOT)
-    for words in commands(page, SCRIPT):
+    for words in commands(PAGES[page], SCRIPT):
         script = Path(words[0])
         if "argparse" not in script.read_text() or "import ray" in script.read_text():
             continue

@@ -14,27 +14,15 @@ REFERENCE = {
     for page in DOCS.glob("reference/*.md")
     for entry in re.findall(r"^(?:\.\. auto\w+::|   ) ~?(keraszoo\.\S+)$", page.read_text(), re.MULTILINE)
 }
-PAGES = [
-    page
-    for where in (
-        "*.md",
-        "docs/**/*.md",
-        "pretrained/**/*.md",
-        "benchmarks/*.md",
-        "examples/*.md",
-        "experiments/*.md",
-        "lab/*.md",
-    )
-    for page in ROOT.glob(where)
-]
+FOLDERS = ("*.md", "docs/**/*.md", "pretrained/**/*.md", "benchmarks/*.md", "examples/*.md")
+FOLDERS += ("experiments/*.md", "lab/*.md")
+PAGES = [page for folder in FOLDERS for page in ROOT.glob(folder)]
 
 
 def public_classes_and_functions(module):
     names = getattr(module, "__all__", dir(module))
     public = {name: getattr(module, name) for name in names if not name.startswith("_")}
-    return {
-        name: value for name, value in public.items() if inspect.isroutine(value) or inspect.isclass(value)
-    }
+    return {name: it for name, it in public.items() if inspect.isroutine(it) or inspect.isclass(it)}
 
 
 @pytest.mark.parametrize("package", ["keraszoo", "keraszoo.layers", "keraszoo.models", "keraszoo.search"])

@@ -85,16 +85,7 @@ def test_no_import_leads_back_to_its_module():
 
 
 CODE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "runpy", "code"}
-RUN_OR_UNPICKLE = {
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "load_model",
-    "unsafe_load",
-    "full_load",
-    "system",
-}
+RUN_OR_UNPICKLE = set("eval exec compile __import__ load_model unsafe_load full_load system".split())
 
 
 def unsafe_parts(tree):

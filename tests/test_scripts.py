@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = sorted(
-    path for room in ("benchmarks", "examples", "experiments") for path in (ROOT / room).rglob("*.py")
-)
+ROOMS = ("benchmarks", "examples", "experiments")
+SCRIPTS = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
