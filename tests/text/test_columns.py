@@ -49,23 +49,31 @@ def test_columns_by_number_and_by_name(write):
     assert lines == ["", "-DOCSTART-", "ner,word,tag", "B-P,Ed,O", "I-P,New York,B-P", "", "O,x,O"]
 
 
-def test_tokens_alone(write):
+def test_tokens_alone_and_added_tags_change_nothing_else(write):
     corpus = read_columns(write("Ed NNP\nKoch NNP\n\nx Y"), tag_column=None)
     assert corpus.sentences[0] == TaggedSentence(("Ed", "Koch"))
     assert (corpus.scheme, corpus.labels) == (None, ())
     assert lines_with_tags(corpus, [("B-P", "I-P"), ("O",)]) == ["Ed NNP B-P", "Koch NNP I-P", "", "x Y O"]
+    text = "Ed  NNP  \n Koch\tNNP\n\xa0\n-DOCSTART- O\n\nB-P B-P"
+    corpus = read_columns(write("\ufeff" + text), tag_column=None)
+    lines = lines_with_tags(corpus, [("O", "B-L"), ("O",)])
+    assert lines == "Ed  NNP O\n Koch\tNNP B-L\n\xa0\n-DOCSTART- O\n\nB-P B-P O".split("\n")
 
 
-def test_documents(write):
+def test_documents_and_odd_tokens(write):
     row, bound = "a O\n\n", "-DOCSTART- -X- O O\n\n"
     corpus = read_columns(write(bound + row * 2 + bound * 2 + "a O\n" + bound + row + bound))
     assert [sentence.document for sentence in corpus] == [0, 0, 1, 2]
-
-
-def test_odd_tokens(write):
+    # a byte order mark of joined files
+    corpus = read_columns(write("Ed B-P\n\n\ufeff-DOCSTART- O\n\n\ufeffRome B-L\n"))
+    assert tokens_and_tags(corpus) == [("Ed", "B-P"), ("Rome", "B-L")]
+    assert [sentence.document for sentence in corpus] == [0, 1]
     corpus = read_columns(write("New York\tB-L\n\xa0\tO\n\tO\n\u200b\tO\na\u2028b\tO\nc\xa0d \tO\n"))
     assert corpus.sentences[0].tokens == ("New York", "", "", "\u200b", "a\u2028b", "c\xa0d")
     assert read_columns(write("c\xa0d O\n  e  O")).sentences[0].tokens == ("c\xa0d", "e")
+    # invisible characters make no other label
+    corpus = read_columns(write("Ed\u200e\tB-PER\u200e\nKoch\tI-\ufeffPER\nran\tO\u2060\n"))
+    assert tokens_and_tags(corpus) == [("Ed\u200e Koch ran", "B-PER I-PER O")]
 
 
 def test_schemes_become_one(write):
@@ -85,13 +93,6 @@ def test_schemes_become_one(write):
     assert (bmes.scheme, bmes.repaired, bmes.sentences[0].tags) == ("BIOES", 0, ("B-P", "I-P", "I-P", "B-P"))
     corpus = read_columns(write("a I-P\nb I-P\nc I-L"), scheme="IOB2")
     assert (corpus.scheme, corpus.repaired, corpus.sentences[0].tags) == ("IOB2", 2, ("B-P", "I-P", "B-L"))
-
-
-def test_added_tags_change_nothing_else(write):
-    text = "Ed  NNP  \n Koch\tNNP\n\xa0\n-DOCSTART- O\n\nB-P B-P"
-    corpus = read_columns(write("\ufeff" + text), tag_column=None)
-    lines = lines_with_tags(corpus, [("O", "B-L"), ("O",)])
-    assert lines == "Ed  NNP O\n Koch\tNNP B-L\n\xa0\n-DOCSTART- O\n\nB-P B-P O".split("\n")
 
 
 def test_the_last_columns_of_a_row_may_be_empty(write):
@@ -239,10 +240,13 @@ def test_comments_are_no_words(write, text, columns):
     assert [sentence.tokens for sentence in words] == [("Ed", "Koch", "ran"), ("Rome",)]
 
 
-def test_a_number_sign_is_a_word_where_it_has_a_tag(write):
+def test_number_signs_and_numbers_that_are_words(write):
     for text in ("# O\nEd B-P\n\n# B-L\n", "# O\n\n# B-L\n", "Ed B-P\n# O\n"):
         assert sum("#" in sentence.tokens for sentence in read_columns(write(text))) == text.count("#")
     assert len(read_columns(write("# NN\nEd NNP\n"), tag_column=None).sentences[0].tokens) == 2
+    file = write("# text = Ed ran\n1\tEd\tB-PER\n2\tran\tO\n\n1\tRome\tB-LOC\n")
+    assert tokens_and_tags(read_columns(file, token_column=1))[0] == ("Ed ran", "B-PER O")
+    assert len(read_columns(write("1\tO\n\n1\tB-X\n"))) == 2
 
 
 def test_letters_alone_and_labels_alone(write):
@@ -270,20 +274,3 @@ def test_a_corpus_is_short_to_look_at(write):
     )
     assert corpus[0].tokens == ("Ed", "Koch") and len(corpus[:3]) == 3
     assert repr(read_columns(write("a\nb\n"), tag_column=None)) == "<TaggedCorpus: 1 sentences, 2 tokens>"
-
-
-def test_a_byte_order_mark_inside_joined_files_hides_nothing(write):
-    corpus = read_columns(write("Ed B-P\n\n\ufeff-DOCSTART- O\n\n\ufeffRome B-L\n"))
-    assert tokens_and_tags(corpus) == [("Ed", "B-P"), ("Rome", "B-L")]
-    assert [sentence.document for sentence in corpus] == [0, 1]
-
-
-def test_invisible_characters_make_no_other_label(write):
-    corpus = read_columns(write("Ed\u200e\tB-PER\u200e\nKoch\tI-\ufeffPER\nran\tO\u2060\n"))
-    assert tokens_and_tags(corpus) == [("Ed\u200e Koch ran", "B-PER I-PER O")]
-
-
-def test_numbers_of_tokens_are_not_taken_for_tokens(write):
-    file = write("# text = Ed ran\n1\tEd\tB-PER\n2\tran\tO\n\n1\tRome\tB-LOC\n")
-    assert tokens_and_tags(read_columns(file, token_column=1))[0] == ("Ed ran", "B-PER O")
-    assert len(read_columns(write("1\tO\n\n1\tB-X\n"))) == 2

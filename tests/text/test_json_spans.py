@@ -73,6 +73,11 @@ def test_sentences_and_documents(tmp_path):
         ("F", 2, 3),
     ]
     assert corpus.sentences[0].tags == ("O", "B-x", "I-x", "I-x", "O", "O")
+    # a sentence that begins inside the last token
+    path = tmp_path / "texts.jsonl"
+    path.write_text(record(text="See www.x.com！ok", label="x") + "\n", encoding="utf-8")
+    (sentence,) = read_spans(path).sentences
+    assert sentence.tokens == ("See", "www.x.com！ok")
 
 
 def record(text="abc def", **entity):
@@ -117,13 +122,6 @@ def test_errors_name_file_and_line(tmp_path, line, message):
         read_spans(path)
     assert message in str(caught.value)
     assert (caught.value.path, caught.value.line) == (path, 3 if line else None)
-
-
-def test_a_sentence_that_begins_inside_the_last_token(tmp_path):
-    path = tmp_path / "texts.jsonl"
-    path.write_text(record(text="See www.x.com！ok", label="x") + "\n", encoding="utf-8")
-    (sentence,) = read_spans(path).sentences
-    assert sentence.tokens == ("See", "www.x.com！ok")
 
 
 def test_long_sentences_are_cut_between_entities(tmp_path):

@@ -102,14 +102,11 @@ def test_bad_bytes_name_file_and_line(write, data, line, message):
     assert str(error).startswith(f"{path}:{line}: ")
 
 
-def test_plain_text_called_gz(write):
-    assert "damaged gzip" in str(error_of(read_lines(write(b"plain", "a.gz"))))
-
-
-def test_line_without_end(write, monkeypatch):
+def test_a_line_without_an_end_and_plain_text_called_gz(write, monkeypatch):
     monkeypatch.setattr("keraszoo.text.lines.LONGEST_LINE", 8)
     assert list(read_lines(write(b"1234567\n12345678"[:15], "a"))) == ["1234567", "1234567"]
     assert error_of(read_lines(write(b"1234567\n123456789", "a"))).line == 2
+    assert "damaged gzip" in str(error_of(read_lines(write(b"plain", "a.gz"))))
 
 
 def test_a_pipe_is_read_once_and_the_second_time_is_an_error(tmp_path):

@@ -29,14 +29,11 @@ def test_tags_of_html_and_their_attributes_are_no_text():
     assert parse(text, "html").tags[1].parent == 0
 
 
-def test_elements_that_are_code_are_kept_with_what_is_in_them():
+def test_elements_that_are_code_are_kept_and_scripts_and_comments_are_marks():
     text = 'Call <code>f(<b>x</b>)</code> and <span translate="no">Big &amp; Co</span>.'
     visible, regions, tags = parts(text, "html")
     assert visible == "Call \ufffc and \ufffc." and not tags
     assert regions == ["<code>f(<b>x</b>)</code>", '<span translate="no">Big &amp; Co</span>']
-
-
-def test_scripts_comments_and_empty_elements_are_marks():
     text = 'a<script>if (a<b) "</b>"</script> <!-- <b> --> b<br/>c <i class="icon"></i>d'
     visible, regions, tags = parts(text, "html")
     assert visible.split() == ["a", "b", "c", "d"] and not regions
@@ -50,15 +47,12 @@ def test_tags_without_a_partner_are_marks_that_come_out_as_they_are(text):
     assert unpaired and parse(text, "html").render() == text
 
 
-def test_what_only_looks_like_a_tag_is_text():
-    assert parts("1 < 2 and a<3", "html")[::2] == ("1 < 2 and a<3", [])
-    assert parse("1 < 2 & 3 > 2", "html").render() == "1 &lt; 2 &amp; 3 > 2"
-
-
-def test_entities_are_read_and_written():
+def test_entities_are_read_and_written_and_what_only_looks_like_a_tag_is_text():
     found = parse("Tom &amp; Jerry &lt;3 caf&eacute; {a}&amp;b", "html")
     assert found.text == "Tom & Jerry <3 café {a}&b"
     assert found.render() == "Tom &amp; Jerry &lt;3 café {a}&amp;b"
+    assert parts("1 < 2 and a<3", "html")[::2] == ("1 < 2 and a<3", [])
+    assert parse("1 < 2 & 3 > 2", "html").render() == "1 &lt; 2 &amp; 3 > 2"
 
 
 def test_links_emphasis_and_code_of_markdown():
@@ -112,7 +106,7 @@ def test_nothing_is_lost_between_parsing_and_rendering(text, markup):
     assert without_blanks(parse(text, markup).render()) == without_blanks(text)
 
 
-def test_tags_at_one_place_are_written_in_the_order_of_the_tree():
+def test_rendering_writes_tags_in_the_order_of_the_tree_and_new_line_ends():
     tags = [Tag(0, 1, "<b>", "</b>"), Tag(0, 1, "<i>", "</i>", 0), Tag(1, 1, "<br>", "", 0)]
     assert Inline("ab", [], [*tags, Tag(1, 1, "<hr>", "")]).render() == "<b><i>a</i><br></b><hr>b"
     empty = [Tag(0, 0, "<b>", "</b>"), Tag(0, 0, "<i>", "</i>", 0), Tag(0, 0, "<br>", "", 1)]
@@ -121,6 +115,8 @@ def test_tags_at_one_place_are_written_in_the_order_of_the_tree():
     tags = [Tag(0, 1, "<b>", "</b>"), Tag(2, 3, "<i>", "</i>"), Tag(2, 2, "<br>", "", 1)]
     assert Inline("abc", [], nested([(1, 2), (0, 3), (0, 0)], tags)).render() == "<i><br>a<b>b</b>c</i>"
     assert Inline("abc", [], nested([(0, 3), (0, 3), (3, 3)], tags)).render() == "<b><i>abc<br></i></b>"
+    # line ends take the place of blanks
+    assert Inline("a b {c d}", [Region(4, 9, "{c d}")]).render([(1, "\n> ")]) == "a\n> b {c d}"
 
 
 def test_positions_after_a_substitution():
@@ -129,10 +125,6 @@ def test_positions_after_a_substitution():
         assert changed.text[changed.moved(position)] == character
     assert changed.text[changed.moved(2) : changed.moved(5)] == "Tom and Jerry"
     assert changed.text[changed.moved(5) :] == "cd" and changed.moved(7) == len(changed.text)
-
-
-def test_line_ends_take_the_place_of_blanks():
-    assert Inline("a b {c d}", [Region(4, 9, "{c d}")]).render([(1, "\n> ")]) == "a\n> b {c d}"
 
 
 def test_unknown_markup_is_one_line():

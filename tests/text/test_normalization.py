@@ -48,19 +48,6 @@ def test_signs_are_read_as_the_training_text_has_them(plain, line, texts):
     assert [plain.unknown(text) for text in texts] == [[]] * len(texts)
 
 
-def test_blanks_inside_of_german_quotation_marks_are_not_read():
-    german = Subwords.train(["Er sagte: „Ja“ und ging.", 'Das "war" es.'] * 20, 35)
-    assert same(german, ["sagte: „Ja“ und", "sagte: „ Ja “ und", "sagte: „\u00a0Ja\u202f“ und"])
-    assert same(german, ["vor » Ja « und", "vor »Ja« und"])
-
-
-def test_marks_of_two_characters_that_a_text_has_are_kept():
-    latex = Subwords.train(["``yes'' he said", '"no"'] * 20, 30)
-    assert latex.decode(latex.encode(["``yes''"])) == ["``yes''"]
-    french = Subwords.train(["il dit « oui » et", "non"] * 20, 20)
-    assert not same(french, ["« oui »", "«oui»"])
-
-
 def test_signs_that_a_text_has_are_kept_and_plain_ones_read_as_its_own():
     text = "'a' ’b’ \"c\" „d“ - e – f"
     both = Subwords.train([text] * 20, 25)
@@ -69,6 +56,14 @@ def test_signs_that_a_text_has_are_kept_and_plain_ones_read_as_its_own():
     french = Subwords.train(["l’été d’Anne", "qu’il a dit"] * 20, 30)
     assert same(french, ["l’été", "l'été", "l´été"])
     assert french.decode(french.encode(["l'été"])) == ["l’été"]
+    # quotation marks of two characters, and blanks inside of them
+    latex = Subwords.train(["``yes'' he said", '"no"'] * 20, 30)
+    assert latex.decode(latex.encode(["``yes''"])) == ["``yes''"]
+    french = Subwords.train(["il dit « oui » et", "non"] * 20, 20)
+    assert not same(french, ["« oui »", "«oui»"])
+    german = Subwords.train(["Er sagte: „Ja“ und ging.", 'Das "war" es.'] * 20, 35)
+    assert same(german, ["sagte: „Ja“ und", "sagte: „ Ja “ und", "sagte: „\u00a0Ja\u202f“ und"])
+    assert same(german, ["vor » Ja « und", "vor »Ja« und"])
 
 
 def test_signs_of_the_other_language_of_a_joint_vocabulary_are_not_those_of_this_one():
@@ -88,16 +83,13 @@ def test_rare_signs_are_not_learned():
     assert learned_signs(Counter()) == "".join(ALIKE)  # nothing is known of a text without any
 
 
-def test_invisible_characters_are_not_read(plain):
-    marked = "\ufeff\u200eThey\u200f we\u00adren't\u2060 at \u202ahome\u202c.\u061c"
-    assert same(plain, [PLAIN[0], marked, "Th\u200cey weren't at ho\u200dme."])
-    assert plain.unknown(marked) == []
-
-
-def test_unknown_parts_are_named(plain):
+def test_unknown_parts_are_named_and_invisible_characters_not_read(plain):
     assert plain.unknown("They weren't at Łódź 🙂, Łódź") == ["Łó", "ź", "🙂"]
     assert plain.unknown("They weren't at home.") == plain.unknown("") == []
     assert plain.unknown("é ł") == ["é", "ł"]  # not read as letters without the mark
+    marked = "\ufeff\u200eThey\u200f we\u00adren't\u2060 at \u202ahome\u202c.\u061c"
+    assert same(plain, [PLAIN[0], marked, "Th\u200cey weren't at ho\u200dme."])
+    assert plain.unknown(marked) == []
 
 
 def test_rules_compose_letters_and_keep_what_a_reader_sees():

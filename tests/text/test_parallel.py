@@ -29,18 +29,18 @@ def test_two_files_of_every_form(write, pack, bom, end):
     assert list(read_pairs(str(source), str(target)))[1][1] == "Zwei Kätzchen."
 
 
-def test_tsv_ignores_further_columns(write):
-    path = write(gzip.compress(b"\xef\xbb\xbfa\tb\tCC-BY\tx\r\nc \t d\n\t\n\n"), "a.tsv.gz")
-    assert list(read_pairs(path)) == [("a", "b"), ("c ", " d"), ("", ""), ("", "")]
-
-
-def test_only_a_line_feed_ends_a_line(write):
+def test_lines_of_files_and_of_standard_input(write, monkeypatch):
     odd = "a\u2028b\u2029c\u0085d"
     path = write(f"{odd}\nsecond\n")
     assert list(read_pairs(path, path)) == [(odd, odd), ("second", "second")]
     old, pairs = write("A dog.\rA cat.\r", "old.en"), write("a\tb\rc\td\r\ne\tf\n", "old.tsv")
     for files in ((old, write("Ein Hund.\n", "new.de")), (write("A dog.\n", "new.en"), old), (pairs,)):
         assert ":1: a carriage return (CR) inside the line" in str(error_of(read_pairs(*files)))
+    path = write(gzip.compress(b"\xef\xbb\xbfa\tb\tCC-BY\tx\r\nc \t d\n\t\n\n"), "a.tsv.gz")
+    assert list(read_pairs(path)) == [("a", "b"), ("c ", " d"), ("", ""), ("", "")]
+    assert "got both" in str(error_of(read_pairs("-", "-")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\n")))
+    assert list(read_pairs("-", write(b"eins\n", "a.de"))) == [("one", "eins")]
 
 
 def test_unequal_counts_are_named(write):
@@ -50,12 +50,6 @@ def test_unequal_counts_are_named(write):
         assert (error.path, error.line) == (three, 2)
     empty = write(b"", "empty")
     assert f"{three} has 3, {empty} has 0" in str(error_of(read_pairs(empty, three)))
-
-
-def test_standard_input_is_one_side_at_most(monkeypatch, write):
-    assert "got both" in str(error_of(read_pairs("-", "-")))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\n")))
-    assert list(read_pairs("-", write(b"eins\n", "a.de"))) == [("one", "eins")]
 
 
 def test_pairs_before_an_error_are_streamed(write):
@@ -118,9 +112,6 @@ def test_what_is_dropped_is_counted_by_its_reason():
     kept, counts = clean_pairs(iter(pairs))
     assert kept == [pairs[0], pairs[4], pairs[5], pairs[7], pairs[8]]
     assert counts == {"pairs": 9, "changed": 3, "duplicate": 1, "near_duplicate": 2, "blank": 1}
-
-
-def test_a_file_is_no_list_of_pairs():
     with pytest.raises(DataError, match="expected pairs of str, got 'c'; `read_pairs` reads a file"):
         clean_pairs("corpus.tsv")
 
@@ -150,6 +141,9 @@ def test_no_sentence_stands_on_both_sides_and_no_pair_is_lost():
     assert [len(part) for part in sentences] == [20, 10, 70]
     assert not sentences[0] & sentences[1] and not (sentences[0] | sentences[1]) & sentences[2]
     assert sorted(pair for part in parts for pair in part) == sorted(pairs)
+    assert split_pairs(iter(corpus(10)), 3) == split_pairs(corpus(10), 3)
+    with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
+        split_pairs(corpus(10), 5, 5)
 
 
 def test_the_split_does_not_depend_on_the_order_and_little_on_the_rest():
@@ -159,12 +153,6 @@ def test_the_split_does_not_depend_on_the_order_and_little_on_the_rest():
     assert [set(part) for part in first] == [set(part) for part in second]
     fewer = {words_of(source) for source, _ in split_pairs(corpus(95), 20, 10)[0]}
     assert len(fewer & {words_of(source) for source, _ in first[0]}) >= 18
-
-
-def test_what_is_read_once_is_split_as_a_list():
-    assert split_pairs(iter(corpus(10)), 3) == split_pairs(corpus(10), 3)
-    with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
-        split_pairs(corpus(10), 5, 5)
 
 
 @pytest.mark.parametrize(("one", "other"), [("राम की", "राम का"), ("ที่", "ที")])

@@ -3,11 +3,9 @@
 import gzip
 import pickle
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError, KerasZooError
@@ -190,21 +188,6 @@ def test_missing_file_header_and_wrong_options(write, tmp_path):
 valid = st.sampled_from(
     [b"", b"2 2\n", b"2 1\n", b"a 1 2\n", b"b 3 4\n", b"a \0\0\0\0\0\0\0\0", b" ", b"\n", b"nan"]
 )
-
-
-@settings(max_examples=60)
-@given(st.lists(st.one_of(valid, st.binary(max_size=8)), max_size=8).map(b"".join))
-def test_any_bytes_give_rows_or_our_error(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("any") / "vectors"
-    path.write_bytes(data)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            words, matrix = read_vectors(path)
-        except DataError:
-            return
-    assert len(words) == len(set(words)) == len(matrix) and np.isfinite(matrix).all()
-    assert all("left out because" in str(w.message) or "no line end" in str(w.message) for w in caught)
 
 
 def test_the_real_files_of_glove(shared_data, tmp_path):

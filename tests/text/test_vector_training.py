@@ -54,16 +54,12 @@ def test_from_files_of_all_kinds_with_progress(write):
     assert told[0] == ("reading", 11, 11) and told[-1] == ("learning", 22, 22)
 
 
-def test_tokens_of_files_with_a_blank_inside_are_left_out(write):
-    # gensim would read one number as two words.
+def test_runs_of_any_length_are_read_and_tokens_with_a_blank_left_out(write):
+    vectors, report = train_vectors([["a", "b"] * 12_000, [], ["c", "c"]], 2, epochs=1)
+    assert report.startswith("24,002 tokens") and set(vectors.words) == {"a", "b", "c"}
     path = write("5\u00a0000\tO\nmen\tO\n5\u2009000\tO\nmen\tO\n")
     vectors, report = train_vectors([path], 2, epochs=1)
     assert vectors.words == ["men"] and report.startswith("2 tokens of 1 types")
-
-
-def test_runs_of_any_length_are_read_to_their_end():
-    vectors, report = train_vectors([["a", "b"] * 12_000, [], ["c", "c"]], 2, epochs=1)
-    assert report.startswith("24,002 tokens") and set(vectors.words) == {"a", "b", "c"}
 
 
 def test_what_cannot_be_learnt(tmp_path):
