@@ -321,6 +321,21 @@ def tiny_encoders(make_once):
 
 
 @pytest.fixture(scope="session")
+def answerer_directory(make_once):
+    """Where an untrained question answerer of a few words was saved."""
+    from keraszoo import QuestionAnswerer
+    from keraszoo.models import MemoryNetwork
+    from keraszoo.text.vocabulary import Vocabulary
+
+    def save(directory):
+        keras.utils.set_random_seed(1)
+        words = Vocabulary(["mary", "went", "home", "where", "is"])
+        QuestionAnswerer(MemoryNetwork(len(words), width=4), words).save_to_preset(directory)
+
+    return make_once("answerer", save)
+
+
+@pytest.fixture(scope="session")
 def tagger_directory(new_tagger, tagged_sentences, other_sentences, make_once):
     """Where a tagger was saved that gets nearly everything right; unknown words have vectors of n-grams."""
     from keraszoo.text.word_vectors import WordVectors

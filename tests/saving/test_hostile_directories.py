@@ -11,24 +11,14 @@ import pytest
 
 from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
-from keraszoo.models import MemoryNetwork
 from keraszoo.saving import manifest as manifests
-from keraszoo.text.vocabulary import Vocabulary
 
 WEIGHTS = "model.safetensors"
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    place = tmp_path_factory.mktemp("original") / "model"
-    vocabulary = Vocabulary(["mary", "went", "home"])
-    QuestionAnswerer(MemoryNetwork(4, width=2, memory_size=3), vocabulary).save_to_preset(place)
-    return place
-
-
 @pytest.fixture
-def place(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "model")
+def place(answerer_directory, tmp_path):
+    return shutil.copytree(answerer_directory, tmp_path / "model")
 
 
 @pytest.fixture

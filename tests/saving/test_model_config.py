@@ -7,20 +7,9 @@ import pytest
 
 from keraszoo import QuestionAnswerer
 from keraszoo.errors import PresetError
-from keraszoo.models import MemoryNetwork
 from keraszoo.registry import TASKS, model_classes
 from keraszoo.saving import model_directory
 from keraszoo.saving.entries import argument_entries, checked
-from keraszoo.text.vocabulary import Vocabulary
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    vocabulary = Vocabulary(["mary", "went", "home", "where", "is"])
-    answerer = QuestionAnswerer(MemoryNetwork(len(vocabulary), width=4, memory_size=7), vocabulary)
-    place = tmp_path_factory.mktemp("model") / "network"
-    answerer.save_to_preset(place)
-    return place
 
 
 def read(saved, tmp_path, change):
@@ -61,24 +50,24 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_a_hostile_configuration_is_refused_and_takes_nothing(saved, tmp_path, name):
+def test_a_hostile_configuration_is_refused_and_takes_nothing(answerer_directory, tmp_path, name):
     change, said = ATTACKS[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(PresetError, match=said) as error:
-        read(saved, tmp_path, change)
+        read(answerer_directory, tmp_path, change)
     assert str(tmp_path / "changed") in str(error.value) and len(str(error.value)) < 1000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB: no size was believed
 
 
-def test_nothing_of_a_refused_model_waits_to_be_made(saved, tmp_path):
+def test_nothing_of_a_refused_model_waits_to_be_made(answerer_directory, tmp_path):
     """Keras makes variables that a stateless scope put off at the end of the next one, in the same thread."""
     import keras
 
     with pytest.raises(PresetError):
-        read(saved, tmp_path, set_(vocabulary_size=2_000_000_000))
+        read(answerer_directory, tmp_path, set_(vocabulary_size=2_000_000_000))
     with keras.StatelessScope():
         pass
-    assert read(saved, tmp_path, set_(noise=0.2)).model.noise == 0.2
+    assert read(answerer_directory, tmp_path, set_(noise=0.2)).model.noise == 0.2
 
 
 RATES = {"dropout", "attention_dropout", "hidden_dropout", "word_dropout", "noise", "epsilon"}

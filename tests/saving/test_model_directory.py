@@ -18,9 +18,6 @@ def test_what_is_written_is_read(place, small_files):
     assert directory.read_bytes("source/subwords.model") == small_files["source/subwords.model"]
     assert directory.file("README.md").read_text() == "# A small model\n"
     assert read_directory(str(place)) == directory
-
-
-def test_the_manifest_says_who_wrote_and_what(place):
     manifest = json.loads((place / "manifest.json").read_text())
     assert list(manifest) == ["format", "keraszoo", "keras", "files", "sha256"]
     assert manifest["files"]["README.md"]["size"] == 16
@@ -32,12 +29,9 @@ def test_metrics_may_be_missing_and_a_file_be_written_by_a_function(tmp_path):
     assert directory.metrics == {} and directory.read_bytes("w.bin") == b"123"
 
 
-def test_a_file_that_is_not_there_is_named_with_those_that_are(place):
+def test_a_missing_or_changed_file_is_refused(place):
     with pytest.raises(PresetError, match=r"no file 'target.model'; it has README.md, config.json"):
         read_directory(place).file("target.model")
-
-
-def test_a_file_changed_after_reading_is_refused(place):
     directory = read_directory(place)
     (place / "README.md").write_text("# A small modem\n")
     with pytest.raises(PresetError, match=r"README.md: its SHA-256 is not that of manifest.json"):

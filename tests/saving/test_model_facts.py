@@ -69,18 +69,26 @@ def test_writing_a_card_anew_changes_nothing_else_and_twice_nothing(place):
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-def test_what_a_list_tells(place):
+def test_facts_of_a_list_and_of_a_model_that_is_trained_further(place):
     assert model_facts.describe(read_directory(place))["licence"] is None
     model_card.rewrite_card(place, FACTS)
     told = model_facts.describe(read_directory(place))
     assert told["score"] == {"name": "BLEU", "value": 45.27} and told["languages"] == ["en", "no"]
     assert told["size"] == sum(p.stat().st_size for p in place.iterdir() if p.name != "manifest.json")
+    # A model that is trained further keeps licence and data, but not the story.
+    model_card.rewrite_card(place, FACTS)
+    assert set(model_facts.lasting_facts(read_directory(place))) == {"languages", "licence", "data"}
 
 
-def test_a_section_of_metrics_can_be_removed(place):
+def test_a_section_can_be_removed_and_a_share_of_nothing_is_no_figure(place):
     model_card.rewrite_card(place, FACTS, {"captions, out of its domain": None})
     assert set(read_directory(place).metrics) == {"training", "test"}
     assert "captions" not in (place / "README.md").read_text()
+    none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
+    model_card.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
+    front, text = front_matter((place / "README.md").read_text())
+    assert "; F1, unseen: none to score\n" in text
+    assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
 
 
 def test_a_headline_that_is_a_plain_number(place):
@@ -102,11 +110,6 @@ def test_a_headline_that_is_a_plain_number(place):
 def test_a_card_is_written_even_if_the_headline_is_not_there(place, facts):
     model_card.rewrite_card(place, {**FACTS, **facts})
     assert (place / "README.md").is_file()
-
-
-def test_a_model_trained_further_keeps_licence_and_data_but_not_the_story(place):
-    model_card.rewrite_card(place, FACTS)
-    assert set(model_facts.lasting_facts(read_directory(place))) == {"languages", "licence", "data"}
 
 
 WRONG = [
@@ -143,14 +146,6 @@ def test_a_file_of_facts(tmp_path):
             path.write_text(text)
         with pytest.raises(PresetError, match=said):
             model_facts.read_facts(path)
-
-
-def test_a_share_of_nothing_is_no_figure(place):
-    none = {"name": "F1, unseen", "score": None, "signature": "strict IOB2"}
-    model_card.rewrite_card(place, FACTS, {"test": {"bleu": BLEU, "f1_unseen": none}})
-    front, text = front_matter((place / "README.md").read_text())
-    assert "; F1, unseen: none to score\n" in text
-    assert [it["name"] for it in front["model-index"][0]["results"][0]["metrics"]] == ["BLEU"]
 
 
 @pytest.mark.parametrize(

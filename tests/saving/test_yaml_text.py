@@ -25,16 +25,10 @@ def test_what_yaml_1_2_does_not_call_a_number_is_text(text):
     assert yaml_text.parse(text, "file", ValueError) == text
 
 
-def test_aliases_are_an_option():
+def test_aliases_repeated_keys_and_the_largest_file(tmp_path):
     assert yaml_text.parse("a: &x [1]\nb: *x", "file", ValueError, aliases=True) == {"a": [1], "b": [1]}
-
-
-def test_a_file_has_a_largest_size(tmp_path):
+    with pytest.raises(ValueError, match="file:2: not YAML: small.licence: repeated, first in line 2"):
+        yaml_text.parse("# facts\nsmall: {licence: mit, licence: gpl}", "file", ValueError)
     (tmp_path / "large").write_text("a" * (yaml_text.LONGEST + 1))
     with pytest.raises(ValueError, match="large: expected at most 1,048,576 characters, got more"):
         yaml_text.read_text(tmp_path / "large", ValueError)
-
-
-def test_a_repeated_key_is_an_error():
-    with pytest.raises(ValueError, match="file:2: not YAML: small.licence: repeated, first in line 2"):
-        yaml_text.parse("# facts\nsmall: {licence: mit, licence: gpl}", "file", ValueError)
