@@ -38,14 +38,11 @@ def test_the_whole_text_is_there_and_escaped(details):
         assert "<b>" not in fragment and "&amp;" in fragment
 
 
-def test_labels_have_colours_of_their_own(details):
+def test_labels_have_colours_and_the_greatest_weight_is_the_darkest(details):
     fragment = entities_html(details)
     assert f'background: {COLOURS[0]}" title="0.700">Oslo<small>LOC' in fragment
     assert f'background: {COLOURS[1]}" title="0.910">Ada<small>PER' in fragment
     assert f"background: {COLOURS[0]}" in entities_html(details, ["PER", "LOC"]).split("Ada")[0]
-
-
-def test_the_greatest_weight_of_a_sentence_is_the_darkest(details):
     depths = re.findall(r", ([0-9.]+)\)\" title=\"([0-9.]+)\"", attention_html(details))
     tenth, twentieth, whole = ("0.20", "0.1000"), ("0.10", "0.0500"), ("1.00", "1.0000")
     assert depths == [tenth, ("1.00", "0.5000"), tenth, twentieth, twentieth, tenth, tenth, whole]

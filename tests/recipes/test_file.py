@@ -20,11 +20,17 @@ output: runs/one
 """
 
 
-def test_paths_are_meant_from_the_recipe(write, tmp_path, monkeypatch):
+def test_paths_are_meant_from_the_recipe_unless_they_are_absolute(write, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     recipe = Recipe.read(write(TEXT))
     assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en")
     assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    recipe = Recipe.read(write("data: {train: {source: /a/b, target: ~/c}}\noutput: ../out"))
+    assert recipe.path(recipe.data.train.source) == "/a/b"
+    assert recipe.path(recipe.data.train.target) == "/home/somebody/c"
+    recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
+    assert (recipe.path(recipe.output), recipe.output) == ("runs/x", "runs/x/")
 
 
 def test_a_path_in_an_override_is_meant_from_where_it_was_typed(write, tmp_path, monkeypatch):
@@ -70,13 +76,6 @@ def test_a_recipe_from_a_pipe_is_read_once_and_its_paths_are_meant_from_here(tmp
     finally:
         os.close(reader)
     assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
-
-
-def test_an_absolute_path_stays_and_a_home_is_found(write, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/somebody")
-    recipe = Recipe.read(write("data: {train: {source: /a/b, target: ~/c}}\noutput: ../out"))
-    assert recipe.path(recipe.data.train.source) == "/a/b"
-    assert recipe.path(recipe.data.train.target) == "/home/somebody/c"
 
 
 def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
@@ -192,8 +191,3 @@ def test_a_wrong_override_is_one_line(write, override, said):
     with pytest.raises(RecipeError) as error:
         Recipe.read(write(TEXT), [override])
     assert said in str(error.value)
-
-
-def test_an_output_may_end_in_a_slash():
-    recipe = Recipe.from_dict({"data": {"train": {"tsv": "a"}}, "output": "runs/x/"})
-    assert (recipe.path(recipe.output), recipe.output) == ("runs/x", "runs/x/")

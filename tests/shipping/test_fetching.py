@@ -87,12 +87,6 @@ def test_a_damaged_one_is_replaced_but_nobodys_files_are(folder, cache, known):
         fetch("small", folder)
 
 
-def test_a_name_needs_a_source_and_an_address_has_one(cache):
-    for name, source in (("tatoeba_en_de_luong", None), ("hf://user/name", "somewhere")):
-        with pytest.raises(PresetError, match="expected a name with a folder, or hf://USER/NAME without"):
-            fetch(name, source)
-
-
 def test_a_folder_cannot_pass_off_another_model(folder, cache, known):
     model_directory.write_directory(folder / "small", {**FILES, "words/words.txt": "c\nd\n"})
     with pytest.raises(PresetError, match=r"words.txt: its SHA-256 is not that of manifest.json"):
@@ -120,12 +114,15 @@ def test_a_name_that_is_none(folder, cache, name):
     assert not cache.exists()
 
 
-def test_a_misspelt_name_gives_the_near_one_and_leaves_nothing(folder, cache, known):
+def test_names_without_a_source_and_misspelt_ones_are_refused(folder, cache, known):
     with pytest.raises(PresetError, match=r"smal.* did you mean small\?"):
         fetch("smal", folder)
     with pytest.raises(PresetError, match=r"mirror: .* one of small"):
         fetch("xyz", folder)
     assert not cache.exists()
+    for name, source in (("tatoeba_en_de_luong", None), ("hf://user/name", "somewhere")):
+        with pytest.raises(PresetError, match="expected a name with a folder, or hf://USER/NAME without"):
+            fetch(name, source)
 
 
 # Models that the index does not know
@@ -173,15 +170,12 @@ def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known,
     assert os.listdir(cache) == []
 
 
-def test_a_file_longer_than_in_the_manifest_is_not_copied(folder, cache, known):
+def test_models_longer_than_they_should_be_or_than_the_disk_are_not_fetched(folder, cache, known):
     with open(folder / "small" / BIG, "r+b") as file:
         file.truncate(1 << 40)  # sparse: nothing is written
     with pytest.raises(PresetError, match=f"small/{BIG}: has {1 << 40} bytes, but 300000"):
         fetch("small", folder)
     assert os.listdir(cache) == []
-
-
-def test_a_model_that_has_no_room_is_not_fetched(folder, cache, known):
     manifest = json.loads((folder / "small" / "manifest.json").read_text())
     manifest["files"][BIG]["size"] = shutil.disk_usage(folder).free + 1
     known["small"]["manifest"] = manifest

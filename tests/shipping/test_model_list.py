@@ -48,7 +48,7 @@ def test_the_card_is_the_one_of_its_facts_and_figures(name):
     assert facts["name"] == name and name in facts["evaluation"]
 
 
-def test_the_list(run, own):
+def test_the_list_for_people_and_for_programs(run, own):
     code, out, err = run("list")
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert (code, err) == (0, "") and set(lines) == {"name", "mine", "wrong", "damaged", *SHIPPED}
@@ -57,9 +57,6 @@ def test_the_list(run, own):
     assert "damaged or changed" in lines["damaged"]
     assert r"translation\n\x1b[31m" in lines["wrong"] and "\x1b" not in out
     assert [*lines] == ["name", *sorted({*lines} - {"name"})]
-
-
-def test_the_list_for_programs(run, own):
     code, out, _ = run("list", "--json")
     models = {model["name"]: model for model in json.loads(out)}
     assert models["mine"]["score"] == {"name": "BLEU", "value": 9}
