@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import lineage
 import pytest
 
-from keraszoo.errors import KerasZooError
 from keraszoo.evaluation import bleu_by_length, score_translations
 from keraszoo.registry import models_of
 from keraszoo.translation.run import make_model
@@ -118,9 +117,3 @@ def test_the_table():
     assert second == "| other | 4.93 M | unknown | 1 | 100.00 | 100.00 | 100.00 | 100.0 ± 0.0 | 100.0 ± 0.0 |"
     assert counts.startswith("60 sentences") and "1–10: 30, 11–20: 30" in counts
     assert scores[0].bleu.signature in signatures and "bs:1000" in signatures
-
-
-def test_nothing_to_compare_is_said(tmp_path):
-    write_corpus(tmp_path, PAIRS)
-    with pytest.raises(KerasZooError, match="no finished run"):
-        lineage.compare(SimpleNamespace(data=tmp_path, output=tmp_path, others=[]))

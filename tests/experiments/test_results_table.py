@@ -68,26 +68,6 @@ def test_training_flops_equal_the_sum_over_all_batches():
     assert flops == pytest.approx(wanted) and residual < 1e-6
 
 
-def test_finished_runs_are_skipped_and_longer_runs_add_their_seconds(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("MULTI30K", "")  # put back in the end
-    asked = []
-
-    def run_of(name, seed, epochs, given):
-        asked.append((name, seed, epochs))
-        return {**RUN, "seed": seed, "epochs": epochs}
-
-    monkeypatch.setattr(results_table, "run_of", run_of)
-    file = tmp_path / "runs.json"
-    file.write_text(json.dumps(RUN) + "\n")
-    monkeypatch.setitem(results_table.MODELS, "gone", ("gone", {"name": "gone", "overrides": {}}))
-    given = options(tmp_path, models=["convs2s", "gone"], seeds=[1, 2], epochs=[12, 6])
-    for _ in range(2):
-        results_table.train(given)
-    assert asked == [("convs2s", 1, 12), ("convs2s", 2, 6), ("convs2s", 2, 12)]
-    assert [run["cpu_seconds"] for run in results_table.runs_of(file)] == [300, 600, 300, 600]
-    assert "gone: skipped, there is no gone" in capsys.readouterr().out
-
-
 def test_draw_prints_the_table_and_writes_the_picture(tmp_path, capsys):
     file = tmp_path / "runs.json"
     with pytest.raises(KerasZooError, match="no finished run"):
