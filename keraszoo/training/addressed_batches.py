@@ -1,5 +1,6 @@
 """Batches with an address each, (seed, epoch, i), and the endless sequence of steps that `fit` reads."""
 
+import contextlib
 import functools
 import threading
 
@@ -130,6 +131,19 @@ class _Steps(keras.utils.PyDataset):
         share = keras.tree.map_structure(lambda array: array[part * rows : (part + 1) * rows], batch)
         inputs, target, weight = share
         return inputs, target, weight * self.parts
+
+
+@contextlib.contextmanager
+def batches_in_parts(model, parts):
+    """Within it, layers of a model that sum over a batch, as `MixtureOfExperts`, take it in so many parts."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "parts")]
+    try:
+        for layer in layers:
+            layer.parts = parts
+        yield
+    finally:
+        for layer in layers:
+            layer.parts = 1
 
 
 def held_out_options(settings, longest):

@@ -12,6 +12,7 @@ from keraszoo.errors import PresetError
 from keraszoo.messages import say
 from keraszoo.saving.entries import checked
 from keraszoo.training.adam import LossScale, innermost
+from keraszoo.training.addressed_batches import batches_in_parts
 from keraszoo.training.callbacks import BetweenSteps, ProgressBar
 from keraszoo.training.checkpoint_files import usable
 from keraszoo.training.distribution import (
@@ -90,6 +91,7 @@ def train(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(while_all_workers_live(strategy))
+        stack.enter_context(batches_in_parts(trained, parts))
         signals = stack.enter_context(Signals()) if checkpoints else None
         saver = Saver(checkpoints, settings, strategy, signals, progress.step or None)
         shown = list(callbacks)
@@ -204,9 +206,6 @@ def compiled(model, strategy, settings, loss, optimizer):
         with scope:
             if trained is not model:
                 compile_model(trained)
-            for layer in trained._flatten_layers():
-                if hasattr(layer, "parts"):  # a `MixtureOfExperts`
-                    layer.parts = settings.accumulate
             trained.optimizer = LossScale.instead_of(trained.optimizer)
             trained.optimizer.build(trained.trainable_variables)
     return trained

@@ -145,6 +145,16 @@ def test_losses_of_layers_are_added_to_the_token_loss(batches, monkeypatch):
     np.testing.assert_allclose(first_loss(3.0) - first_loss(0.0), of_layers, rtol=1e-5)
 
 
+def test_after_a_run_in_parts_a_call_is_a_whole_batch(batches):
+    models = []
+    run(batches, "experts", at=At(1, models.append), parts=2, steps=1)
+    (model,), (inputs, *_) = models, batches.batch(0, 0)
+    states = [v for v in model.non_trainable_variables if v.name in ("sums", "part")]
+    for _ in range(3):
+        model(inputs, training=True)
+    assert len(states) == 4 and not any(np.any(v.numpy()) for v in states)
+
+
 class Counting(keras.callbacks.Callback):
     """Counts periods, from a number on."""
 
