@@ -1,6 +1,4 @@
-"""ConvS2S against the numbers of fairseq 0.12.2, if the parity files are there."""
-
-from pathlib import Path
+"""ConvS2S against the numbers of fairseq 0.12.2."""
 
 import keras
 import numpy as np
@@ -10,15 +8,8 @@ from keras import ops
 from keraszoo.layers import LearnedPositions
 from keraszoo.models import ConvS2S
 
-FILE = Path(__file__).parents[2].resolve().parent.joinpath("shared", "parity", "fconv_tiny.npz")
+FILE = "fairseq_convs2s.npz"
 PAD, LAYERS = 1, 3
-
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the numbers are not part of this repository")
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return dict(np.load(FILE))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,4 @@
-"""The mixture of experts against numbers that tensor2tensor printed, if the parity files are there."""
-
-from pathlib import Path
+"""The mixture of experts against numbers that tensor2tensor printed."""
 
 import numpy as np
 import pytest
@@ -9,16 +7,9 @@ from keras import ops
 from keraszoo.layers import MixtureOfExperts
 from keraszoo.layers.mixture_of_experts import cv_squared
 
-FILE = Path(__file__).parents[2].resolve().parent.joinpath("shared", "parity", "moe_gating.npz")
+FILE = "tensor2tensor_experts.npz"
 N, K = 6, 2
 RESCALED = (12 / 8) ** -0.5  # they scale the outputs of layers of another width than the model's
-
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the numbers are not part of this repository")
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return dict(np.load(FILE))
 
 
 @pytest.fixture

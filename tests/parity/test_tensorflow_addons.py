@@ -1,6 +1,4 @@
-"""Attention against numbers that tensorflow-addons printed, where they are at hand."""
-
-from pathlib import Path
+"""Attention against numbers that tensorflow-addons printed."""
 
 import numpy as np
 import pytest
@@ -8,15 +6,8 @@ from keras import ops
 
 from keraszoo.layers import BahdanauAttention, LuongAttention
 
-FILE = Path(__file__).parents[2].resolve().parent.joinpath("shared", "parity", "tfa_attention.npz")
+FILE = "tensorflow_addons_attention.npz"
 NAMES = "bahdanau", "bahdanau_normalized", "luong", "luong_scaled"
-
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the numbers are not part of this repository")
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return dict(np.load(FILE))
 
 
 def layer_of(name, numbers, part="plain"):

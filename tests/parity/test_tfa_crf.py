@@ -1,7 +1,5 @@
 """The CRF against likelihoods, gradients and best paths that tensorflow-addons 0.21.0 computed."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -10,15 +8,9 @@ from keras import ops
 from keraszoo.layers import CRF, CRFLoss
 from keraszoo.layers.linear_chain import best_path, log_partition, with_outside
 
-FILE = Path(__file__).parents[3] / "shared" / "parity" / "tfa_crf.npz"
-pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the numbers are not part of the repository")
+FILE = "tensorflow_addons_crf.npz"
 to_numpy = ops.convert_to_numpy
 K = 4
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return np.load(FILE, allow_pickle=False)
 
 
 @pytest.fixture(scope="module")
