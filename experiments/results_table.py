@@ -18,8 +18,8 @@ products of a batch of B sentences of S and T words need
 operations, least squares gives those of the others. `flops_residual` is its largest relative error: rounding,
 except for mixtures of experts, whose products depend on the sentences.
 
-`--draw` writes a picture of BLEU against FLOPs next to the file, and prints a table with the figures of
-the paper.
+`--draw` writes two files next to that of the runs: a picture, of BLEU against FLOPs and of losses, and
+results_table.json for `results/`, which has the figures of the paper, too. It also prints this table.
 """
 
 import argparse
@@ -208,61 +208,62 @@ def _gradient(model, inputs):
 
 
 def draw(file):
-    """Draws BLEU against FLOPs, a line from the smaller to the larger budget, and prints the table."""
-    runs = runs_of(file)
-    if not runs:
+    """Draws the runs: BLEU against FLOPs, and the loss by epoch; writes and prints the table."""
+    groups = {}  # by model, then by budget
+    for run in sorted(runs_of(file), key=lambda run: run["epochs"]):
+        groups.setdefault(run["model"], {}).setdefault(run["epochs"], []).append(run)
+    if not groups:
         raise KerasZooError(f"{file}: no finished run")
     figure = new_figure()
-    figure.set_size_inches(8, 4.5)
-    axes = figure.add_subplot(xscale="log", xlabel="FLOPs of the training", ylabel="BLEU")
-    print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
-    for i, name in enumerate(name for name in MODELS if any(run["model"] == name for run in runs)):
-        groups = {}
-        for run in runs:
-            if run["model"] == name:
-                groups.setdefault(run["epochs"], []).append(run)
-        groups = dict(sorted(groups.items()))
-        points = [
-            [np.mean([run[key] for run in group]) for group in groups.values()] for key in ("flops", "bleu")
-        ]
+    figure.set_size_inches(11, 4.5)
+    costs, losses = figure.subplots(1, 2)
+    costs.set(xscale="log", xlabel="FLOPs of the training", ylabel="BLEU")
+    losses.set(xlabel="epoch", ylabel="held-out loss")
+    names = [name for name in MODELS if name in groups]
+    for i, name in enumerate(names):
         style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
-        axes.plot(*points, label=MODELS[name][0], **style, linestyle="-" if i < len(COLOURS) else "--")
-        for epochs, group in groups.items():
-            print(f"| {' | '.join(cells(name, epochs, group))} |")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    axes.grid(color="0.9")
-    picture = file.with_suffix(".png")
-    finish(figure, picture)
-    print(f"\n{picture} shows BLEU against FLOPs")
+        style |= {"linestyle": "-" if i < len(COLOURS) else "--", "label": MODELS[name][0]}
+        of_budgets = groups[name].values()
+        costs.plot(*([mean(key, group) for group in of_budgets] for key in ("flops", "bleu")), **style)
+        longest = np.mean([run["val_loss"] for run in [*of_budgets][-1]], axis=0)
+        losses.plot(range(1, len(longest) + 1), longest, **style)
+    losses.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    for axes in (costs, losses):
+        axes.grid(color="0.9")
+    finish(figure, file.with_suffix(".png"))
+    budgets = sorted({epochs for group in groups.values() for epochs in group})
+    columns = ["model", "parameters", "seeds", *(f"BLEU, {epochs} epochs" for epochs in budgets)]
+    columns += ["chrF2", "FLOPs", "CPU s", "in the paper", "to German", "FLOPs", "to French", "FLOPs"]
+    rows = [cells(name, groups[name], budgets) for name in names]
+    table = {
+        "command": "python experiments/results_table.py $DATA/multi30k",
+        "columns": columns,
+        "rows": rows,
+    }
+    file.with_name("results_table.json").write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    for row in (columns, ["---"] * len(columns), *rows):
+        print(f"| {' | '.join(row)} |")
 
 
-HEAD = [
-    "model",
-    "parameters",
-    "epochs",
-    "seeds",
-    "BLEU",
-    "chrF2",
-    "FLOPs",
-    "CPU s",
-    "in the paper",
-    "to German",
-]
-HEAD += ["FLOPs", "to French", "FLOPs"]
+def mean(key, group):
+    """The mean of a figure over runs."""
+    return np.mean([run[key] for run in group])
 
 
-def cells(name, epochs, group):
-    """The cells of a row: a model and a budget, all its seeds, and the row of the paper."""
-    bleu, chrf = (mean_and_deviation([run[key] for run in group]) for key in ("bleu", "chrf"))
-    flops, cpu = (np.mean([run[key] for run in group]) for key in ("flops", "cpu_seconds"))
+def cells(name, groups, budgets):
+    """The cells of a model: all its seeds, with the costs of the largest budget, and the row of the paper."""
+    last = groups[max(groups)]
+    scores = [[run["bleu"] for run in groups.get(epochs, [])] for epochs in budgets]
+    bleu = [mean_and_deviation(some) if some else "" for some in scores]
     row, german, french, german_flops, french_flops = PAPER.get(name, ("", None, None, None, None))
     paper = [
         "" if value is None else f"{value:{form}}"
         for value, form in ((german, ""), (german_flops, ".1e"), (french, ""), (french_flops, ".1e"))
     ]
-    size = f"{group[0]['parameters'] / 1e6:.2f} M"
-    ours = [MODELS[name][0], size, str(epochs), str(len(group)), bleu, chrf, f"{flops:.2e}", f"{cpu:,.0f}"]
-    return [*ours, row, *paper]
+    size, seeds = f"{last[0]['parameters'] / 1e6:.2f} M", str(len(last))
+    costs = f"{mean('flops', last):.1e}", f"{mean('cpu_seconds', last):,.0f}"
+    chrf = mean_and_deviation([run["chrf"] for run in last])
+    return [MODELS[name][0], size, seeds, *bleu, chrf, *costs, row, *paper]
 
 
 def main():

@@ -17,7 +17,7 @@ class MixtureOfExperts(KernelOptions):
 
         H(x) = x W_g + N(0, 1) * (softplus(x W_noise) + 0.01)       noise in training alone          (eq. 4)
         G(x) = softmax of the k largest of H(x), 0 elsewhere                                        (eq. 3, 5)
-        y = sum_i G(x)_i E_i(x),  E_i(x) = W_2,i max(0, W_1,i x + b_1,i) + b_2,i                    (eq. 1)
+        y = sum_i G(x)_i E_i(x),  E_i(x) = W_{2,i} max(0, W_{1,i} x + b_{1,i}) + b_{2,i}            (eq. 1)
 
     The gate would train the experts it already prefers. Two losses of the whole batch balance it:
 

@@ -18,7 +18,7 @@ from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation.run import make_model
 
 RUN = {"model": "convs2s", "seed": 1, "epochs": 6, "bleu": 31.0, "chrf": 57.0, "flops": 2e15}
-RUN |= {"parameters": 1_910_560, "cpu_seconds": 300}
+RUN |= {"parameters": 1_910_560, "cpu_seconds": 300, "val_loss": [2.0, 1.5]}
 
 
 def options(tmp_path, **given):
@@ -75,9 +75,10 @@ def test_draw_prints_the_table_and_writes_the_picture(tmp_path, capsys):
     runs = [RUN, {**RUN, "seed": 2, "bleu": 33.0}, {**RUN, "epochs": 12, "flops": 4e15}]
     file.write_text("".join(json.dumps(run) + "\n" for run in runs))
     results_table.draw(file)
-    said = capsys.readouterr().out.splitlines()
-    paper = "ConvS2S | 25.16 | 9.6e+18 | 40.46 | 1.5e+20 |"
-    name = "ConvS2S (Gehring 2017) | 1.91 M"
-    assert said[2] == f"| {name} | 6 | 2 | 32.00 ± 1.41 | 57.00 ± 0.00 | 2.00e+15 | 300 | {paper}"
-    assert said[3] == f"| {name} | 12 | 1 | 31.00 | 57.00 | 4.00e+15 | 300 | {paper}"
+    columns, _, row = capsys.readouterr().out.splitlines()
+    assert "| BLEU, 6 epochs | BLEU, 12 epochs | chrF2 | FLOPs |" in columns
+    figures = "ConvS2S (Gehring 2017) | 1.91 M | 1 | 32.00 ± 1.41 | 31.00 | 57.00 | 4.0e+15 | 300"
+    assert row == f"| {figures} | ConvS2S | 25.16 | 9.6e+18 | 40.46 | 1.5e+20 |"
+    table = json.loads(Path(tmp_path, "results_table.json").read_text())
+    assert " | ".join(*table["rows"]) in row and " | ".join(table["columns"]) in columns
     assert Path(tmp_path, "runs.png").stat().st_size > 1000
