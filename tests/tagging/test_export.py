@@ -156,6 +156,7 @@ def test_verification_finds_a_difference(trained_tagger):
         ("tokens", answer["tokens"][:-1], "d: text 1: tokens are"),
         ("start", [place + 1 for place in answer["start"]], "d: text 1: start are"),
         ("end", [place + 1 for place in answer["end"]], "d: text 1: end are"),
+        ("sentence", [1] * 8, "d: text 1: sentence are"),
         ("probability", ours.probabilities - 0.1, "d: text 1: probability differs between"),
         ("attention", ours.attention_weights + 0.1, "d: text 1: attention differs between"),
     ):
