@@ -10,8 +10,8 @@ import pytest
 from keraszoo.layers import BahdanauAttention, LuongAttention
 
 ROOT = Path(__file__).parent.parent
-PARITY = ROOT.parent / "shared" / "parity"
-MARIAN = PARITY / "marian_tiny_directory"
+NUMBERS = Path(__file__).parent / "parity" / "data" / "tensorflow_addons_attention.npz"
+MARIAN = ROOT.parent / "shared" / "parity" / "marian_tiny_directory"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,11 +34,10 @@ def test_the_tensorflow_addons_page_runs(addons):
     assert addons["best"].shape == (3, 5)
 
 
-@pytest.mark.skipif(not PARITY.exists(), reason="the numbers are not part of the repository")
 @pytest.mark.parametrize("name", ["bahdanau", "bahdanau_normalized", "luong", "luong_scaled"])
 @pytest.mark.parametrize("part", ["plain", "attention_layer"])
 def test_the_decode_loop_equals_attention_wrapper(addons, name, part):
-    numbers = np.load(PARITY / "tfa_attention.npz")
+    numbers = np.load(NUMBERS)
     prefix = f"{name}/{part}/"
     of_part = f"{prefix}weights/"
     weights = {key.removeprefix(of_part): numbers[key] for key in numbers if key.startswith(prefix)}
