@@ -69,7 +69,7 @@ MODELS = {  # label, model section of the recipe
     "simplified": ("RNNsearch without gates", lineage.MODELS["simplified"][1]),
     "rnnsearch": ("RNNsearch (Bahdanau 2015)", lineage.MODELS["rnnsearch"][1]),
     "luong": ("Luong 2015", lineage.MODELS["luong"][1]),
-    "deep_att": ("Deep-Att (Zhou 2016)", _gnmt(108, connections="fast_forward")),
+    "deep_att": ("GNMT, fast-forward (Zhou 2016)", _gnmt(108, connections="fast_forward")),
     "gnmt": ("GNMT (Wu 2016)", _gnmt(122)),
     "gnmt_experts": ("GNMT + experts (Shazeer 2017)", _gnmt(108, num_experts=4, intermediate_dim=108)),
     "convs2s": ("ConvS2S (Gehring 2017)", lineage.MODELS["convs2s"][1]),

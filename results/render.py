@@ -1,4 +1,4 @@
-"""Renders the tables of README.md and RESULTS.md from `results/*.json`, and the cards of the included models.
+"""Renders the tables of `PAGES` from `results/*.json`, and the cards of the included models.
 
     python results/render.py
 
@@ -14,7 +14,7 @@ import sys
 from measure import FOLDER, read
 
 ROOT = FOLDER.parent
-PAGES = ("README.md", "RESULTS.md")
+PAGES = ("README.md", "RESULTS.md", "docs/lineage.md")
 PLACE = re.compile(r"(<!-- table (\w+) -->\n)((?:\|.*\n)*)")
 CAPTIONS = "Multi30k test_2016_flickr, out of its domain"
 SCORES = {"bleu": 2, "chrf": 1, "bleu_all_references": 2}  # and their digits
