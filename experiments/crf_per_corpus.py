@@ -7,6 +7,7 @@
     python experiments/crf_per_corpus.py --crfs each --start TAGGER --general runs/general.tsv
     python experiments/crf_per_corpus.py --crfs each --without wikigold --output TAGGER
     python experiments/crf_per_corpus.py --crfs each --start TAGGER --fold 2 --without gmb loans
+    python experiments/crf_per_corpus.py --crfs each --backbone FOLDER --epochs 2 --output TAGGER
 
 Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs to the person or does not.
 With `each`, every corpus has scores of tags and transitions of its own over the same BiLSTM, and a sentence
@@ -17,7 +18,8 @@ scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes 
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
 scores of all tags. `--start` trains a saved tagger further, with one corpus more: one that
 experiments/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold; or it starts
-from an encoder that experiments/language_model.py trained. At the end,
+from an encoder that experiments/language_model.py trained. With `--backbone`, the encoder is a pretrained one,
+as in the recipe of a tagger, and training has the defaults of fine-tuning. At the end,
 `EntityTagger.calibrate` divides the scores of each corpus that has held-out sentences by a temperature.
 """
 
@@ -38,12 +40,14 @@ from keras import ops
 from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError
 from keraszoo.layers.linear_chain import log_partition, path_score, with_outside
-from keraszoo.models import RecurrentTagger
+from keraszoo.models.tagging_model import TaggingModel
 from keraszoo.models.trained_scores import with_tags
+from keraszoo.tagging.recipe import TaggerTrainingSection, fine_tuning
 from keraszoo.text.tag_schemes import spans
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.word_vectors import WordVectors
 from keraszoo.training.addressed_batches import AddressedBatches
+from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
 BATCH_TOKENS, WARMUP_STEPS = 512, 500
@@ -88,8 +92,8 @@ GROUPS = {
 }
 
 
-class CorpusTagger(RecurrentTagger):
-    """A recurrent tagger of batches of one corpus each, whose number is the feature `corpus`."""
+class LossPerCorpus(TaggingModel):
+    """The loss of batches of one corpus each, whose number is the feature `corpus`."""
 
     own = None  # (corpora, k): the numbers of each corpus's tags among all
 
@@ -102,6 +106,14 @@ class CorpusTagger(RecurrentTagger):
         y = ops.where(mask, ops.cast(y, "int32"), len(self.own[0]))
         likelihood = path_score(scores, moves, y) - log_partition(scores, moves)
         return -ops.sum(sample_weight[:, 0] * likelihood)
+
+
+def corpus_tagger(model):
+    """An untrained model of a tagger's class and arguments with the loss of each batch's own corpus."""
+    kind = type(model)
+    copy = type(f"{kind.__name__}PerCorpus", (LossPerCorpus, kind), {}).from_config(model.get_config())
+    copy.build()
+    return copy
 
 
 class CorpusBatches(AddressedBatches):
@@ -150,6 +162,7 @@ def arguments():
     parser.add_argument("--without", nargs="+", action="extend", default=[], help="corpora to leave out")
     parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, tested alone")
     parser.add_argument("--vectors", help="instead of those that the included tagger has")
+    parser.add_argument("--backbone", help="a pretrained encoder in place of a BiLSTM over vectors")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
     parser.add_argument("--general", type=Path, help="with `each`: a file, the first corpus")
     parser.add_argument(
@@ -165,7 +178,7 @@ def arguments():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="of small corpora in an epoch")
     parser.add_argument("--cases", type=float, help="share of sentences in capitals, and in small letters")
-    parser.add_argument("--learning-rate", type=float, default=0.003, help="the highest")
+    parser.add_argument("--learning-rate", type=float, help="the highest; 0.003, or that of fine-tuning")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", help="with `each`: where the tagger is saved")
     options = parser.parse_args()
@@ -173,8 +186,10 @@ def arguments():
         parser.error("--general, --start and --output are for --crfs each")
     if options.cases and not (options.cases <= 0.5 and (1 / options.cases).is_integer()):
         parser.error("--cases must be 1/2, 1/3 and so on")
-    if options.start and (options.vectors or options.attention_heads):
-        parser.error("--vectors and --attention-heads are for a new tagger, not for --start")
+    if options.start and (options.vectors or options.attention_heads or options.backbone):
+        parser.error("--vectors, --attention-heads and --backbone are for a new tagger, not for --start")
+    if options.backbone and (options.vectors or options.attention_heads):
+        parser.error("--vectors and --attention-heads are not for --backbone")
     if options.fold and (options.corpora != "english" or "wikigold" in options.without):
         parser.error("--fold is for the English corpora, with Wikigold")
     known = set(GROUPS[options.corpora].train)
@@ -204,6 +219,10 @@ def main():
     if options.start:
         labels = [f"{name}.{label}" for name in corpora for label in labels]
         tagger = continued(options.start, labels, group.train)
+    elif options.backbone:
+        tagger = EntityTagger.for_sentences(
+            sentences, model="pretrained", backbone=options.backbone, scheme="BIOES"
+        )
     else:
         vectors = WordVectors.read(options.vectors or group.vectors)
         tagger = new_tagger(sentences, vectors, options.attention_heads)
@@ -272,9 +291,10 @@ def continued(directory, labels, order):
 
 def train(tagger, corpora, options):
     """Trains with Adam and a learning rate that falls to 0 as a cosine."""
+    pretrained = tagger.vocabulary.subwords is not None
+    smallest = 1024 if pretrained else BATCH_TOKENS
     vocabularies = [tagger.vocabulary] * len(corpora)
-    model = CorpusTagger.from_config(tagger.model.get_config())
-    model.build()
+    model = corpus_tagger(tagger.model)
     model.set_weights(tagger.model.get_weights())
     model.own = [range(len(tagger.vocabulary.tags))] * len(corpora)
     if options.crfs == "each":
@@ -285,13 +305,18 @@ def train(tagger, corpora, options):
     ]
     batches = CorpusBatches(
         [
-            TagBatches(some, max(BATCH_TOKENS, some.lengths.max()), seed=options.seed, shapes=SHAPES)
+            TagBatches(some, max(smallest, some.lengths.max()), seed=options.seed, shapes=SHAPES)
             for some in rows
         ],
         options.seed,
     )
     steps = options.epochs * len(batches)
-    compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate, clipnorm=5.0)
+    if pretrained:
+        settings = {"learning_rate": options.learning_rate} if options.learning_rate else {}
+        settings = TaggerTrainingSection(**fine_tuning({"optimizer": settings}))
+        model.compile(make_optimizer(settings.optimizer, steps), jit_compile=ON_JAX)
+    else:
+        compile_with_adam(model, steps, WARMUP_STEPS, options.learning_rate or 0.003, clipnorm=5.0)
     start = time.perf_counter()
     data, count = batches.for_fit(), len(batches)
     model.fit(data, steps_per_epoch=count, epochs=options.epochs, shuffle=False, verbose=2)

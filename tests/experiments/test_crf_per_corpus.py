@@ -25,8 +25,7 @@ def test_a_sentence_trains_its_own_corpus(corpus, name):
     sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
     tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
     tagger.corpora = ("gmb", "btc")
-    model = crf_per_corpus.CorpusTagger.from_config(tagger.model.get_config())
-    model.build()
+    model = crf_per_corpus.corpus_tagger(tagger.model)
     randomise(model)
     tagger.model.set_weights(model.get_weights())
     model.own = [tagger.vocabulary.for_corpus(name)[1] for name in tagger.corpora]
