@@ -18,8 +18,8 @@ scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes 
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
 scores of all tags. `--start` trains a saved tagger further, with one corpus more: one that
 experiments/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold; or it starts
-from an encoder that experiments/language_model.py trained. With `--backbone`, the encoder is a pretrained one,
-as in the recipe of a tagger, and training has the defaults of fine-tuning. At the end,
+from an encoder that experiments/language_model.py trained. With `--backbone`, the encoder is a pretrained
+one, as in the recipe of a tagger, and training has the defaults of fine-tuning. At the end,
 `EntityTagger.calibrate` divides the scores of each corpus that has held-out sentences by a temperature.
 """
 
