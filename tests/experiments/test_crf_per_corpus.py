@@ -19,11 +19,15 @@ def randomise(model):
     model.set_weights([random.normal(size=w.shape).astype(w.dtype) for w in model.get_weights()])
 
 
+@pytest.mark.parametrize("pretrained", [False, True], ids=["recurrent", "pretrained"])
 @pytest.mark.parametrize(("corpus", "name"), [(0, "gmb"), (1, "btc")])
-def test_a_sentence_trains_its_own_corpus(corpus, name):
+def test_a_sentence_trains_its_own_corpus(corpus, name, pretrained, tiny_encoders):
     sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-PER", "O", "B-PER"))
     sentences = [crf_per_corpus.every_label(name, ["LOC", "PER"]) for name in ("gmb", "btc")]
-    tagger = EntityTagger.for_sentences(sentences, configuration="tiny")
+    options = {"configuration": "tiny"}
+    if pretrained:
+        options = {"model": "pretrained", "backbone": str(tiny_encoders / "bert")}
+    tagger = EntityTagger.for_sentences(sentences, **options)
     tagger.corpora = ("gmb", "btc")
     model = crf_per_corpus.corpus_tagger(tagger.model)
     randomise(model)

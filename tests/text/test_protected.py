@@ -51,6 +51,7 @@ def test_opaque_parts_stay_as_they_were_written():
         ("I paid 3.50 for 1,234 eggs.", "Ich habe 3,50 für 1.234 Eier bezahlt.", []),
         ("1,234,567 people", "1 234 567 personnes", []),
         ("I have 2 dogs.", "Ich habe zwei Hunde.", []),
+        ("I have 25 dogs.", "Ich habe fünfundzwanzig Hunde.", []),
         ("I have 37 dogs.", "Ich habe 38 Hunde.", ["37"]),
         ("It was in 1987.", "Es war 1978.", ["1987"]),
         ("It was in 1987.", "Es war damals.", ["1987"]),
