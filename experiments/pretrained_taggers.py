@@ -143,7 +143,7 @@ def train_one(options, parts, corpus, configuration, seed):
     if options.epochs and options.epochs < epochs:
         changes.append(f"training.epochs={options.epochs}")
     tagger = run_recipe(read_recipe(file, changes))
-    scores = {test.rpartition("/")[2]: score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
+    scores = {last_part(test): score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
     files = [file for file in output.rglob("*") if file.is_file()]
     return {
         "corpus": corpus,
@@ -170,30 +170,59 @@ def speed(tagger, file):
 
 
 def table(results):
-    """Prints the finished rows as Markdown: means and standard deviations over the seeds."""
+    """Prints the finished rows as Markdown, and writes them next to their file as `results/` stores a table.
+
+    Cells are means and standard deviations over the seeds; speed and time are those of all corpora.
+    """
     rows = rows_of(results).values()
-    columns = ["corpus", "tagger", "seeds", "F1", "words/s", "MB", "training, s"]
+    tests = {f"{corpus}, {test}": (corpus, test) for corpus, test in tests_of_corpora()}
+    lines, means = [], {}
+    for name in CONFIGURATIONS:
+        own = [row for row in rows if row["configuration"] == name]
+        if own:
+            scores = {title: scores_of(own, *test) for title, test in tests.items()}
+            firsts = [scores[f"{corpus}, {last_part(parts[0])}"] for corpus, (*_, parts) in CORPORA.items()]
+            means[name] = statistics.fmean(map(statistics.fmean, firsts)) if all(firsts) else None
+            lines.append([name, len({row["seed"] for row in own}), *map(with_spread, scores.values())])
+            lines[-1] += ["" if means[name] is None else f"{means[name]:.2f}", *costs(own)]
+    columns = ["tagger", "seeds", *tests, "mean", "words/s", "MB", "training, s"]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    means = {name: {} for name in CONFIGURATIONS}
-    for corpus, (*_, tests) in CORPORA.items():
-        for test in (test.rpartition("/")[2] for test in tests):
-            for name in CONFIGURATIONS:
-                some = [row for row in rows if (row["corpus"], row["configuration"]) == (corpus, name)]
-                if not some:
-                    continue
-                scores = [row["f1"][test] for row in some]
-                means[name].setdefault(corpus, statistics.fmean(scores))
-                spread = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
-                keys = ("words_per_second", "megabytes", "training_seconds")
-                others = [f"{statistics.fmean(row[key] for row in some):,.0f}" for key in keys]
-                title = corpus if len(tests) == 1 else f"{corpus}, {test}"
-                cells = [title, name, str(len(some)), f"{statistics.fmean(scores):.2f}{spread}", *others]
-                print(f"| {' | '.join(cells)} |")
-    for name, scores in means.items():
-        both = scores.keys() & means["strong"].keys()
-        if both and name != "strong":
-            gain = statistics.fmean(scores[corpus] - means["strong"][corpus] for corpus in both)
-            print(f"{name}: {gain:+.2f} F1 over the strong tagger, the mean of {', '.join(sorted(both))}")
+    for line in lines:
+        print(f"| {' | '.join(map(str, line))} |")
+    for name, mean in means.items():
+        if mean is not None and means.get("strong") is not None and name != "strong":
+            print(f"{name}: {mean - means['strong']:+.2f} F1 over the strong tagger, the mean of the corpora")
+    content = {"command": "python experiments/pretrained_taggers.py table", "columns": columns, "rows": lines}
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    results.with_suffix(".table.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def last_part(path):
+    """The name of a file without its folder."""
+    return path.rpartition("/")[2]
+
+
+def tests_of_corpora():
+    """Every corpus with each of its test sets."""
+    return [(corpus, last_part(test)) for corpus, (*_, tests) in CORPORA.items() for test in tests]
+
+
+def scores_of(rows, corpus, test):
+    """The F1 of every seed on a test set."""
+    return [row["f1"][test] for row in rows if row["corpus"] == corpus]
+
+
+def with_spread(scores):
+    """The mean of the seeds, with their standard deviation."""
+    spread = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
+    return f"{statistics.fmean(scores):.2f}{spread}" if scores else ""
+
+
+def costs(rows):
+    """Words per second and megabytes, the means of all rows; seconds of training all corpora, of a seed."""
+    seeds = len({row["seed"] for row in rows})
+    means = [statistics.fmean(row[key] for row in rows) for key in ("words_per_second", "megabytes")]
+    return [f"{value:,.0f}" for value in (*means, sum(row["training_seconds"] for row in rows) / seeds)]
 
 
 def final(options):
