@@ -129,7 +129,8 @@ def _text(name, figure):
 def rewrite_card(path, facts=None, metrics=None):
     """Rewrites the card of a model directory after adding facts to its `config.json` and sections of metrics.
 
-    A section of `metrics` that is `None` is removed.
+    A section of `metrics` that is `None` is removed. If nothing changes, no file is written, so the manifest
+    keeps the versions that it states.
 
     Raises:
         PresetError: the directory is damaged, or a fact is unknown or wrong.
@@ -139,8 +140,11 @@ def rewrite_card(path, facts=None, metrics=None):
     metrics = {**directory.metrics, **(metrics or {})}
     metrics = {section: figures for section, figures in metrics.items() if figures is not None}
     files = {name: directory.read_bytes(name) for name in directory.names}
-    files["config.json"] = {**directory.config, "about": facts}
+    card, config = model_card(facts, metrics), {**directory.config, "about": facts}
+    written = directory.config, directory.metrics, files.get(CARD)
+    if written == (config, metrics, card.encode()):
+        return
+    files |= {"config.json": config, CARD: card}
     if metrics:
         files["metrics.json"] = metrics
-    files[CARD] = model_card(facts, metrics)
     model_directory.write_directory(path, files)
