@@ -14,7 +14,7 @@ import sys
 from measure import FOLDER, read
 
 ROOT = FOLDER.parent
-PAGES = ("README.md", "RESULTS.md", "docs/lineage.md")
+PAGES = ("README.md", "RESULTS.md", "docs/lineage.md", "docs/sharing.md")
 PLACE = re.compile(r"(<!-- table (\w+) -->\n)((?:\|.*\n)*)")
 CAPTIONS = "Multi30k test_2016_flickr, out of its domain"
 SCORES = {"bleu": 2, "chrf": 1, "bleu_all_references": 2}  # and their digits
