@@ -36,7 +36,7 @@ from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 FINE_TUNING = {"epochs": 5}
 OPTIMIZER = {
     "schedule": "cosine",
-    "learning_rate": 5e-5,
+    "learning_rate": 1e-4,
     "head_learning_rate": 1e-3,
     "weight_decay": 0.01,
     "global_clipnorm": 1.0,
@@ -158,7 +158,7 @@ class TaggerOptimizerSection(OptimizerSection):
     `head_learning_rate` is the peak for the scores of tags and the CRF; `null` is that of all other weights.
 
     The defaults for `model: {name: pretrained}` are those of fine-tuning: 5 epochs, `schedule: cosine`,
-    `learning_rate: 5.0e-5` (with `lora_rank`: 1.0e-3), `head_learning_rate: 1.0e-3`, `weight_decay: 0.01`,
+    `learning_rate: 1.0e-4` (with `lora_rank`: 1.0e-3), `head_learning_rate: 1.0e-3`, `weight_decay: 0.01`,
     `global_clipnorm: 1.0`.
     """
 

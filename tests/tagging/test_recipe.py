@@ -27,7 +27,7 @@ def test_defaults():
     assert recipe.vectors is None and recipe.tags.scheme == "IOB2" and recipe.model.name == "recurrent"
 
 
-@pytest.mark.parametrize(("rank", "rate"), [(None, 5e-5), (8, 1e-3)])
+@pytest.mark.parametrize(("rank", "rate"), [(None, 1e-4), (8, 1e-3)])
 def test_defaults_of_fine_tuning(rank, rate):
     model = {"name": "pretrained", "backbone": "hf://user/bert", "lora_rank": rank}
     training = checked(model=model, training={"optimizer": {"weight_decay": 0.1}}).training
