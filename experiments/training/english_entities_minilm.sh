@@ -5,6 +5,16 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 python experiments/entities.py prepare ${DATA}
-python experiments/crf_per_corpus.py --crfs each --backbone ${BACKBONE} --epochs 2 --repeats 2 --output runs/minilm
-python experiments/opinion_pool.py runs/minilm --corpora wikigold gmb --validation runs/entities/english/validation_wikigold.tsv \
-    --int8 --output runs/english_entities_minilm
+python experiments/crf_per_corpus.py --crfs each --backbone ${BACKBONE} --epochs 2 --repeats 2 --learning-rate 5.0e-5 \
+    --output runs/minilm_first
+xz -dc ${DATA}/wikipedia/articles2014.txt.xz > runs/wikipedia.txt
+python experiments/consensus.py english_entities runs/minilm_first --corpora general wikigold gmb web \
+    --text ${DATA}/wikinews/wikinews_2019_2020.txt.gz --text runs/wikipedia.txt:80 --output runs/minilm_general.tsv
+python experiments/crf_per_corpus.py --crfs each --start runs/minilm_first --general runs/minilm_general.tsv --epochs 2 --repeats 2 \
+    --learning-rate 2.0e-4 --output runs/minilm_second
+python - <<'END'
+from keraszoo import EntityTagger
+tagger = EntityTagger.from_preset("runs/minilm_second", all_corpora=True)
+tagger.quantize("int8")
+tagger.save_to_preset("runs/english_entities_minilm")
+END
