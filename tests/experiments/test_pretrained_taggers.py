@@ -10,17 +10,21 @@ from keraszoo.text.columns import read_columns
 def test_the_table_compares_means_with_the_strong_tagger(tmp_path, capsys):
     row = {"validation_f1": 1, "epochs": 5, "training_seconds": 3}
     row |= {"words_per_second": 2000, "megabytes": 90.0}
-    scores = {("btc", "strong"): [70, 72], ("btc", "tuned"): [78, 78], ("wnut17", "tuned"): [50]}
+    tests = {corpus: test for corpus, test in reversed(pretrained_taggers.tests_of_corpora())}  # the first
     with (tmp_path / "results.jsonl").open("w") as file:
-        for (corpus, name), values in scores.items():
-            for seed, score in enumerate(values):
-                about = {"corpus": corpus, "configuration": name, "seed": seed, "f1": {"test": score}}
-                file.write(json.dumps({**row, **about}) + "\n")
+        for name, scores in {"strong": [70, 72], "tuned": [78]}.items():
+            for seed, score in enumerate(scores):
+                for corpus, test in tests.items():
+                    f1 = dict.fromkeys([test, "test_uner_pud", "test_worldwide"], score + (corpus == "btc"))
+                    about = {"corpus": corpus, "configuration": name, "seed": seed, "f1": f1}
+                    file.write(json.dumps({**row, **about}) + "\n")
     pretrained_taggers.table(tmp_path / "results.jsonl")
     lines = capsys.readouterr().out.splitlines()
-    assert "| btc | strong | 2 | 71.00 ± 1.41 | 2,000 | 90 | 3 |" in lines
-    assert "| wnut17 | tuned | 1 | 50.00 | 2,000 | 90 | 3 |" in lines
-    assert lines[-1] == "tuned: +7.00 F1 over the strong tagger, the mean of btc"
+    spread = ["71.00 ± 1.41"] * 2 + ["72.00 ± 1.41"] + ["71.00 ± 1.41"] * 5
+    assert f"| strong | 2 | {' | '.join(spread)} | 71.17 | 2,000 | 90 | 18 |" in lines
+    assert lines[-1] == "tuned: +7.00 F1 over the strong tagger, the mean of the corpora"
+    stored = json.loads((tmp_path / "results.table.json").read_text())
+    assert [len(line) for line in stored["rows"]] == [len(stored["columns"])] * 2
 
 
 def test_samples_are_deterministic_and_keep_sentences_whole(tmp_path):
