@@ -33,30 +33,29 @@ from keraszoo.text.tag_schemes import SCHEMES
 from keraszoo.text.tokens import TOKEN_RULES
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
-FINE_TUNING = {"epochs": 5}
-OPTIMIZER = {
-    "schedule": "cosine",
-    "learning_rate": 1e-4,
-    "head_learning_rate": 1e-3,
-    "weight_decay": 0.01,
-    "global_clipnorm": 1.0,
+FINE_TUNING = {"schedule": "cosine", "weight_decay": 0.01, "global_clipnorm": 1.0}
+RATES = {  # what is trained: epochs, peak of the learning rate, and that of the scores of tags and the CRF
+    "all": (5, 1e-4, 1e-3),
+    "lora": (5, 1e-3, 1e-3),  # its matrices are new, as those of the head are
+    "head": (10, 1e-2, 1e-2),
 }
-LORA_RATE = 1e-3  # its matrices are new, as those of the head are
 
 
-def fine_tuning(settings, lora=False):
+def fine_tuning(settings, trained="all"):
     """Adds to the settings of `fit`, a dict, the defaults of fine-tuning where they are not given.
 
     The encoder learns slowly and its head fast, with a warm-up over a tenth of the run, weight decay on
-    matrices, and a rate that falls to 0 (Devlin et al. 2018; Loshchilov and Hutter 2019).
+    matrices, and a rate that falls to 0 (Devlin et al. 2018; Loshchilov and Hutter 2019). `trained` is a key
+    of `RATES`.
     """
-    rates = {**OPTIMIZER, **({"learning_rate": LORA_RATE} if lora else {})}
+    epochs, rate, head_rate = RATES[trained]
+    rates = {**FINE_TUNING, "learning_rate": rate, "head_learning_rate": head_rate}
     given = settings.get("optimizer")
     if given is None or isinstance(given, dict):
         if given and given.get("clipnorm") is not None:
             del rates["global_clipnorm"]
         settings = {**settings, "optimizer": {**rates, **(given or {})}}
-    return {**FINE_TUNING, **settings}
+    return {"epochs": epochs, **settings}
 
 
 def _listed(value):
@@ -159,7 +158,7 @@ class TaggerOptimizerSection(OptimizerSection):
 
     The defaults for `model: {name: pretrained}` are those of fine-tuning: 5 epochs, `schedule: cosine`,
     `learning_rate: 1.0e-4` (with `lora_rank`: 1.0e-3), `head_learning_rate: 1.0e-3`, `weight_decay: 0.01`,
-    `global_clipnorm: 1.0`.
+    `global_clipnorm: 1.0`. With `train_backbone: false`, they are 10 epochs and rates of 1.0e-2.
     """
 
     schedule: Schedule = "constant"
@@ -199,5 +198,8 @@ class TaggerRecipe(BaseRecipe):
         if isinstance(training, dict) and model.get("name") == "pretrained":
             if values.get("vectors") is not None:
                 raise ValueError("`vectors` have no effect with pretrained; leave them out")
-            values = {**values, "training": fine_tuning(training, bool(model.get("lora_rank")))}
+            overrides = model.get("overrides")
+            frozen = isinstance(overrides, dict) and overrides.get("train_backbone") is False
+            trained = "head" if frozen else "lora" if model.get("lora_rank") else "all"
+            values = {**values, "training": fine_tuning(training, trained)}
         return values

@@ -196,6 +196,13 @@ def test_lora_that_is_refused_leaves_the_scores_trainable(new_pretrained):
     assert model.head.scores.trainable and len(model.trainable_weights) == 5
 
 
+def test_fit_trains_the_scores_over_a_frozen_encoder_faster(new_pretrained, tagged_sentences):
+    tagger = new_pretrained(train_backbone=False)
+    history = tagger.fit(tagged_sentences[:2], verbose=0)
+    assert len(history.history["loss"]) == 10
+    assert max(history.history["learning_rate"]) == pytest.approx(1e-2, rel=0.1)
+
+
 def tagger_place(tagger):
     """Saves a tagger in a folder of its own, and returns its path."""
     folder = tempfile.mkdtemp()

@@ -27,13 +27,20 @@ def test_defaults():
     assert recipe.vectors is None and recipe.tags.scheme == "IOB2" and recipe.model.name == "recurrent"
 
 
-@pytest.mark.parametrize(("rank", "rate"), [(None, 1e-4), (8, 1e-3)])
-def test_defaults_of_fine_tuning(rank, rate):
-    model = {"name": "pretrained", "backbone": "hf://user/bert", "lora_rank": rank}
+@pytest.mark.parametrize(
+    ("options", "rates", "epochs"),
+    [
+        ({}, (1e-4, 1e-3), 5),
+        ({"lora_rank": 8}, (1e-3, 1e-3), 5),
+        ({"overrides": {"train_backbone": False}}, (1e-2, 1e-2), 10),
+    ],
+)
+def test_defaults_of_fine_tuning(options, rates, epochs):
+    model = {"name": "pretrained", "backbone": "hf://user/bert", **options}
     training = checked(model=model, training={"optimizer": {"weight_decay": 0.1}}).training
     optimizer = training.optimizer
-    assert (training.epochs, optimizer.schedule, optimizer.learning_rate) == (5, "cosine", rate)
-    assert (optimizer.head_learning_rate, optimizer.weight_decay) == (1e-3, 0.1)
+    assert (training.epochs, optimizer.schedule, optimizer.weight_decay) == (epochs, "cosine", 0.1)
+    assert (optimizer.learning_rate, optimizer.head_learning_rate) == rates
     for training in ({}, {"optimizer": {"clipnorm": 0.5}}):
         recipe = checked(model=model, training=training)
         assert recipe.training.optimizer.global_clipnorm == (None if training else 1.0)
