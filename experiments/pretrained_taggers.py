@@ -7,7 +7,6 @@
 DATA holds the corpora as their publishers distribute them; the splits are those of experiments/entities.py.
 Every configuration is trained on the same sentences: all of a corpus, or as many as have 200,000 words.
 `english` is the union of the general corpora, whose taggers are scored on text that nothing was trained on.
-The mean of the corpora is that of their first test sets.
 
 One row of (corpus, configuration, seed) is appended to the results when it is finished, and not repeated; a
 stopped run resumes.
@@ -181,8 +180,8 @@ def table(results):
         own = [row for row in rows if row["configuration"] == name]
         if own:
             scores = {title: scores_of(own, *test) for title, test in tests.items()}
-            firsts = [scores[f"{corpus}, {last_part(parts[0])}"] for corpus, (*_, parts) in CORPORA.items()]
-            means[name] = statistics.fmean(map(statistics.fmean, firsts)) if all(firsts) else None
+            whole = all(scores.values())
+            means[name] = statistics.fmean(map(statistics.fmean, scores.values())) if whole else None
             lines.append([name, len({row["seed"] for row in own}), *map(with_spread, scores.values())])
             lines[-1] += ["" if means[name] is None else f"{means[name]:.2f}", *costs(own)]
     columns = ["tagger", "seeds", *tests, "mean", "words/s", "MB", "training, s"]
@@ -191,7 +190,9 @@ def table(results):
         print(f"| {' | '.join(map(str, line))} |")
     for name, mean in means.items():
         if mean is not None and means.get("strong") is not None and name != "strong":
-            print(f"{name}: {mean - means['strong']:+.2f} F1 over the strong tagger, the mean of the corpora")
+            print(
+                f"{name}: {mean - means['strong']:+.2f} F1 over the strong tagger, the mean of the test sets"
+            )
     content = {"command": "python experiments/pretrained_taggers.py table", "columns": columns, "rows": lines}
     text = json.dumps(content, indent=1, ensure_ascii=False)
     results.with_suffix(".table.json").write_text(f"{text}\n", encoding="utf-8")
