@@ -50,7 +50,7 @@ from keraszoo.training.addressed_batches import AddressedBatches
 from keraszoo.training.optimizers import make_optimizer
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
 
-BATCH_TOKENS, WARMUP_STEPS = 512, 500
+BATCH_TOKENS, BATCH_SUBWORDS, WARMUP_STEPS = 512, 1024, 500
 ON_JAX = keras.backend.backend() == "jax"
 SHAPES = 8 if ON_JAX else None  # lengths for which XLA compiles; None: each batch has its own
 LARGE = {"gmb", "general"}  # corpora that are not repeated in an epoch
@@ -292,7 +292,7 @@ def continued(directory, labels, order):
 def train(tagger, corpora, options):
     """Trains with Adam and a learning rate that falls to 0 as a cosine."""
     pretrained = tagger.vocabulary.subwords is not None
-    smallest = 1024 if pretrained else BATCH_TOKENS
+    smallest = BATCH_SUBWORDS if pretrained else BATCH_TOKENS
     vocabularies = [tagger.vocabulary] * len(corpora)
     model = corpus_tagger(tagger.model)
     model.set_weights(tagger.model.get_weights())
