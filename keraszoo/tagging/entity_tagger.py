@@ -291,9 +291,8 @@ class EntityTagger(Task):
         Returns, raises: as `Translator.fit`.
         """
         if self.vocabulary.subwords is not None:
-            encoder = self.model.words.backbone
-            trained = "lora" if self.model.lora is not None else "all" if encoder.trainable else "head"
-            settings = fine_tuning(settings, trained)
+            lora, frozen = self.model.lora is not None, not self.model.words.backbone.trainable
+            settings = fine_tuning(settings, lora, frozen)
         plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
         train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)

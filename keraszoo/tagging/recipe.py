@@ -41,14 +41,14 @@ RATES = {  # what is trained: epochs, peak of the learning rate, and that of the
 }
 
 
-def fine_tuning(settings, trained="all"):
+def fine_tuning(settings, lora=False, frozen=False):
     """Adds to the settings of `fit`, a dict, the defaults of fine-tuning where they are not given.
 
     The encoder learns slowly and its head fast, with a warm-up over a tenth of the run, weight decay on
-    matrices, and a rate that falls to 0 (Devlin et al. 2018; Loshchilov and Hutter 2019). `trained` is a key
-    of `RATES`.
+    matrices, and a rate that falls to 0 (Devlin et al. 2018; Loshchilov and Hutter 2019). With `lora`, only
+    products of low rank are trained in the encoder; if it is `frozen`, nothing.
     """
-    epochs, rate, head_rate = RATES[trained]
+    epochs, rate, head_rate = RATES["lora" if lora else "head" if frozen else "all"]
     rates = {**FINE_TUNING, "learning_rate": rate, "head_learning_rate": head_rate}
     given = settings.get("optimizer")
     if given is None or isinstance(given, dict):
@@ -200,6 +200,6 @@ class TaggerRecipe(BaseRecipe):
                 raise ValueError("`vectors` have no effect with pretrained; leave them out")
             overrides = model.get("overrides")
             frozen = isinstance(overrides, dict) and overrides.get("train_backbone") is False
-            trained = "head" if frozen else "lora" if model.get("lora_rank") else "all"
-            values = {**values, "training": fine_tuning(training, trained)}
+            training = fine_tuning(training, bool(model.get("lora_rank")), frozen)
+            values = {**values, "training": training}
         return values

@@ -149,9 +149,16 @@ def test_a_file_of_facts(tmp_path):
             model_facts.read_facts(path)
 
 
-@pytest.mark.parametrize(
-    "figure", [10**400, {"signature": "x"}, {**BLEU, "score": "45"}, {**BLEU, "score": 10**400}]
-)
+HUGE = 10**400  # no float
+FIGURES = {
+    "huge": HUGE,
+    "none": {"signature": "x"},
+    "text": {**BLEU, "score": "45"},
+    "huge score": {**BLEU, "score": HUGE},
+}
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_figures_of_strangers(tmp_path, figure):
     files = {"config.json": {}, "metrics.json": {"test": {"bleu": figure}}}
     write_directory(tmp_path / "odd", files)

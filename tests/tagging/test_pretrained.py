@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import shutil
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -35,6 +34,18 @@ TEXTS = [
     "Angela Merkel besuchte München und Köln, dann Straßburg. Nichts sonst.",
     "Émile Zola naquit à Paris et mourut là-bas… ½ ﬁne",
 ]
+
+
+@pytest.fixture
+def saved_in(tmp_path):
+    """Saves a tagger in a folder of its own, and returns its path."""
+
+    def save(tagger):
+        place = tmp_path / f"model_{len(list(tmp_path.iterdir()))}"
+        tagger.save_to_preset(place)
+        return str(place)
+
+    return save
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +163,7 @@ def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagge
 
 
 @pytest.mark.slow
-def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagged_sentences):
+def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagged_sentences, saved_in):
     tagger, some = new_pretrained(), tagged_sentences[:20]
     words = [sentence.tokens for sentence in some]
     before = tagger.tag_tokens(words)
@@ -164,26 +175,26 @@ def test_calibration_evaluation_context_and_several_corpora(new_pretrained, tagg
     for name, sentence in zip(itertools.cycle(["news", "posts"]), some, strict=False):
         tags = tuple(tag if tag == "O" else f"{tag[:2]}{name}.{tag[2:]}" for tag in sentence.tags)
         labelled.append(dataclasses.replace(sentence, tags=tags))
-    several = EntityTagger.for_sentences(labelled, model="pretrained", backbone=tagger_place(tagger))
+    several = EntityTagger.for_sentences(labelled, model="pretrained", backbone=saved_in(tagger))
     several = EntityTagger(several.model, several.vocabulary, corpora=["news", "posts"])
     alone = several.for_corpus("posts")
     assert alone.vocabulary.labels == ("LOC", "PER")
     features = alone.vocabulary.encode([["Ada", "flew", "to", "Paris"]])
     expected = alone.model.tag(features)[1]
     several.model.quantize("int8")
-    again = EntityTagger.from_preset(tagger_place(several), corpus="posts")
+    again = EntityTagger.from_preset(saved_in(several), corpus="posts")
     assert again.model.head.scores.quantization_mode == "int8"
     assert_close(again.model.tag(features)[1], expected, atol=0.05)
     with pytest.raises(KerasZooError, match="calibrate: the scores of tags are quantized"):
         again.calibrate(some)
 
 
-def test_a_tagger_with_lora_is_calibrated_as_the_sums_are(new_pretrained, tagged_sentences):
+def test_a_tagger_with_lora_is_calibrated_as_the_sums_are(new_pretrained, tagged_sentences, saved_in):
     tagger, some = new_pretrained(), tagged_sentences[:20]
     tagger.model.enable_lora(2)
     for weight in tagger.model.trainable_weights:
         weight.assign(weight + 0.1 * np.random.default_rng(1).normal(size=weight.shape))
-    again = EntityTagger.from_preset(tagger_place(tagger))
+    again = EntityTagger.from_preset(saved_in(tagger))
     assert tagger.calibrate(some) == pytest.approx(again.calibrate(some), rel=0.01)
     features = tagger.vocabulary.encode([sentence.tokens for sentence in some])
     assert_close(tagger.model.tag(features)[1], again.model.tag(features)[1], atol=1e-3)
@@ -203,16 +214,9 @@ def test_fit_trains_the_scores_over_a_frozen_encoder_faster(new_pretrained, tagg
     assert max(history.history["learning_rate"]) == pytest.approx(1e-2, rel=0.1)
 
 
-def tagger_place(tagger):
-    """Saves a tagger in a folder of its own, and returns its path."""
-    folder = tempfile.mkdtemp()
-    tagger.save_to_preset(f"{folder}/model")
-    return f"{folder}/model"
-
-
-def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained, new_tagger):
+def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained, new_tagger, saved_in):
     first = new_pretrained()
-    second = new_pretrained(backbone=tagger_place(first), pooling="mean")
+    second = new_pretrained(backbone=saved_in(first), pooling="mean")
     encoders = (tagger.model.words.backbone.get_weights() for tagger in (first, second))
     for ours, theirs in zip(*encoders, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -269,8 +273,8 @@ def test_invalid_settings_and_damaged_encoders_raise_recipe_errors(new_pretraine
             new_pretrained(**options)
 
 
-def test_a_directory_with_a_tokenizer_that_cannot_be_read_is_refused(new_pretrained):
-    place = Path(tagger_place(new_pretrained()))
+def test_a_directory_with_a_tokenizer_that_cannot_be_read_is_refused(new_pretrained, saved_in):
+    place = Path(saved_in(new_pretrained()))
     config = json.loads((place / "config.json").read_text())
     subwords = config["vocabulary"]["subwords"]
     for changes, said in (
