@@ -1,6 +1,7 @@
 """Compares taggers over a pretrained encoder with those over word vectors: F1, speed, size, time of training.
 
     python experiments/pretrained_taggers.py train DATA --backbone FOLDER --results FILE.jsonl
+    python experiments/pretrained_taggers.py speed --results FILE.jsonl                 # nothing else running
     python experiments/pretrained_taggers.py table --results FILE.jsonl
     python experiments/pretrained_taggers.py final DATA --runs runs/pretrained_taggers     # once, at the end
 
@@ -9,7 +10,8 @@ Every configuration is trained on the same sentences: all of a corpus, or as man
 `english` is the union of the general corpora, whose taggers are scored on text that nothing was trained on.
 
 One row of (corpus, configuration, seed) is appended to the results when it is finished, and not repeated; a
-stopped run resumes.
+stopped run resumes. Runs with other results files can train side by side; `speed` then measures the words per
+second again, one saved tagger after the other.
 
 The corpus of `final` was named before anything was trained: FIN3, loan agreements (ner_sec/fin3.test.tsv),
 scored for LOC and ORG. No setting was chosen by it.
@@ -37,12 +39,22 @@ CORPORA = {  # training part, validation part, test parts
     ),
 }
 BIOMEDICAL = ("bc5cdr", "ncbi_disease")
-CONFIGURATIONS = {  # the recipe and the changes to it
-    "attention": ("attention", []),
-    "strong": ("strong", []),
-    "frozen": ("pretrained", ["model.overrides.train_backbone=false"]),
-    "lora": ("pretrained", ["model.lora_rank=8"]),
-    "tuned": ("pretrained", []),
+TESTS = {  # in the table
+    "wnut17/test": "WNUT17",
+    "ncbi_disease/test": "NCBI-disease",
+    "btc/test": "BTC",
+    "bc5cdr/test": "BC5CDR",
+    "gmb/test_gmb": "Meaning Bank",
+    "english/test_uner_ewt": "EWT",
+    "english/test_uner_pud": "PUD",
+    "english/test_worldwide": "newswire",
+}
+CONFIGURATIONS = {  # the recipe, the changes to it, and the name in the table
+    "attention": ("attention", [], "attention"),
+    "strong": ("strong", [], "strong"),
+    "frozen": ("pretrained", ["model.overrides.train_backbone=false"], "MiniLM, frozen"),
+    "lora": ("pretrained", ["model.lora_rank=8"], "MiniLM, LoRA of rank 8"),
+    "tuned": ("pretrained", [], "MiniLM, fine-tuned"),
 }
 FINAL = "ner_sec/fin3.test.tsv"
 MOST_WORDS = 200_000  # of a training part
@@ -53,18 +65,20 @@ def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    training, table, final = (commands.add_parser(name) for name in ("train", "table", "final"))
+    training, fast, table, final = map(commands.add_parser, COMMANDS)
     for command in (training, final):
         command.add_argument("data", type=Path)
+    for command in (training, fast, final):
         command.add_argument("--runs", type=Path, default=Path("runs/pretrained_taggers"))
-    for command in (training, table):
+    for command in (training, fast, table):
         command.add_argument("--results", type=Path, default=Path("runs/pretrained_taggers.jsonl"))
+    for command in (training, fast):
+        command.add_argument("--threads", type=int, help="of TensorFlow; otherwise one per core")
     training.add_argument("--backbone", required=True, help="as in a recipe")
     training.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     training.add_argument("--configurations", nargs="+", choices=CONFIGURATIONS, default=list(CONFIGURATIONS))
     training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     training.add_argument("--epochs", type=int, help="at most; otherwise those of the recipes")
-    training.add_argument("--threads", type=int, help="of TensorFlow; otherwise one per core")
     return parser.parse_args()
 
 
@@ -94,13 +108,17 @@ def sampled(source, target, most=MOST_WORDS):
     write_lines(target, column_lines(kept))
 
 
-def train(options):
-    """Trains what is not finished; all configurations of a corpus and a seed before the next corpus."""
-    if options.threads:
-        os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
+def start_tensorflow(threads):
+    """Imports TensorFlow, which then uses this number of threads."""
+    if threads:
+        os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
         os.environ["TF_NUM_INTEROP_THREADS"] = "1"
     import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 
+
+def train(options):
+    """Trains what is not finished; all configurations of a corpus and a seed before the next corpus."""
+    start_tensorflow(options.threads)
     parts = options.runs / "parts"
     if not (parts / "english" / "train.tsv").exists():
         from entity_corpora import prepare
@@ -134,7 +152,7 @@ def train_one(options, parts, corpus, configuration, seed):
         "BACKBONE": options.backbone,
         "VECTORS": "biomedical_words" if corpus in BIOMEDICAL else "english_words",
     }
-    name, changes = CONFIGURATIONS[configuration]
+    name, changes, _ = CONFIGURATIONS[configuration]
     output = place / f"{configuration}_seed{seed}"
     file = RECIPES / f"entities_{name}.yaml"
     changes = [*changes, f"training.seed={seed}", f"output={json.dumps(str(output))}"]
@@ -152,12 +170,27 @@ def train_one(options, parts, corpus, configuration, seed):
         "validation_f1": tagger.metrics["validation"]["val_f1"],
         "epochs": tagger.recipe["training"]["epochs"],
         "training_seconds": tagger.metrics["training"]["seconds"],
-        "words_per_second": round(speed(tagger, place / "test.tsv")),
+        "words_per_second": round(words_per_second(tagger, place / "test.tsv")),
         "megabytes": round(sum(file.stat().st_size for file in files) / 1e6, 1),
     }
 
 
-def speed(tagger, file):
+def speed(options):
+    """Measures the words per second of all finished rows again, and stores them."""
+    start_tensorflow(options.threads)
+    from keraszoo import EntityTagger
+
+    rows = rows_of(options.results)
+    for (corpus, configuration, seed), row in rows.items():
+        place = options.runs / corpus
+        tagger = EntityTagger.from_preset(place / f"{configuration}_seed{seed}")
+        row["words_per_second"] = round(words_per_second(tagger, place / "test.tsv"))
+        print(corpus, configuration, seed, row["words_per_second"], flush=True)
+    text = "".join(f"{json.dumps(row)}\n" for row in rows.values())
+    options.results.write_text(text, encoding="utf-8")
+
+
+def words_per_second(tagger, file):
     """Words per second of a tagger on the first sentences of a file, after a warm-up."""
     from entity_corpora import read
 
@@ -174,25 +207,23 @@ def table(results):
     Cells are means and standard deviations over the seeds; speed and time are those of all corpora.
     """
     rows = rows_of(results).values()
-    tests = {f"{corpus}, {test}": (corpus, test) for corpus, test in tests_of_corpora()}
     lines, means = [], {}
-    for name in CONFIGURATIONS:
+    for name, (*_, title) in CONFIGURATIONS.items():
         own = [row for row in rows if row["configuration"] == name]
         if own:
-            scores = {title: scores_of(own, *test) for title, test in tests.items()}
-            whole = all(scores.values())
-            means[name] = statistics.fmean(map(statistics.fmean, scores.values())) if whole else None
-            lines.append([name, len({row["seed"] for row in own}), *map(with_spread, scores.values())])
-            lines[-1] += ["" if means[name] is None else f"{means[name]:.2f}", *costs(own)]
-    columns = ["tagger", "seeds", *tests, "mean", "words/s", "MB", "training, s"]
+            scores = [scores_of(own, *test.split("/")) for test in TESTS]
+            if all(scores):
+                means[title] = statistics.fmean(map(statistics.fmean, scores))
+            lines.append([title, len({row["seed"] for row in own}), *map(with_spread, scores)])
+            lines[-1] += [f"{means[title]:.2f}" if title in means else "", *costs(own)]
+    columns = ["tagger", "seeds", *TESTS.values(), "mean", "words/s", "MB", "training, s"]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for line in lines:
         print(f"| {' | '.join(map(str, line))} |")
-    for name, mean in means.items():
-        if mean is not None and means.get("strong") is not None and name != "strong":
-            print(
-                f"{name}: {mean - means['strong']:+.2f} F1 over the strong tagger, the mean of the test sets"
-            )
+    for title, mean in means.items():
+        if "strong" in means and title != "strong":
+            gain = mean - means["strong"]
+            print(f"{title}: {gain:+.2f} F1 over the strong tagger, the mean of the test sets")
     content = {"command": "python experiments/pretrained_taggers.py table", "columns": columns, "rows": lines}
     text = json.dumps(content, indent=1, ensure_ascii=False)
     results.with_suffix(".table.json").write_text(f"{text}\n", encoding="utf-8")
@@ -201,11 +232,6 @@ def table(results):
 def last_part(path):
     """The name of a file without its folder."""
     return path.rpartition("/")[2]
-
-
-def tests_of_corpora():
-    """Every corpus with each of its test sets."""
-    return [(corpus, last_part(test)) for corpus, (*_, tests) in CORPORA.items() for test in tests]
 
 
 def scores_of(rows, corpus, test):
@@ -243,6 +269,8 @@ def final(options):
         print(f"{directory.name}  {score.f1.score:.2f}", flush=True)
 
 
+COMMANDS = {"train": train, "speed": speed, "table": lambda options: table(options.results), "final": final}
+
 if __name__ == "__main__":
     chosen = arguments()
-    {"train": train, "table": lambda options: table(options.results), "final": final}[chosen.command](chosen)
+    COMMANDS[chosen.command](chosen)
