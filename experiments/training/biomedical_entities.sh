@@ -31,4 +31,4 @@ python experiments/crf_per_corpus.py --crfs each --corpora biomedical --start ru
     --output runs/biomedical_more
 python experiments/crf_per_corpus.py --crfs each --corpora biomedical --start runs/biomedical_more --epochs 12 \
     --learning-rate 0.002 --output runs/biomedical_last
-python experiments/more_words.py runs/biomedical_last --vectors biomedical_words --output runs/biomedical_entities
+python experiments/mean_weights.py runs/biomedical_last --vectors biomedical_words --output runs/biomedical_entities

@@ -86,5 +86,5 @@ awk 'BEGIN {RS = ""; ORS = "\n\n"} NR % 3 == 1' runs/general_sixth.tsv > runs/ge
 python experiments/crf_per_corpus.py --crfs each --start runs/english_sixth --general runs/general_third.tsv \
     --more btc=runs/btc_seventh.tsv wnut17=runs/wnut17_seventh.tsv web=runs/web_seventh.tsv \
     --epochs 1 --repeats 4 --learning-rate 0.0005 --cases 0.05 --seed 2 --output runs/english_seventh
-python experiments/more_words.py runs/english_sixth runs/english_seventh --vectors english_words --words 90000 \
+python experiments/mean_weights.py runs/english_sixth runs/english_seventh --vectors english_words --words 90000 \
     --output runs/english_entities
