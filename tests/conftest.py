@@ -83,6 +83,19 @@ def run(capfd, monkeypatch):
 
 
 @pytest.fixture
+def refusal(run):
+    """Runs a command line that must fail before it prints a result; returns its error, one line."""
+
+    def refusal(*arguments, **options):
+        code, out, err = run(*arguments, **options)
+        assert (code, out) == (2, ""), err
+        assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1, err
+        return err
+
+    return refusal
+
+
+@pytest.fixture
 def program():
     """Starts the command line, or some code, in a process of its own."""
 

@@ -70,9 +70,9 @@ def evaluate(
     if data is not None:
         from keraszoo.text.json_spans import is_json_lines
 
-        _refuse("--data", source=source, references=references, **search)
+        console.refuse("--data", source=source, references=references, **search)
         if all(map(is_json_lines, filter(None, (data, known)))):
-            _refuse("JSON lines", **columns)
+            console.refuse("JSON lines", **columns)
         choice = tagger.choice_of(labels, map_)
         tagger.evaluate(model, data, known, corpus, context, choice, as_json, **columns)
         return
@@ -80,7 +80,7 @@ def evaluate(
         if given is None:
             raise KerasZooError(f"Missing option '{option}', or --data for a tagger")
     tags = {"known": known, "corpus": corpus, "context": context or None, "labels": labels, "map": map_}
-    _refuse("--source", **tags, **columns)
+    console.refuse("--source", **tags, **columns)
     translator.evaluate(model, source, references, as_json, **search)
 
 
@@ -111,11 +111,11 @@ def export(
         raise KerasZooError(f"{verify}: expected at least one line, got none")
     options = {"jit_compile": jit_compile, "quantize": quantize}
     if tags := task(model) == "tagging":
-        _refuse("a tagger", **options)
+        console.refuse("a tagger", **options)
     else:
         reads = {"savedmodel": "jit_compile", "ctranslate2": "quantize"}.get(format_)
-        _refuse("a translator", corpus=corpus)
-        _refuse(f"--format {format_}", **{name: options[name] for name in options if name != reads})
+        console.refuse("a translator", corpus=corpus)
+        console.refuse(f"--format {format_}", **{name: options[name] for name in options if name != reads})
     with console.results() as write:
         loaded = tagger.load(model, corpus) if tags else translator.load(model)
         say(f"exporting to the format {format_}")
@@ -151,7 +151,7 @@ def plot(
     if not (tags and picture.endswith(".html")):
         check_picture(picture)
     if tags:
-        _refuse("a tagger", subwords=subwords or None, heads=heads or None)
+        console.refuse("a tagger", subwords=subwords or None, heads=heads or None)
         tagger.plot(model, sentence, picture)
     else:
         translator.plot(model, sentence, picture, subwords, heads)
@@ -201,13 +201,6 @@ def task(model):
     from keraszoo.shipping import shipped
 
     return model_directory.read_directory(shipped.find(model)).config.get("task")
-
-
-def _refuse(option, **others):
-    """Raises KerasZooError if an option was given that has no effect together with `option`."""
-    for name, value in others.items():
-        if value is not None:
-            raise KerasZooError(f"--{name.replace('_', '-')} has no effect with {option}; leave it out")
 
 
 def main(arguments=None):

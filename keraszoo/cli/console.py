@@ -131,6 +131,13 @@ def check_output(path, check=None, folders=True):
     check_room(path)
 
 
+def refuse(option, **others):
+    """Raises KerasZooError if an option was given that has no effect together with `option`."""
+    for name, value in others.items():
+        if value is not None:
+            raise KerasZooError(f"--{name.replace('_', '-')} has no effect with {option}; leave it out")
+
+
 def one_thread_per_operation():
     """Lets TensorFlow run each operation on one thread, for commands with a batch on each core."""
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")

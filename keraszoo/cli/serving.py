@@ -37,8 +37,8 @@ def serve(
     ] = None,
 ):
     """Serve translators and taggers over HTTP, as LibreTranslate does. Ctrl-C ends it."""
-    if jit_compile and engine == "ctranslate2":
-        raise KerasZooError("--jit-compile has no effect with --engine ctranslate2; leave it out")
+    if engine == "ctranslate2":
+        console.refuse("--engine ctranslate2", jit_compile=jit_compile or None)
     with _extra("serve"):
         from keraszoo.serving.app import make_app
         from keraszoo.serving.http import HOSTS
@@ -73,17 +73,18 @@ def playground(
     """Serve a page on 127.0.0.1 to try models and look into them. Ctrl-C ends it."""
     logging.getLogger("tensorflow").setLevel(logging.ERROR)  # each set of search options is traced
     with _extra("playground"):
+        from keraszoo.playground.app import make_app
         from keraszoo.playground.models import Models
-        from keraszoo.playground.serve import serve
+        from keraszoo.serving.listen import bound, run
+        from keraszoo.serving.worker import Worker
 
-    with console.results() as write:
-
-        def started(address):
-            write([address])
-            if open_:
-                webbrowser.open(address)
-
-        serve(Models(models or ()), port, console.import_keras, started)
+    with console.results() as write, bound(port) as (listener, address):
+        found = Models(models or ())
+        listener.listen()
+        write([address])
+        if open_:
+            webbrowser.open(address)
+        run(make_app(found, Worker(console.import_keras)), listener, patience=1)
 
 
 @contextlib.contextmanager

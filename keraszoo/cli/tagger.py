@@ -56,10 +56,11 @@ def tag(
 ):
     """Find named entities in text, columns or JSON lines."""
     from keraszoo.tagging import lines as tagged_lines
+    from keraszoo.text.json_spans import is_json_lines
     from keraszoo.text.lines import read_lines
 
     if from_ is None:
-        from_ = "json" if files and all(re.search(r"\.jsonl(\.gz)?$", file) for file in files) else "text"
+        from_ = "json" if files and all(map(is_json_lines, files)) else "text"
     to = to or ("columns" if from_ == "columns" else "json")
     if attention and to not in ("json", "html"):
         raise KerasZooError(f"--attention: expected --to json or html, got {to}")

@@ -38,8 +38,8 @@ def init(
     from keraszoo.recipes.init import write_recipe
 
     pair = None if languages is None else languages.split("-")
-    if task == "tagging" and pair is not None:
-        raise KerasZooError("--languages has no effect with tagging; leave it out")
+    if task == "tagging":
+        console.refuse(task, languages=pair)
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise KerasZooError(f"--languages: expected two, such as en-de, got {languages}")
     path = output or os.path.join(folder, "recipe.yaml")

@@ -17,17 +17,16 @@ def bound(port=0, host=LOOPBACK):
     Raises:
         KerasZooError: the port is in use or not allowed, or the host is not one of this machine.
     """
-    try:
-        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-    except (OSError, OverflowError) as error:
-        raise _unusable(host, port, error) from error
-    with listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.ExitStack() as stack:
         try:
+            family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = stack.enter_context(socket.socket(family, kind))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
         except (OSError, OverflowError) as error:
-            raise _unusable(host, port, error) from error
+            where = f"port {port}" if host == LOOPBACK else f"{host}, port {port}"
+            said = getattr(error, "strerror", None) or error
+            raise KerasZooError(f"{where}: cannot be used: {said}") from error
         name = f"[{host}]" if ":" in host else host
         yield listener, f"http://{name}:{listener.getsockname()[1]}/"
 
@@ -38,8 +37,3 @@ def run(app, listener, patience):
         app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=patience
     )
     uvicorn.Server(config).run(sockets=[listener])
-
-
-def _unusable(host, port, error):
-    problem = getattr(error, "strerror", None) or error
-    return KerasZooError(f"{'' if host == LOOPBACK else f'{host}, '}port {port}: cannot be used: {problem}")

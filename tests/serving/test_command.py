@@ -48,21 +48,19 @@ def test_other_addresses_are_warned_of(run, served):
         ),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
-    code, printed, message = run("serve", "--port", "0", *arguments)
-    assert (code, printed, message.count("\n")) == (2, "", 1) and said in message
+def test_bad_input_is_one_line_and_exit_code_2(refusal, arguments, said):
+    assert said in refusal("serve", "--port", "0", *arguments)
 
 
-def test_a_port_in_use_is_found_before_models_are_loaded(run, served):
+def test_a_port_in_use_is_found_before_models_are_loaded(refusal, served):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        code, _, message = run("serve", "--port", other.getsockname()[1])
-    assert code == 2 and "cannot be used: Address already in use" in message and not served
+        message = refusal("serve", "--port", other.getsockname()[1])
+    assert "cannot be used: Address already in use" in message and not served
 
 
-def test_without_its_packages(run, monkeypatch):
+def test_without_its_packages(refusal, monkeypatch):
     monkeypatch.delitem(sys.modules, "keraszoo.serving.app", raising=False)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
-    code, _, message = run("serve")
-    assert code == 2 and "`keraszoo serve` needs pip install 'keraszoo[serve]'" in message
+    assert "`keraszoo serve` needs pip install 'keraszoo[serve]'" in refusal("serve")
