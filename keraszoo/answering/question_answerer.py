@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.answering.training import AnsweringSection, train_answerer
+from keraszoo.answering.training import BATCH, AnsweringSection, train_answerer
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.models.memory_network import MemoryNetwork
@@ -17,7 +17,6 @@ from keraszoo.text.babi import Question, split_words
 from keraszoo.text.vocabulary import Vocabulary
 
 WORDS = "words.txt"
-BATCH = 500  # questions read at a time
 MEMORY = 50  # sentences that a new memory holds at most
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.recipes.sections import Count, Positive, Section
 
+BATCH = 500  # questions read at a time
 ROWS_AT_A_TIME = 20_000  # questions of one call of Keras' `fit`: several epochs of a small corpus
 
 
@@ -141,11 +142,11 @@ def _restart(model, optimizer, seed):
     optimizer.iterations.assign(0)  # plain SGD has no other state
 
 
-def _figures(model, arrays, rows, batch_size=500):
+def _figures(model, arrays, rows):
     """Mean loss in nats and error in per cent of some questions."""
     losses, wrong = [], 0
-    for first in range(0, len(rows), batch_size):
-        story, question, answers = (array[rows[first : first + batch_size]] for array in arrays)
+    for first in range(0, len(rows), BATCH):
+        story, question, answers = (array[rows[first : first + BATCH]] for array in arrays)
         logits = ops.cast(model((story, question), training=False), "float32")
         loss = ops.sparse_categorical_crossentropy(answers, logits, from_logits=True)
         losses.append(ops.convert_to_numpy(loss))
