@@ -31,6 +31,7 @@ OUTPUTS = {
     "plot": (["plot", "tatoeba_en_de_transformer", "A dog.", "{}"], "file"),
     "train": (["train", "{recipe}", "--output", "{}"], "directory"),
     "distil": (["distil", "teacher", "--recipe", "{recipe}", "--output", "{}"], "directory"),
+    "init": (["init", "translation", "corpora", "--output", "{}"], "file"),
     "ensemble": (["ensemble", "tatoeba_en_de_transformer", "--output", "{}"], "directory"),
     "subwords": (["subwords", "train", "{recipe}", "--output", "{}"], "file"),
     "vectors train": (["vectors", "train", "{recipe}", "--output", "{}"], "directory"),
@@ -190,12 +191,6 @@ def test_a_folder_without_permission_and_a_pipe(tmp_path, monkeypatch):
     console.check_output(str(tmp_path / "pipe"))
     with pytest.raises(KerasZooError, match="no permission to write to the folder"):
         console.check_output(str(tmp_path / "a.png"))
-
-
-def test_the_output_of_init_is_checked_first(run, tmp_path):
-    (tmp_path / "train.tsv").write_bytes(b"\xff")
-    code, _, err = run("init", "translation", tmp_path, "--output", tmp_path / "none" / "recipe.yaml")
-    assert code == 2 and "there is no folder" in err
 
 
 def test_who_types_is_answered_line_by_line_and_told_so(monkeypatch, capsys):

@@ -121,11 +121,9 @@ def test_repeated_words_of_a_document_agree(run, tagger, tmp_path, monkeypatch):
     assert run("tag", "m", "--context", "3", stdin=b"In Paris. To Oslo.\nIn Rome.\n")[0] == 0
     assert run("evaluate", "m", "--data", tmp_path / "a.tsv", "--context", "4")[0] == 0
     assert asked == [(2, [0, 0, 1]), (3, [0, 0, 1]), 4]
-    code, _, err = run("evaluate", "m", "--source", "a", "--references", "b", "--context", "4")
-    assert code == 2 and "--context" in err
 
 
-def test_evaluate(run, tagger, other_sentences, tmp_path):
+def test_evaluate(run, refusal, tagger, other_sentences, tmp_path):
     write_lines(tmp_path / "test.tsv", column_lines(other_sentences, "BIOES"))
     code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.tsv", "--known", tmp_path / "test.tsv")
     assert code == 0 and "F1, strict IOB2" in out and "F1, unseen" in out and "seqeval" in out
@@ -138,11 +136,11 @@ def test_evaluate(run, tagger, other_sentences, tmp_path):
     (tmp_path / "test.csv").write_text("In,O\nParis,B-LOC\n")
     code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.csv", "--separator", ",")
     assert code == 0 and "100.00" in out
-    code, _, err = run("evaluate", "m", "--data", tmp_path / "test.csv")
-    assert code == 2 and "got both in column 0 of 1; is there another separator?" in err
+    message = refusal("evaluate", "m", "--data", tmp_path / "test.csv")
+    assert "got both in column 0 of 1; is there another separator?" in message
 
 
-def test_a_choice_and_a_mapping_of_labels(run, tagger, tmp_path):
+def test_a_choice_and_a_mapping_of_labels(run, refusal, tagger, tmp_path):
     answer = "In Paris, [PERSON Kurt Gödel] met [PERSON Hedy Lamarr].\n"
     options = "--labels", "PERSON, PERSON", "--map", "PER=PERSON"
     assert run("tag", "m", "--to", "text", *options, stdin=TEXT.encode())[:2] == (0, answer)
@@ -168,34 +166,32 @@ def test_a_choice_and_a_mapping_of_labels(run, tagger, tmp_path):
         (["--map", "PER"], "--map: expected OLD=NEW, such as PERSON=PER, got PER"),
         (["--map", "PER=A B"], "mapping: expected a label without blanks, got 'A B'"),
     ):
-        code, _, err = run("tag", "m", *options, stdin=b"Oslo\n")
-        assert code == 2 and said in err
+        assert said in refusal("tag", "m", *options, stdin=b"Oslo\n")
 
 
-def test_plot_as_picture_and_page(run, tagger, tmp_path):
+def test_plot_as_picture_and_page(run, refusal, tagger, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, _ = run("plot", "m", TEXT, tmp_path / "a.png")
     assert code == 0 and out == "In [LOC Paris], [PER Kurt Gödel] met [PER Hedy Lamarr].\n"
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert run("plot", "m", f"{TEXT} Nobody knew.", tmp_path / "a.html")[0] == 0
     assert "Nobody" in (tmp_path / "a.html").read_text()
-    code, _, err = run("plot", "m", f"{TEXT} Nobody knew.", tmp_path / "b.png")
-    assert code == 2 and "a picture shows one sentence, got 2" in err
+    message = refusal("plot", "m", f"{TEXT} Nobody knew.", tmp_path / "b.png")
+    assert "a picture shows one sentence, got 2" in message
 
 
-def test_export_finds_out_the_task_by_itself(run, tagger, tmp_path, monkeypatch):
+def test_export_finds_out_the_task_by_itself(run, refusal, tagger, tmp_path, monkeypatch):
     done = []
     monkeypatch.setattr(type(tagger), "export", lambda _, *given, format: done.append((*given, format)))
     monkeypatch.setattr(type(tagger), "verify_export", lambda self, directory, texts: len(texts))
     (tmp_path / "a.txt").write_text("a\nb\n")
     code, out, _ = run("export", "m", tmp_path / "saved", "--verify", tmp_path / "a.txt")
     assert (code, out) == (0, f"{tmp_path / 'saved'}\n2 of 2 results are the same\n")
-    for *arguments, option in (
-        ("export", "m", "x", "--jit-compile"),
-        ("plot", "m", "In Paris", "a.png", "--subwords"),
+    for arguments in (
+        ["export", "m", "x", "--jit-compile"],
+        ["plot", "m", "In Paris", "a.png", "--subwords"],
     ):
-        code, _, err = run(*arguments, option)
-        assert code == 2 and f"{option.partition('=')[0]} has no effect with a tagger" in err
+        assert f"{arguments[-1]} has no effect with a tagger" in refusal(*arguments)
     assert done == [(str(tmp_path / "saved"), "savedmodel")]
 
 
@@ -226,6 +222,7 @@ PAIRS = ["evaluate", "m", "--source", "x", "--references", "x"]
         (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
         ([*PAIRS, "--map", "a=b"], "--map has no effect with --source"),
         (["evaluate", "m", "--data", "x", "--tokenizer", "zh"], "--tokenizer has no effect with --data"),
+        ([*PAIRS, "--context", "4"], "--context has no effect with --source"),
         ([*PAIRS, "--corpus", "a"], "--corpus has no effect with --source"),
         ([*PAIRS, "--tag-column", "1"], "--tag-column has no effect with --source"),
         (["evaluate", "m", "--data", "x.jsonl", "--scheme", "IO"], "--scheme has no effect with JSON lines"),
@@ -237,10 +234,8 @@ PAIRS = ["evaluate", "m", "--source", "x", "--references", "x"]
         (["train", "no.yaml", "--seeds", "0"], "Invalid value for '--seeds'"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(run, arguments, said):
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith("keraszoo: error: ") and len(err.splitlines()) == 1 and said in err
+def test_bad_input_is_one_line_and_exit_code_2(refusal, arguments, said):
+    assert said in refusal(*arguments)
 
 
 @pytest.mark.slow
@@ -252,12 +247,11 @@ def test_scores_come_without_a_line_of_tensorflows(tagger_directory, tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and "F1, strict IOB2" in done.stdout
 
 
-def test_an_empty_name_of_a_column_is_no_missing_option(run, tagger, tmp_path):
+def test_an_empty_name_of_a_column_is_no_missing_option(refusal, tagger, tmp_path):
     (tmp_path / "a.tsv").write_text("In\tO\nParis\tB-LOC\n")
     for command in (
         ["tag", "m", tmp_path / "a.tsv", "--from", "columns", "--token-column"],
         ["evaluate", "m", "--data", tmp_path / "a.tsv", "--token-column"],
         ["evaluate", "m", "--data", tmp_path / "a.tsv", "--tag-column"],
     ):
-        code, _, err = run(*command, "")
-        assert code == 2 and "a.tsv:1: expected a column '', got In, O" in err
+        assert "a.tsv:1: expected a column '', got In, O" in refusal(*command, "")

@@ -54,18 +54,17 @@ def test_train_coverage_and_neighbours(vectors, text, tmp_path):
 
 
 @pytest.mark.parametrize("output", ["v.npz", "none/v.bin", "text.txt/v.bin", ".", "v.gz"])
-def test_a_place_that_cannot_be_written_is_found_before_the_work(vectors, text, tmp_path, output):
-    code, out, err = vectors("train", text, "--output", tmp_path / output)
-    assert (code, out) == (2, "") and err.startswith("keraszoo: error: ") and err.count("\n") == 1
+def test_a_place_that_cannot_be_written_is_found_before_the_work(refusal, text, tmp_path, output):
+    refusal("vectors", "train", text, "--output", tmp_path / output)
 
 
 @pytest.mark.filterwarnings("always::UserWarning")  # as they are for whoever types a command
-def test_damaged_vectors(vectors, tmp_path):
+def test_damaged_vectors(refusal, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("dog 1 2\ncat 1\nhome 2 1\n")
-    code, out, err = vectors("neighbours", bad, "dog")
-    assert (code, out) == (2, "") and err == f"keraszoo: error: {bad}:2: expected 2 numbers, got 1\n"
-    assert vectors("coverage", bad, tmp_path / "none.txt")[0] == 2
+    said = f"keraszoo: error: {bad}:2: expected 2 numbers, got 1\n"
+    assert refusal("vectors", "neighbours", bad, "dog") == said
+    refusal("vectors", "coverage", bad, tmp_path / "none.txt")
 
 
 def test_convert_keeps_the_first_words(vectors, tmp_path):

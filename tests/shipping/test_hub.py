@@ -214,7 +214,7 @@ def test_requests_carry_the_token_and_none_is_made_offline(server, small, monkey
         fetch("hf://somebody/other")
 
 
-def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server, run):
+def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server, run, refusal):
     from keraszoo import QuestionAnswerer
 
     assert run("upload", "babi_memory_network", "hf://somebody/babi") == (0, f"{server.commit}\n", "")
@@ -222,8 +222,7 @@ def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(server
     assert (code, err) == (0, "keraszoo: babi: downloading 0.2 MB\n")
     assert contents(Path(out.strip())) == server.files
     for wrong in (["hf://somebody/babi", "--from", "x"], ["babi_memory_network"]):
-        code, out, err = run("fetch", *wrong)
-        assert (code, out) == (2, "") and "expected NAME --from FOLDER, where" in err
+        assert "expected NAME --from FOLDER, where" in refusal("fetch", *wrong)
     server.shutdown()
     story = ["John went to the kitchen.", "Mary went to the garden."]
     answers = [
