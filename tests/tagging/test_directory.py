@@ -27,15 +27,6 @@ def test_a_saved_tagger_is_read_again(new_tagger, tmp_path):
     assert plain.model.head.chain is EntityTagger.from_preset(tmp_path / "plain").model.head.chain is None
 
 
-def test_half_precision_is_smaller(tagger_directory, trained_tagger, tmp_path):
-    trained_tagger.save_to_preset(tmp_path / "half", dtype="float16")
-    sizes = [(d / "model.safetensors").stat().st_size for d in (tagger_directory, tmp_path / "half")]
-    assert sizes[1] < sizes[0]  # by little: most of a file this small is not numbers
-    again = EntityTagger.from_preset(tmp_path / "half")
-    for ours, theirs in zip(trained_tagger.model.get_weights(), again.model.get_weights(), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
-
-
 def test_directories_of_other_tasks(tagger_directory, trained_directory):
     said = "for tagging, got one for 'translation'; its command is `keraszoo translate`"
     with pytest.raises(PresetError, match=said):

@@ -1,6 +1,5 @@
 """Text in, entities out."""
 
-import itertools
 import types
 
 import numpy as np
@@ -64,22 +63,6 @@ def test_a_threshold_leaves_out_what_is_less_probable(trained_tagger):
     entities = trained_tagger.tag(text)
     bound = sorted(entity.probability for entity in entities)[1]
     assert trained_tagger.tag(text, threshold=bound) == [e for e in entities if e.probability >= bound]
-
-
-def test_probabilities_of_tags_equal_sums_over_all_sequences(new_tagger):
-    tagger = new_tagger(constrain="none", crf=True)
-    sentences = [["Ada", "flew", "from"], ["Paris"], []]
-    per_sentence, names = tagger.tag_probabilities(sentences), tagger.vocabulary.tags
-    for tokens, probabilities in zip(sentences, per_sentence, strict=True):
-        assert probabilities.shape == (len(tokens), len(names))
-        if not tokens:
-            continue
-        tags = np.array(list(itertools.product(range(len(names)), repeat=len(tokens))))
-        scores, _ = tagger.model.read(tagger.vocabulary.encode([tokens]))
-        scores = np.repeat(np.asarray(scores), len(tags), axis=0)
-        chances = np.exp(tagger.model.head.chain.log_likelihood(scores, tags, np.ones(tags.shape, "bool")))
-        wanted = [[chances[tags[:, t] == k].sum() for k in range(len(names))] for t in range(len(tokens))]
-        np.testing.assert_allclose(probabilities, wanted, atol=1e-5)
 
 
 def test_batches_change_nothing(trained_tagger):

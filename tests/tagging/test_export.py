@@ -47,15 +47,7 @@ def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, othe
     texts = [" ".join(sentence.tokens) for sentence in other_sentences[:9]] + STRANGE
     columns = {name: values.to_list() for name, values in loaded.tag(tf.constant(texts)).items()}
     for i, wanted in enumerate(trained_tagger.tag_details(texts)):
-        row = {name: decoded(values[i]) for name, values in columns.items()}
-        assert row["tokens"] == [token.text for token in wanted.tokens]
-        assert row["start"] == [token.start for token in wanted.tokens]
-        assert row["end"] == [token.end for token in wanted.tokens]
-        assert row["tags"] == wanted.tags
-        np.testing.assert_allclose(row["probability"], wanted.probabilities, atol=1e-5)
-        np.testing.assert_allclose(row["attention"], wanted.attention_weights, atol=1e-5)
-        lengths = [last - first for first, last in wanted.sentences]
-        assert row["sentence"] == np.repeat(range(len(lengths)), lengths).tolist()
+        compare(f"text {i}", wanted, {name: decoded(values[i]) for name, values in columns.items()})
     assert loaded.tag(tf.constant([], tf.string))["tokens"].shape[0] == 0
 
 

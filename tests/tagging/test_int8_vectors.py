@@ -21,6 +21,8 @@ def test_int8_vectors_are_near_the_given_ones_and_saved(new_tagger, tmp_path):
     assert read.model.int8_vectors
     assert [weight.dtype for weight in read.model.words.vectors.weights] == ["int8", "float32"]
     np.testing.assert_allclose(ops.convert_to_numpy(read.model.words.vectors(rows)), found, rtol=1e-3)
+    given, stored = (one.model.words.vectors.get_weights()[1] for one in (small, read))
+    np.testing.assert_array_equal(given.astype("float16"), stored)
 
 
 @pytest.mark.slow

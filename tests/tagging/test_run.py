@@ -11,7 +11,7 @@ from keraszoo import EntityTagger
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.layers import BagOfSubwords
 from keraszoo.recipes.runs import read_recipe, run_recipe
-from keraszoo.recipes.seeds import Figure, run_seeds
+from keraszoo.recipes.seeds import run_seeds
 from keraszoo.tagging.recipe import TaggedDataSection, TaggerRecipe
 from keraszoo.tagging.run import prepare
 from keraszoo.tagging.subword_vectors import learn_subwords
@@ -80,13 +80,6 @@ def test_n_grams_are_learned_from_all_vectors_and_other_vectors_are_another_run(
     WordVectors(vectors.words, 2 * vectors.matrix).write(files / "vectors.txt")
     with pytest.raises(RecipeError, match=r"the run in it differs: content of vectors.file was .*, is "):
         run_recipe(recipe)
-
-
-def test_means_and_deviations():
-    figure = Figure("f1", [80.0, 82.0, 84.0])
-    assert (figure.mean, figure.deviation) == (82.0, 2.0)
-    assert str(figure).startswith("f1") and "82.00 ± 2.00" in str(figure)
-    assert Figure("f1", [80.0]).deviation == 0.0
 
 
 @pytest.mark.parametrize("record", [{"text": "Ed ran", "entities": []}, {"tokens": ["Ed"], "tags": ["O"]}])
