@@ -165,14 +165,6 @@ def test_the_last_check_sees_what_came_while_the_files_were_flushed(tmp_path, mo
     assert (place / "notes.txt").read_text() == "by hand" and leftovers(place) == []
 
 
-def test_an_exception_leaves_all_as_it_was(tmp_path, atomically):
-    write_directory(tmp_path / "model", OLD)
-    with pytest.raises(KeyboardInterrupt), atomic.replace_directory(tmp_path / "model") as directory:
-        (directory / "a").write_text("half")
-        raise KeyboardInterrupt
-    assert os.listdir(tmp_path) == ["model"] and read_directory(tmp_path / "model").config == {"model": "old"}
-
-
 def test_a_failed_second_rename_is_taken_back(tmp_path, monkeypatch):
     place = tmp_path / "model"
     write_directory(place, OLD)

@@ -43,6 +43,7 @@ ATTACKS = {
     "a million layers": (set_(hops=1_000_000), "hops is 1000000, but the weight file has"),
     "a number of many digits": (set_(width=10**4000), "width: expected less .* 2147483648, got 1000000000"),
     "a size below zero": (set_(vocabulary_size=-5), "vocabulary_size: expected .* equal to 0, got -5"),
+    "no hop": (set_(hops=0), "does not describe a valid model: hops"),
     "a fraction": (set_(vocabulary_size=5.5), "vocabulary_size: expected a valid integer, got 5.5"),
     "another size": (set_(width=5), r"makes another model .* is \(.*, 4\), expected \(.*, 5\)"),
     "facts that are none": (lambda c: c.update(about={"licence": ["x"]}), "licence: expected text"),
