@@ -21,8 +21,6 @@ from keraszoo.serving.loading import load_models
 from keraszoo.serving.worker import Worker
 from keraszoo.shipping.shipped import list_models
 
-TEXT = "Ada Lovelace flew from Paris to New York ."
-
 
 @pytest.fixture(scope="module")
 def served(trained_directory, tagger_directory):
@@ -84,15 +82,6 @@ def test_html_is_translated_as_a_document_with_tags(address, served):
     (translated,) = post(address, "translate", q=text, source="en", target="de", format="html").values()
     assert translated == pair.translator.translate_document(text, "html", beam_width=pair.beam_width)
     assert translated.startswith("<p>") and re.search("<b>[^<]+</b>", translated)
-
-
-def test_tag(address, served):
-    entities = post(address, "tag", text=TEXT)["entities"]
-    wanted = [entity.as_dict() for entity in served.tagger().tag(TEXT)]
-    for found, entity in zip(entities, wanted, strict=True):
-        assert all(found[key] == entity[key] for key in ("text", "label", "start"))
-    assert entities[0]["text"] == "Ada Lovelace"
-    assert entities[0]["probability"] == pytest.approx(wanted[0]["probability"], abs=1e-5)
 
 
 class Quick:

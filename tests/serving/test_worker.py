@@ -2,9 +2,6 @@
 
 import asyncio
 import threading
-import time
-
-import pytest
 
 from keraszoo.errors import KerasZooError
 from keraszoo.serving.worker import Worker
@@ -23,7 +20,7 @@ def events_of(worker, *works):
     return asyncio.run(run())
 
 
-def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
+def test_work_that_nobody_waits_for_is_given_up():
     go_on, ran = threading.Event(), []
 
     def slow(progress):
@@ -32,20 +29,13 @@ def test_a_full_queue_a_time_limit_and_what_nobody_waits_for():
         progress("nobody hears this")
         ran.append("slow")
 
-    def second(progress):
-        ran.append("second")
-
-    worker = Worker(waiting=1, seconds=0.3)
+    worker = Worker(seconds=0.3)
     (events,) = events_of(worker, slow)
     assert events == [{"progress": "working"}, {"error": "no answer within 0.3 seconds"}]
-    with pytest.raises(KerasZooError, match="1 requests are waiting already"):
-        events_of(worker, second, second)
     go_on.set()
-    while worker.waiting:
-        time.sleep(0.01)
     worker.seconds = 10
     assert events_of(worker, lambda progress: 3)[0][-1] == {"result": 3}
-    assert "slow" not in ran
+    assert ran == []
 
 
 def test_requests_that_nobody_waits_for_take_no_place():
