@@ -67,11 +67,3 @@ def test_a_wrong_environment_variable_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASZOO_PRETRAINED", str(tmp_path / "nowhere"))
     with pytest.raises(PresetError, match="nowhere: KERASZOO_PRETRAINED names no directory"):
         places()
-
-
-def test_what_ships_can_be_read(monkeypatch):
-    monkeypatch.delenv("KERASZOO_PRETRAINED", raising=False)
-    for name in places():
-        directory = read_directory(find(name))
-        assert directory.names
-        assert '"/' not in directory.read_text("config.json"), f"{name}: a path of one machine"
