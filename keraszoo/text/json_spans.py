@@ -168,7 +168,7 @@ def _entity(entity, text):
         raise DataError(
             f"expected start and end within 0 and {len(text)}, got {shown(start)} and {shown(end)}"
         )
-    if not isinstance(label, str) or not label or label.split() != [label]:
+    if not isinstance(label, str) or label.split() != [label]:
         raise DataError(f"expected a label without blanks, got {shown(label)}")
     if entity.get("text", text[start:end]) != text[start:end]:
         raise DataError(

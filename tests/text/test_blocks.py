@@ -113,6 +113,8 @@ def test_a_line_does_not_begin_with_what_would_be_a_mark():
 PIECES = [
     *("a", "B c.", " ", "\n", "\n\n", "\t", "- ", "1. ", "> ", "# ", "*", "`", "```", "<b>", "</b>", "<p>"),
     *("</p>", "|", "\\", "{x}", "\r\n", "\u2028", "<!--", "-->", "<pre>", "</pre>", "    ", "---", "[r]: x"),
+    *("**", "_", "[", "](u)", "]", "<i>", "</i>", "<br>", "\\*", "&amp;", "%s", "é", "$1", "http://a.org/b"),
+    *("<code>", "</code>", "~~"),
 ]
 
 
@@ -121,7 +123,7 @@ def without_blanks(text):
     return re.sub(r"\s|\\(?=[!-/:-@\[-`{-~])", "", html.unescape(text))
 
 
-@settings(max_examples=500)
+@settings(max_examples=800)
 @given(
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
     st.sampled_from(["text", "html", "markdown"]),

@@ -29,7 +29,6 @@ def subwords():
 def test_pairs_are_encoded_and_bad_ones_counted(subwords, monkeypatch, chunk):
     monkeypatch.setattr("keraszoo.text.corpus.CHUNK", chunk)
     corpus = ParallelCorpus.from_pairs(iter(PAIRS), *subwords, max_length=20)
-    corpus = ParallelCorpus.from_pairs(iter(PAIRS), *subwords, max_length=20)
     assert len(corpus) == 3
     assert corpus.dropped == {"blank": 2, "too_long": 2}
     assert corpus.sources.ids.dtype == "uint16"

@@ -71,18 +71,6 @@ def test_any_lines_come_back(tmp_path_factory, lines):
     assert list(read_lines(path)) == (lines or [""])
 
 
-@settings(max_examples=30)
-@given(st.binary())
-def test_any_bytes_give_lines_or_our_error(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("any") / "text"
-    path.write_bytes(data)
-    try:
-        lines = list(read_lines(path))
-    except DataError:
-        return
-    assert len(lines) == data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
-
-
 @pytest.mark.parametrize(
     ("data", "line", "message"),
     [

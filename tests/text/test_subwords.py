@@ -98,18 +98,6 @@ def test_bytes_are_the_whole_state(subwords, tmp_path):
     assert loaded != Subwords.train(SENTENCES, 58)
 
 
-def test_sentencepiece_and_tensorflow_text_give_the_same_ids(subwords):
-    tf = pytest.importorskip("tensorflow")
-    text = pytest.importorskip("tensorflow_text")
-    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model_bytes)
-    tokenizer = text.SentencepieceTokenizer(subwords.model_bytes)
-    texts = [*SENTENCES[:50], "", "<s> </s>", "the\u00a0dog 漢"]
-    rows = subwords.encode(texts)
-    assert tokenizer.tokenize(texts).to_list() == processor.encode(texts) == rows
-    decoded = tokenizer.detokenize(tf.ragged.constant(rows, dtype="int32")).numpy()
-    assert [string.decode() for string in decoded] == processor.decode(rows) == subwords.decode(rows)
-
-
 def test_training_is_deterministic():
     numbers = [f"{i * 7919 % 100003} {i % 997}" for i in range(3000)]
     whole = Subwords.train(numbers, 100)

@@ -141,13 +141,6 @@ def test_detection(lines, scheme):
     assert detect_scheme(line.split() for line in lines) == scheme
 
 
-def test_mixed_schemes_lose_no_span():
-    mixed = [["I-a", "I-a"], ["B-a", "I-a"], ["I-b", "B-b"], ["B-b", "O"]]  # IOB1 and IOB2 by turns
-    scheme = detect_scheme(mixed)
-    repaired = [spans(repair(tags, scheme)[0], scheme) for tags in mixed]
-    assert [len(spans_) for spans_ in repaired] == [1, 1, 2, 1]
-
-
 def test_tag_names_are_in_a_fixed_order():
     assert tag_names(["b", "a", "b"], "BIOES") == ("O", *(f"{x}-{y}" for y in "ab" for x in "BIES"))
     assert tag_names(["a"], "BILOU") == ("O", "B-a", "I-a", "L-a", "U-a")

@@ -6,7 +6,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.vector_files import read_vectors, write_vectors
@@ -183,22 +182,6 @@ def test_missing_file_header_and_wrong_options(write, tmp_path):
     with pytest.raises(DataError, match="cannot be written"):
         write_vectors(tmp_path / "none" / "x", ["a"], [[1.0]])
     assert not (tmp_path / "x").exists()
-
-
-valid = st.sampled_from(
-    [b"", b"2 2\n", b"2 1\n", b"a 1 2\n", b"b 3 4\n", b"a \0\0\0\0\0\0\0\0", b" ", b"\n", b"nan"]
-)
-
-
-def test_the_real_files_of_glove(shared_data, tmp_path):
-    cut, whole = (shared_data(f"glove_6b/glove.6B.{name}.txt.gz") for name in ("100d.top2717", "50d.top9163"))
-    assert error_of(cut) == f"{cut}:2718: the last line is cut off: expected 100 numbers, got 1"
-    words, matrix = read_vectors(whole)
-    with_header = tmp_path / "header.gz"
-    with_header.write_bytes(gzip.compress(b"9163 50\n") + whole.read_bytes())
-    other = keyedvectors.KeyedVectors.load_word2vec_format(str(with_header), limit=500)
-    assert len(words) == 9163 and words[:500] == other.index_to_key
-    np.testing.assert_array_equal(matrix[:500], other.vectors)
 
 
 @pytest.mark.parametrize("data", [b"2 2\ra 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r", b"a 1 2\rb 3 4\r\nc 5 6\n"])
