@@ -49,16 +49,6 @@ def test_the_figure_of_a_range_is_the_bleu_of_its_sentences():
     assert bleu_by_length(sources, hypotheses, [references], fewest=5) == [short, long]
 
 
-def test_the_margin_shrinks_as_the_root_of_the_sentences():
-    references = texts([8] * 400)
-    hypotheses = [text if i % 2 else text[::-1] for i, text in enumerate(references)]
-    few, many = (
-        bleu_by_length(*[side[:count] for side in (references, hypotheses, references)])[0].margin
-        for count in (100, 400)
-    )
-    assert few / many == pytest.approx(2, rel=0.25)
-
-
 def test_chinese_is_as_long_as_its_characters_and_one_sentence_has_no_margin():
     sources = ["狗" * 4, "狗" * 14]
     short, long = bleu_by_length(sources, sources, sources, fewest=1)

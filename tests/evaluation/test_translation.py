@@ -32,12 +32,11 @@ def command_line(tmp_path, hypotheses, references, *options):
     return [(it["score"], it["signature"]) for it in (values if isinstance(values, list) else [values])]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_figures_are_those_of_the_command_line(tmp_path, count):
-    references = [random_texts(seed) for seed in range(count)]
+def test_the_figures_are_those_of_the_command_line(tmp_path):
+    references = [random_texts(seed) for seed in range(3)]
     rng = random.Random(9)
     hypotheses = [" ".join(word for word in text.split() if rng.random() < 0.8) for text in references[0]]
-    scores = score_translations(hypotheses, references if count > 1 else references[0])
+    scores = score_translations(hypotheses, references)
     assert cased_bleu(hypotheses, references) == scores.bleu.score
     cased = command_line(tmp_path, hypotheses, references, "-m", "bleu", "chrf", "ter")
     lower = command_line(tmp_path, hypotheses, references, "-m", "bleu", "-lc")
@@ -45,7 +44,7 @@ def test_the_figures_are_those_of_the_command_line(tmp_path, count):
     for score, (expected, signature) in zip(ours, cased + lower, strict=True):
         assert score.score == pytest.approx(expected, abs=1e-6)
         assert score.signature == signature
-    assert f"nrefs:{count}|" in scores.bleu.signature and "case:mixed" in scores.bleu.signature
+    assert "nrefs:3|" in scores.bleu.signature and "case:mixed" in scores.bleu.signature
     assert "case:lc" in scores.bleu_lowercased.signature and "tok:13a" in scores.bleu_lowercased.signature
 
 
@@ -85,18 +84,13 @@ def test_results_as_json_and_as_a_table():
     ("hypotheses", "references", "message"),
     [
         (["a", "b"], ["a"], r"references: 1 sentences for 2 hypotheses"),
-        (["a"], ["a", "b"], r"references: 2 sentences for 1 hypotheses"),
         (["a", "b"], [["a", "b"], ["a"]], r"references\[1\]: 1 sentences for 2 hypotheses"),
         ([], [], r"at least one translation, got none"),
         (["a"], [], r"references: 0 sentences for 1 hypotheses"),
         ("abc", ["a", "b", "c"], r"hypotheses: expected a list of str, got a str, 'abc'"),
-        (["a"], "a", r"references: expected a list of str, got a str, 'a'"),
         (["a", "b"], [["a", "b"], "ab"], r"references\[1\]: expected a list of str, got a str"),
-        (["a", None], ["a", "b"], r"hypotheses\[1\]: expected a str, got NoneType"),
-        (["a", "b"], ["a", 3], r"references\[1\]: expected a str, got int"),
         (["a"], [[b"a"]], r"references\[0\]\[0\]: expected a str, got bytes"),
         (["a", "b"], ["a", ["b"]], r"references\[1\]: expected a str, got list"),
-        (None, ["a"], r"hypotheses: expected a list of str, got a NoneType"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(hypotheses, references, message):
@@ -108,13 +102,13 @@ CHINESE = ["我们昨天在公园里看到了一只很大的狗。", "他不喜�
 JAPANESE = ["昨日、公園で大きな犬を見ました。", "彼はコーヒーが好きではない。"]
 
 
-@pytest.mark.parametrize("extra", [(), ("-m", "ter", "--ter-asian-support", "--ter-normalized")])
-def test_chinese_is_scored_as_by_the_command_line(tmp_path, extra):
+def test_chinese_is_scored_as_by_the_command_line(tmp_path):
     hypotheses = ["我们昨天在公园里看到了一只狗。", "他不喜欢喝咖啡，但喜欢喝茶。"]
     scores = score_translations(hypotheses, CHINESE)
-    ((expected, signature),) = command_line(tmp_path, hypotheses, [CHINESE], "-tok", "zh", *extra)
-    ours = scores.ter if extra else scores.bleu
-    assert ours.score == pytest.approx(expected, abs=1e-6) and ours.signature == signature
+    options = "-m", "bleu", "ter", "-tok", "zh", "--ter-asian-support", "--ter-normalized"
+    theirs = command_line(tmp_path, hypotheses, [CHINESE], *options)
+    for ours, (expected, signature) in zip((scores.bleu, scores.ter), theirs, strict=True):
+        assert ours.score == pytest.approx(expected, abs=1e-6) and ours.signature == signature
     assert scores.bleu_lowercased.name == "BLEU, lower-cased, zh tokens"
 
 

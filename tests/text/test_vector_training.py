@@ -19,22 +19,14 @@ def runs(count=600):
         yield [draw.choice(subjects), draw.choice(verbs), draw.choice(subjects), draw.choice(verbs), "."]
 
 
-@pytest.mark.parametrize("algorithm", ["skip-gram", "cbow"])
-def test_words_of_one_context_become_neighbours(algorithm):
-    vectors, report = train_vectors(runs(), 16, algorithm=algorithm, epochs=15, sample=0)
-    assert vectors.width == 16 and vectors.words[0] == "." and len(vectors) == 13
-    assert report.startswith("3,000 tokens of 13 types; 13 words have vectors, 100.0 % of the tokens; 15")
-    for kind in (ANIMALS, FRUIT):
-        for word in kind:
-            assert {near for near, _ in vectors.neighbours(word, 3)} & set(kind)
-
-
-def test_the_same_again_and_what_gensim_itself_makes():
-    first, second, other = (train_vectors(runs(), 8, seed=seed, sample=0)[0] for seed in (3, 3, 4))
+@pytest.mark.parametrize(("algorithm", "sg"), [("skip-gram", 1), ("cbow", 0)])
+def test_the_same_again_and_what_gensim_itself_makes(algorithm, sg):
+    options = {"algorithm": algorithm, "sample": 0}
+    first, second, other = (train_vectors(runs(), 8, seed=seed, **options)[0] for seed in (3, 3, 4))
     assert first.words == second.words
     np.testing.assert_array_equal(first.matrix, second.matrix)
     assert not np.array_equal(first.matrix, other.matrix)
-    options = {"vector_size": 8, "sg": 1, "min_count": 2, "seed": 3, "sample": 0, "workers": 1}
+    options = {"vector_size": 8, "sg": sg, "min_count": 2, "seed": 3, "sample": 0, "workers": 1}
     model = word2vec.Word2Vec(list(runs()), **options, batch_words=100)
     assert model.wv.index_to_key == first.words
     np.testing.assert_array_equal(model.wv.vectors, first.matrix)
