@@ -30,11 +30,9 @@ def family_of(folder):
 
 
 def read(folder, source):
-    """Reads a published model; see `read` of the module of its family.
+    """Reads a published model from a folder; its card names the `source`.
 
-    Args:
-        folder: the folder.
-        source: where it is from, for the card.
+    See `read` of the module of its family.
     """
     folder = Path(folder)
     family = family_of(folder)

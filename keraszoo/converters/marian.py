@@ -118,14 +118,7 @@ class Parts(NamedTuple):
 
 
 def read(folder, source):
-    """Reads a published model.
-
-    Args:
-        folder: the `Path` of its folder.
-        source: where it is from, for the card.
-
-    Returns:
-        `Parts`.
+    """Reads a published model from the `Path` of its folder as `Parts`; its card names the `source`.
 
     Raises:
         PresetError: a file is missing or damaged, the weights are pickled, the files do not fit each other,

@@ -10,7 +10,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from keraszoo.errors import DataError, ScoreError
-from keraszoo.text.tag_choice import readable, relabel
+from keraszoo.messages import one_line
+from keraszoo.text.tag_choice import relabel
 from keraszoo.text.tag_schemes import Span, convert, repair, spans
 
 NONE = ""  # no counterpart of an entity; never a label
@@ -80,7 +81,7 @@ class TaggingScores:
 
     def __str__(self):
         scores = [self.f1, self.f1_default, *self.labels, self.f1_seen, self.f1_unseen]
-        rows = [(readable(score.name), score) for score in scores if score is not None]
+        rows = [(one_line(score.name), score) for score in scores if score is not None]
         width = max(len(name) for name, _ in rows)
         lines = [f"{'':<{width}}  precision  recall      F1     gold    found"]
         lines += [f"{name:<{width}}  {score}" for name, score in rows]
@@ -92,11 +93,11 @@ class TaggingScores:
         labels = sorted({*self.confusion, *itertools.chain(*self.confusion.values())} - {NONE})
         if len(labels) < 2:  # one label cannot be confused
             return []
-        rows = [["gold \\ found", *map(readable, labels), "(none)"]]
+        rows = [["gold \\ found", *map(one_line, labels), "(none)"]]
         for label in (*labels, NONE):
             row = self.confusion.get(label, {})
             cells = (f"{row.get(other, 0):,}" for other in (*labels, NONE))
-            rows.append([readable(label) or "(none)", *cells])
+            rows.append([one_line(label) or "(none)", *cells])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
@@ -257,7 +258,7 @@ def _confusion(pairs):
     for gold, predicted in pairs:
         met = set()
         for span in gold:
-            common = [(_overlap(span, other), other) for other in predicted]
+            common = [(min(span.end, other.end) - max(span.start, other.start), other) for other in predicted]
             near = [((other[1:] == span[1:], size), other) for size, other in common if size > 0]
             met.update(other for _, other in near)
             best = max(near, key=lambda found: found[0])[1] if near else Span(NONE, 0, 0)
@@ -268,10 +269,6 @@ def _confusion(pairs):
     for (label, other), count in sorted(counts.items()):
         confusion.setdefault(label, {})[other] = count
     return confusion, misplaced
-
-
-def _overlap(one, other):
-    return min(one.end, other.end) - max(one.start, other.start)
 
 
 def _by_familiarity(pairs, tokens, known):

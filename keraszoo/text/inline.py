@@ -134,26 +134,19 @@ class Substitution:
 
 
 def nested(places, tags):
-    """Tags at new places, which are apart or inside each other: each is in the smallest one around it.
+    """The `Tag`s at new places, (start, end) of each, which are apart or inside each other.
 
-    Args:
-        places: (start, end) of each tag.
-        tags: list of `Tag`.
-
-    Returns:
-        List of `Tag`, parents first.
+    Each is in the smallest one around it; parents come first.
     """
-    depth = []
-    for tag in tags:
-        depth.append(depth[tag.parent] + 1 if tag.parent >= 0 else 0)
-    spans = [i for i, (start, end) in enumerate(places) if start < end]
     parents, stack = [tag.parent for tag in tags], []
+    depth = [len(path(i, parents)) for i in range(len(tags))]
+    spans = [i for i, (start, end) in enumerate(places) if start < end]
     for i in sorted(spans, key=lambda i: (places[i][0], -places[i][1], depth[i], i)):
         while stack and places[stack[-1]][1] <= places[i][0]:
             stack.pop()
         parents[i] = stack[-1] if stack else -1
         stack.append(i)
-    order = sorted(range(len(tags)), key=lambda i: _path(i, parents))
+    order = sorted(range(len(tags)), key=lambda i: path(i, parents))
     index = {i: k for k, i in enumerate(order)} | {-1: -1}
     moved = []
     for i in order:
@@ -165,9 +158,10 @@ def nested(places, tags):
     return moved
 
 
-def _path(i, parents):
-    path = []
+def path(i, parents):
+    """The indices from the root of a tree to i; `parents` has the parent of each, -1 for none."""
+    indices = []
     while i >= 0:
-        path.append(i)
+        indices.append(i)
         i = parents[i]
-    return path[::-1]
+    return indices[::-1]

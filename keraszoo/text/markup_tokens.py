@@ -20,7 +20,6 @@ MARKDOWN_TOKEN = re.compile(
 # What ends a part that begins with `long`; a script ends with its tag.
 CLOSERS = {"<!--": "-->", "<![CDATA[": r"\]\]>", "<?": r"\?>"}
 ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
-ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 OPAQUE = frozenset("code kbd samp var pre math svg template object video audio canvas iframe".split())
 BLOCKS = frozenset(

@@ -41,7 +41,8 @@ class Reading(dict):
 
     def __init__(self, known, pieces=()):
         self.known = known
-        self.joined = any(is_joined(character) for character in known)
+        # from Arabic to Myanmar, Khmer or Mongolian: scripts with joiners
+        self.joined = any("\u0600" <= c <= "\u109f" or "\u1780" <= c <= "\u18af" for c in known)
         forms = dict.fromkeys(DOUBLED, self._form('"'))
         if "\u00ab" not in known:
             if "\u201e" in known:  # German
@@ -72,11 +73,6 @@ class Reading(dict):
         form = _FROZEN.normalize("NFKC", character)
         form = "".join(map(self._form, form)) if form != character else form
         return form if self.known.issuperset(form) else character
-
-
-def is_joined(character):
-    """Whether a character is of a script with joiners: from Arabic to Myanmar, Khmer or Mongolian."""
-    return "\u0600" <= character <= "\u109f" or "\u1780" <= character <= "\u18af"
 
 
 def learned_signs(counts):

@@ -158,7 +158,8 @@ def split_pairs(pairs, *sizes):
     (4, set())
     """
     pairs = list(pairs)
-    sentences = sorted({words_of(source) for source, _ in pairs}, key=_hash)
+    sentences = {words_of(source) for source, _ in pairs}
+    sentences = sorted(sentences, key=lambda text: hashlib.sha256(text.encode("utf-8")).digest())
     if len(sentences) <= sum(sizes):
         raise ValueError(f"cannot hold out {sum(sizes)} of {len(sentences)} source sentences")
     numbers = itertools.chain.from_iterable([part] * size for part, size in enumerate(sizes))
@@ -167,7 +168,3 @@ def split_pairs(pairs, *sizes):
     for pair in pairs:
         parts[part_of.get(words_of(pair[0]), -1)].append(pair)
     return parts
-
-
-def _hash(text):
-    return hashlib.sha256(text.encode("utf-8")).digest()

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 
 from keraszoo.errors import KerasZooError
-from keraszoo.messages import one_line, shown, suggestion
+from keraszoo.messages import shown, suggestion
 from keraszoo.text.tag_schemes import split_tag
 
 
@@ -52,8 +52,3 @@ def chosen(known, labels=None, mapping=None):
         return list
     labels, mapping = check_choice(known, labels, mapping)
     return functools.partial(relabel, labels=labels, mapping=mapping)
-
-
-def readable(label):
-    """A label as it is printed: control characters, which a terminal would obey, are escaped."""
-    return one_line(label)

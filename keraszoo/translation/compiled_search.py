@@ -166,11 +166,7 @@ class CompiledSearch:
         return tf.function(run, input_signature=[specs[name] for name in inputs], autograph=False)
 
     def pad(self, rows):
-        """Rows of ids to int32 `(B, S)`, each ended by `</s>`.
-
-        Args:
-            rows: list of lists of int, without `</s>`.
-        """
+        """Lists of ids without `</s>` to int32 `(B, S)`, each ended by `</s>`."""
         longest = max(map(len, rows)) + 1
         if keras.backend.backend() != "tensorflow":  # few shapes, because each is compiled
             longest = next((columns for columns in JAX_COLUMNS if columns >= longest), longest)
@@ -178,23 +174,17 @@ class CompiledSearch:
         return pad_sequences([[*row, end_id] for row in rows], longest, padding="post", value=pad_id)
 
     def pad_prefixes(self, rows):
-        """Prefixes to int32 `(B, P)`, -1 where a position is free; `None` if all are empty.
+        """Lists of ids to int32 `(B, P)`, -1 where a position is free; `None` if all are empty.
 
         P is a multiple of 8, because JAX compiles one program for each P.
-
-        Args:
-            rows: list of lists of int.
         """
         longest = max(map(len, rows))
         return pad_sequences(rows, -(-longest // 8) * 8, padding="post", value=-1) if longest else None
 
     def pad_terms(self, rows):
-        """Terms to int32 `(B, C, L)`, filled up with -1; `None` if there are none.
+        """Lists of lists of lists of ids to int32 `(B, C, L)`, filled up with -1; `None` if there are none.
 
         C and L are powers of two, because JAX compiles one program for each.
-
-        Args:
-            rows: list of lists of lists of int.
         """
         number, longest = max(map(len, rows)), max((len(term) for terms in rows for term in terms), default=0)
         if not number:

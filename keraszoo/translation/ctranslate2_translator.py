@@ -99,9 +99,7 @@ def import_ctranslate2():
 def load(name, read):
     """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
 
-    Args:
-        name: an exported directory, a model directory or the name of an included model.
-        read: a function that returns the `Translator` of such a model.
+    `read` is a function that returns the `Translator` of a model directory or of the name of a model.
     """
     import_ctranslate2()
     if format_of(name) == "ctranslate2":

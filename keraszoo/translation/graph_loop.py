@@ -46,11 +46,7 @@ def run(advance, progress, state, model, lengths, beam_width=1):
 
 
 class TracedModel:
-    """A model whose step is one graph, which the plain and the compiled stages of a search share.
-
-    Args:
-        model: a `TranslationModel`, for TensorFlow.
-    """
+    """A `TranslationModel` whose step is one graph, which the plain and the compiled stages share."""
 
     def __init__(self, model):
         self._model = model

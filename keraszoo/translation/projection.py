@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from keraszoo.text.inline import path
 from keraszoo.text.subwords import SPECIAL_NAMES, WORD_START
 
 # Of scripts without blanks between words.
@@ -130,10 +131,7 @@ def project(weights, tags, forced):
         List of (start, end) in the translation.
     """
     placed = _Placement(weights, tags)
-    depth = []
-    for _, _, parent in tags:
-        depth.append(depth[parent] + 1 if parent >= 0 else 0)
-    for i in sorted(range(len(tags)), key=lambda i: (depth[i], not any(forced[i]))):
+    for i in sorted(range(len(tags)), key=lambda i: (len(path(i, placed.parents)), not any(forced[i]))):
         if tags[i][0] < tags[i][1]:
             placed.span(i, *forced[i])
     for i, tag in enumerate(tags):
@@ -147,6 +145,7 @@ class _Placement:
 
     def __init__(self, weights, tags):
         self.weights, self.tags, self.of, self.ranges = weights, tags, {}, {}
+        self.parents = [parent for *_, parent in tags]
         self.words, self.source = weights.words, weights.source
         self.first, self.last = np.arange(len(self.words))[:, None], np.arange(len(self.words))[None]
 
@@ -228,11 +227,8 @@ class _Placement:
             a, b = self._with_marks(a, b, match[0], self.last >= self.first) if touches else (a, b)
             place = self.words[b][1] if touches else self.words[a][0]
         place = min(max(place, low), high)
-        around = set()
-        while parent >= 0:
-            around.add(parent)
-            parent = self.tags[parent][2]
-        for j in self.ranges.keys() - around:  # not inside of a span that it was not in
+        # not inside of a span that it was not in
+        for j in self.ranges.keys() - path(parent, self.parents):
             start, end = self.of[j]
             if start < place < end:
                 place = max(start, low)

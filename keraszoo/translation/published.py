@@ -8,13 +8,10 @@ from keraszoo.shipping import cache, hub
 
 
 def from_published(cls, name):
-    """Makes a translator of a published model; returns `None` for a model directory of keraszoo.
+    """Makes a `Translator` of a published model; returns `None` for a model directory of keraszoo.
 
-    A model on the Hub is converted once; later calls read it from the cache.
-
-    Args:
-        cls: the class `Translator`.
-        name: a folder or `hf://user/name`; anything else is no published model.
+    A model on the Hub is converted once; later calls read it from the cache. `name` is a folder or
+    `hf://user/name`; anything else is no published model.
     """
     place = cache.hub_place(name) if hub.is_address(name) else None
     if place is not None and atomic.locate(place):

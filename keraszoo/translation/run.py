@@ -54,11 +54,7 @@ def prepare(recipe, checkpoints):
 
 
 def make_model(recipe, source_subwords, target_subwords):
-    """Makes the untrained model of a recipe.
-
-    Raises:
-        RecipeError: the model's constructor does not accept the value of an override.
-    """
+    """Makes the untrained model of a recipe. Raises RecipeError for a value that its constructor refuses."""
     sizes = {
         "source_vocabulary_size": source_subwords.vocabulary_size,
         "target_vocabulary_size": target_subwords.vocabulary_size,

@@ -120,11 +120,7 @@ def _check_ids(corpus, translator):
 
 
 def pairs_of(pairs, name):
-    """Yields the (source, target) strings of an argument of `fit`.
-
-    Raises:
-        DataError: for the first item that is not such a pair; the message names the argument.
-    """
+    """Yields the (source, target) strings of an argument of `fit`; any other item is a DataError."""
     for i, pair in enumerate(pairs):
         listed = hasattr(pair, "__getitem__") and not isinstance(pair, (str, dict))
         if not listed or len(pair) != 2 or not all(isinstance(side, str) for side in pair):

@@ -4,14 +4,7 @@ from keraszoo.translation.compiled_search import COLUMNS
 
 
 def warm_up_texts(translator):
-    """Texts of one repeated word, one for each length of `COLUMNS`.
-
-    Args:
-        translator: a `Translator`.
-
-    Returns:
-        List of str.
-    """
+    """Texts of one repeated word, one for each length of `COLUMNS`, for a `Translator`: a list of str."""
     subwords, limit = translator.source_subwords, translator.max_source_tokens
     words = [word for word in subwords.decode([[i] for i in range(subwords.vocabulary_size)]) if word.strip()]
     together = subwords.encode([f"{word} {word}" for word in words])
@@ -21,12 +14,7 @@ def warm_up_texts(translator):
 
 
 def write_requests(directory, batches):
-    """Writes requests that TensorFlow Serving sends to a SavedModel before it serves.
-
-    Args:
-        directory: of the SavedModel.
-        batches: list of dicts, input name -> array.
-    """
+    """Writes requests, dicts of input name -> array, that TensorFlow Serving sends before it serves."""
     import tensorflow as tf
 
     path = directory / "assets.extra" / "tf_serving_warmup_requests"
