@@ -1,5 +1,6 @@
 """Documents, markup and words to keep, with translators that reverse words, copy, or write at random."""
 
+import random
 import re
 from types import SimpleNamespace
 
@@ -73,6 +74,14 @@ class Copying(Reversing):
 
     def _reversed(self, text):
         return text
+
+
+class Careless(Reversing):
+    """Writes some of the words, some twice, and others that nobody asked for; perhaps nothing."""
+
+    def _reversed(self, text):
+        draw, words = random.Random(text), [word for word in text.split() if word[0].isalpha()]
+        return " ".join(draw.choices([*words, "Tom", "48", "x1"], k=draw.randint(0, 9)))
 
 
 NAMES = {
@@ -213,8 +222,8 @@ TAG = r"</?[bip]>|<br>|<code>y</code>|<!-- a -->"
 KEPT = r"\{x\}|%s|www\.a\.org"
 
 
-def check_document(translator, text, markup, **search):
-    found = translator.translate_document(text, markup=markup, **search)
+def check_document(translator, text, markup):
+    found = translator.translate_document(text, markup=markup)
     assert count(KEPT, found) == count(KEPT, text)
     if markup == "text" and not re.search(r"[<*\]&]", text):
         lines = found.splitlines(), text.splitlines()
@@ -228,13 +237,14 @@ def check_document(translator, text, markup, **search):
         assert count(TAG, found) == count(TAG, text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=400)
 @given(
     st.lists(st.sampled_from(PIECES + TAGS), max_size=16).map("".join),
     st.sampled_from(["text", "html", "markdown"]),
+    st.sampled_from([Reversing, Careless]),
 )
-def test_structure_placeholders_and_tags_of_any_document_stay(text, markup):
-    check_document(Reversing(NAMES), text, markup)
+def test_structure_placeholders_and_tags_of_any_document_stay(text, markup, kind):
+    check_document(kind(NAMES), text, markup)
 
 
 @settings(max_examples=300)
@@ -242,15 +252,6 @@ def test_structure_placeholders_and_tags_of_any_document_stay(text, markup):
 def test_a_model_that_copies_copies_documents(text):
     if not re.search(r"\s\s|[\u00a0]", text.strip()):
         assert Copying().translate_document(text) == text
-
-
-@settings(max_examples=20)
-@given(
-    text=st.lists(st.sampled_from(PIECES + TAGS), max_size=10).map("".join),
-    markup=st.sampled_from(["text", "html"]),
-)
-def test_documents_of_an_untrained_model(untrained, text, markup):
-    check_document(untrained, text, markup, beam_width=1, max_length=8)
 
 
 @settings(max_examples=100)
