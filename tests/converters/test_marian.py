@@ -127,7 +127,6 @@ def without(files, *names):
 BAD = {
     "is a pickle.*torch.load": lambda f: {"model.safetensors": None, "pytorch_model.bin": b"\x80"},
     "has no model.safetensors": lambda f: {"model.safetensors": None},
-    "has no target.spm": lambda f: {"target.spm": None},
     "expected marian, got 'bert'": lambda f: {"config.json": {"model_type": "bert"}},
     "vocab.json: not valid JSON": lambda f: {"vocab.json": b"{"},
     "has 2 pieces, but config.json has a vocabulary of": lambda f: {"vocab.json": {"a": 0, "b": 1}},
