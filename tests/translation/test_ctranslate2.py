@@ -25,11 +25,6 @@ VARIANTS = [
     {"positions": "rotary", "tie_embeddings": "target", "num_decoder_layers": 1, "activation": "silu"},
     {"output_bias": True, "epsilon": 1e-3, "activation": "gelu", "num_decoder_layers": 1},
     {"positions": "relative", "max_distance": 3, "pre_norm": True},
-    {"pre_norm": True},
-    {"tie_embeddings": "target"},
-    {"positions": "learned"},
-    {"positions": "rotary", "pre_norm": True, "use_bias": False},
-    {"positions": "relative", "max_distance": 2, "use_bias": False, "tie_embeddings": "target"},
 ]
 
 

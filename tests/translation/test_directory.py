@@ -53,7 +53,7 @@ def test_a_joint_vocabulary_and_all_settings_are_read_again(both_subwords, tmp_p
 
 
 @pytest.mark.slow
-def test_half_precision_takes_half_the_room_and_translates_equally_well(trained, saved, test_pairs, tmp_path):
+def test_half_precision_takes_half_the_room_and_rounds_the_weights(trained, saved, tmp_path):
     trained.save_to_preset(tmp_path / "half", dtype="float16")
     sizes = [(path / "model.safetensors").stat().st_size for path in (saved, tmp_path / "half")]
     assert sizes[1] < 0.7 * sizes[0]
@@ -62,24 +62,10 @@ def test_half_precision_takes_half_the_room_and_translates_equally_well(trained,
     for ours, theirs in zip(trained.model.get_weights(), again.model.get_weights(), strict=True):
         assert theirs.dtype == ours.dtype
         np.testing.assert_array_equal(ours.astype("float16"), theirs)
-    sources, references = map(list, zip(*test_pairs, strict=True))
-    scores = [translator.evaluate(sources, references).bleu.score for translator in (trained, again)]
-    assert abs(scores[0] - scores[1]) < 0.1
 
 
 @pytest.mark.slow
-def test_an_int8_translator_is_saved_and_read_with_equal_scores(own_copy, test_pairs, tmp_path):
-    pairs = list(map(list, zip(*test_pairs[:10], strict=True)))
-    own_copy.model.quantize("int8")
-    scores = own_copy.score(*pairs)
-    own_copy.save_to_preset(tmp_path / "int8")
-    again = Translator.from_preset(tmp_path / "int8")
-    assert {str(weight.dtype) for weight in again.model.weights if len(weight.shape) == 2} == {"int8"}
-    assert again.score(*pairs) == scores
-
-
-@pytest.mark.slow
-def test_low_rank_matrices_are_merged_when_saved(own_copy, test_pairs, tmp_path):
+def test_low_rank_matrices_are_merged_when_saved_and_int8_weights_kept(own_copy, test_pairs, tmp_path):
     pairs = list(map(list, zip(*test_pairs[:10], strict=True)))
     plain = own_copy.score(*pairs)
     own_copy.model.enable_lora(2)
@@ -92,13 +78,17 @@ def test_low_rank_matrices_are_merged_when_saved(own_copy, test_pairs, tmp_path)
     assert len(again.model.weights) < len(own_copy.model.weights)
     assert not np.allclose(scores, plain, atol=0.1)
     np.testing.assert_allclose(again.score(*pairs), scores, atol=1e-4)
+    again.model.quantize("int8")
+    again.save_to_preset(tmp_path / "int8")
+    small = Translator.from_preset(tmp_path / "int8")
+    assert {str(weight.dtype) for weight in small.model.weights if len(weight.shape) == 2} == {"int8"}
+    assert small.score(*pairs) == again.score(*pairs)
 
 
 @pytest.mark.parametrize(
     ("section", "values", "said"),
     [
         (None, {"task": "tagging"}, "expected a directory for translation, got one for 'tagging'"),
-        (None, {"task": None}, "expected a directory for translation, got one for None"),
         (None, {"search": []}, "search: expected a valid dictionary, got "),
         (None, {"subwords": []}, "subwords: List should have at least 1 item"),
         (None, {"subwords": "joint.model"}, "subwords: expected a valid list, got 'joint.model'"),
@@ -109,11 +99,8 @@ def test_low_rank_matrices_are_merged_when_saved(own_copy, test_pairs, tmp_path)
         ("config", {"cell": "gro"}, "does not describe a valid model"),
         ("config", {"colour": "red"}, "RNNSearch: colour: unknown key, expected one of"),
         ("config", {"units": 47}, "model.safetensors"),
-        ("config", {"source_vocabulary_size": 41}, r"expected \(41, 32\)"),
         ("search", {"bean": 0}, "not a valid directory for translation"),
         ("search", {"beam_width": 10**9}, "beam_width must be from 1 to 1000"),
-        ("search", {"max_length": 10**9}, "max_length must be from 1 to 100000"),
-        ("search", {"length_penalty": 1e9}, "length_penalty must be from 0 to 5"),
     ],
 )
 def test_an_invalid_configuration_is_refused(trained_directory, tmp_path, section, values, said):

@@ -138,7 +138,6 @@ def test_word_alignment_by_eye():
     [
         ("abc", ["x"], "sources: expected a list of str, got a str"),
         (["x"], "abc", "targets: expected a list of str, got a str"),
-        (["x"], None, "targets: expected a list of str, got a NoneType"),
         (["x"], [None], r"targets\[0\]: expected a str, got NoneType"),
         (["one", "two"], ["eins"], "2 sources, but 1 targets"),
     ],
