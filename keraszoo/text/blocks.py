@@ -77,7 +77,7 @@ class _Lines:
 
     def __init__(self, markup, keep, wrapped):
         self.markup, self.keep, self.wrapped = markup, keep, wrapped
-        self.parts, self.lines, self.breaks = [], [], []
+        self.parts, self.lines, self.breaks, self._in_list = [], [], [], False
 
     def read(self, lines):
         end = None  # a function: whether a line ends a part that is copied
@@ -100,8 +100,6 @@ class _Lines:
             indented = self.markup == "markdown" and not match["text"] and not self._in_list
         self._end()
         return self.parts
-
-    _in_list = False
 
     def _copied_until(self, line, number):
         """A function that tells the last line of the copied part that a line begins, or `None`."""

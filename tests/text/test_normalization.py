@@ -108,12 +108,11 @@ def test_rules_compose_letters_and_keep_what_a_reader_sees():
     assert normalize("می\u200cخواهم，（好）… ﬁ") == "▁می\u200cخواهم，（好）…▁ﬁ"
 
 
-@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
-def test_a_vocabulary_keeps_joiners_and_full_width_punctuation(model_type):
+def test_a_vocabulary_keeps_joiners_and_full_width_punctuation():
     texts = ["می\u200cخواهم", "你好，（世界）…", "નમસ્તે"] * 20
-    subwords = Subwords.train(texts, 27, model_type)
+    subwords = Subwords.train(texts, 27)
     assert subwords.decode(subwords.encode(texts[:3])) == texts[:3]
-    unified = Subwords.train(texts, 26, model_type, normalization="nmt_nfkc")
+    unified = Subwords.train(texts, 26, normalization="nmt_nfkc")
     assert unified.decode(unified.encode(texts[:2])) == ["می خواهم", "你好,(世界)..."]
     with pytest.raises(KerasZooError, match="normalization must be one of nfc, nmt_nfkc, got 'nfd'"):
         Subwords.train(texts, 27, normalization="nfd")

@@ -92,10 +92,7 @@ def test_its_exports(ensemble, tmp_path, format):
     assert ensemble.verify_export(tmp_path / "export", SENTENCES) == len(SENTENCES)
 
 
-def test_formats_that_it_cannot_be_exported_to(pair, ensemble, tmp_path):
-    pytest.importorskip("ctranslate2")
-    with pytest.raises(KerasZooError, match="Ensemble cannot be exported"):
-        ensemble.export(tmp_path / "export", format="ctranslate2")
+def test_a_member_in_half_precision_cannot_be_exported(pair, tmp_path):
     pytest.importorskip("tf2onnx")
     subwords = pair[0].target_subwords
     half = RNNSearch(subwords.vocabulary_size, embedding_dim=8, units=8, dtype="mixed_bfloat16")
