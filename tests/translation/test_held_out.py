@@ -11,6 +11,7 @@ from keraszoo.text.corpus import ParallelCorpus
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.training import held_out_figures
 
+pytestmark = pytest.mark.usefixtures("eagerly")
 BY_LOSS = {"monitor": "val_loss"}
 
 
