@@ -1,11 +1,12 @@
 import itertools
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keraszoo.training.batch_plans import ShapeLadder, rounded_lengths
+from keraszoo.training.batch_plans import ShapeLadder, batches_by_length, rounded_lengths
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=12)
 
@@ -60,3 +61,16 @@ def test_a_ladder_rises_and_holds_every_pair(pairs, shapes):
 def test_limit():
     ladder = ShapeLadder(np.array([33, 3]), np.array([2, 33]), limit=33)
     assert ladder.lengths.max(axis=0).tolist() == [33, 33]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 40])
+def test_batches_are_slices_of_the_rows_sorted_by_length(size):
+    draw = random.Random(size)
+    lengths = [draw.randrange(6) for _ in range(23)]
+    batches = list(batches_by_length(lengths, lambda start, stop: stop - start == size))
+    order = [i for length in range(1, 6) for i in range(23) if lengths[i] == length]
+    assert batches == [order[i : i + size] for i in range(0, len(order), size)]
+    pairs = [(length, draw.randrange(3)) for length in lengths]  # rows of two lengths are never empty
+    order = sum(batches_by_length(pairs, lambda start, stop: False), [])
+    assert [pairs[i] for i in order] == sorted(pairs) and len(set(order)) == 23
+    assert list(batches_by_length([0, 0], None)) == []

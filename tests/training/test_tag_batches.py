@@ -68,18 +68,6 @@ def test_every_sentence_once_within_the_budget(vocabulary, lengths, tokens, repl
         assert sorted(seen) == list(range(len(sentences)))
 
 
-def test_an_address_names_a_batch(vocabulary):
-    rows = TaggedRows(sentences_of(np.random.default_rng(1).integers(1, 20, 200)), vocabulary, FEATURES)
-    first, again = TagBatches(rows, 64, seed=7), TagBatches(rows, 64, seed=7)
-    features, tags, _ = first.batch(5, 3)
-    first.batch(0, 0)
-    np.testing.assert_array_equal(tags, again.batch(5, 3)[1])
-    np.testing.assert_array_equal(features["characters"], again.batch(5, 3)[0]["characters"])
-    assert any(
-        first.indices(5, i).tolist() != TagBatches(rows, 64, seed=8).indices(5, i).tolist() for i in range(9)
-    )
-
-
 def test_only_what_the_model_reads(vocabulary):
     rows = TaggedRows(sentences_of([3, 2]), vocabulary, ["words"])
     features, *_ = TagBatches(rows, 8).batch(0, 0)
