@@ -137,23 +137,11 @@ def test_no_model_of_the_registry_is_forgotten():
     assert set(CLASSES) == set(model_classes("translation").values())
 
 
-@pytest.mark.one_per_class
-def test_the_summary_of_keras_lists_all_weights(random_model):
-    lines = []
-    random_model.summary(print_fn=lines.append)
-    assert f"Total params: {random_model.count_params():,}" in "".join(lines)
-
-
-def test_sides_of_other_numbers_of_sentences_are_errors(random_model):
-    with pytest.raises(ValueError, match="source and target_in must have one batch size"):
-        random_model((np.array([[5, 4], [6, 7]]), np.array([[START]])))
-
-
-FAST = "LuongNMT, local-m, GRU, tied", "Transformer"  # the others train in `make test-all`
+FAST = "Transformer"  # the others train in `make test-all`
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in MODELS]
+    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in MODELS]
 )
 def test_overfits_eight_sentences_and_translates_them(name):
     keras.utils.set_random_seed(2)
@@ -189,10 +177,12 @@ def test_every_trainable_weight_gets_a_gradient(name, random_model):
 
 
 def test_stepping_equals_teacher_forcing(random_model):
-    """Three hypotheses for each sentence, which differ at every word."""
+    """Three hypotheses for each sentence; after two words, two continue the first and one the third."""
     model, rng, length = random_model, np.random.default_rng(0), 5
     source, _ = random_batch(rng)
-    written = rng.integers(START_OF_WORDS, V, (3 * len(source), length)).astype("int32")
+    parents = np.arange(9).reshape(3, 3)[:, [2, 0, 0]].ravel()
+    begun, more = (rng.integers(START_OF_WORDS, V, (9, n)).astype("int32") for n in (2, length - 2))
+    written = np.concatenate([begun[parents], more], axis=1)
     repeated = np.repeat(source, 3, 0)
     logits, weights = to_numpy(model((repeated, written))), None
     if model.attends:
@@ -206,17 +196,22 @@ def test_stepping_equals_teacher_forcing(random_model):
     else:
         with pytest.raises(ValueError, match=f"{type(model).__name__} does not attend"):
             model((repeated, written), return_attention_weights=True)
-    state = model.initial_state(model.encode(source), 3, length)
+    state = model.initial_state(model.encode(source), 3, 2)
     for t in range(length):
-        step, state = model.step(ops.convert_to_tensor(written[:, t]), state)
-        np.testing.assert_allclose(to_numpy(step), logits[:, t], atol=1e-5)
+        words, rows = (begun, parents) if t < 2 else (written, slice(None))
+        step, state = model.step(ops.convert_to_tensor(words[:, t]), state)
+        np.testing.assert_allclose(to_numpy(step)[rows], logits[:, t], atol=1e-5)
         assert ("attention_weights" in state) == model.attends
         if model.attends:
-            np.testing.assert_allclose(to_numpy(state["attention_weights"]), weights[:, t], atol=1e-5)
+            looked = to_numpy(state["attention_weights"])[rows]
+            np.testing.assert_allclose(looked, weights[:, t], atol=1e-5)
+        if t == 1:
+            state = model.lengthen(model.select_rows(state, ops.convert_to_tensor(parents)), length - 2)
     assert int(state["position"]) == length
 
 
-def test_a_batch_equals_its_sentences_one_by_one(random_model):
+@pytest.mark.one_per_class
+def test_a_batch_equals_its_sentences_one_by_one(name, random_model):
     model, (source, target_in) = random_model, random_batch(np.random.default_rng(0))
     together = to_numpy(model((source, target_in)))
     for b in range(len(source)):
@@ -262,11 +257,6 @@ def test_a_tied_output_needs_a_readout_as_wide_as_the_embeddings(cls):
         cls(V, readout_dim=5, **sizes)
     for given in (None, 6):
         assert cls(V, readout_dim=given, **sizes).tie_output
-
-
-@pytest.mark.parametrize("cls", [DeepLSTM, GNMT, LuongNMT, RNNEncDec, RNNSearch])
-def test_the_papers_do_not_scale_embeddings(cls):
-    assert cls.configurations["paper"]["scale_embeddings"] is False
 
 
 @pytest.mark.one_per_class
@@ -337,7 +327,7 @@ def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model,
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
 @pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
-    if mode and name not in FAST:
+    if mode and name != FAST:
         pytest.skip("takes long, and four steps on rounded matrices need not lower the loss")
     keras.utils.set_random_seed(0)
     model = halved(name, random_model)

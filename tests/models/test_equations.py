@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch
+from keraszoo.models import GNMT, DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch
 
 to_numpy = ops.convert_to_numpy
 V, E, U, R, A, HALF_WIDTH = 11, 5, 7, 3, 3, 2
@@ -194,6 +194,7 @@ def test_parameters_are_those_of_the_equations(name):
 
 
 PAPERS = {
+    GNMT: {"num_layers": 8, "cell": "lstm", "connections": "residual"},  # figure 1
     # section 3.4
     DeepLSTM: {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.0, "cell": "lstm"}
     | {"reverse_source": True},
@@ -212,7 +213,7 @@ PAPERS = {
 @pytest.mark.parametrize("cls", PAPERS)
 def test_the_configuration_paper_has_the_sizes_of_the_paper(cls):
     config = cls.from_configuration("paper", source_vocabulary_size=9).get_config()
-    assert config == {**config, **PAPERS[cls]}
+    assert config == {**config, **PAPERS[cls], "scale_embeddings": False}
 
 
 def test_the_source_is_known_by_its_summary_alone():

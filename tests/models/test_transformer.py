@@ -6,7 +6,6 @@ from keras import ops
 
 from keraszoo.layers.positions import POSITIONS
 from keraszoo.models import Ensemble, Transformer
-from keraszoo.search import SearchOptions, search
 
 to_numpy = ops.convert_to_numpy
 
@@ -114,27 +113,6 @@ def test_positions_of_the_attention_leave_the_embeddings_alone(positions):
     model.encoder_layers = []
     memory = to_numpy(model.encode(np.array([[5, 5]]))["memory"])
     np.testing.assert_array_equal(memory[0, 0], memory[0, 1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1, 3])
-def test_the_lengths_of_the_cache_change_no_result(width):
-    model, source = Transformer(17, **SIZES), np.array([[4, 5, 6, 3], [7, 3, 0, 0]])
-    model.build()
-    options = SearchOptions(beam_width=width, max_length=20, min_length=18)
-    found = [
-        search(model, model.encode(source), options, start_id=1, end_id=3, lengths=lengths)
-        for lengths in ([1, 20], [1, 16, 20], [20])
-    ]
-    for other in found[1:]:
-        np.testing.assert_array_equal(other.tokens, found[0].tokens)
-    written = to_numpy(found[0].tokens)[:, 0]
-    logits = model((source, np.pad(written, ((0, 0), (1, 0)), constant_values=1)))
-    log_probs = to_numpy(ops.log_softmax(logits))
-    for row, words in enumerate(written):
-        length = int(found[0].lengths[row, 0])
-        wanted = sum(log_probs[row, i, words[i]] for i in range(length))
-        assert float(found[0].log_prob[row, 0]) == pytest.approx(wanted, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -41,11 +41,6 @@ def test_the_base_is_abstract(method, count):
         getattr(TranslationModel(5, 5), method)(*[None] * count)
 
 
-def test_the_mask_is_what_is_not_padding():
-    mask = TranslationModel(5, 5, source_pad_id=2).memory_mask(np.array([[4, 2, 0], [1, 2, 2]]))
-    np.testing.assert_array_equal(ops.convert_to_numpy(mask), [[True, False, True], [True, False, False]])
-
-
 def test_config_and_shape():
     model = TranslationModel(5, 7, source_pad_id=2)
     inputs = keras.Input((4,), dtype="int32"), keras.Input((None,), dtype="int32")
@@ -102,9 +97,11 @@ def test_source_and_target_embeddings_start_apart(name):
     assert abs(np.corrcoef(source, target)[0, 1]) < 0.15
 
 
-def test_vocabulary_sizes_must_be_positive():
+def test_vocabulary_sizes_must_be_positive_and_both_sides_have_as_many_sentences():
     with pytest.raises(ValueError, match="target_vocabulary_size must be a positive integer"):
         RNNSearch(9, 0, embedding_dim=4, units=4)
+    with pytest.raises(ValueError, match="source and target_in must have one batch size"):
+        RNNSearch(9, embedding_dim=4, units=4)((np.array([[5, 4], [6, 7]]), np.array([[1]])))
 
 
 class Dropped(DeepLSTM):
@@ -139,15 +136,6 @@ STATE = {
 
 def equal(part, expected):
     np.testing.assert_array_equal(ops.convert_to_numpy(part), expected)
-
-
-def test_rows_get_other_parents_and_what_belongs_to_a_sentence_stays():
-    rows = np.array([1, 1, 2, 3, 5, 4])
-    after = TranslationModel(5).select_rows(STATE, rows)
-    assert after.keys() == STATE.keys()
-    assert after["memory"] is STATE["memory"] and after["position"] is STATE["position"]
-    equal(after["recurrent"][0], STATE["recurrent"][0][rows])
-    equal(after["attention_weights"], STATE["attention_weights"][rows])
 
 
 def test_sentences_take_all_their_rows_with_them():

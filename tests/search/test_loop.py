@@ -3,8 +3,6 @@
 Real models, since these have a cache that grows.
 """
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -81,14 +79,6 @@ def in_one_stage(model, source, width):
 def test_stages_equal_one_stage(model, source, same, width, in_one_stage, lengths):
     assert len(np.unique(to_numpy(in_one_stage.lengths))) >= 3
     same(find(model, source, options_of(width), lengths), in_one_stage)
-
-
-@each_case
-def test_a_sentence_alone_and_without_its_padding_gives_the_same(
-    model, source, same, pick, width, in_one_stage
-):
-    alone = find(model, source[3:4, : (source[3] != 0).sum()], options_of(width), attention=False)
-    same(alone, pick(dataclasses.replace(in_one_stage, attention_weights=None), [3]), atol=1e-4)
 
 
 @each_case

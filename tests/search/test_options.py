@@ -10,7 +10,6 @@ from keraszoo.search import SearchOptions
 
 BAD = [
     ({"beam_width": 0}, "beam_width must be from 1 to 1000. Received: 0"),
-    ({"beam_width": 2.0}, "beam_width must be a whole number. Received: 2.0"),
     ({"beam_width": True}, "beam_width must be a whole number"),
     ({"beam_width": "5"}, "beam_width must be a whole number.*Received: '5'"),
     ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5 .beam_width.. Received: 0"),
@@ -31,7 +30,6 @@ BAD = [
     ({"top_p": 0}, "top_p must be from 1e-38 to 1. Received: 0"),
     ({"top_p": 1.1}, "top_p must be from 1e-38 to 1. Received: 1.1"),
     ({"top_p": None}, "top_p must be a number.*Received: None"),
-    ({"max_length": "100"}, "max_length must be a whole number"),
     ({"normalization": None}, "normalization must be a string. Received: None"),
     ({"sampling": 1}, "sampling must be True or False. Received: 1"),
     ({"seed": 1.5}, "seed must be a whole number. Received: 1.5"),
@@ -64,8 +62,6 @@ def test_replace_changes_some_and_leaves_the_rest():
     [
         ({"beam_size": 3}, "There is no search option 'beam_size', did you mean beam_width?"),
         ({"num_hypotheses": 9}, "num_hypotheses must be from 1 to 5"),
-        ({"beam_width": 0}, "beam_width must be from 1 to 1000. Received: 0"),
-        ({"beam_width": "3"}, "beam_width must be a whole number"),
         ({"sampling": True, "beam_width": 3}, "Sampling keeps one hypothesis"),
         ({"max_length": 5, "min_length": 5}, "min_length must be from 0 to 4"),
     ],

@@ -134,18 +134,6 @@ def test_a_sentence_without_terms_is_searched_as_if_there_were_none(tables, same
     same(search(alone, alone.memory, options, terms=tensor_of([(2,)]), **arguments), pick(mixed, [3]))
 
 
-def test_log_probabilities_and_attention_are_those_of_the_words(tables, listed):
-    model = tables(sentences=3, length=9, seed=4)
-    options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=9)
-    terms = tensor_of(*[[(4, 2), (0,)]] * 3)
-    out = beam_search(model, model.memory, options, START, END, terms=terms, attention=True)
-    for b, mine in enumerate(listed(out)):
-        for k, (_, words, log_prob) in enumerate(mine):
-            assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
-            weights = to_numpy(out.attention_weights)[b, k, : len(words)]
-            np.testing.assert_allclose(weights, model.attention(b, words), atol=1e-6)
-
-
 def test_banks_share_the_places_and_give_what_they_do_not_use():
     log_prob = np.array([[-1.0, -2, -3, -4, -5, -6, -7, 0]], "float32")
     missing = np.array([[2, 2, 2, 2, 1, 0, 0, 2]], "int32")
