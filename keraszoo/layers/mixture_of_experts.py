@@ -6,6 +6,7 @@ from keras import ops
 from keraszoo.layers.arguments import check_sizes, require
 from keraszoo.layers.kernel_options import KernelOptions
 from keraszoo.layers.masking import at_least_float32, masked_softmax
+from keraszoo.layers.replicas import over_replicas, valued_once
 from keraszoo.layers.rows import take
 
 EPSILON = 1e-2  # added to the standard deviation of the noise
@@ -233,33 +234,6 @@ def cv_squared(x):
     3.0
     """
     return ops.var(x, axis=-1) / (ops.square(ops.mean(x, axis=-1)) + 1e-10)
-
-
-def over_replicas(x):
-    """The sum of a tensor over the replicas that share a batch; on JAX, arrays are whole."""
-    if keras.backend.backend() != "tensorflow":
-        return x
-    import tensorflow as tf
-
-    replica = tf.distribute.get_replica_context()
-    alone = replica is None or replica.num_replicas_in_sync == 1
-    return x if alone else replica.all_reduce(tf.distribute.ReduceOp.SUM, x)
-
-
-def valued_once(loss):
-    """A loss that only the first replica of a process gives its value; the others give its gradient alone.
-
-    They append to one list, of which Keras makes the loss of each: the later ones would count the earlier.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return loss
-    import tensorflow as tf
-
-    replica = tf.distribute.get_replica_context()
-    if replica is None or replica.num_replicas_in_sync == 1:
-        return loss
-    number = replica.replica_id_in_sync_group % len(replica.strategy.extended.worker_devices)
-    return loss - tf.cast(number > 0, loss.dtype) * tf.stop_gradient(loss)
 
 
 def fixed_shapes():

@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.errors import import_hub
 from keraszoo.layers.arguments import check_choices, check_optional_sizes, require
+from keraszoo.models.word_features import WordFeatures
 
 ENCODERS = (
     *("AlbertBackbone", "BertBackbone", "DebertaV3Backbone", "DistilBertBackbone", "ElectraBackbone"),
@@ -76,6 +77,7 @@ class PretrainedWords(keras.layers.Layer):
     """
 
     features = ("words", "subwords")
+    check, compute_mask = WordFeatures.check, WordFeatures.compute_mask
 
     def __init__(
         self,
@@ -153,16 +155,6 @@ class PretrainedWords(keras.layers.Layer):
     def _further(self, beyond):
         """The number of windows after the first one that hold this many subwords more."""
         return (beyond + self.stride - 1) // self.stride
-
-    def compute_mask(self, inputs, previous_mask=None):
-        """Bool `(B, T)`, `True` where there is a word."""
-        return ops.not_equal(inputs["words"], 0)
-
-    def check(self, inputs):
-        """The features as int32 tensors; raises an error that names missing ones."""
-        missing = [name for name in self.features if name not in inputs]
-        require(not missing, "The tagger reads the features words and subwords", missing=missing)
-        return {name: ops.cast(ops.convert_to_tensor(inputs[name]), "int32") for name in self.features}
 
     def padding(self):
         """The smallest inputs, dict of zeros."""

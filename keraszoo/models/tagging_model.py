@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.replicas import over_replicas
 from keraszoo.models.configured_model import ConfiguredModel
 from keraszoo.models.word_features import deserialized, serialized
 
@@ -115,7 +116,7 @@ class TaggingModel(ConfiguredModel):
                 raise ValueError("a model with a CRF has its own loss: compile it without one")
             weight = mask if weight is None else ops.cast(weight, mask.dtype) * mask
             return super().compute_loss(x, y, y_pred, weight, training)
-        weight = mask / ops.maximum(_over_replicas(ops.sum(mask)), 1) if weight is None else weight
+        weight = mask / ops.maximum(over_replicas(ops.sum(mask)), 1) if weight is None else weight
         loss = self.head.loss(y_pred, y, mask, ops.cast(weight, mask.dtype))
         return loss + super().compute_loss() if self.losses else loss  # each device adds its share
 
@@ -137,14 +138,3 @@ def _of_words(sample_weight):
     """Weights that broadcast to words: the weight `(B,)` of a sentence is that of each of its words."""
     is_of_sentences = sample_weight is not None and len(ops.shape(sample_weight)) == 1
     return sample_weight[:, None] if is_of_sentences else sample_weight
-
-
-def _over_replicas(total):
-    """The sum of a scalar over the devices that share a batch under a strategy of TensorFlow."""
-    if keras.backend.backend() != "tensorflow":
-        return total
-    import tensorflow as tf
-
-    context = tf.distribute.get_replica_context()
-    alone = context is None or context.num_replicas_in_sync == 1
-    return total if alone else context.all_reduce(tf.distribute.ReduceOp.SUM, total)
