@@ -1,4 +1,4 @@
-"""The attention decoder against the paper's equations, one sentence and one word at a time."""
+"""What decoders that attend share; tests/models/test_equations.py has their equations, word by word."""
 
 import keras
 import numpy as np
@@ -11,42 +11,6 @@ to_numpy = ops.convert_to_numpy
 B, T, S, D, E, U, A = 3, 3, 5, 7, 11, 13, 17
 LENGTHS = (5, 3, 0)
 MASK = np.arange(S) < np.array(LENGTHS)[:, None]
-CASES = {
-    "gru": {},
-    "lstm": {"cell": "lstm"},
-    "context of this step": {"cell": "gru_reset_after", "context": "current"},
-}
-
-
-def loop(decoder, inputs, memory, first):
-    """c_i = attention(s_{i-1}, memory), s_i = f(s_{i-1}, y_{i-1}, c_i), over the words alone."""
-    cell, attention, alphas = decoder.cell, decoder.attention, np.zeros((B, T, S))
-    W_q, W_k, v = (to_numpy(layer.kernel) for layer in (attention.W_q, attention.W_k, attention.v))
-    outputs = np.zeros((B, T, U + D))
-    for b, length in enumerate(LENGTHS):
-        state = cell.as_state(ops.convert_to_tensor(first[b : b + 1]))
-        for i in range(T):
-            projected = cell.project(inputs[b, i : i + 1])
-            if decoder.context == "current":
-                state = cell.advance(projected, state)
-            scores = np.tanh(to_numpy(state[0]) @ W_q + memory[b, :length] @ W_k) @ v
-            alphas[b, i, :length] = np.exp(scores[:, 0]) / np.exp(scores).sum()
-            context = alphas[b, i] @ memory[b]
-            if decoder.context == "previous":
-                read = (context @ to_numpy(decoder.C.kernel))[None].astype("float32")
-                state = cell.advance(projected + read, state)
-            outputs[b, i] = np.concatenate([to_numpy(state[0])[0], context])
-    return outputs, alphas
-
-
-@pytest.fixture(params=CASES)
-def decoder(request):
-    layer = AttentionDecoder(BahdanauAttention(A), U, **CASES[request.param])
-    layer(np.zeros((B, T, E)), np.zeros((B, S, D)))
-    rng = np.random.default_rng(0)
-    for weight in layer.trainable_variables:
-        weight.assign(rng.normal(size=weight.shape) * 0.5)
-    return layer
 
 
 @pytest.fixture
@@ -55,20 +19,11 @@ def data():
     return [rng.normal(size=s).astype("float32") for s in [(B, T, E), (B, S, D), (B, U)]]
 
 
-def test_the_call_and_the_steps_equal_a_loop_over_words(agree, decoder, data):
-    inputs, memory, first = data
-    outputs, alphas = loop(decoder, inputs, memory, first)
-    state, prepared = decoder.initial_state(ops.convert_to_tensor(first)), decoder.prepare(memory)
-    agree(decoder(inputs, memory, state, memory_mask=MASK), (outputs, alphas))
-    for i in range(T):
-        output, weights, state = decoder.step(inputs[:, i], state, prepared, i, MASK)
-        agree((output, weights, state[0]), (outputs[:, i], alphas[:, i], outputs[:, i, :U]))
-
-
-def test_the_initial_state_is_as_in_a_keras_rnn(agree, decoder, data):
-    inputs, memory, first = data
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_initial_state_is_as_in_a_keras_rnn(agree, cell, data):
+    decoder, (inputs, memory, first) = AttentionDecoder(BahdanauAttention(A), U, cell), data
     zero, first = np.zeros((B, U), "float32"), ops.convert_to_tensor(first)
-    listed = [first, zero] if decoder.cell.cell == "lstm" else [first]
+    listed = [first, zero] if cell == "lstm" else [first]
     for given, same in ((None, zero), (first, listed)):
         agree(decoder(inputs, memory, given), decoder(inputs, memory, same))
 

@@ -1,4 +1,4 @@
-"""The CRF as a layer: schemes, masks, extremes, precision; its sums are in test_linear_chain.py."""
+"""The CRF as a layer: schemes, masks, extremes, precision; its sums are in test_keras_crf.py, too."""
 
 import itertools
 from functools import partial
@@ -37,7 +37,7 @@ def test_the_distribution_is_over_the_permitted_paths_alone(constrain):
     crf, emissions = make(allowed=IOB2, constrain=constrain), emissions_of(7)
     every = np.array(list(itertools.product(range(K), repeat=T)))
     open_paths = np.array([permitted(path) for path in every])
-    tags, posterior = to_numpy(crf.decode(emissions)[0]), to_numpy(crf.marginals(emissions))
+    tags, score, posterior = map(to_numpy, (*crf.decode(emissions), crf.marginals(emissions)))
     again, all_paths = np.repeat(emissions, len(every), axis=0), np.tile(every, (7, 1))
 
     def probabilities(crf):
@@ -50,6 +50,11 @@ def test_the_distribution_is_over_the_permitted_paths_alone(constrain):
     np.testing.assert_allclose(trained, limited if constrain == "both" else unlimited, atol=1e-5)
     decoded = unlimited if constrain == "none" else limited
     np.testing.assert_array_equal(tags, every[decoded.argmax(1)])
+    A, start, end = map(to_numpy, crf.weights)
+    for e, path, its_score in zip(emissions, tags, score, strict=True):
+        moves = sum(A[a, b] for a, b in itertools.pairwise(path))
+        total = start[path[0]] + e[range(T), path].sum() + moves + end[path[-1]]
+        assert its_score == pytest.approx(total, abs=1e-5)
     for t, tag in itertools.product(range(T), range(K)):
         expected = decoded[:, every[:, t] == tag].sum(1)
         np.testing.assert_allclose(posterior[:, t, tag], expected, atol=1e-5)

@@ -1,6 +1,4 @@
-"""The position-wise network against its equation, by eye, and its dropout."""
-
-import math
+"""The position-wise network against its equation, and its dropout."""
 
 import keras
 import numpy as np
@@ -10,37 +8,17 @@ from keras import ops
 from keraszoo.layers import FeedForward, TransformerEncoderLayer
 
 to_numpy = ops.convert_to_numpy
-ERF = np.vectorize(math.erf)
-NONLINEAR = {
-    "relu": lambda a: np.maximum(0, a),
-    "gelu": lambda a: a * (1 + ERF(a / math.sqrt(2))) / 2,
-    "tanh": np.tanh,
-}
 
 
-@pytest.mark.parametrize("activation", NONLINEAR)
-def test_equals_the_equation_at_prime_sizes(activation):
+def test_equals_the_equation_at_prime_sizes():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 3, 5)).astype("float32")
-    layer = FeedForward(7, activation)
+    layer = FeedForward(7, "tanh")
     layer(x)
     for weight in layer.weights:
         weight.assign(rng.normal(size=weight.shape))
     (W_1, b_1), (W_2, b_2) = layer.W_1.get_weights(), layer.W_2.get_weights()
-    expected = NONLINEAR[activation](x @ W_1 + b_1) @ W_2 + b_2
-    tolerance = 5e-3 if activation == "gelu" else 1e-5  # Keras approximates the error function by a tanh
-    np.testing.assert_allclose(to_numpy(layer(x)), expected, atol=tolerance)
-
-
-def test_two_units_by_eye():
-    # One unit passes what is above zero, the other what is below: 3 x+ + 5 x- + 1.
-    layer = FeedForward(intermediate_dim=2)
-    x = np.array([[[2.0], [-2.0]]], "float32")
-    layer(x)
-    layer.W_1.kernel.assign([[1.0, -1.0]])
-    layer.W_2.kernel.assign([[3.0], [5.0]])
-    layer.W_2.bias.assign([1.0])
-    np.testing.assert_allclose(to_numpy(layer(x)), [[[7.0], [11.0]]])
+    np.testing.assert_allclose(to_numpy(layer(x)), np.tanh(x @ W_1 + b_1) @ W_2 + b_2, atol=1e-5)
 
 
 def test_dropout_takes_its_share_of_the_hidden_units_in_training_alone():

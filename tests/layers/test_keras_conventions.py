@@ -1,4 +1,4 @@
-"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, fit, reload."""
+"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, options."""
 
 import inspect
 from functools import partial
@@ -24,7 +24,7 @@ from keraszoo.layers.arguments import constructor_arguments
 to_numpy = ops.convert_to_numpy
 B, T, S, D, H = 3, 4, 5, 6, 2
 LAYERS = {
-    "bahdanau": lambda: BahdanauAttention(units=D),  # U equals the width of the values, and below S equals B
+    "bahdanau": lambda: BahdanauAttention(units=D),  # U equals the width of the values
     "dot": lambda: LuongAttention("dot"),
     "general": lambda: LuongAttention("general", "predictive"),
     "concat": lambda: LuongAttention("concat", "monotonic"),
@@ -51,16 +51,6 @@ def numbers(pair):
 
 
 # --- queries of rank 2
-
-
-def test_a_query_of_rank_2_is_one_step(agree, layer):
-    query, value = draw((S, D), (S, S, D))  # B = S: a broadcast over sentences would not be noticed
-    masks = {"value_mask": np.arange(S) < np.arange(1, S + 1)[:, None]}
-    context, weights = layer(query, value, **masks)
-    expected = layer(query[:, None], value, **masks)
-    heads = (H,) if weights.ndim == 3 else ()
-    assert tuple(context.shape) == (S, D) and tuple(weights.shape) == (S, *heads, S)
-    agree((context, weights), (expected[0][:, 0], expected[1][..., 0, :]))
 
 
 def test_a_symbolic_query_of_rank_2_has_the_shapes_and_numbers_of_an_eager_one(agree, layer):
@@ -230,40 +220,3 @@ def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats(agree):
     query, value = draw((B, T, D), (B, S, D))
     one, other = (ScaledDotProductAttention(dropout=0.5, seed=3) for _ in range(2))
     agree(one(query, value, training=True), other(query, value, training=True))
-
-
-# --- stock fit
-
-
-@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")  # LSTM of Keras 3.16
-def test_a_functional_model_learns_to_reverse_and_is_saved(agree, tmp_path):
-    """LSTM encoder, LSTM decoder and Bahdanau's attention behind `Embedding(mask_zero=True)`."""
-    vocabulary, longest, units = 7, 3, 16
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(2, longest + 1, 600)
-    source, target = np.zeros((600, longest), "int32"), np.zeros((600, longest + 1), "int32")
-    for i, length in enumerate(lengths):
-        words = rng.integers(3, vocabulary, length)
-        source[i, :length], target[i, : length + 1] = words, [*words[::-1], 2]
-    target_in = np.concatenate([np.ones((600, 1), "int32"), target[:, :-1]], axis=1)
-    target_in[target == 0] = 0
-
-    source_ids, target_ids = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
-    embed = keras.layers.Embedding(vocabulary, units, mask_zero=True)
-    memory, *state = keras.layers.LSTM(units, return_sequences=True, return_state=True)(embed(source_ids))
-    hidden = keras.layers.LSTM(units, return_sequences=True)(embed(target_ids), initial_state=state)
-    masks = {"query_mask": embed.compute_mask(target_ids), "value_mask": embed.compute_mask(source_ids)}
-    context, weights = BahdanauAttention(units)(hidden, memory, **masks)
-    logits = keras.layers.Dense(vocabulary)(keras.layers.Concatenate()([context, hidden]))
-    model = keras.Model((source_ids, target_ids), logits)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.02), loss, jit_compile=keras.backend.backend() != "tensorflow")
-    model.fit((source, target_in), target, batch_size=50, epochs=12, verbose=0)
-
-    predicted = to_numpy(model((source, target_in))).argmax(-1)
-    assert (predicted == target)[target != 0].mean() > 0.95
-    where = to_numpy(keras.Model(model.inputs, weights)((source, target_in)))
-    assert (where[np.broadcast_to(source[:, None] == 0, where.shape)] == 0).all()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    agree([loaded((source, target_in))], [model((source, target_in))])

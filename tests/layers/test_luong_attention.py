@@ -2,7 +2,6 @@
 
 import math
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -85,36 +84,12 @@ def test_local_m_by_eye():
     np.testing.assert_allclose(weights[0], rows, atol=1e-6)
 
 
-@pytest.mark.parametrize("window", WINDOWS[1:])
-def test_a_step_at_its_position_is_the_row_of_the_whole(agree, window):
-    layer, query, value = random_layer("general", window)
-    context, weights = layer(query, value, value_mask=MASK)
-    prepared = layer.prepare(value)
-    for t in range(T):
-        here = layer(query[:, t : t + 1], prepared=prepared, value_mask=MASK, positions=[t])
-        agree(here, (context[:, t : t + 1], weights[:, t : t + 1]))
-
-
 def test_given_positions_move_the_window(agree):
     layer, query, value = random_layer("general", "monotonic")
     positions = [7, 0, 3, 3, 10]
     actual = layer(query, value, value_mask=MASK, positions=np.array(positions))
     agree(actual, loop(layer, query, value, positions))
     assert (to_numpy(actual[0])[1, 4] == 0).all()  # position 10, six words, two places
-
-
-def test_the_place_is_learned_through_the_gaussian():
-    # the value lies at word 6, p_t begins at 4.5: training moves the place there
-    layer = LuongAttention("dot", "predictive", half_width=4)
-    query, value = np.ones((1, 1, 3), "float32"), np.zeros((1, 9, 3), "float32")
-    value[0, 6] = 1
-    inputs = keras.Input((1, 3)), keras.Input((9, 3))
-    model = keras.Model(inputs, layer(*inputs)[0])
-    model.compile(keras.optimizers.Adam(0.1), loss=lambda y, y_pred: -ops.sum(y_pred), run_eagerly=True)
-    for _ in range(40):
-        model.train_on_batch([query, value], np.zeros((1, 1, 3)))
-    a = np.tanh(query[0, 0] @ to_numpy(layer.W_p.kernel)) @ to_numpy(layer.v_p.kernel)
-    assert 9 / (1 + np.exp(-a[0])) == pytest.approx(6, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The decoder that attends after its recurrence, against the paper's equations, word by word."""
+"""The decoder that attends after its recurrence; its equations are in tests/models/test_equations.py."""
 
 import keras
 import numpy as np
@@ -13,9 +13,9 @@ LENGTHS = (7, 4)
 MASK = np.arange(S) < np.array(LENGTHS)[:, None]
 
 
-def random_decoder(window=None, **options):
+def random_decoder(**options):
     options = {"cell": "lstm", "num_layers": 2, "readout_dim": R, **options}
-    decoder = LuongDecoder(LuongAttention("general", window, half_width=2), U, **options)
+    decoder = LuongDecoder(LuongAttention("general"), U, **options)
     decoder(np.zeros((B, T, E)), np.zeros((B, S, D)))
     rng = np.random.default_rng(0)
     for weight in decoder.trainable_variables:
@@ -26,42 +26,6 @@ def random_decoder(window=None, **options):
         decoder.stack.as_state(None, B),
     )
     return decoder, inputs, memory, start
-
-
-def loop(decoder, inputs, memory, start):
-    """h_t = stack([y; h~_{t-1}]), c_t over the real words, h~_t = tanh(W_c [c_t; h_t]), row by row."""
-    readouts, alphas = np.zeros((B, T, R)), np.zeros((B, T, S))
-    W_a, W_c = to_numpy(decoder.attention.W_a.kernel), to_numpy(decoder.W_c.kernel)
-    for b, length in enumerate(LENGTHS):
-        state = keras.tree.map_structure(lambda x, b=b: x[b : b + 1], start)
-        fed = np.zeros((1, R), "float32")
-        for t in range(T):
-            projected = to_numpy(decoder.stack.cells[0].project(inputs[b : b + 1, t]))
-            if decoder.input_feeding:
-                projected = projected + fed @ to_numpy(decoder.C.kernel)
-            hidden, state = decoder.stack.step(ops.convert_to_tensor(projected), state)
-            hidden = to_numpy(hidden)[0]
-            seen = [s for s in range(length) if decoder.attention.window is None or abs(s - t) <= 2]
-            e = np.array([np.exp(memory[b, s] @ W_a @ hidden) for s in seen])
-            alphas[b, t, seen] = e / e.sum()
-            context = alphas[b, t] @ memory[b]
-            fed = np.tanh(np.concatenate([context, hidden]) @ W_c)[None].astype("float32")
-            readouts[b, t] = fed[0]
-    return readouts, alphas
-
-
-@pytest.mark.parametrize("window", [None, "monotonic"])
-@pytest.mark.parametrize("input_feeding", [True, False])
-def test_the_call_and_the_steps_equal_a_loop_over_words(agree, input_feeding, window):
-    decoder, inputs, memory, start = random_decoder(window, input_feeding=input_feeding)
-    assert (decoder.C is not None) == input_feeding
-    readouts, alphas = loop(decoder, inputs, memory, start)
-    agree(decoder(inputs, memory, start, memory_mask=MASK), (readouts, alphas))
-    state, prepared = decoder.initial_state(start), decoder.prepare(memory)
-    for t in range(T):
-        position = ops.convert_to_tensor(t, "int32")
-        readout, weights, state = decoder.step(inputs[:, t], state, prepared, position, MASK)
-        agree((readout, weights), (readouts[:, t], alphas[:, t]))
 
 
 @pytest.mark.parametrize("input_feeding", [True, False])

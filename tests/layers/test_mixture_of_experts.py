@@ -1,12 +1,10 @@
-"""The mixture of experts: gates, padding, noise, balance, and its losses over replicas and parts."""
+"""The mixture of experts: gates, padding, noise, and its losses over replicas and parts."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keraszoo.layers import MixtureOfExperts, mixture_of_experts
-from keraszoo.layers.mixture_of_experts import cv_squared
 
 to_numpy = ops.convert_to_numpy
 N, K, D, H = 5, 2, 7, 11
@@ -78,27 +76,6 @@ def test_losses_ignore_padding(layer, monkeypatch):
     assert losses[0] == losses[1]
     layer(X, training=True)
     assert float(layer.losses[0]) != losses[0]
-
-
-@pytest.mark.slow
-def test_the_losses_balance_the_experts():
-    """Without them, the experts that are preferred at first are used by most words."""
-
-    def load_variation(factor):
-        keras.utils.set_random_seed(0)
-        layer = MixtureOfExperts(8, 4, 2, importance_loss=factor, load_loss=factor)
-        layer.build(X.shape)
-        layer.W_g.kernel.assign(np.linspace(-0.3, 0.3, 8) + np.zeros((D, 1)))
-        model = keras.Sequential([layer])
-        model.compile(keras.optimizers.Adam(0.03), "mse", run_eagerly=True)
-        x = np.abs(np.random.default_rng(2).normal(size=(64, 2, D))).astype("float32")
-        for _ in range(40):
-            model.train_on_batch(x, x)
-        noise = np.random.default_rng(3).normal(size=(128, 8)).astype("float32")
-        return float(cv_squared(layer.gate(x.reshape(-1, D), noise)[2]))
-
-    assert load_variation(0.0) > 1
-    assert load_variation(0.3) < 0.5
 
 
 def test_the_last_part_of_a_batch_has_the_loss_of_the_whole_batch(layer, monkeypatch):

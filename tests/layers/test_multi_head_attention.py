@@ -1,4 +1,4 @@
-"""Multi-head attention with each kind of positions against loops, Keras' layer, and itself step by step."""
+"""Multi-head attention with each kind of positions against loops and Keras' layer, and one word at a time."""
 
 import math
 
@@ -64,19 +64,6 @@ def test_equals_loops_at_prime_sizes(agree, kind):
     agree(layer(query, value, key, attention_mask=mask), loop(layer, query, value, key, mask), atol=1e-4)
 
 
-def test_two_heads_by_eye():
-    # Each head sees one of two coordinates; W_o lets both through. Head 1 is sure of the first value, head 2
-    # does not care.
-    layer = MultiHeadAttention(num_heads=2, key_dim=1, use_bias=False)
-    query, value = np.array([[[math.log(3), 0.0]]], "float32"), np.eye(2, dtype="float32")[None]
-    layer(query, value)
-    for weight in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
-        weight.kernel.assign(np.eye(2))
-    context, weights = layer(query, value)
-    np.testing.assert_allclose(to_numpy(weights), [[[[3 / 4, 1 / 4]], [[1 / 2, 1 / 2]]]], atol=1e-6)
-    np.testing.assert_allclose(to_numpy(context), [[[3 / 4, 1 / 2]]], atol=1e-6)
-
-
 @pytest.mark.parametrize("options", [{}, {"value_dim": 5}, {"output_shape": 13}, {"use_bias": False}])
 def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(agree, options):
     rng = np.random.default_rng(0)
@@ -97,20 +84,6 @@ def layer_and_words(kind):
     layer(x, x)
     randomize(layer)
     return layer, x
-
-
-def test_stepping_with_a_cache_equals_the_causal_pass():
-    layer, x = layer_and_words({})
-    context, weights = (to_numpy(y) for y in layer(x, x, use_causal_mask=True))
-    # a cache of fixed size whose free places hold garbage
-    keys, values = np.full((2, 3, 5, 4), 99.0, "float32"), np.full((2, 3, 5, 2), 99.0, "float32")
-    for t in range(5):
-        new_keys, new_values = layer.prepare(x[:, t : t + 1])
-        keys[:, :, t], values[:, :, t] = to_numpy(new_keys)[:, :, 0], to_numpy(new_values)[:, :, 0]
-        seen = np.broadcast_to(np.arange(5) <= t, (2, 5))
-        now, where = map(to_numpy, layer(x[:, t : t + 1], prepared=(keys, values), value_mask=seen))
-        np.testing.assert_allclose(now[:, 0], context[:, t], atol=1e-5)
-        np.testing.assert_allclose(where[:, :, 0], weights[:, :, t], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

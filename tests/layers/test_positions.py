@@ -1,4 +1,4 @@
-"""Sinusoidal and learned positions: against the paper's formula, and the rotation that a shift is."""
+"""Sinusoidal and learned positions, against the paper's formula and a table."""
 
 import math
 
@@ -28,31 +28,11 @@ def test_sinusoids_are_added_by_the_formula_of_the_paper():
     np.testing.assert_allclose(to_numpy(other)[0], formula(range(9), 6, 50), atol=1e-5)
 
 
-def test_first_rows_by_eye():
-    # At position 0 all sines are 0 and all cosines 1; the second pair of four turns 100 times slower.
-    rows = [[0, 1, 0, 1], [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]]
-    encoding = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
-    np.testing.assert_allclose(to_numpy(encoding)[0], rows, atol=1e-6)
-
-
 def test_a_sequence_may_have_any_length():
     encoding = to_numpy(PositionalEncoding()(np.zeros((1, 5_001, 6), "float32")))[0]
     # an angle of 5,000 has a step of 5e-4 in float32
     np.testing.assert_allclose(encoding[-3:], formula([4998, 4999, 5000], 6), atol=1e-3)
     assert PositionalEncoding()(np.zeros((1, 0, 6), "float32")).shape == (1, 0, 6)
-
-
-def test_a_shift_is_one_rotation_wherever_it_starts():
-    """Section 3.5: PE(t + k) is PE(t) with each pair (sin, cos) turned by k times its rate."""
-    d_model, length = 16, 40
-    table = to_numpy(PositionalEncoding()(np.zeros((1, length, d_model), "float32")))[0].astype("float64")
-    for k in (1, 5, 17):
-        rotation = np.zeros((d_model, d_model))
-        for i in range(d_model // 2):
-            angle, pair = k / 10_000 ** (2 * i / d_model), [2 * i, 2 * i + 1]
-            rotation[2 * i, pair] = math.cos(angle), math.sin(angle)
-            rotation[2 * i + 1, pair] = -math.sin(angle), math.cos(angle)
-        np.testing.assert_allclose(table[:-k] @ rotation.T, table[k:], atol=1e-5)
 
 
 def table_of(max_positions, d_model):

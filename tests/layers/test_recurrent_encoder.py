@@ -42,15 +42,3 @@ def test_equals_a_loop_over_words_with_padding_anywhere(agree, cell, num_layers)
     garbage = np.where(MASK[..., None], x, 1e3).astype("float32")
     agree(encoder(garbage, mask=MASK), (expected, first))
     agree(encoder(x[:1])[0], expected[:1])
-
-
-def test_one_word_by_eye():
-    # Without weights every gate is 1/2 and the candidate tanh(b): one word makes half of it, two three
-    # quarters of it, in each direction.
-    layer = BidirectionalEncoder(1)
-    layer(np.zeros((1, 2, 1)))
-    for weight in layer.weights:
-        weight.assign(np.arctanh([[0, 0, 0.8]]).ravel() if len(weight.shape) == 1 else np.zeros(weight.shape))
-    annotations, first = layer(np.ones((1, 2, 1), "float32"))
-    np.testing.assert_allclose(to_numpy(annotations), [[[0.4, 0.6], [0.6, 0.4]]], atol=1e-6)
-    np.testing.assert_allclose(to_numpy(first), [[0.6]], atol=1e-6)

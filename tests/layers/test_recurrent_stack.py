@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers: depth, direction, padding, steps."""
+"""Stacks of recurrent layers; tests/models/test_equations.py has those that run backward."""
 
 import keras
 import numpy as np
@@ -6,7 +6,6 @@ import pytest
 from keras import ops
 
 from keraszoo.layers import BahdanauAttention, BidirectionalEncoder, RecurrentStack
-from keraszoo.layers.recurrent_cell import GATES
 
 to_numpy = ops.convert_to_numpy
 B, T, E, U = 3, 5, 7, 11
@@ -65,35 +64,6 @@ def test_connections_with_context_equal_the_equations_and_stepping(connections):
         assert not to_numpy(outputs)[b, length:].any()
         for actual, expected in zip(flat(last), flat(states), strict=True):
             np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
-
-
-@pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("kind", GATES)
-def test_equals_its_cells_word_by_word(kind, backward):
-    stack, x = random_stack(kind, backward=backward)
-    outputs, *state = stack(np.where(MASK[..., None], x, 1e3).astype("float32"), mask=MASK)
-    for b, length in enumerate(LENGTHS):
-        states = [cell.as_state(None, 1) for cell in stack.cells]
-        for t in reversed(range(length)) if backward else range(length):
-            below = x[b, t][None]
-            for i, cell in enumerate(stack.cells):
-                below, states[i] = cell(below, states[i])
-            np.testing.assert_allclose(to_numpy(outputs)[b, t], to_numpy(below)[0], atol=1e-5)
-        assert (to_numpy(outputs)[b, length:] == 0).all()
-        for actual, expected in zip(flat(state), flat(states), strict=True):
-            np.testing.assert_allclose(actual[b], expected[0], atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", GATES)
-def test_stepping_equals_a_whole_sequence_from_a_given_state(agree, kind):
-    stack, x = random_stack(kind)
-    _, *start = stack(x[:, ::-1])
-    outputs, *last = stack(x, start)
-    state = start
-    for t in range(T):
-        output, state = stack.step(stack.cells[0].project(x[:, t]), state)
-        agree(output, outputs[:, t])
-    agree(state, last)
 
 
 @pytest.mark.parametrize(
