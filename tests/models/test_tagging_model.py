@@ -1,17 +1,12 @@
 """The loss of a tagger, its vectors and errors, and TensorFlow's ways to run one."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-import keraszoo
 from keraszoo.models import AttentionTagger, RecurrentTagger, TaggingModel, TagHead, WordFeatures
 from keraszoo.models.trained_scores import with_tags
 
@@ -228,23 +223,6 @@ def test_compiled_by_xla_with_lengths_that_vary_equals_eager():
             np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-@pytest.mark.slow
-@ON_TENSORFLOW
-def test_inside_a_saved_model(tmp_path):
-    import tensorflow as tf
-
-    model = make(crf=True, allowed=RULES, attention_heads=2)
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    signature = [{"words": tf.TensorSpec([None, None], tf.int32)}]
-    archive.add_endpoint("tag", lambda features: model.tag(features), input_signature=signature)
-    archive.write_out(tmp_path / "model", verbose=False)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    for words in (WORDS, WORDS[2:3, :1], np.zeros((1, 2), "int32")):
-        for actual, expected in zip(loaded.tag({"words": words}), model.tag({"words": words}), strict=True):
-            np.testing.assert_allclose(actual, expected, atol=1e-6)
-
-
 REPLICAS = """
 import json, sys
 import keras, numpy as np, tensorflow as tf
@@ -280,13 +258,9 @@ print(json.dumps(results))
 @pytest.mark.parametrize("crf", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @ON_TENSORFLOW
-def test_two_replicas_make_the_updates_of_one_device(crf, weighted):
-    root = str(Path(keraszoo.__file__).parents[1])
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": root}
-    command = [sys.executable, "-c", REPLICAS, json.dumps([crf, weighted])]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr
-    (losses, update), (expected_losses, expected) = json.loads(run.stdout.splitlines()[-1])
+def test_two_replicas_make_the_updates_of_one_device(crf, weighted, on_backend):
+    printed = on_backend("tensorflow", REPLICAS, json.dumps([crf, weighted]), timeout=300)
+    (losses, update), (expected_losses, expected) = json.loads(printed.splitlines()[-1])
     assert expected_losses[1] < expected_losses[0]
     np.testing.assert_allclose(losses, expected_losses, atol=1e-5)
     assert np.linalg.norm(update) / np.linalg.norm(expected) == pytest.approx(1, abs=1e-4)
@@ -342,8 +316,3 @@ def test_symbolic_scores_have_the_dtype_of_real_ones(dtype):
     real = model(FEATURES)
     assert symbolic.dtype == keras.backend.standardize_dtype(real.dtype) == "float32"
     assert symbolic.shape == (None, None, K)
-
-
-def test_the_number_of_tags_must_be_positive():
-    with pytest.raises(ValueError, match="num_tags must be a positive integer. Received: num_tags=0"):
-        RecurrentTagger(0, 9)
