@@ -162,6 +162,12 @@ def eagerly():
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.fixture
+def no_collection(monkeypatch):
+    """Keras collects garbage for each weight that it quantizes, which takes most of a test's time."""
+    monkeypatch.setattr("gc.collect", lambda *_: 0)
+
+
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
 
 

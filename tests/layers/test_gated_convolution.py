@@ -72,6 +72,7 @@ def test_an_untrained_weight_norm_layer_equals_dense():
 
 
 @pytest.mark.parametrize("rank", [None, 2])
+@pytest.mark.usefixtures("no_collection")
 def test_quantizing_folds_the_norms_into_the_kernel(rank):
     x = np.random.default_rng(0).normal(size=(B, 8)).astype("float32")
     layer = made(WeightNormDense(U), x)

@@ -74,6 +74,7 @@ def numbers(model, inputs):
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")  # Keras asks each of them
+@pytest.mark.usefixtures("no_collection")
 def test_int8_reaches_every_kernel_and_is_saved(name, tmp_path):
     model, layer, inputs = model_and_inputs(name)
     exact = numbers(model, inputs)

@@ -303,6 +303,7 @@ def halved(name, random_model, **changes):
 
 
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
+@pytest.mark.usefixtures("no_collection")
 def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model, tmp_path):
     model = halved(name, random_model, dtype="mixed_bfloat16")
     batch = random_batch(np.random.default_rng(0))
@@ -326,6 +327,7 @@ def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model,
 
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
 @pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("no_collection")
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
     if mode and name != FAST:
         pytest.skip("takes long, and four steps on rounded matrices need not lower the loss")

@@ -213,6 +213,7 @@ def test_saved_loaded_and_configured_again(name, random_model, tagged, tmp_path)
 
 
 @pytest.mark.one_per_class
+@pytest.mark.usefixtures("no_collection")
 def test_int8_is_near_keeps_dtypes_and_is_saved(name, tmp_path):
     buckets = {"subword_buckets": 101, "character_vocabulary_size": CHARACTERS}
     exact = make(name, dtype="mixed_bfloat16", **buckets)

@@ -164,6 +164,7 @@ def test_saved_and_loaded(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
+@pytest.mark.usefixtures("no_collection")
 def test_int8_is_near_keeps_dtypes_and_is_saved(tying, tmp_path):
     model = make(tying=tying, width=8, dtype="mixed_bfloat16")
     exact = to_numpy(ops.cast(model((STORY, QUESTION)), "float32"))
