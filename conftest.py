@@ -5,6 +5,10 @@ import os
 import resource
 from importlib.util import find_spec
 
+import pytest
+from hypothesis import HealthCheck, settings
+
+# TensorFlow and matplotlib read these when they are imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # pytest-xdist starts one process per core, so threads of TensorFlow would only compete.
@@ -12,10 +16,6 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
 # Each thread of XLA and TensorFlow otherwise gets a heap of its own, which keeps what the thread frees.
 os.environ.setdefault("MALLOC_ARENA_MAX", "2")
-
-import keras  # noqa: E402 - the variables above are read when TensorFlow and matplotlib are imported
-import pytest  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
 
 # A loaded machine is no failure: neither a deadline nor slow examples are one.
 settings.register_profile(
@@ -27,12 +27,6 @@ settings.register_profile(
 )
 settings.load_profile("keraszoo")
 
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
-    # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-
 collect_ignore = []
 if find_spec("starlette") is None:  # installed without the extra `serve`
     parts = "playground", "serving"
@@ -40,14 +34,27 @@ if find_spec("starlette") is None:  # installed without the extra `serve`
 if find_spec("spacy") is None:  # 200 MB, so the extra `test` leaves it out
     collect_ignore += ["keraszoo/tagging/spacy_component.py", "tests/tagging/test_spacy_component.py"]
 
-# What has been imported stays: the collections between files need not look at it.
-gc.collect()
-gc.freeze()
+
+def pytest_sessionstart(session):
+    """Imports Keras where tests run: not in a process that only hands them to others."""
+    if hasattr(session.config, "workerinput") or not session.config.getoption("numprocesses", None):
+        import keras
+
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
+            tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        # What has been imported stays: the collections between files need not look at it.
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _free_memory():
     """Frees the graphs, programs and variables of a file's tests before the next file starts."""
+    import keras
+
     yield
     keras.utils.clear_session()
 
@@ -55,18 +62,24 @@ def _free_memory():
 @pytest.fixture(autouse=True)
 def _seeds():
     """Each test sees the same random numbers, whichever tests ran before it."""
+    import keras
+
     keras.utils.set_random_seed(42)
 
 
 @pytest.fixture(autouse=True)
 def _eager_doctests(request):
     """Runs examples in docstrings without tracing: each calls a function of TensorFlow once or twice."""
-    eagerly = keras.backend.backend() == "tensorflow" and isinstance(request.node, pytest.DoctestItem)
-    if eagerly:
-        tf.config.run_functions_eagerly(True)
+    import keras
+
+    if keras.backend.backend() != "tensorflow" or not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
     yield
-    if eagerly:
-        tf.config.run_functions_eagerly(False)
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.hookimpl(tryfirst=True)

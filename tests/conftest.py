@@ -9,13 +9,19 @@ import signal
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 from filelock import FileLock
 
 # A shell that starts the tests in the background has SIGINT ignored, also for the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def set_random_seed(number):
+    """Keras is imported when it is used: a process that only hands tests to others does without."""
+    import keras
+
+    keras.utils.set_random_seed(number)
 
 
 @pytest.fixture
@@ -206,7 +212,7 @@ def new_translator(both_subwords):
     from keraszoo.search import SearchOptions
 
     def make(**search):
-        keras.utils.set_random_seed(7)
+        set_random_seed(7)
         source, target = both_subwords
         sizes = source.vocabulary_size, target.vocabulary_size
         model = RNNSearch(*sizes, embedding_dim=24, units=32)
@@ -225,7 +231,7 @@ def trained_directory(both_subwords, train_pairs, test_pairs, make_once):
     from keraszoo.search import SearchOptions
 
     def train(directory):
-        keras.utils.set_random_seed(7)
+        set_random_seed(7)
         source, target = both_subwords
         model = RNNSearch(source.vocabulary_size, target.vocabulary_size, embedding_dim=32, units=48)
         search = SearchOptions(beam_width=3, max_length=20)
@@ -294,7 +300,7 @@ def new_tagger(tagged_sentences):
     from keraszoo import EntityTagger
 
     def make(**options):
-        keras.utils.set_random_seed(5)
+        set_random_seed(5)
         sizes = {"units": 12, "vector_width": 10, "character_units": 6, "character_dim": 6, "dropout": 0.0}
         arguments = {"model": "attention", "configuration": "bidirectional", **sizes, **options}
         return EntityTagger.for_sentences(tagged_sentences, **arguments)
@@ -316,7 +322,7 @@ def tiny_encoders(make_once):
     from sentencepiece import SentencePieceTrainer
 
     def write(folder):
-        keras.utils.set_random_seed(3)
+        set_random_seed(3)
         options = {"unk_id": 0, "bos_id": 1, "eos_id": 2, "minloglevel": 2, "vocab_size": 46}
         options["hard_vocab_limit"] = False
         proto = io.BytesIO()
@@ -347,7 +353,7 @@ def answerer_directory(make_once):
     from keraszoo.text.vocabulary import Vocabulary
 
     def save(directory):
-        keras.utils.set_random_seed(1)
+        set_random_seed(1)
         words = Vocabulary(["mary", "went", "home", "where", "is"])
         QuestionAnswerer(MemoryNetwork(len(words), width=4), words).save_to_preset(directory)
 

@@ -26,7 +26,7 @@ PACKAGES = {
     "layers": "errors",
     "models": "errors layers",
     "search": "errors messages layers",
-    "evaluation": "errors text",
+    "evaluation": "errors messages text",
     "converters": "errors messages saving shipping text models search",
     "plots": "errors saving text",
     "training": "errors messages saving text",

@@ -92,14 +92,15 @@ def test_offsets_fit_the_text_and_a_directory_needs_no_encoder(name, new_pretrai
     assert str(tmp_path) not in (tmp_path / "model" / "config.json").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "format"),
     [
         ("bert", "onnx"),
-        pytest.param("bert", "savedmodel", marks=pytest.mark.slow),
-        pytest.param("xlmr", "savedmodel", marks=pytest.mark.slow),
-        pytest.param("xlmr", "onnx", marks=pytest.mark.slow),
-        pytest.param("roberta", "onnx", marks=pytest.mark.slow),
+        ("bert", "savedmodel"),
+        ("xlmr", "savedmodel"),
+        ("xlmr", "onnx"),
+        ("roberta", "onnx"),
     ],
 )
 def test_exports_tag_strings_as_the_tagger_does(name, format, new_pretrained, tmp_path):

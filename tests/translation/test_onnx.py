@@ -28,10 +28,8 @@ TRANSFORMERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [TRANSFORMERS[0], *(pytest.param(some, marks=pytest.mark.slow) for some in TRANSFORMERS[1:])],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", TRANSFORMERS)
 @pytest.mark.filterwarnings("ignore:.* sentences are cut to 40 subwords")
 def test_transformers(make_transformer, tmp_path, arguments):
     translator = make_transformer(sharpness=2, end=0.5, **arguments)
