@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -90,6 +91,24 @@ def test_given_positions_move_the_window(agree):
     actual = layer(query, value, value_mask=MASK, positions=np.array(positions))
     agree(actual, loop(layer, query, value, positions))
     assert (to_numpy(actual[0])[1, 4] == 0).all()  # position 10, six words, two places
+
+
+def test_the_place_is_learned_through_the_gaussian():
+    layer = LuongAttention("dot", "predictive", half_width=4)
+    query, value = np.ones((1, 1, 3), "float32"), np.zeros((1, 9, 3), "float32")
+    value[0, 6] = 1  # while p_t begins at 4.5
+    inputs = keras.Input((1, 3)), keras.Input((9, 3))
+    model = keras.Model(inputs, layer(*inputs)[0])
+    model.compile(keras.optimizers.SGD(1.0), loss=lambda y, y_pred: -ops.sum(y_pred), run_eagerly=True)
+    first, sums = to_numpy(layer.v_p.kernel), []
+    for change in (1e-2, -1e-2):
+        layer.v_p.kernel.assign(first + change)
+        sums.append(float(ops.sum(model([query, value]))))
+    layer.v_p.kernel.assign(first)
+    model.train_on_batch([query, value], np.zeros((1, 1, 3)))
+    assert abs(sums[0] - sums[1]) > 1e-4
+    gradient = (to_numpy(layer.v_p.kernel) - first).sum()
+    assert gradient == pytest.approx((sums[0] - sums[1]) / 2e-2, rel=0.02)
 
 
 @pytest.mark.parametrize(
