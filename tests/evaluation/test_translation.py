@@ -87,6 +87,7 @@ def test_results_as_json_and_as_a_table():
         (["a", "b"], [["a", "b"], ["a"]], r"references\[1\]: 1 sentences for 2 hypotheses"),
         ([], [], r"at least one translation, got none"),
         (["a"], [], r"references: 0 sentences for 1 hypotheses"),
+        (["a"], ["a", "b"], r"references: 2 sentences for 1 hypotheses"),
         ("abc", ["a", "b", "c"], r"hypotheses: expected a list of str, got a str, 'abc'"),
         (["a", "b"], [["a", "b"], "ab"], r"references\[1\]: expected a list of str, got a str"),
         (["a"], [[b"a"]], r"references\[0\]\[0\]: expected a str, got bytes"),
