@@ -58,7 +58,7 @@ CONFIGURATIONS = {  # the recipe, the changes to it, and the name in the table
 }
 FINAL = "ner_sec/fin3.test.tsv"
 MOST_WORDS = 200_000  # of a training part
-TIMED = 1000  # sentences
+TIMED = 300  # sentences
 
 
 def arguments():
