@@ -103,12 +103,13 @@ for kind, dtype, parts, steps in json.loads(sys.argv[2]):
 
 
 # Kind, dtype, parts of a batch on the two devices, steps; the largest difference. In float64 nothing is left
-# of it but rounding, which in float32 grows from step to step: a ReLU is on one side or on the other of zero.
+# of it but rounding, which in float32 grows from step to step, to 1e-4 on some processors: a ReLU is on one
+# side or on the other of zero.
 RUNS = [
-    ("transformer", "float64", 2, 8, 2e-13),
-    ("r_drop", "float64", 2, 8, 2e-13),
-    ("experts", "float64", 1, 8, 2e-13),
-    ("transformer", "float32", 2, 15, 1e-5),
+    ("transformer", "float64", 2, 8, 1e-12),
+    ("r_drop", "float64", 2, 8, 1e-12),
+    ("experts", "float64", 1, 8, 1e-12),
+    ("transformer", "float32", 2, 15, 1e-3),
     ("rnnsearch", "float32", 1, 8, 1e-5),
     ("transformer", "mixed_bfloat16", 1, 10, 2e-2),
     ("crf", "float32", 2, 8, 1e-5),
@@ -118,7 +119,7 @@ RUNS = [
 
 
 # In float64, Keras on JAX computes softmaxes, losses and norms in float32.
-RUNS_ON_JAX = [("transformer", "float64", 2, 8, 1e-6), ("rnnsearch", "float32", 1, 8, 1e-5), RUNS[6]]
+RUNS_ON_JAX = [("transformer", "float64", 2, 8, 1e-3), ("rnnsearch", "float32", 1, 8, 1e-5), RUNS[6]]
 RUNS_ON_JAX.append(("experts", "float64", 1, 8, 1e-3))  # the gate starts at 0: Adam makes rounding large
 ON_JAX = {
     "KERAS_BACKEND": "jax",
@@ -252,7 +253,7 @@ def test_devices_draw_apart_leave_out_the_same_steps_and_go_on(tmp_path):
 
 @pytest.mark.slow
 def test_two_workers_make_the_model_of_one():
-    command = [sys.executable, "-c", CHECK, "workers", '[["transformer", "float32", 1, 10]]']
+    command = [sys.executable, "-c", CHECK, "workers", '[["transformer", "float64", 1, 10]]']
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))
@@ -272,7 +273,7 @@ def test_two_workers_make_the_model_of_one():
         out, error = worker.communicate(timeout=600)
         assert worker.returncode == 0, error
         weights, losses, learned = json.loads(out.strip().splitlines()[-1])
-        assert weights < 1e-5 and abs(learned) > 1e-3
+        assert weights < 1e-12 and abs(learned) > 1e-3
 
 
 MIRORED = "training.strategy: expected one of mirrored, workers, data_parallel, got 'mirored'"
