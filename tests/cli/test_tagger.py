@@ -224,7 +224,7 @@ PAIRS = ["evaluate", "m", "--source", "x", "--references", "x"]
         (["evaluate", "m", "--data", "x", "--tokenizer", "zh"], "--tokenizer has no effect with --data"),
         ([*PAIRS, "--context", "4"], "--context has no effect with --source"),
         ([*PAIRS, "--corpus", "a"], "--corpus has no effect with --source"),
-        ([*PAIRS, "--tag-column", "1"], "--tag-column has no effect with --source"),
+        ([*PAIRS, "--tag-column", ""], "--tag-column has no effect with --source"),
         (["evaluate", "m", "--data", "x.jsonl", "--scheme", "IO"], "--scheme has no effect with JSON lines"),
         (
             ["evaluate", "m", "--data", "a.jsonl", "--known", "b.jsonl.gz", "--tag-column", "1"],
