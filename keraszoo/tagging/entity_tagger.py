@@ -152,8 +152,7 @@ class EntityTagger(Task):
         Args:
             sentences: list of lists of str; an empty one has no tags.
             batch_tokens, context, **choice: as for `tag`.
-            documents: for `context`, a number for each sentence, equal for those of one document; `None`: all
-                are of one.
+            documents: for `context`, a number for each sentence, equal in a document; `None`: one document.
 
         Returns:
             List of lists of str: valid IOB2 tags, one for each word.
@@ -291,8 +290,8 @@ class EntityTagger(Task):
         Returns, raises: as `Translator.fit`.
         """
         if self.vocabulary.subwords is not None:
-            lora, frozen = self.model.lora is not None, not self.model.words.backbone.trainable
-            settings = fine_tuning(settings, lora, frozen)
+            frozen = not self.model.words.backbone.trainable
+            settings = fine_tuning(settings, self.model.lora is not None, frozen)
         plan = plan_fit(self, TaggerTrainingSection, validation, directory, checkpoints, settings)
         train, validation = sentences_of(train, "train"), sentences_of(validation, "validation")
         rows = TaggedRows(train, self.vocabulary, self.model.features)
