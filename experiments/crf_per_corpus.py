@@ -285,6 +285,8 @@ def continued(directory, labels, order):
     vocabulary = dataclasses.replace(tagger.vocabulary, labels=labels)
     known = set(tagger.vocabulary.tags)
     first = [tag if tag in known else f"{tag[:2]}{like}{tag.partition('.')[2]}" for tag in vocabulary.tags]
+    if missing := [tag for tag in first if tag not in known]:
+        raise KerasZooError(f"{directory}: has no tag {missing[0]}; it has {', '.join(sorted(known))}")
     numbers = [tagger.vocabulary.tags.index(tag) for tag in first]
     return EntityTagger(with_tags(tagger.model, numbers, vocabulary.transitions()), vocabulary)
 

@@ -87,3 +87,12 @@ def test_matrices_are_stored_as_int8(save, tmp_path, monkeypatch):
 def test_other_words_are_refused(save, tagged_sentences):
     with pytest.raises(KerasZooError, match="has another vocabulary than"):
         mean_weights.mean_tagger([save("news"), save("news", sentences=tagged_sentences[:4])])
+
+
+def test_other_labels_are_refused(save, tagged_sentences):
+    others = [
+        dataclasses.replace(s, tags=tuple(tag.replace("PER", "NAME") for tag in s.tags))
+        for s in tagged_sentences[:40]
+    ]
+    with pytest.raises(KerasZooError, match="has no tag .-news.NAME; it has .*PER"):
+        mean_weights.mean_tagger([save("news", sentences=others), save("news", seed=2)])
