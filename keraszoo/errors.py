@@ -8,7 +8,10 @@ import numbers
 
 
 class KerasZooError(ValueError):
-    """Bad input of any kind; the base class of all errors that keraszoo raises."""
+    """Bad input; the base class of all errors of tasks, files, recipes and the command line.
+
+    Layers and models raise a plain ValueError, as those of Keras do.
+    """
 
 
 class DataError(KerasZooError):

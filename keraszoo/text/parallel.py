@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.messages import shown
 from keraszoo.text.characters import inside, plain_form
 from keraszoo.text.lines import read_lines, read_rows
@@ -148,7 +148,7 @@ def split_pairs(pairs, *sizes):
         rest.
 
     Raises:
-        ValueError: there are not enough source sentences.
+        KerasZooError: there are not enough source sentences.
 
     Example:
 
@@ -161,7 +161,7 @@ def split_pairs(pairs, *sizes):
     sentences = {words_of(source) for source, _ in pairs}
     sentences = sorted(sentences, key=lambda text: hashlib.sha256(text.encode("utf-8")).digest())
     if len(sentences) <= sum(sizes):
-        raise ValueError(f"cannot hold out {sum(sizes)} of {len(sentences)} source sentences")
+        raise KerasZooError(f"cannot hold out {sum(sizes)} of {len(sentences)} source sentences")
     numbers = itertools.chain.from_iterable([part] * size for part, size in enumerate(sizes))
     part_of = dict(zip(sentences, numbers, strict=False))
     parts = [[] for _ in range(len(sizes) + 1)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keraszoo.errors import DataError
+from keraszoo.errors import DataError, KerasZooError
 from keraszoo.text.parallel import clean_pairs, clean_text, read_pairs, split_pairs, words_of
 
 
@@ -121,7 +121,7 @@ def test_no_sentence_stands_on_both_sides_and_no_pair_is_lost():
     assert not sentences[0] & sentences[1] and not (sentences[0] | sentences[1]) & sentences[2]
     assert sorted(pair for part in parts for pair in part) == sorted(pairs)
     assert split_pairs(iter(corpus(10)), 3) == split_pairs(corpus(10), 3)
-    with pytest.raises(ValueError, match="cannot hold out 10 of 10 source sentences"):
+    with pytest.raises(KerasZooError, match="cannot hold out 10 of 10 source sentences"):
         split_pairs(corpus(10), 5, 5)
 
 
