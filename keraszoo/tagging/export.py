@@ -39,6 +39,7 @@ def _texts_module(tagger):
         ids, probability, *attention = in_batches(
             lambda rows: _tag_words(tagger.model, module.features.encode(rows, names), rows),
             words,
+            module.features.lengths(words),
             [tf.int32, tf.float32] + [tf.float32] * tagger.model.attends,
         )
         first = tf.scatter_nd(

@@ -11,7 +11,7 @@ from keraszoo.text.tag_schemes import BEGINS, ENDS, split_tag
 from keraszoo.text.tagging_features import CASINGS, UNKNOWN
 from keraszoo.text.tokens import BLANKS, GAPS, KEEP, LONGEST_SENTENCE, SENTENCE, TOKEN_RULES
 
-BATCH_TOKENS = 8192  # words tagged at a time, with padding
+BATCH_TOKENS = 8192  # words or subwords tagged at a time, with padding
 
 
 class GraphTokens(NamedTuple):
@@ -114,6 +114,17 @@ class GraphFeatures:
             values = tf.pad(values, [[1, 0]] + [[0, 0]] * (len(values.shape) - 1))  # row 0 for padding
             features[name] = tf.gather(values, tokens.with_flat_values(place + 1).to_tensor())
         return features
+
+    def lengths(self, tokens):
+        """The positions of each sentence in a batch, int64 `(N,)`; see `TaggingVocabulary.lengths`."""
+        import tensorflow as tf
+
+        if self.vocabulary.subwords is None:
+            return tokens.row_lengths()
+        unique, place = tf.unique(tokens.flat_values)
+        ids = self.vocabulary.subwords.in_graph(tf.strings.regex_replace(unique, UNSEEN, r"\1"))
+        subwords = tokens.with_flat_values(tf.gather(ids.row_lengths(), place))
+        return tf.maximum(tokens.row_lengths(), tf.reduce_sum(subwords, axis=1))
 
     def _words(self, words):
         import tensorflow as tf
@@ -241,15 +252,15 @@ def entities(labels, begins, words):
     return found
 
 
-def in_batches(function, rows, dtypes):
+def in_batches(function, rows, lengths, dtypes):
     """Applies a function to a few rows at a time, so that memory does not grow with their number.
 
     The function turns ragged `(n, T)` into tensors `(W,)` of these `dtypes`, one value for each of the W
-    words. Returns such tensors for the words of all rows.
+    words. `lengths` are the positions that each row takes. Returns such tensors for the words of all rows.
     """
     import tensorflow as tf
 
-    longest = tf.reduce_max(tf.pad(rows.row_lengths(), [[0, 1]], constant_values=1))
+    longest = tf.reduce_max(tf.pad(lengths, [[0, 1]], constant_values=1))
     size = tf.maximum(BATCH_TOKENS // longest, 1)
     count = tf.maximum(-(-rows.nrows() // size), 1)  # no rows are one batch: the function gives the shapes
 

@@ -73,7 +73,7 @@ class SentenceTagger:
     def outputs(self, sentences, batch_tokens, program):
         """Yields the number of each sentence that has a word, and its rows of the outputs of a program."""
         check_process()
-        lengths, threads = list(map(len, sentences)), batches_at_once()
+        lengths, threads = self.vocabulary.lengths(sentences), batches_at_once()
         if threads > 1 and isinstance(batch_tokens, int):
             batch_tokens = min(batch_tokens, max(FEW_TOKENS, -(-sum(lengths) // threads)))
 
@@ -84,4 +84,4 @@ class SentenceTagger:
         batches = list(length_batches(lengths, batch_tokens))[::-1]  # the longest first
         for indices, parts in in_threads(outputs, batches, threads):
             for row, i in enumerate(indices):
-                yield i, *(part[row, : lengths[i]] for part in parts)
+                yield i, *(part[row, : len(sentences[i])] for part in parts)

@@ -157,6 +157,14 @@ class TaggingVocabulary:
         characters[words != 0] = spelt
         return {"words": words, "characters": characters, "casing": casing}
 
+    def lengths(self, sentences):
+        """The positions of each sentence in a batch, a list of int: words or, if these are more, subwords."""
+        words = list(map(len, sentences))
+        if self.subwords is None:
+            return words
+        plain = [[plain_form(token) or token for token in tokens] for tokens in sentences]
+        return list(map(max, words, map(len, self.subwords.features(plain)["subwords"])))
+
     def spell(self, words):
         """Turns N words into the ids of their characters: int32 (N, C), C as in `encode`."""
         ids, read = self._character_ids, self.word_length
