@@ -41,8 +41,9 @@ def names_of(model):
 def save_weights(model, path, dtype=None):
     """Writes the weights of a built model to `path` in place, for use within `write_directory`.
 
-    `dtype="float16"` rounds floating-point weights to half precision; loading converts them back. Raises
-    PresetError if a weight is NaN, infinite or too large for it, or the file cannot be written.
+    `dtype="float16"` rounds floating-point weights to half precision; loading converts them back. A row of
+    zeros in an int8 matrix has a scale that is too large for it, so such scales stay as they are. Raises
+    PresetError if another weight is, if one is NaN or infinite, or if the file cannot be written.
     """
     path = Path(path)
     if dtype not in (None, "float16"):
@@ -51,8 +52,11 @@ def save_weights(model, path, dtype=None):
     model, arrays = without_lora(model), {}
     for name, weight in names_of(model).items():
         value = np.asarray(weight.numpy(), order="C")
-        check_finite(path, name, value, HALF_LARGEST if dtype else np.inf)
-        arrays[name] = value.astype(dtype) if dtype and value.dtype.kind == "f" else value
+        rounded = dtype and value.dtype.kind == "f"
+        if rounded and name.endswith("_scale") and np.max(value) > HALF_LARGEST:
+            rounded = False
+        check_finite(path, name, value, HALF_LARGEST if rounded else np.inf)
+        arrays[name] = value.astype(dtype) if rounded else value
     try:
         path.write_bytes(safetensors.numpy.save(arrays))
     except OSError as error:

@@ -34,10 +34,10 @@ from keraszoo.text.tokens import TOKEN_RULES
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF, check_backoff
 
 FINE_TUNING = {"schedule": "cosine", "weight_decay": 0.01, "global_clipnorm": 1.0}
-RATES = {  # what is trained: epochs, peak of the learning rate, and that of the scores of tags and the CRF
+RATES = {  # what is trained: epochs, peak of the learning rate, and another for scores of tags and the CRF
     "all": (5, 1e-4, 1e-3),
     "lora": (5, 1e-3, 1e-3),  # its matrices are new, as those of the head are
-    "head": (10, 1e-2, 1e-2),
+    "head": (10, 1e-2, None),  # nothing else is trained
 }
 
 

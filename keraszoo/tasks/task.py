@@ -9,7 +9,7 @@ from keraszoo.messages import shown
 from keraszoo.registry import TASKS
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.model_config import check_arguments, quantization_of
-from keraszoo.saving.weights import WEIGHTS, save_weights
+from keraszoo.saving.weights import WEIGHTS, save_weights, without_lora
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import MARK, exporter, format_of
 from keraszoo.tasks.process import check_process
@@ -125,6 +125,7 @@ class Task:
         config, files, facts, extra = self._contents()
         arguments, mode = arguments_of(model), quantization_of(model)
         check_readable(model)
+        bare = without_lora(model)
         entries = {
             "task": self.kind,
             "model": {
@@ -136,9 +137,9 @@ class Task:
             **config,
             "versions": {"keraszoo": keraszoo.__version__, "keras": keras.__version__},
             "about": {
-                "title": f"{type(model).__name__}, {model.count_params():,} parameters",
+                "title": f"{type(model).__name__}, {bare.count_params():,} parameters",
                 **facts,
-                "parameters": model.count_params(),
+                "parameters": bare.count_params(),
                 **self.about,
             },
             **({} if dtype is None else {"weights_dtype": dtype}),
@@ -146,7 +147,7 @@ class Task:
         }
         common = {
             "config.json": entries,
-            WEIGHTS: lambda path: save_weights(model, path, dtype),
+            WEIGHTS: lambda path: save_weights(bare, path, dtype),
             "metrics.json": self.metrics,
             model_card.CARD: model_card.model_card(entries["about"], self.metrics),
         }

@@ -85,6 +85,10 @@ def plan_fit(task, section, validation, directory, checkpoints, settings):
     return plan
 
 
+def _lora_of(model):
+    return {"lora": list(model.lora)} if getattr(model, "lora", None) else {}
+
+
 def fit_task(task, plan, batches, evaluate, *, loss=None, data):
     """Trains the model of a task by a `FitPlan`, saves it and notes its figures; returns the history.
 
@@ -100,7 +104,7 @@ def fit_task(task, plan, batches, evaluate, *, loss=None, data):
     with opened(plan) as checkpoints, deterministic(settings.deterministic):
         if checkpoints is not None:
             checkpoints.require(
-                model={"class": type(model).__name__, **arguments_of(model)},
+                model={"class": type(model).__name__, **arguments_of(model), **_lora_of(model)},
                 training=settings.deciding(),
                 optimizer=_without_names(keras.saving.serialize_keras_object(optimizer)),
                 data=data,

@@ -32,7 +32,7 @@ def test_defaults():
     [
         ({}, (1e-4, 1e-3), 5),
         ({"lora_rank": 8}, (1e-3, 1e-3), 5),
-        ({"overrides": {"train_backbone": False}}, (1e-2, 1e-2), 10),
+        ({"overrides": {"train_backbone": False}}, (1e-2, None), 10),  # a rate of the user reaches the head
     ],
 )
 def test_defaults_of_fine_tuning(options, rates, epochs):
