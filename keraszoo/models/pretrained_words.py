@@ -8,7 +8,7 @@ from keraszoo.layers.arguments import check_choices, check_optional_sizes, requi
 from keraszoo.models.word_features import WordFeatures
 
 ENCODERS = (
-    *("AlbertBackbone", "BertBackbone", "DebertaV3Backbone", "DistilBertBackbone", "ElectraBackbone"),
+    *("BertBackbone", "DebertaV3Backbone", "DistilBertBackbone", "ElectraBackbone"),
     *("RobertaBackbone", "XLMRobertaBackbone"),
 )
 POOLING = ("first", "mean")

@@ -49,15 +49,14 @@ class Tagger:
 
     def library_pieces(self, word):
         """The ids of the subwords of a word by the library `tokenizers`."""
-        if fold := self.subwords["fold"]:  # without accents and, once it is split, in small letters
-            letters = unicodedata.normalize("NFD", word)
-            word = "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
         if self.library.normalizer:
+            if self.subwords["strip_accents"]:
+                word = unicodedata.normalize("NFD", word)
+            unread = ("Cc", "Cf", "Mn") if self.subwords["strip_accents"] else ("Cc", "Cf")
+            word = "".join(letter for letter in word if unicodedata.category(letter) not in unread)
+            word = "".join(map(str.lower, word)) if self.subwords["lowercase"] else word
             word = self.library.normalizer.normalize_str(word)
         pieces = [piece for piece, _ in self.library.pre_tokenizer.pre_tokenize_str(word)]
-        if fold:
-            pieces = [unicodedata.normalize("NFKC", piece).casefold() for piece in pieces]
-            pieces = [unicodedata.normalize("NFKC", piece) for piece in pieces]
         ids = []
         for piece in pieces:
             if len(piece.encode()) > self.subwords["most_bytes"]:
@@ -88,9 +87,12 @@ class Tagger:
     def tag(self, texts):
         """The words of each text: tuples of token, start, end, tag, probability (and attention)."""
         sentences = [(words, number) for number, text in enumerate(texts) for words in self.split(text)]
-        sentences.sort(key=lambda sentence: len(sentence[0]))
+        sentences.sort(key=lambda sentence: sentence[0][-1][2] - sentence[0][0][1])
         answers = [[] for _ in texts]
-        for some in (sentences[i : i + 64] for i in range(0, len(sentences), 64)):
+        while sentences:  # fewer long ones at a time
+            *_, (_, _, end) = words = sentences[-1][0]
+            count = min(64, 1 + 65536 // (end - words[0][1]))
+            some, sentences[-count:] = sentences[-count:], []
             feed = self.feed([words for words, _ in some])
             outputs = [output.tolist() for output in self.model.run(self.outputs, feed)]
             for (words, number), tags, *others in zip(some, *outputs, strict=True):

@@ -34,7 +34,8 @@ def entry(subwords):
     return {
         "library": "sentencepiece" if subwords.kind == "sentencepiece" else "tokenizers",
         "before": " " if subwords.kind == "bytes" else "",
-        "fold": bool(getattr(subwords.tokenizer, "lowercase", False)),
+        "lowercase": subwords.lowercase,
+        "strip_accents": subwords.strip_accents,
         "most_bytes": MOST_BYTES if subwords.kind == "words" else 1 << 31,
         "unknown": subwords.unknown_id,
         "shift": shift,

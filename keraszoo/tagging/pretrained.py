@@ -78,11 +78,14 @@ def read_encoder(place, cls):
             raise RecipeError(f"{where}: expected a tagger that is not quantized, which can be trained")
         return tagger.model.words.backbone, tagger.model.get_config()["backbone"], tagger.vocabulary.subwords
     hub = import_hub()
-    from keras_hub.src.utils.preset_utils import load_json  # knows all kinds of places
+    from keras_hub.src.utils.preset_utils import check_file_exists, load_json  # know all kinds of places
 
     try:
         whole = hub.models.Backbone.from_preset(place)
-        subwords = PretrainedSubwords(hub.tokenizers.Tokenizer.from_preset(place))
+        tokenizer = hub.tokenizers.Tokenizer.from_preset(place)
+        settings = "tokenizer_config.json"  # of Hugging Face, whose uncased models may keep accents
+        given = load_json(place, settings) if check_file_exists(place, settings) else {}
+        subwords = PretrainedSubwords(tokenizer, given.get("strip_accents") is not False)
         published = load_json(place)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         if isinstance(error, KerasZooError):

@@ -2,15 +2,16 @@
 
 import itertools
 import json
+import re
 import tempfile
+import unicodedata
 from pathlib import Path
 
 from keraszoo.errors import KerasZooError, import_hub
 from keraszoo.messages import one_line
 
 TOKENIZERS = tuple(
-    f"{family}Tokenizer"
-    for family in ("Albert", "Bert", "DebertaV3", "DistilBert", "Electra", "Roberta", "XLMRoberta")
+    f"{family}Tokenizer" for family in ("Bert", "DebertaV3", "DistilBert", "Electra", "Roberta", "XLMRoberta")
 )
 # What a tokenizer is made of besides its files; no other argument changes the subwords of a word.
 ARGUMENTS = ("lowercase", "strip_accents", "suffix_indicator", "oov_token")
@@ -21,11 +22,13 @@ MOST_CACHED = 1 << 18  # words
 class PretrainedSubwords:
     """Turns words into the ids of their subwords, by WordPiece, SentencePiece or byte-pair encoding.
 
-    Each word is tokenized alone, as it stands after a blank. A word of which nothing is left, such as a
-    control character, is one unknown subword. BERT's uncased models remove accents, too (Devlin et al. 2018).
+    Each word is tokenized alone, as it stands after a blank. Before WordPiece, a word loses its control and
+    format characters, such as the joiners of Persian and Hindi, and in uncased models its accents (Devlin et
+    al. 2018). A word of which nothing is left is one unknown subword.
 
     Args:
         tokenizer: of KerasHub, one of `TOKENIZERS`.
+        strip_accents: whether an uncased model reads words without accents.
 
     Attributes:
         start_id, end_id, unknown_id: ids of its special subwords.
@@ -34,21 +37,25 @@ class PretrainedSubwords:
         KerasZooError: another tokenizer.
     """
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, strip_accents=True):
         if type(tokenizer).__name__ not in TOKENIZERS:
             known = ", ".join(TOKENIZERS)
             raise KerasZooError(f"expected a tokenizer of {known}, got {type(tokenizer).__name__}")
+        self.kind = "words" if hasattr(tokenizer, "oov_token") else "bytes"
+        self.kind = "sentencepiece" if hasattr(tokenizer, "proto") else self.kind
+        self.lowercase = self.strip_accents = False
+        if self.kind == "words":  # `_plain` prepares words: KerasHub's own small letters have ss for ß
+            self.lowercase = tokenizer.lowercase
+            self.strip_accents = tokenizer.strip_accents or self.lowercase and strip_accents
+            rest = {name: getattr(tokenizer, name) for name in ("suffix_indicator", "oov_token")}
+            tokenizer = type(tokenizer)(tokenizer.get_vocabulary(), **rest)
         tokenizer._allow_python_workflow = False  # the same operations as in an exported graph
-        if getattr(tokenizer, "lowercase", False):
-            tokenizer.strip_accents = True
         vocabulary = set(tokenizer.get_vocabulary())
         unknown = next(iter(vocabulary & {"[UNK]", "<unk>"}), tokenizer.pad_token)
         self.tokenizer = tokenizer
         self.unknown_id = int(tokenizer.token_to_id(unknown))
         self.start_id, self.end_id = int(tokenizer.start_token_id), int(tokenizer.end_token_id)
         self.vocabulary_size = tokenizer.vocabulary_size()
-        self.kind = "words" if hasattr(tokenizer, "oov_token") else "bytes"
-        self.kind = "sentencepiece" if hasattr(tokenizer, "proto") else self.kind
         self._ids = {}
 
     def encode(self, words):
@@ -57,13 +64,35 @@ class PretrainedSubwords:
         new = [word for word in dict.fromkeys(words) if word not in self._ids]
         found = {}
         if new:
-            rows = self.tokenizer([f" {word}" for word in new] if self.kind == "bytes" else new)
+            rows = self.tokenizer([self._plain(word) for word in new])
             rows = rows.to_list() if hasattr(rows, "to_list") else rows
             for word, row in zip(new, rows, strict=True):
                 found[word] = [int(id_) if id_ >= 0 else self.unknown_id for id_ in row] or [self.unknown_id]
             if len(self._ids) < MOST_CACHED:
                 self._ids.update(found)
         return [found.get(word) or self._ids[word] for word in words]
+
+    def _plain(self, word):
+        word = re.sub("[\ud800-\udfff]", "\ufffd", word)  # halves of characters are no UTF-8
+        if self.kind != "words":
+            return f" {word}" if self.kind == "bytes" else word
+        word = unicodedata.normalize("NFD", word) if self.strip_accents else word
+        unread = ("Cc", "Cf", "Mn") if self.strip_accents else ("Cc", "Cf")
+        word = "".join(one for one in word if unicodedata.category(one) not in unread)
+        return "".join(map(str.lower, word)) if self.lowercase else word  # each character for itself
+
+    def _plain_in_graph(self, words):
+        import tensorflow as tf
+        import tensorflow_text as tf_text
+
+        if self.kind != "words":
+            return words
+        words = tf_text.normalize_utf8(words, "NFD") if self.strip_accents else words
+        unread = r"[\p{Cc}\p{Cf}\p{Mn}]" if self.strip_accents else r"[\p{Cc}\p{Cf}]"
+        letters = tf.strings.unicode_split(tf.strings.regex_replace(words, unread, ""), "UTF-8")
+        if self.lowercase:
+            letters = letters.with_flat_values(tf.strings.lower(letters.flat_values, encoding="utf-8"))
+        return tf.strings.reduce_join(letters, axis=-1)
 
     def check_graph(self):
         """Raises KerasZooError if the tokenizer cannot be part of a SavedModel."""
@@ -76,7 +105,7 @@ class PretrainedSubwords:
         """The same in a graph of TensorFlow: int32, ragged `(N, S)`, of strings `(N,)`."""
         import tensorflow as tf
 
-        ids = self.tokenizer(words)
+        ids = self.tokenizer(self._plain_in_graph(words))
         empty = tf.where(ids.row_lengths() == 0, self.unknown_id, tf.zeros_like(ids.row_lengths(), tf.int32))
         missing = tf.RaggedTensor.from_tensor(empty[:, None], tf.cast(ids.row_lengths() == 0, tf.int64))
         return tf.concat([tf.cast(ids, tf.int32), missing], axis=1)
@@ -96,6 +125,8 @@ class PretrainedSubwords:
     def config(self):
         """The entry of `config.json`, a dict: the class of the tokenizer and its arguments."""
         given = {name: getattr(self.tokenizer, name, None) for name in ARGUMENTS}
+        if self.kind == "words":
+            given |= {"lowercase": self.lowercase, "strip_accents": self.strip_accents}
         given = {name: value for name, value in given.items() if value is not None}
         return {"class": type(self.tokenizer).__name__, **given}
 
@@ -121,9 +152,9 @@ class PretrainedSubwords:
         try:
             if proto.exists():
                 return cls(made(proto.read_bytes(), **arguments))
-            tokenizer = made(**arguments)
+            tokenizer = made(vocabulary=None, **arguments)
             tokenizer.load_assets(str(folder))
-            return cls(tokenizer)
+            return cls(tokenizer, arguments.get("strip_accents", True))
         except Exception as error:  # any error of KerasHub or of its libraries
             raise KerasZooError(f"{folder}: {kind} cannot read it: {one_line(str(error)):.300}") from error
 

@@ -163,7 +163,6 @@ def test_mixed_bfloat16_scores_are_close_to_float32():
 
 
 FAMILIES = {
-    "AlbertBackbone": {"embedding_dim": 8},
     "DebertaV3Backbone": {"bucket_size": 8},
     "DistilBertBackbone": {},
     "ElectraBackbone": {"embedding_dim": 8},
