@@ -26,8 +26,8 @@ def error_response(status, message, headers=None):
 
 def is_from_elsewhere(request, allowed=()):
     """Whether a request comes from a page of another server that is not one of the `allowed` origins."""
-    origin = request.headers.get("origin")
-    own = (None, f"http://{request.headers['host']}", f"https://{request.headers['host']}")
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")  # HTTP/1.0 needs none
+    own = (None, f"http://{host}", f"https://{host}")
     return origin not in (*own, *allowed) and "*" not in allowed
 
 

@@ -186,6 +186,10 @@ def test_what_is_no_request(client):
     assert client.get("/health", headers={"host": "example.org"}).status_code == 400
 
 
+def test_a_request_without_a_host_comes_from_no_page():
+    assert not http.is_from_elsewhere(SimpleNamespace(headers={}))
+
+
 def test_pages_of_an_allowed_origin_may_use_it(upper):
     served = Served({("en", "de"): Pair("upper", upper)}, {})
     app = make_app(served, Worker(), hosts=["*"], origins=["https://example.org"])
