@@ -6,6 +6,7 @@ import numpy as np
 
 from keraszoo.errors import DataError, check_at_least
 
+ROOM = 128  # positions for each row of a full batch, with padding
 LADDER_OF_EXACT = 32  # shapes by which pairs are grouped when every batch is as long as its own longest
 
 
@@ -24,6 +25,21 @@ def batches_by_length(lengths, is_full):
         if stop == len(order) or is_full(start, stop):
             yield order[start:stop]
             start = stop
+
+
+def batches_of_rows(lengths, rows):
+    """The same, of at most this many rows, and fewer where padding would make them longer than `ROOM` each.
+
+    >>> list(batches_of_rows([3, 0, 9, 300, 3], rows=3))
+    [[0, 4, 2], [3]]
+    """
+    rising = sorted(filter(None, lengths))
+
+    def is_full(start, stop):
+        more = stop + 1 - start
+        return more > rows or more * np.max(rising[start : stop + 1]) > rows * ROOM
+
+    return batches_by_length(lengths, is_full)
 
 
 class EpochPlan(NamedTuple):

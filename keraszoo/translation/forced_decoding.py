@@ -6,7 +6,7 @@ from keras import ops
 from keraszoo.compiling import compiled
 from keraszoo.errors import check_at_least
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.batch_plans import batches_by_length
+from keraszoo.training.batch_plans import batches_of_rows
 from keraszoo.training.token_batches import teacher_forced
 
 
@@ -59,7 +59,7 @@ class ForcedDecoding:
         """Yields `(indices, (source, target_in), target_out, real)`; `real` `(B, T)` marks target tokens."""
         check_at_least(batch_size=(batch_size, 1))
         lengths = [(len(target), len(source)) for target, source in zip(targets, sources, strict=True)]
-        for indices in batches_by_length(lengths, lambda start, stop: stop - start == batch_size):
+        for indices in batches_of_rows(lengths, batch_size):
             sides = [TokenRows.from_lists([side[i] for i in indices]) for side in (sources, targets)]
             shape = (len(indices), *(int(max(side.lengths)) + 1 for side in sides))
             gathered = (side.gather(np.arange(len(indices))) for side in sides)

@@ -9,7 +9,7 @@ import numpy as np
 from keraszoo.errors import KerasZooError, check_at_least, check_texts
 from keraszoo.tasks.batch_threads import in_threads
 from keraszoo.tasks.process import check_process
-from keraszoo.training.batch_plans import batches_by_length
+from keraszoo.training.batch_plans import batches_of_rows
 from keraszoo.translation import documents
 from keraszoo.translation.input_warnings import (
     lost_addresses,
@@ -239,7 +239,7 @@ class TextTranslator(documents.DocumentTranslator):
             best = risk.searched(search, self._hypotheses) if risk else search(options)
             return indices, best, some, [cut[i] for i in indices]
 
-        batches = list(batches_by_length(list(map(len, rows)), lambda start, stop: stop - start == size))
+        batches = list(batches_of_rows(list(map(len, rows)), size))
         # the longest first, so that all threads end at about the same time
         yield from in_threads(searched, batches[::-1], threads)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keraszoo.training.batch_plans import ShapeLadder, batches_by_length, rounded_lengths
+from keraszoo.training.batch_plans import ShapeLadder, batches_by_length, batches_of_rows, rounded_lengths
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=12)
 
@@ -74,3 +74,11 @@ def test_batches_are_slices_of_the_rows_sorted_by_length(size):
     order = sum(batches_by_length(pairs, lambda start, stop: False), [])
     assert [pairs[i] for i in order] == sorted(pairs) and len(set(order)) == 23
     assert list(batches_by_length([0, 0], None)) == []
+
+
+def test_a_long_row_shares_its_batch_with_few_others():
+    draw = random.Random(1)
+    lengths = [(draw.choice([0, 5, 9, 700]), draw.choice([1, 8, 3000])) for _ in range(300)]
+    batches = list(batches_of_rows(lengths, 64))
+    assert sorted(sum(batches, [])) == list(range(300)) and 40 < max(map(len, batches)) <= 64
+    assert all(len(some) * max(max(lengths[i]) for i in some) <= 64 * 128 for some in batches)
