@@ -1,5 +1,6 @@
 """Training data of a translator: a corpus, held-out pairs, and digests of both."""
 
+import contextlib
 import functools
 import math
 
@@ -37,6 +38,22 @@ def training_corpus(translator, train):
     return corpus
 
 
+@contextlib.contextmanager
+def vocabularies_back(translator):
+    """Gives a translator its vocabularies back if the block ends by an exception.
+
+    `training_corpus` drops signs that are rare in a corpus, and the same call must read the same ids again.
+    """
+    names = "source_subwords", "target_subwords"
+    before = [getattr(translator, name) for name in names]
+    try:
+        yield
+    except BaseException:
+        for name, subwords in zip(names, before, strict=True):
+            setattr(translator, name, subwords)
+        raise
+
+
 def held_out_pairs(validation):
     """The pairs of an argument of `fit`, as a list; None for None."""
     return None if validation is None else list(pairs_of(validation, "validation"))
@@ -49,6 +66,8 @@ def digests(translator, corpus, pairs):
         "train": digest(rows),
         "validation": None if pairs is None else digest(side for pair in pairs for side in pair),
         "subwords": digest([translator.source_subwords.model_bytes, translator.target_subwords.model_bytes]),
+        "max_source_tokens": translator.max_source_tokens,
+        "search": None if pairs is None else translator.search.as_dict(),  # for BLEU
     }
 
 

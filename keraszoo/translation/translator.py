@@ -22,7 +22,13 @@ from keraszoo.translation.prefixes import rows_of
 from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator
-from keraszoo.translation.training import digests, held_out_figures, held_out_pairs, training_corpus
+from keraszoo.translation.training import (
+    digests,
+    held_out_figures,
+    held_out_pairs,
+    training_corpus,
+    vocabularies_back,
+)
 from keraszoo.translation.vocabulary_check import check_vocabularies
 from keraszoo.translation.warm_up import warm_up_texts
 
@@ -273,12 +279,13 @@ class Translator(TextTranslator, Task):
         """
         plan = plan_fit(self, TrainingSection, validation, directory, checkpoints, settings)
         self.confidence = None
-        corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
-        copies = 2 if plan.settings.r_drop else 1
-        batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
-        evaluate = None if pairs is None else held_out_figures(self, pairs, plan.settings)
-        loss = TokenCrossentropy(plan.settings.label_smoothing, r_drop=plan.settings.r_drop)
-        return fit_task(self, plan, batches, evaluate, loss=loss, data=digests(self, corpus, pairs))
+        with vocabularies_back(self):
+            corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
+            copies = 2 if plan.settings.r_drop else 1
+            batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
+            evaluate = None if pairs is None else held_out_figures(self, pairs, plan.settings)
+            loss = TokenCrossentropy(plan.settings.label_smoothing, r_drop=plan.settings.r_drop)
+            return fit_task(self, plan, batches, evaluate, loss=loss, data=digests(self, corpus, pairs))
 
     # --- in between
 

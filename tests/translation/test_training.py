@@ -8,7 +8,10 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
+from keraszoo.models import RNNSearch
 from keraszoo.saving import model_directory
+from keraszoo.search import SearchOptions
+from keraszoo.text.subwords import Subwords
 from keraszoo.translation.training import digests, training_corpus
 from keraszoo.translation.warm_up import warm_up_texts
 
@@ -100,6 +103,30 @@ def test_settings_reach_the_loss_and_the_batches(new_translator, train_pairs, mo
     for two, one in zip(twice, keras.tree.flatten(batches.batch(0, 0)), strict=True):
         share = 2 if one.dtype == "float32" else 1  # the weights
         np.testing.assert_array_equal(share * two, np.repeat(one, 2, axis=0))
+
+
+def test_the_same_call_resumes_a_run_whose_corpus_has_rare_signs(tmp_path):
+    pairs = [(f"it's a word{i % 7} don't", f"es ist' ein wort{i % 7}") for i in range(150)]
+    pairs.append(("it’s a word don’t", "es ist’ ein wort"))
+    subwords = Subwords.train([side for pair in pairs for side in pair], vocabulary_size=45)
+    model = RNNSearch(subwords.vocabulary_size, embedding_dim=4, units=4)
+    translator = Translator(model, subwords, search=SearchOptions(beam_width=1, max_length=3))
+    read = translator.source_subwords.encode(["’"])
+    given = {"checkpoints": tmp_path / "c", "checkpoint_steps": 1, "epochs": 1, "batch_tokens": 512}
+    given |= {"validation": pairs[:1], "verbose": 0}
+    stop = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: batch and stopped())
+    with pytest.raises(KeyboardInterrupt):
+        translator.fit(pairs, callbacks=[stop], **given)
+    assert translator.source_subwords.encode(["’"]) == read
+    other = Translator(model, subwords, search=SearchOptions(beam_width=1, max_length=2))
+    with pytest.raises(KerasZooError, match="data.search.*max_length"):
+        other.fit(pairs, **given)
+    translator.fit(pairs, **given)
+    assert translator.source_subwords.encode(["’"]) != read
+
+
+def stopped():
+    raise KeyboardInterrupt
 
 
 def test_a_log_for_tensorboard(new_translator, train_pairs, tmp_path):
