@@ -103,7 +103,7 @@ class EntityTagger(Task):
         Args:
             texts: str, or list of str, of at most 1,048,576 characters each; a text without a word has no
                 entities.
-            batch_tokens: tokens tagged at a time, with padding, of sentences grouped by length; the result
+            batch_tokens: words or subwords tagged at a time, with padding, grouped by length; the result
                 does not depend on it. On CPUs, as many batches as there are cores, at most 8, are tagged at
                 once.
             threshold: leave out entities whose probability is smaller, in [0, 1].

@@ -28,7 +28,9 @@ def batches_by_length(lengths, is_full):
 
 
 def batches_of_rows(lengths, rows):
-    """The same, of at most this many rows, and fewer where padding would make them longer than `ROOM` each.
+    """`batches_by_length` of at most this many rows, and of at most `ROOM` positions for each of so many.
+
+    A long row then does not make a full batch as long.
 
     >>> list(batches_of_rows([3, 0, 9, 300, 3], rows=3))
     [[0, 4, 2], [3]]

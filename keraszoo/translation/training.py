@@ -39,24 +39,21 @@ def training_corpus(translator, train):
 
 
 @contextlib.contextmanager
-def vocabularies_back(translator):
-    """Gives a translator its vocabularies back if the block ends by an exception.
+def training_data(translator, train, validation):
+    """The `training_corpus` and the list of held-out pairs, or None, of the arguments of `fit`.
 
-    `training_corpus` drops signs that are rare in a corpus, and the same call must read the same ids again.
+    If the block ends by an exception, the translator gets its vocabularies back, with the signs that are rare
+    in the corpus, so that the same call reads the same ids again.
     """
     names = "source_subwords", "target_subwords"
     before = [getattr(translator, name) for name in names]
     try:
-        yield
+        corpus = training_corpus(translator, train)
+        yield corpus, None if validation is None else list(pairs_of(validation, "validation"))
     except BaseException:
         for name, subwords in zip(names, before, strict=True):
             setattr(translator, name, subwords)
         raise
-
-
-def held_out_pairs(validation):
-    """The pairs of an argument of `fit`, as a list; None for None."""
-    return None if validation is None else list(pairs_of(validation, "validation"))
 
 
 def digests(translator, corpus, pairs):

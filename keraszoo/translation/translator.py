@@ -22,13 +22,7 @@ from keraszoo.translation.prefixes import rows_of
 from keraszoo.translation.published import from_published
 from keraszoo.translation.recipe import TrainingSection
 from keraszoo.translation.text_translator import TextTranslator
-from keraszoo.translation.training import (
-    digests,
-    held_out_figures,
-    held_out_pairs,
-    training_corpus,
-    vocabularies_back,
-)
+from keraszoo.translation.training import digests, held_out_figures, training_data
 from keraszoo.translation.vocabulary_check import check_vocabularies
 from keraszoo.translation.warm_up import warm_up_texts
 
@@ -279,8 +273,7 @@ class Translator(TextTranslator, Task):
         """
         plan = plan_fit(self, TrainingSection, validation, directory, checkpoints, settings)
         self.confidence = None
-        with vocabularies_back(self):
-            corpus, pairs = training_corpus(self, train), held_out_pairs(validation)
+        with training_data(self, train, validation) as (corpus, pairs):
             copies = 2 if plan.settings.r_drop else 1
             batches = TokenBatches(corpus, plan.settings.batch_tokens, copies=copies, **plan.batch_options)
             evaluate = None if pairs is None else held_out_figures(self, pairs, plan.settings)
