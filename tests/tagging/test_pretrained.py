@@ -230,7 +230,7 @@ def test_a_long_word_does_not_make_other_sentences_long(new_pretrained, monkeypa
         tagger.sentence_tagger, "tags", lambda x: sizes.append(x["subwords"].size) or program(x)
     )
     assert len(tagger.tag_tokens([["Paris"]] * 40 + [["https://" + "q-" * 400]])) == 41
-    assert sum(sizes) < 40 * 9 + 1000
+    assert 800 < sum(sizes) < 40 * 9 + 1000 and len(sizes) > 1
 
 
 def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained, new_tagger, saved_in):
