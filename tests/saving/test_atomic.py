@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -102,32 +103,25 @@ def test_a_writer_killed_at_any_instant_leaves_the_old_or_the_new_directory(tmp_
 
 
 def test_readers_and_two_writers_at_once_never_see_a_mix(tmp_path, atomically):
-    place, stop, errors, seen = tmp_path / "model", threading.Event(), [], set()
+    place, stop, seen = tmp_path / "model", threading.Event(), set()
 
-    def write(name):
-        try:
-            for _ in range(15):
-                write_directory(place, {"config.json": {"name": name}, "words.txt": name * 1000})
-        except Exception as error:
-            errors.append(error)
+    def write(name, times=15):
+        for _ in range(times):
+            write_directory(place, {"config.json": {"name": name}, "words.txt": name * 1000})
 
     def read():
-        try:
-            while not stop.is_set():
-                seen.add(read_directory(place).config["name"])
-        except Exception as error:
-            errors.append(error)
+        while not stop.is_set():
+            seen.add(read_directory(place).config["name"])
 
-    write_directory(place, {"config.json": {"name": "a"}, "words.txt": "a" * 1000})
-    reader = threading.Thread(target=read)
-    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
-    for thread in [reader, *writers]:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    stop.set()
-    reader.join()
-    assert errors == [] and seen and seen <= {"a", "b"}
+    write("a", times=1)
+    with ThreadPoolExecutor() as pool:
+        reader, *writers = pool.submit(read), pool.submit(write, "a"), pool.submit(write, "b")
+        try:
+            assert [writer.result() for writer in writers] == [None, None]
+        finally:
+            stop.set()
+        reader.result()
+    assert seen and seen <= {"a", "b"}
     directory = read_directory(place)
     assert directory.read_bytes("words.txt") == directory.config["name"].encode() * 1000
     assert leftovers(place) == []
@@ -141,13 +135,12 @@ def test_a_second_writer_waits_for_the_first(tmp_path):
             order.append("second")
             (directory / "b").touch()
 
-    thread = threading.Thread(target=write_second)
-    with atomic.replace_directory(place) as directory:
-        thread.start()
-        thread.join(0.2)
+    with ThreadPoolExecutor() as pool, atomic.replace_directory(place) as directory:
+        second = pool.submit(write_second)
+        wait([second], timeout=0.2)
         (directory / "a").touch()
         order.append("first")
-    thread.join()
+    second.result()
     assert order == ["first", "second"] and os.listdir(place) == ["b"] and leftovers(place) == []
 
 
@@ -195,21 +188,18 @@ def test_a_symbolic_link_is_followed(tmp_path):
 
 
 def test_a_lock_that_its_holder_deletes_keeps_others_out(tmp_path):
-    inside, most = [], []
+    inside = []
 
-    def claim():
-        for _ in range(20):
-            with atomic.locked(tmp_path / ".lock") as alone:
-                inside.append(1)
-                most.append(len(inside) if alone else 99)
-                inside.pop()
+    def claim(_):
+        with atomic.locked(tmp_path / ".lock") as alone:
+            inside.append(1)
+            most = len(inside)
+            inside.pop()
+            return most if alone else 99
 
-    threads = [threading.Thread(target=claim) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1] * 80 and os.listdir(tmp_path) == []
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(claim, range(80))) == [1] * 80
+    assert os.listdir(tmp_path) == []
     with atomic.locked(tmp_path / ".lock"):  # reported at once, unless the caller waits
         with pytest.raises(TimeoutError), atomic.locked(tmp_path / ".lock", wait=False):
             pass
@@ -243,14 +233,13 @@ def test_what_is_there_stays_until_the_new_file_is_whole(tmp_path):
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
-    place, came = tmp_path / "pipe", []
+    place = tmp_path / "pipe"
     os.mkfifo(place)
-    reader = threading.Thread(target=lambda: came.append(place.read_bytes()))
-    reader.start()
-    with replace_file(place) as file:
-        file.write(b"new")
-    reader.join()
-    assert came == [b"new"] and place.is_fifo() and names(tmp_path) == ["pipe"]
+    with ThreadPoolExecutor() as pool:
+        came = pool.submit(place.read_bytes)
+        with replace_file(place) as file:
+            file.write(b"new")
+    assert came.result() == b"new" and place.is_fifo() and names(tmp_path) == ["pipe"]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])

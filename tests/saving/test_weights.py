@@ -159,26 +159,16 @@ def test_a_model_without_weights_yet_is_refused(path):
             function(model, path)
 
 
-def file_of(header, data=b""):
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + data
-
-
-def entry(kind="I8", shape=(1,), offsets=(0, 1)):
-    return {"dtype": kind, "shape": shape, "data_offsets": offsets}
+def file_of(kind, count, size):
+    header = json.dumps({"a": {"dtype": kind, "shape": [count], "data_offsets": [0, size]}}).encode()
+    return len(header).to_bytes(8, "little") + header + b"1"
 
 
 BAD = {
     "no file": None,
     "empty": b"",
-    "words": b"words and more words",
-    "claims 4 TB": file_of({"a": entry("F32", [1 << 40], [0, 1 << 42])}),
-    "a header of 8 EB": b"\xff" * 8 + b"{}",
-    "no JSON": file_of(b"{{{{"),
-    "deep JSON": file_of(b'{"a":' * 5000 + b"1" + b"}" * 5000),
-    "overlapping arrays": file_of({"a": entry(), "b": entry()}, b"1"),
-    "a hole": file_of({"a": entry(offsets=[1, 2])}, b"12"),
-    "an unknown type": file_of({"a": entry("F99")}, b"1"),
+    "claims 4 TB": file_of("F32", 1 << 40, 1 << 42),
+    "an unknown type": file_of("F99", 1, 1),
 }
 
 
