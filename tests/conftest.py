@@ -1,13 +1,21 @@
 """The command line in this process, and a small translator and tagger, made once for all tests."""
 
+import base64
+import functools
+import hashlib
+import http.server
 import importlib.util
 import io
+import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +42,19 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def shared_data():
+    """Finds a file of the shared corpora; the test is skipped without it."""
+    data = Path(os.environ.get("KERASZOO_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+    def find(name):
+        if not (data / name).is_file():
+            pytest.skip("the corpora are not here")
+        return data / name
+
+    return find
 
 
 @pytest.fixture(scope="session")
@@ -130,6 +151,96 @@ def browser(tmp_path_factory):
     with webdriver.Chrome(options, webdriver.ChromeService(driver)) as page:
         page.downloads = downloads
         yield page
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """The part of the Hub's interface that uploads and downloads use."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.server.requests.append(self.path)
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        files = self.server.files
+        if self.path == "/api/repos/create":
+            self._answer({"url": f"{self.server.url}/{json.loads(body)['organization']}/small"})
+        elif self.path == "/api/validate-yaml":
+            self._answer({"errors": [], "warnings": []})
+        elif self.path.endswith("/preupload/main"):
+            modes = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
+            paths = [file["path"] for file in json.loads(body)["files"]]
+            self._answer({"files": [{"path": path, **modes} for path in paths]})
+        elif self.path.endswith("/commit/main"):
+            for line in map(json.loads, body.splitlines()):
+                if line["key"] == "file":
+                    files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+            self._answer({"commitUrl": self.server.commit, "commitOid": "1" * 40, "success": True})
+        else:
+            self.send_error(404)
+
+    def do_GET(self):
+        self.server.requests.append(self.path)
+        self.server.tokens.add(self.headers["Authorization"])
+        name = re.sub(r"^/[^/]+/[^/]+/resolve/[^/]+/", "", self.path)
+        content = self.server.files.get(name)
+        if content is None:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = int((self.headers.get("Range") or "bytes=0-")[6:].split("-")[0])
+        self.send_response(206 if start else 200)
+        self.send_header("X-Repo-Commit", "1" * 40)
+        self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
+        self.send_header("Content-Length", str(len(content) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.end_headers()
+        if self.command == "GET":
+            if name in self.server.cut:
+                self.server.cut.remove(name)
+                content, self.close_connection = content[: len(content) // 2], True
+            self.wfile.write(content[start:])
+
+    do_HEAD = do_GET
+
+    def _answer(self, value):
+        content = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def forget_library():
+    """huggingface_hub reads the environment when it is imported."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "huggingface_hub"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A server on 127.0.0.1 in the place of the Hugging Face Hub: one repository, the dict `files`."""
+    pytest.importorskip("huggingface_hub")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        server.url, server.files, server.requests = f"http://127.0.0.1:{server.server_port}", {}, []
+        server.tokens, server.cut, server.forget_library = set(), set(), forget_library
+        server.commit = f"{server.url}/somebody/small/commit/{'1' * 40}"
+        for name, value in {
+            "HF_ENDPOINT": server.url, "HF_HOME": f"{tmp_path}/hf", "HF_TOKEN": "hf_token",
+            "no_proxy": "127.0.0.1", "XDG_CACHE_HOME": f"{tmp_path}/cache", "HF_HUB_DISABLE_TELEMETRY": "1",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        forget_library()
+        threading.Thread(target=functools.partial(server.serve_forever, 0.01), daemon=True).start()
+        yield server
+        server.shutdown()
+    forget_library()
 
 
 @pytest.fixture

@@ -120,8 +120,9 @@ def test_separate_vocabularies_and_embeddings(files, write):
     np.testing.assert_allclose(first[1], first[0] + 1, atol=1e-6)
 
 
-def without(files, *names):
-    return {name: content for name, content in files.items() if name not in names}
+def with_weight(files, name, value):
+    weights = {**files["model.safetensors"], name: value}
+    return {"model.safetensors": {name: value for name, value in weights.items() if value is not None}}
 
 
 BAD = {
@@ -145,23 +146,16 @@ BAD = {
     "has a weight 'model.decoder.layers.1": lambda f: changed(f, decoder_layers=1),
     r"encoder_attn.k_proj.bias' is \(8,\), expected \(10,\)": lambda f: changed(f, d_model=10),
     "d_model: expected an even number": lambda f: changed(f, d_model=9),
-    "has no weight for decoder_0/cross_attention/W_q/bias": lambda f: {
-        "model.safetensors": without(
-            f["model.safetensors"], "model.decoder.layers.0.encoder_attn.q_proj.bias"
-        )
-    },
-    "is another matrix than the embedding that it is tied to": lambda f: {
-        "model.safetensors": {
-            **f["model.safetensors"], "lm_head.weight": f["model.safetensors"]["model.shared.weight"] + 1
-        }
-    },
-    "has NaN": lambda f: {
-        "model.safetensors": {
-            name: x * np.float32("nan") if name == "final_logits_bias" else x
-            for name, x in f["model.safetensors"].items()
-        }
-    },
-}  # fmt: skip
+    "has no weight for decoder_0/cross_attention/W_q/bias": lambda f: with_weight(
+        f, "model.decoder.layers.0.encoder_attn.q_proj.bias", None
+    ),
+    "is another matrix than the embedding that it is tied to": lambda f: with_weight(
+        f, "lm_head.weight", f["model.safetensors"]["model.shared.weight"] + 1
+    ),
+    "has NaN": lambda f: with_weight(
+        f, "final_logits_bias", np.full((1, len(f["vocab.json"])), np.nan, "float32")
+    ),
+}
 
 
 def changed(files, **entries):

@@ -1,8 +1,5 @@
 """The files of the bAbI tasks, as the script finds them."""
 
-import os
-from pathlib import Path
-
 import pytest
 from babi import find_tasks
 
@@ -27,11 +24,8 @@ def test_tasks_are_found_by_their_files(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_real_files():
-    data = os.environ.get("KERASZOO_DATA", Path(__file__).parents[3] / "shared" / "data")
-    if not (Path(data) / "babi_en").is_dir():
-        pytest.skip("the bAbI tasks are not here")
-    tasks = find_tasks(Path(data) / "babi_en")
+def test_the_real_files(shared_data):
+    tasks = find_tasks(shared_data("babi_en/README.txt.gz").parent)
     assert list(tasks) == list(range(1, 21)) and tasks[1][0] == "single supporting fact"
     for _, *files in tasks.values():
         for file in files:

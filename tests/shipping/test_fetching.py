@@ -1,6 +1,5 @@
 """Fetching by name from a folder into the cache, and offline from then on."""
 
-import contextlib
 import json
 import os
 import random
@@ -8,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -44,10 +43,13 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def known(folder, monkeypatch):
     """The index knows `small`."""
-    manifest = json.loads((folder / "small" / "manifest.json").read_text())
-    index = {"small": {"about": {"size": 300_000}, "manifest": manifest}}
+    index = {"small": {"about": {"size": 300_000}, "manifest": manifest_of(folder)}}
     monkeypatch.setattr("keraszoo.shipping.cache.index", lambda: index)
     return index
+
+
+def manifest_of(folder):
+    return json.loads((folder / "small" / "manifest.json").read_text())
 
 
 def same(first, second):
@@ -75,7 +77,7 @@ def test_another_model_by_the_name_of_an_included_one_is_refused(folder, cache, 
     with pytest.raises(PresetError, match="small: the included model of this name has another SHA-256"):
         fetch("small", folder, sha256="0" * 64)
     assert not cache.exists()
-    sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
+    sha256 = manifest_of(folder)["sha256"]
     assert same(fetch("small", folder, sha256=sha256.upper()), folder / "small")
 
 
@@ -129,7 +131,7 @@ def test_names_without_a_source_and_misspelt_ones_are_refused(folder, cache, kno
 
 
 def test_an_unknown_model_may_have_to_be_of_one_version(folder, cache):
-    sha256 = json.loads((folder / "small" / "manifest.json").read_text())["sha256"]
+    sha256 = manifest_of(folder)["sha256"]
     with pytest.raises(PresetError, match=rf"manifest has the SHA-256 {sha256}, not 0000"):
         fetch("small", folder, sha256="0" * 64)
     assert same(fetch("small", folder, sha256=sha256), folder / "small")
@@ -140,32 +142,19 @@ def test_an_unknown_model_may_have_to_be_of_one_version(folder, cache):
 def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
     from keraszoo.saving import manifest as manifests
 
-    manifest = json.loads((folder / "small" / "manifest.json").read_text())
+    manifest = manifest_of(folder)
     del manifest["sha256"]
     manifest["files"]["../../evil"] = {"size": 1, "sha256": "0" * 64}
     (folder / "small" / "manifest.json").write_bytes(manifests.serialise(manifest))
     with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
         fetch("small", folder)
-    (folder / "small" / "manifest.json").write_bytes(b'"' + b"x" * manifests.MOST_JSON + b'"')
-    with pytest.raises(PresetError, match="manifest.json: is larger than 4194304 bytes"):
-        fetch("small", folder)
 
 
-@pytest.mark.parametrize("target", ["/dev/zero", "../../secret", "pipe", "folder"])
-def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known, tmp_path, target):
+def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known, tmp_path):
     """A link to a device would fill the disk, and one out of the folder would copy what is private."""
-    (tmp_path / "secret").write_bytes((folder / "small" / "config.json").read_bytes())
-    (folder / "small" / "config.json").unlink()
-    if target == "pipe":
-        os.mkfifo(folder / "small" / "config.json")
-    elif target == "folder":  # the right file, in a folder that is a link
-        shutil.move(folder / "small" / "words", tmp_path / "words")
-        (folder / "small" / "words").symlink_to(tmp_path / "words")
-        (tmp_path / "secret").rename(folder / "small" / "config.json")
-    else:
-        (folder / "small" / "config.json").symlink_to(target)
-    name = "words" if target == "folder" else "config.json"
-    with pytest.raises(PresetError, match=f"{name}: is a link or a device, not a plain file"):
+    (folder / "small" / "config.json").rename(tmp_path / "secret")
+    (folder / "small" / "config.json").symlink_to("../../secret")
+    with pytest.raises(PresetError, match="config.json: is a link or a device, not a plain file"):
         fetch("small", folder)
     assert os.listdir(cache) == []
 
@@ -176,7 +165,7 @@ def test_models_longer_than_they_should_be_or_than_the_disk_are_not_fetched(fold
     with pytest.raises(PresetError, match=f"small/{BIG}: has {1 << 40} bytes, but 300000"):
         fetch("small", folder)
     assert os.listdir(cache) == []
-    manifest = json.loads((folder / "small" / "manifest.json").read_text())
+    manifest = manifest_of(folder)
     manifest["files"][BIG]["size"] = shutil.disk_usage(folder).free + 1
     known["small"]["manifest"] = manifest
     with pytest.raises(PresetError, match=r"small: needs [\d,]+ bytes more, but only [\d,]+ are free"):
@@ -185,13 +174,9 @@ def test_models_longer_than_they_should_be_or_than_the_disk_are_not_fetched(fold
 
 
 def test_two_calls_at_a_time(folder, cache, known):
-    with contextlib.ExitStack() as stack:
-        results = []
-        for _ in range(8):
-            thread = threading.Thread(target=lambda: results.append(fetch("small", folder)))
-            thread.start()
-            stack.callback(thread.join)
-    assert results == [cache / "small"] * 8 and same(cache / "small", folder / "small")
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(fetch, ["small"] * 8, [folder] * 8)) == [cache / "small"] * 8
+    assert same(cache / "small", folder / "small")
 
 
 def test_where_the_cache_is_and_no_host_is_built_in(tmp_path, monkeypatch):
@@ -209,25 +194,21 @@ def test_an_installed_package_lists_fetches_and_finds(tmp_path):
     package = Path(keraszoo.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(package, tmp_path / "site" / "keraszoo", ignore=ignored)
-    kept = ("PATH", "SYSTEMROOT", "VIRTUAL_ENV")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
-    environment |= {"PYTHONPATH": str(tmp_path / "site"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "site")}
+    environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
 
     def run(*arguments):
         command = [sys.executable, "-m", "keraszoo", *arguments]
-        options = {"env": environment, "cwd": tmp_path, "capture_output": True, "text": True}
-        done = subprocess.run(command, timeout=120, **options)
-        return done.returncode, done.stdout, done.stderr
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
 
     name = "babi_memory_network"
-    assert (tmp_path / "site" / "keraszoo" / "shipping" / "index.json").is_file()
-    code, out, err = run("list")
-    assert code == 0, err
-    assert f"{name}  " in out and f"not here: keraszoo fetch {name} --from FOLDER" in out
-    code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
     place = tmp_path / "cache" / "keraszoo" / name
-    assert (code, out, err) == (0, f"{place}\n", "")
-    code, out, err = run("fetch", name, "--from", str(package.with_name("pretrained")))
-    assert (code, out, err) == (0, f"{place}\n", f"keraszoo: {name}: exists already and is complete\n")
-    code, out, err = run("list", "--json")
-    assert {model["name"]: model["place"] for model in json.loads(out)}[name] == str(place)
+    assert f"not here: keraszoo fetch {name} --from FOLDER" in run("list")[0]
+    source = "--from", package.with_name("pretrained")
+    assert run("fetch", name, *source) == (f"{place}\n", "")
+    complete = f"keraszoo: {name}: exists already and is complete\n"
+    assert run("fetch", name, *source) == (f"{place}\n", complete)
+    models = json.loads(run("list", "--json")[0])
+    assert {model["name"]: model["place"] for model in models}[name] == str(place)
