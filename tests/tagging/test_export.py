@@ -17,20 +17,6 @@ from keraszoo.tagging.graph_ops import GraphTags, entities, graph_form, iob2
 from keraszoo.text.tag_schemes import convert, spans, tag_names
 from keraszoo.text.word_vectors import BACKOFFS
 
-STRANGE = [
-    "",
-    " \n\t ",
-    "😀😀 👩‍👩‍👧‍👦 🇫🇷",
-    "Ada\u00a0Lovelace didn't fly to Buenos Aires... (New York?)",
-    "a\u0301bc\u200bParis\ufeff\u2028x",
-    "''t 'tis O'Neil's n't ’",
-    "Paris " * 1030,
-    "a. " * 70,
-    "\u200eParis\u200f, Pa\u00adris\u00ad: Pa\u200cris \ufeffHedy\u2060 Lamarr",
-    "Paris\ufe0f, Pa\U000e0061ris \u2764\ufe0f Hedy\u180e Lamarr\u3164 1\ufe0f\u20e3",
-    "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
-]
-
 
 @pytest.fixture(scope="module")
 def loaded(exported_tagger):
@@ -43,16 +29,16 @@ def decoded(values):
     return [value.decode() if isinstance(value, bytes) else value for value in values]
 
 
-def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, other_sentences):
-    texts = [" ".join(sentence.tokens) for sentence in other_sentences[:9]] + STRANGE
+def test_words_tags_places_and_figures_are_the_same(loaded, trained_tagger, other_sentences, strange_texts):
+    texts = [" ".join(sentence.tokens) for sentence in other_sentences[:9]] + strange_texts
     columns = {name: values.to_list() for name, values in loaded.tag(tf.constant(texts)).items()}
     for i, wanted in enumerate(trained_tagger.tag_details(texts)):
         compare(f"text {i}", wanted, {name: decoded(values[i]) for name, values in columns.items()})
     assert loaded.tag(tf.constant([], tf.string))["tokens"].shape[0] == 0
 
 
-def test_entities_are_the_same(loaded, trained_tagger):
-    raw = [*(text.encode() for text in (STRANGE[3], "", STRANGE[7])), b"Paris \xff\xfe New York"]
+def test_entities_are_the_same(loaded, trained_tagger, strange_texts):
+    raw = [*(text.encode() for text in (strange_texts[3], "", strange_texts[7])), b"Paris \xff\xfe New York"]
     find = loaded.signatures["serving_default"]
     columns = {name: values.numpy() for name, values in find(text=tf.constant(raw)).items()}
     wanted = trained_tagger.tag([text.decode("utf-8", "replace") for text in raw])

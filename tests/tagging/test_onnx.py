@@ -15,19 +15,6 @@ from keraszoo.tagging.onnx_export import tokens
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.tokens import TOKEN_RULES, sentence_tokens
 
-STRANGE = [
-    "",
-    " \n\t ",
-    "😀😀 👩‍👩‍👧‍👦 🇫🇷 httpſ://x.y/z? K\u212a",
-    "Ada\u00a0Lovelace didn't fly to Buenos Aires... (New York?)",
-    "a\u0301bc\u200bParis\ufeff\u2028x",
-    "''t 'tis O'Neil's n't ’ ΣΑΣ straße ǅ B12 1,000.5",
-    "Paris " * 1030,
-    "\u200eParis\u200f, Pa\u00adris\u00ad: Pa\u200cris \ufeffHedy\u2060 Lamarr",
-    "Paris\ufe0f, Pa\U000e0061ris \u2764\ufe0f Hedy\u180e Lamarr\u3164 1\ufe0f\u20e3",
-    "In LOC , Kurt Gödel met\n\nHedy Lamarr!" * 3,
-]
-
 
 @pytest.mark.parametrize("rules", TOKEN_RULES)
 def test_the_program_splits_words_at_the_same_characters(rules, characters_of_every_kind):
@@ -62,10 +49,7 @@ def exported(trained_tagger, tmp_path_factory):
 def test_the_program_prints_the_json_of_the_command(exported, trained_tagger, other_sentences):
     program = exported / "tag.py"
     assert len(program.read_text().splitlines()) <= 130
-    texts = [" ".join(sentence.tokens) for sentence in other_sentences] + [
-        "",
-        "Ada didn’t see Zürich in 東京.",
-    ]
+    texts = ["", "Ada didn’t see Zürich in 東京.", *(" ".join(s.tokens) for s in other_sentences)]
     hidden = "keras", "tensorflow", "keraszoo", "regex"
     code = f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden}))\n"
     code += "runpy.run_path(sys.argv[1], None, '__main__')"
@@ -79,9 +63,7 @@ def test_the_program_prints_the_json_of_the_command(exported, trained_tagger, ot
     assert ran.stderr == ""
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [answer["text"] for answer in answers] == texts
-    wanted = [
-        json.loads(json_line(text, {"text": text.text})[0]) for text in trained_tagger.tag_details(texts)
-    ]
+    wanted = [json.loads(json_line(found, {})[0]) for found in trained_tagger.tag_details(texts)]
     assert sum(len(answer["entities"]) for answer in wanted) > 3
     for answer, same in zip(answers, wanted, strict=True):
         for entity, ours in zip(answer["entities"], same["entities"], strict=True):
@@ -89,10 +71,10 @@ def test_the_program_prints_the_json_of_the_command(exported, trained_tagger, ot
             assert entity == pytest.approx(ours, abs=1e-5)
 
 
-def test_verification(exported, trained_tagger, new_tagger):
-    assert trained_tagger.verify_export(exported, STRANGE) == len(STRANGE)
+def test_verification(exported, trained_tagger, new_tagger, strange_texts):
+    assert trained_tagger.verify_export(exported, strange_texts) == len(strange_texts)
     with pytest.raises(KerasZooError, match=r"text \d: tags are .* in the export"):
-        new_tagger(scheme="BIOES").verify_export(exported, STRANGE)
+        new_tagger(scheme="BIOES").verify_export(exported, strange_texts)
 
 
 VARIANTS = [
@@ -105,11 +87,11 @@ VARIANTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", VARIANTS, ids=lambda options: options["model"])
-def test_every_kind_of_tagger(tagged_sentences, options, tmp_path):
+def test_every_kind_of_tagger(tagged_sentences, options, tmp_path, strange_texts):
     pytest.importorskip("tf2onnx")
     tagger = EntityTagger.for_sentences(tagged_sentences, **options)
     tagger.export(tmp_path / "exported", format="onnx")
-    assert tagger.verify_export(tmp_path / "exported", STRANGE) == len(STRANGE)
+    assert tagger.verify_export(tmp_path / "exported", strange_texts) == len(strange_texts)
 
 
 def test_what_cannot_be_exported(trained_tagger, tmp_path, monkeypatch):

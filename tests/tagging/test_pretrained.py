@@ -96,13 +96,7 @@ def test_offsets_fit_the_text_and_a_directory_needs_no_encoder(name, new_pretrai
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "format"),
-    [
-        ("bert", "onnx"),
-        ("bert", "savedmodel"),
-        ("xlmr", "savedmodel"),
-        ("xlmr", "onnx"),
-        ("roberta", "onnx"),
-    ],
+    [("bert", "onnx"), ("bert", "savedmodel"), ("xlmr", "savedmodel"), ("xlmr", "onnx"), ("roberta", "onnx")],
 )
 def test_exports_tag_strings_as_the_tagger_does(name, format, new_pretrained, tmp_path):
     if format == "onnx":

@@ -47,15 +47,6 @@ def test_defaults_of_fine_tuning(options, rates, epochs):
         assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
 
 
-def test_there_and_back():
-    recipe = checked(
-        data={"train": ["a.tsv", "b.jsonl"], "validation": "v.tsv", "tag_column": "tag"},
-        vectors={"file": "v.txt", "backoff": ["exact"]},
-    )
-    assert TaggerRecipe.from_dict(recipe.as_dict()) == recipe
-    assert recipe.data.train == ["a.tsv", "b.jsonl"] and recipe.data.validation == ["v.tsv"]
-
-
 PRETRAINED = {"name": "pretrained", "backbone": "b"}
 FROZEN = {**PRETRAINED, "overrides": {"train_backbone": False}, "lora_rank": 8}
 

@@ -63,31 +63,17 @@ def test_the_best_valid_tags_of_sentences_of_different_lengths(new_tagger, const
         assert tuple(best) == wanted
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize(
-    ("constrain", "crf", "scheme"),
-    [("decode", True, "BIOES"), ("none", True, "IOB2"), ("none", False, "IOB2")],
-)
-def test_a_tagger_with_context_takes_the_best_tags_of_the_means(new_tagger, constrain, crf, scheme):
-    tagger = new_tagger(constrain=constrain, crf=crf, scheme=scheme)
+def test_details_with_context_have_the_tags_of_the_words_alone_and_keep_the_attention(new_tagger):
+    tagger = new_tagger(constrain="decode", crf=True, scheme="BIOES")
     for weight in tagger.model.trainable_weights:  # surer than at first
         weight.assign(3 * weight)
     sentences = [["Ada", "met", "Kurt"], [], ["Kurt", "met", "Ada", "Lovelace"], ["Ada"], ["Kurt"]]
-    documents = [0, 0, 0, 0, 1]
-    assert tagger.tag_tokens(sentences, context=0) == tagger.tag_tokens(sentences)
-    means = averaged(sentences, tagger.tag_probabilities(sentences), 2, documents)
-    best = best_tags(tagger.sentence_tagger.best_tags, means, 100)
-    details = tagger.tag_tokens_details(sentences, context=2, documents=documents)
-    tags = tagger.tag_tokens(sentences, context=2, documents=documents)
-    plain = tagger.tag_tokens_details(sentences)
-    names = tagger.vocabulary.tags
-    for some, numbers, mean, alone in zip(details, best, means, plain, strict=True):
-        for row, number, probability in zip(mean, numbers, some.probabilities, strict=True):
-            same = [p for p, name in zip(row, names, strict=True) if name[2:] == names[number][2:]]
-            assert probability == pytest.approx(sum(same), abs=1e-5)
+    options = {"context": 2, "documents": [0, 0, 0, 0, 1]}
+    details, plain = tagger.tag_tokens_details(sentences, **options), tagger.tag_tokens_details(sentences)
+    assert [some.tags for some in details] == tagger.tag_tokens(sentences, **options)
+    for some, alone in zip(details, plain, strict=True):
         np.testing.assert_allclose(some.attention_weights, alone.attention_weights, atol=1e-5)
-    assert [some.tags for some in details] == tags
 
 
 def test_a_surname_alone_does_not_make_the_whole_name_unsure(new_tagger, monkeypatch):

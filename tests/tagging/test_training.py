@@ -57,20 +57,6 @@ def test_numbers_of_numpy_can_be_saved(tagged_sentences, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "moves"), [({}, False), ({"train_vectors": True}, True), ({"configuration": "strong"}, False)]
-)
-def test_vectors_move_where_the_model_says_so(tagged_sentences, options, moves):
-    words = sorted({token.lower() for sentence in tagged_sentences for token in sentence.tokens})
-    vectors = WordVectors([*words, "zebra"], np.random.default_rng(1).normal(size=(len(words) + 1, 4)))
-    tagger = new_tiny(tagged_sentences, vectors=vectors, units=3, **options)
-    assert "zebra" not in tagger.vocabulary.words and tagger.model.get_config()["vector_width"] == 4
-    before = tagger.model.words.vectors.embeddings.numpy().copy()
-    np.testing.assert_allclose(before[2:], vectors.restrict(tagger.vocabulary.words).matrix, atol=1e-6)
-    tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
-    assert np.any(before != tagger.model.words.vectors.embeddings.numpy()) == moves
-
-
-@pytest.mark.parametrize(
     ("train", "settings", "said"),
     [
         (..., {"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
@@ -95,10 +81,7 @@ def test_invalid_sentences_and_settings_raise_errors(new_tagger, tagged_sentence
         ({"configuration": "huge"}, "RecurrentTagger has the configurations"),
         ({"unit": 3}, "RecurrentTagger has no argument 'unit', did you mean units?"),
         ({"num_tags": 3}, "RecurrentTagger has no argument 'num_tags'"),
-        (
-            {"sentences": [TaggedSentence(("a",), ("O",))]},
-            "expected sentences with entities to learn from",
-        ),
+        ({"sentences": [TaggedSentence(("a",), ("O",))]}, "expected sentences with entities to learn from"),
     ],
 )
 def test_invalid_taggers_raise_errors(tagged_sentences, options, said):
