@@ -27,18 +27,15 @@ def public_classes_and_functions(module):
 
 @pytest.mark.parametrize("package", ["keraszoo", "keraszoo.layers", "keraszoo.models", "keraszoo.search"])
 def test_public_names_are_in_the_reference(package):
-    module = importlib.import_module(package)
-    names = public_classes_and_functions(module)
+    names = public_classes_and_functions(importlib.import_module(package))
     assert names
     assert {f"{package}.{name}" for name in names} - REFERENCE == set()
 
 
 def test_losses_are_in_the_reference():
-    module = importlib.import_module("keraszoo.training.losses")
-    public = public_classes_and_functions(module)
-    losses = {name for name, kind in public.items() if inspect.isclass(kind)}
-    assert losses == {"TokenCrossentropy"}
-    assert {f"{module.__name__}.{name}" for name in losses} - REFERENCE == set()
+    public = public_classes_and_functions(importlib.import_module("keraszoo.training.losses"))
+    assert {name for name, kind in public.items() if inspect.isclass(kind)} == {"TokenCrossentropy"}
+    assert "keraszoo.training.losses.TokenCrossentropy" in REFERENCE
 
 
 def test_sections_of_recipes_are_in_the_reference():

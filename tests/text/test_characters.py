@@ -33,25 +33,15 @@ def test_every_character_without_a_shape_is_left_out_of_a_latin_word():
     assert {character for character in ignorable if plain_form(f"a{character}b") != "ab"} == set()
 
 
-def test_classes_and_their_complements():
-    assert inside("", "ab-dx") == "a-dx"
-    assert members(inside("N", others=True)) == set(map(chr, range(0x110000))) - members(inside("N"))
-    assert members("\\x09-\\x0b-") == {"\t", "\n", "\x0b", "-"}
-
-
 @pytest.mark.parametrize(
     ("text", "plain"),
     [
-        ("Paris", "Paris"),
         ("\u200ePa\u00adris\u200f", "Paris"),
         ("\ufeffRo\u2060me\u061c", "Rome"),
         ("Au\u200cf\u200dlage\u200d", "Auflage"),
-        (
-            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-        ),
-        ("\u0d28\u0d4d\u200d", "\u0d28\u0d4d\u200d"),  # Malayalam
         ("Paris\ufe0f Ro\U000e0061me \u3164\u3164東\U000e0100京\u180e", "Paris Rome 東京"),
+        ("\u0645\u06cc\u200c\u062e\u0648", "\u0645\u06cc\u200c\u062e\u0648"),  # Persian
+        ("\u0d28\u0d4d\u200d", "\u0d28\u0d4d\u200d"),  # Malayalam
         ("\u182e\u180e\u1820 \u2764\ufe0f", "\u182e\u180e\u1820 \u2764\ufe0f"),  # Mongolian, a heart
         ("\U0001f469\u200d\U0001f680", "\U0001f469\u200d\U0001f680"),
         ("e\u0301 \u00e9", "e\u0301 \u00e9"),

@@ -126,10 +126,8 @@ def test_new_columns_are_read_as_they_were(tmp_path):
     ("data", "line", "message"),
     [
         ("", None, "expected rows of a token and its tag, got none"),
-        ("\n\n-DOCSTART- O\n\n", None, "got none"),
         ("# id 7 x\n\n# text = y O\n", None, "got none"),
         ("a\tO\nb O\n", 2, "expected 2 columns, as in line 1, got 1: 'b O'"),
-        ("a O\n\nb x O\n", 3, "expected 2 columns, as in line 1, got 3: 'b x O'"),
         ("a\nb\n", 1, "got both in column 0 of 1; is there another separator?"),
         ("a\tO\nb\t\n", 2, "expected a tag such as O, B-PER or I-PER, got ''"),
         ("a\tx\tO\nb\t\tO\n\t\t\tO", 3, "expected 3 columns"),

@@ -22,10 +22,7 @@ def test_labels_are_renamed_and_chosen_without_touching_other_tags():
         ({"labels": 3}, "labels: expected a list of labels, got 3"),
         ({"mapping": "PER=X"}, "mapping: expected a dict of old labels to new ones, got 'PER=X'"),
         ({"mapping": {"PER": "O"}}, "mapping: expected a label without blanks, got 'O'; `labels` leaves"),
-        (
-            {"labels": ["PER"], "mapping": {"PER": "X"}},
-            "labels: there is no label 'PER', expected one of LOC, X",
-        ),
+        ({"labels": ["PER"], "mapping": {"PER": "X"}}, "labels: .* no label 'PER', expected one of LOC, X"),
     ],
 )
 def test_other_kinds_of_choices_are_refused(choice, message):

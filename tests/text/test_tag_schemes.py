@@ -107,22 +107,6 @@ def test_the_table_of_the_file():
 
 
 @pytest.mark.parametrize(
-    ("scheme", "before", "after"),
-    [
-        ("IOB2", "I-a I-a O I-b", "B-a I-a O B-b"),
-        ("IOB2", "B-a I-b I-b", "B-a B-b I-b"),
-        ("IOB1", "B-a I-a B-b B-b", "I-a I-a I-b B-b"),
-        ("BIOES", "B-a O I-a I-a E-b", "S-a O B-a E-a S-b"),
-        ("BIOES", "S-a I-a B-a B-a E-a E-a", "S-a S-a S-a B-a E-a S-a"),
-        ("BILOU", "I-a L-a I-a U-a", "B-a L-a U-a U-a"),
-    ],
-)
-def test_repairs(scheme, before, after):
-    before, after = before.split(), tuple(after.split())
-    assert repair(before, scheme) == (after, sum(map(str.__ne__, before, after)))
-
-
-@pytest.mark.parametrize(
     ("lines", "scheme"),
     [
         ([], "IOB2"),
@@ -161,9 +145,7 @@ def test_what_is_no_tag(tag):
     ("function", "arguments", "message"),
     [
         (spans, (["O"], "BIO"), "expected a tag scheme of IO, .*, got 'BIO'"),
-        (tag_names, (["a"], "IOB"), "tag scheme"),
         (spans, (["E-a"], "IOB2"), "expected a tag of IOB2, with a letter of BI, got 'E-a'"),
-        (repair, (["B-a"], "IO"), "got 'B-a'"),
         (tags_of, ([Span("a", 1, 1)], 3, "IOB2"), "expected a span of tokens within 0 and 3"),
         (tags_of, ([Span("a", -1, 1)], 3, "IOB2"), "expected a span of tokens within 0 and 3"),
         (tags_of, ([Span("a", 2, 4)], 3, "IOB2"), "expected a span of tokens within 0 and 3"),

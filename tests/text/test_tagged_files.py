@@ -19,11 +19,7 @@ def tokens_of(*arguments, **options):
 @pytest.mark.parametrize(
     ("text", "kind", "runs"),
     [
-        (
-            TEXT,
-            "text",
-            [[*"The dogs ran home .".split()], "A cat said : “ No . ”".split(), ["It"], ["slept"]],
-        ),
+        (TEXT, "text", ["The dogs ran home .".split(), "A cat said : “ No . ”".split(), ["It"], ["slept"]]),
         (COLUMNS, "columns", [["Ed", "Koch", "won"], ["Rome"]]),
         (TAGGED, "tagged", ["Ed 's dog , M. D. won .".split(), "1/2 day `` PRP$".split()]),
         ("\n \n", "text", []),

@@ -31,7 +31,6 @@ def test_unknown_words_and_ids():
     [
         (["a", "b", "a"], "words that differ, got 'a' twice"),
         (["a", ""], "words of one line, got ''"),
-        (["a\nb"], "words of one line"),
         (["a\n"], "words of one line"),
         (["a", 3], "words of one line, got 3"),
     ],
