@@ -123,6 +123,8 @@ def test_the_same_seed_gives_the_same_training_after_which_earlier_figures_are_f
     ("settings", "said"),
     [
         ({"epochs": 0}, "fit: epochs: expected greater than or equal to 1, got 0"),
+        ({"restarts": 1.5}, "fit: restarts: expected a valid integer, got 1.5"),
+        ({"linear_epochs": -1}, "fit: linear_epochs: expected greater than or equal to 0"),
         ({"validation_share": 1}, "fit: validation_share: expected less than 1, got 1"),
         ({"batch_size": 100}, "expected at least 100 questions to train on, got 54, and 6"),
         ({"epoch": 3}, "fit: epoch: unknown key, did you mean epochs"),

@@ -63,7 +63,6 @@ def test_chinese_is_as_long_as_its_characters_and_one_sentence_has_no_margin():
     ("arguments", "message"),
     [
         ((["a"], ["a", "b"], ["a", "b"]), "sources: 1 sentences for 2 hypotheses"),
-        ((["a", "b"], ["a", "b"], ["a"]), "references: 1 sentences for 2 hypotheses"),
         ((["a", None], ["a", "b"], ["a", "b"]), r"sources\[1\]: expected a str, got NoneType"),
         (([], [], []), "hypotheses: expected at least one translation"),
         ((["a"], ["a"], ["a"], 0), "width must be at least 1, got 0"),

@@ -9,6 +9,7 @@ import pytest
 import tatoeba
 import tatoeba_more
 
+from keraszoo import Translator
 from keraszoo.errors import DataError
 from keraszoo.evaluation.translation import score_translations
 from keraszoo.text.parallel import read_pairs
@@ -87,13 +88,8 @@ def test_missing_references_are_the_first_again_and_change_nothing():
 
 
 def test_names_and_numbers_that_come_back_are_counted(tmp_path, monkeypatch, capsys):
-    class Forgetful:
-        def translate(self, sources):
-            return [text.replace("Ada", "Eva") for text in sources]
-
-    import keraszoo
-
-    monkeypatch.setattr(keraszoo.Translator, "from_preset", lambda name: Forgetful())
+    forgetful = SimpleNamespace(translate=lambda texts: [text.replace("Ada", "Eva") for text in texts])
+    monkeypatch.setattr(Translator, "from_preset", lambda name: forgetful)
     names = tmp_path / "names.txt"
     names.write_text("".join(f"{name}{i}\n" for name in ("Ada", "Eva") for i in range(50)))
     tatoeba.copies("model", names)
@@ -110,9 +106,7 @@ def test_scores_as_json_have_both_kinds_of_references(tmp_path, monkeypatch, cap
         (tmp_path / name).write_text(text)
     answers = ["Eine kleine Katze.", "Zwei dicke Hunde laufen."]
     translator = SimpleNamespace(translate=lambda sources: answers)
-    import keraszoo
-
-    monkeypatch.setattr(keraszoo.Translator, "from_preset", lambda name: translator)
+    monkeypatch.setattr(Translator, "from_preset", lambda name: translator)
     tatoeba.score("model", tmp_path, as_json=True)
     figures = json.loads(capsys.readouterr().out)
     assert figures["sentences"] == 2 and figures["bleu"]["score"] < 90

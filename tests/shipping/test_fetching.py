@@ -14,6 +14,7 @@ import pytest
 
 import keraszoo
 from keraszoo.errors import PresetError
+from keraszoo.saving import manifest as manifests
 from keraszoo.saving import model_directory
 from keraszoo.shipping import fetching, shipped
 from keraszoo.shipping.fetching import fetch
@@ -140,8 +141,6 @@ def test_an_unknown_model_may_have_to_be_of_one_version(folder, cache):
 
 
 def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
-    from keraszoo.saving import manifest as manifests
-
     manifest = manifest_of(folder)
     del manifest["sha256"]
     manifest["files"]["../../evil"] = {"size": 1, "sha256": "0" * 64}

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from keraszoo import QuestionAnswerer, upload_preset
 from keraszoo.errors import PresetError
 from keraszoo.saving import model_directory
+from keraszoo.saving.manifest import MOST_JSON
 from keraszoo.shipping import cache, shipped
 from keraszoo.shipping.fetching import fetch
 
@@ -32,8 +34,6 @@ def contents(directory):
 
 
 def test_what_is_uploaded_is_found_by_its_address_and_then_without_network(hub, small):
-    from keraszoo import upload_preset
-
     assert upload_preset("hf://somebody/small", small) == hub.commit
     assert hub.files == contents(small)
     hub.files[".gitattributes"] = b"the Hub adds this file"
@@ -65,8 +65,6 @@ def test_fetch_looks_for_a_newer_one_and_keeps_the_old_one_if_that_is_damaged(hu
 
 
 def test_what_cannot_be_reached_is_one_line(hub, small, monkeypatch):
-    from keraszoo import upload_preset
-
     for wrong in ("hf://small", "hf://a/b/c", "hf://../x", "hf://a/"):
         with pytest.raises(PresetError, match="expected hf://USER/NAME"):
             shipped.find(wrong)
@@ -86,8 +84,6 @@ def test_what_cannot_be_reached_is_one_line(hub, small, monkeypatch):
 
 @pytest.mark.parametrize("name", ["manifest.json", WEIGHTS])
 def test_a_file_that_is_too_long_is_not_written(hub, small, name):
-    from keraszoo.saving.manifest import MOST_JSON
-
     most = MOST_JSON if name == "manifest.json" else len(FILES[WEIGHTS])
     hub.files |= contents(small) | {name: bytes(most + 1)}
     with pytest.raises(PresetError, match=rf"small: {name} has more than the {most:,} bytes expected"):
@@ -119,8 +115,6 @@ def test_requests_carry_the_token_and_none_is_made_offline(hub, small, monkeypat
 
 
 def test_the_command_line_uploads_and_fetches_and_a_task_reads_it_offline(hub, run, refusal):
-    from keraszoo import QuestionAnswerer
-
     assert run("upload", "babi_memory_network", "hf://somebody/babi") == (0, f"{hub.commit}\n", "")
     code, out, err = run("fetch", "hf://somebody/babi")
     assert (code, err) == (0, "keraszoo: babi: downloading 0.2 MB\n")

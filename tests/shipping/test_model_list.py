@@ -9,7 +9,7 @@ import write_cards as writing
 from keraszoo.saving import model_card, model_directory, model_facts
 from keraszoo.saving.model_card import SECTIONS
 from keraszoo.saving.model_directory import write_directory
-from keraszoo.shipping import cache, shipped
+from keraszoo.shipping import cache
 
 FOLDER = Path(__file__).parents[2] / "pretrained"
 SHIPPED = {name: FOLDER / name for name in model_directory.names_in(FOLDER)}
@@ -66,13 +66,6 @@ def test_the_list_for_people_and_for_programs(run, own):
     for name, place in SHIPPED.items():
         assert models[name]["place"] == str(place) and models[name]["licence"].startswith("cc-by")
         assert models[name]["score"]["value"] and models[name]["languages"] and models[name]["size"] > 1000
-
-
-def test_a_model_that_is_elsewhere_is_listed_too(monkeypatch):
-    known = {"zebra": next(iter(cache.index().values()))}
-    monkeypatch.setattr(cache, "index", lambda: known)
-    *_, last = shipped.as_table(shipped.list_models())
-    assert last.startswith("zebra ") and last.endswith("not here: keraszoo fetch zebra --from FOLDER")
 
 
 def test_a_card_by_command(run, refusal, own, tmp_path):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from keraszoo import EntityTagger
-from keraszoo.errors import KerasZooError
 from keraszoo.tagging.compiled_tagger import BATCH_COST, POSITION_COST, length_batches, room_for
 from keraszoo.text.tagged_corpus import TaggedSentence
 
@@ -31,12 +30,6 @@ def test_padding_costs_no_more_than_another_batch_would():
     assert batches == [[5] * 30 + [6] * 30, [40, 41, 100]]  # 121 of padding are too few to be worth a batch
     for some in batches:
         assert sum(some[-1] - n for n in some) <= BATCH_COST + POSITION_COST * some[-1]
-
-
-def test_a_budget_of_nothing_is_refused():
-    for budget in (0, -3, 2.5, None):
-        with pytest.raises(KerasZooError, match="batch_tokens must be at least 1"):
-            list(length_batches([3], budget))
 
 
 needs_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a TensorFlow graph")

@@ -18,17 +18,13 @@ WORDS = ["Ada", "in", "York"]
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
-@pytest.fixture
-def make():
-    def make(**options):
-        tagger = EntityTagger.for_sentences(SENTENCES, configuration="tiny", **options)
-        tagger.corpora = ("posts", "news")
-        random = np.random.default_rng(0)
-        weights = [random.normal(size=w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
-        tagger.model.set_weights(weights)
-        return tagger
-
-    return make
+def make(**options):
+    tagger = EntityTagger.for_sentences(SENTENCES, configuration="tiny", **options)
+    tagger.corpora = ("posts", "news")
+    random = np.random.default_rng(0)
+    weights = [random.normal(size=w.shape).astype(w.dtype) for w in tagger.model.get_weights()]
+    tagger.model.set_weights(weights)
+    return tagger
 
 
 def taggings(tagger, corpus, words):
@@ -53,7 +49,7 @@ def taggings(tagger, corpus, words):
 
 @pytest.mark.parametrize("crf", [True, False])
 @pytest.mark.parametrize(("corpus", "labels"), [("posts", ("LOC", "PER")), ("news", ("PER",))])
-def test_probabilities_are_those_of_all_taggings_with_labels_of_the_corpus(make, crf, corpus, labels):
+def test_probabilities_are_those_of_all_taggings_with_labels_of_the_corpus(crf, corpus, labels):
     tagger = make(crf=crf, constrain="none")
     alone = tagger.for_corpus(corpus)
     assert alone.vocabulary.labels == labels and alone.corpora == ()
@@ -67,15 +63,14 @@ def test_probabilities_are_those_of_all_taggings_with_labels_of_the_corpus(make,
 
 
 @pytest.mark.parametrize("crf", [True, False])
-def test_a_temperature_divides_the_scores_of_one_corpus_and_makes_held_out_tags_likeliest(make, crf):
+def test_a_temperature_divides_the_scores_of_one_corpus_and_makes_held_out_tags_likeliest(crf):
     tagger = make(crf=crf)
     texts = [["Bo", "in", "Ada"], WORDS, ["Bo", "met", "in"], ["York", "met", "Ada"]]
     found = [*tagger.for_corpus("posts").tag_tokens(texts[:3]), ["O", "O", "B-LOC"]]  # and a mistake
     held_out = [TaggedSentence(tuple(words), tuple(tags)) for words, tags in zip(texts, found, strict=True)]
     before = {corpus: [taggings(tagger, corpus, words) for words in texts] for corpus in tagger.corpora}
-    gold = [
-        tuple(map(tagger.for_corpus("posts").vocabulary.tags.index, sentence.tags)) for sentence in held_out
-    ]
+    number = tagger.for_corpus("posts").vocabulary.tags.index
+    gold = [tuple(map(number, sentence.tags)) for sentence in held_out]
 
     def likelihood(temperature):
         return sum(
@@ -95,7 +90,7 @@ def test_a_temperature_divides_the_scores_of_one_corpus_and_makes_held_out_tags_
                 assert after[path] - after[first] == pytest.approx(wanted, abs=1e-4)
 
 
-def test_what_calibration_needs(make):
+def test_what_calibration_needs():
     tagger = make()
     for corpus in (None, "mail"):
         with pytest.raises(KerasZooError, match=f"no corpus {corpus!r}; it has: posts, news"):
@@ -109,7 +104,7 @@ def test_what_calibration_needs(make):
     assert not np.allclose(alone.tag_probabilities([WORDS])[0], probabilities)
 
 
-def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
+def test_a_directory_has_all_corpora_and_gives_one(tmp_path):
     tagger = make(scheme="BIOES")
     tagger.save_to_preset(tmp_path / "model")
     sentences = [WORDS, ["Bo", "met", "New", "York"]]
@@ -133,7 +128,7 @@ def test_a_directory_has_all_corpora_and_gives_one(make, tmp_path):
             EntityTagger.from_preset(tmp_path / name, **options)
 
 
-def test_a_vocabulary_without_labels_of_the_corpus(make):
+def test_a_vocabulary_without_labels_of_the_corpus():
     tagger = make()
     with pytest.raises(KerasZooError, match="no label has the prefix 'mail.'"):
         tagger.vocabulary.for_corpus("mail")

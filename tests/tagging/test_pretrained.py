@@ -155,8 +155,7 @@ def test_a_stopped_run_resumes_with_the_same_weights(lora, new_pretrained, tagge
             other.fit(some, held_out, **options)
     resumed = make()
     resumed.fit(some, held_out, tmp_path / "model", **options)
-    for ours, theirs in zip(resumed.model.get_weights(), whole.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(resumed.model.get_weights(), whole.model.get_weights())
     again = EntityTagger.from_preset(tmp_path / "model")  # LoRA is merged
     about = json.loads((tmp_path / "model" / "config.json").read_text())["about"]
     assert about["parameters"] == again.model.count_params()
@@ -231,8 +230,7 @@ def test_a_tagger_starts_from_the_encoder_of_another(new_pretrained, new_tagger,
     first = new_pretrained()
     second = new_pretrained(backbone=saved_in(first), pooling="mean")
     encoders = (tagger.model.words.backbone.get_weights() for tagger in (first, second))
-    for ours, theirs in zip(*encoders, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(*encoders)
     with pytest.raises(RecipeError, match="no layer of its PretrainedTagger fits this AttentionTagger"):
         start_from(new_tagger(), first)
 

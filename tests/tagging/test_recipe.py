@@ -54,7 +54,6 @@ FROZEN = {**PRETRAINED, "overrides": {"train_backbone": False}, "lora_rank": 8}
 @pytest.mark.parametrize(
     ("sections", "said"),
     [
-        ({"subwords": {}}, "subwords: unknown key"),
         ({"model": {"name": "rnnsearch"}}, "model.name: expected 'attention', 'recurrent', 'transformer' or"),
         ({"data": {"train": []}}, "data.train: Value should have at least 1 item"),
         ({"data": {"train": "a", "scheme": "BIO"}}, "data.scheme: expected 'IO', 'IOB1'"),

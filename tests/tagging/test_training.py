@@ -56,6 +56,15 @@ def test_numbers_of_numpy_can_be_saved(tagged_sentences, tmp_path):
     assert type(vocabulary.word_length) is int
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_vectors_move_where_the_model_says_so(tagged_sentences, moves):
+    vectors = WordVectors(["Paris", "knew"], np.eye(4)[:2])
+    tagger = new_tiny(tagged_sentences, vectors=vectors, units=3, train_vectors=moves)
+    before = tagger.model.words.vectors.embeddings.numpy().copy()
+    tagger.fit(tagged_sentences[:20], epochs=1, **FAST)
+    assert np.any(before != tagger.model.words.vectors.embeddings.numpy()) == moves
+
+
 @pytest.mark.parametrize(
     ("train", "settings", "said"),
     [

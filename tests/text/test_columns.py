@@ -64,10 +64,6 @@ def test_documents_and_odd_tokens(write):
     row, bound = "a O\n\n", "-DOCSTART- -X- O O\n\n"
     corpus = read_columns(write(bound + row * 2 + bound * 2 + "a O\n" + bound + row + bound))
     assert [sentence.document for sentence in corpus] == [0, 0, 1, 2]
-    # a byte order mark of joined files
-    corpus = read_columns(write("Ed B-P\n\n\ufeff-DOCSTART- O\n\n\ufeffRome B-L\n"))
-    assert tokens_and_tags(corpus) == [("Ed", "B-P"), ("Rome", "B-L")]
-    assert [sentence.document for sentence in corpus] == [0, 1]
     corpus = read_columns(write("New York\tB-L\n\xa0\tO\n\tO\n\u200b\tO\na\u2028b\tO\nc\xa0d \tO\n"))
     assert corpus.sentences[0].tokens == ("New York", "", "", "\u200b", "a\u2028b", "c\xa0d")
     assert read_columns(write("c\xa0d O\n  e  O")).sentences[0].tokens == ("c\xa0d", "e")

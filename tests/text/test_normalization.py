@@ -26,24 +26,18 @@ def same(subwords, texts):
     return len({tuple(ids) for ids in subwords.encode(texts)}) == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "texts"),
-    [
-        (0, [f"They weren{sign}t at home." for sign in "’‘´`ʼ′ʹ❜"]),
-        (1, [f"He said: “No {dash} never…”" for dash in "–—‐‑−⁃﹘"]),
-        (1, [f"He said: {one}No – never…{two}" for one, two in ["„“", "””", "«»", "‟″", "「」", "❝❞"]]),
-        (
-            1,
-            [
-                f"He said: {marks[:2]}No - never...{marks[2:]}"
-                for marks in ["``''", ",,''", "’’’’", "«\u00a0\u202f»", '„\u2009"']
-            ],
-        ),
-        (2, ["a-b c's （１，\u3000２）"]),
-    ],
-    ids=["apostrophes", "dashes", "quotation marks", "marks of two characters", "full width"],
-)
-def test_signs_are_read_as_the_training_text_has_them(plain, line, texts):
+MARKS = [*"„|“ ”|” «|» ‟|″ 「|」 ❝|❞ ``|'' ,,|'' ’’|’’".split(), "«\u00a0|\u202f»", '„\u2009|"']
+TYPED = {
+    "apostrophes": (0, [f"They weren{sign}t at home." for sign in "’‘´`ʼ′ʹ❜"]),
+    "dashes": (1, [f"He said: “No {dash} never…”" for dash in "–—‐‑−⁃﹘"]),
+    "quotation marks": (1, ["He said: " + marks.replace("|", "No – never…") for marks in MARKS]),
+    "full width": (2, ["a-b c's （１，\u3000２）"]),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_signs_are_read_as_the_training_text_has_them(plain, kind):
+    line, texts = TYPED[kind]
     assert same(plain, [PLAIN[line], *texts])
     assert [plain.unknown(text) for text in texts] == [[]] * len(texts)
 

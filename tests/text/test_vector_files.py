@@ -90,6 +90,7 @@ def test_unwanted_rows_cost_no_memory(write):
         (b"a 1 2\n\xe4 1 2\nc 5 6\n", 2, "not UTF-8: byte 0xe4 in the word"),
         (b"a 1 2\nb 1 2\nc 5", 3, "the last line is cut off: expected 2 numbers, got 1"),
         (b"4 2\na 1 2\nc 5 6\n", None, "the header says 4 rows, the file has 2"),
+        (b"1 2\na 1 2\nc 5 6\n", None, "the header says 1 rows, the file has 2"),
         (b"0 2\n", None, None),
     ],
 )
