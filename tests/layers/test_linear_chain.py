@@ -1,4 +1,4 @@
-"""Ties and long sentences; test_crf.py and test_keras_crf.py have all paths of short ones written out."""
+"""Ties and long sentences; test_crf.py has all paths of short ones written out."""
 
 import keras
 import numpy as np
