@@ -1,7 +1,6 @@
 """The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, options."""
 
 import inspect
-from functools import partial
 
 import keras
 import numpy as np
@@ -10,14 +9,11 @@ from keras import ops
 
 from keraszoo.layers import (
     BahdanauAttention,
-    FeedForward,
-    FeedForwardAttention,
     KernelAttention,
     LuongAttention,
     MemoryHop,
     MultiHeadAttention,
     ScaledDotProductAttention,
-    TransformerEncoderLayer,
 )
 from keraszoo.layers.arguments import constructor_arguments
 
@@ -120,44 +116,6 @@ def test_masks_of_keys_and_values_arrive_from_their_embeddings_and_both_hold(agr
     agree(arrived, layer(query, value, key=key, value_mask=(ids != 0) & (others != 0)))
 
 
-MASKS = {
-    "2-D": {"attention_mask": np.tri(T, S, 1, dtype=bool)},
-    "3-D": {"attention_mask": np.arange(B * T * S).reshape(B, T, S) % 3 > 0},
-    "4-D": {"attention_mask": np.arange(B * H * T * S).reshape(B, H, T, S) % 7 % 2 == 0},
-    "key_mask": {"key_mask": np.arange(S) < np.array([5, 2, 3])[:, None]},
-    "value_mask": {"value_mask": np.arange(S) < np.array([5, 2, 3])[:, None]},
-    "causal": {"use_causal_mask": True},
-    "all": {
-        "attention_mask": np.arange(B * H * T * S).reshape(B, H, T, S) % 7 != 3,
-        "key_mask": np.arange(S) < np.array([5, 2, 3])[:, None],
-        "value_mask": np.arange(S) < np.array([4, 3, 5])[:, None],
-        "use_causal_mask": True,
-    },
-}
-
-
-@pytest.mark.parametrize("masks", MASKS)
-def test_multi_head_attention_masks_as_that_of_keras(masks):
-    query, value, key = draw((B, T, D), (B, S, D), (B, S, 7))
-    theirs, ours = keras.layers.MultiHeadAttention(H, 4), MultiHeadAttention(H, 4)
-    for layer in (theirs, ours):
-        layer.build(query.shape, value.shape, key.shape)
-    pairs = zip(ours.weights, theirs.weights, strict=True)
-    ours.set_weights([np.reshape(ops.convert_to_numpy(b), a.shape) for a, b in pairs])
-    actual = numbers(ours(query, value, key, **MASKS[masks]))
-    given = dict(MASKS[masks])
-    if masks == "all":  # Keras does not combine masks per head with others
-        others = (given.pop("key_mask") & given.pop("value_mask"))[:, None, None]
-        given["attention_mask"] = given["attention_mask"] & others & np.tri(T, S, dtype=bool)
-        given["use_causal_mask"] = False
-    expected = numbers(theirs(query, value, key, return_attention_scores=True, **given))
-    seen = actual[1].sum(-1, keepdims=True) > 0  # where nothing is seen, Keras is uniform over padding
-    np.testing.assert_allclose(actual[1], expected[1] * seen, atol=1e-5)
-    rows = seen.all(axis=(1, 3))
-    assert rows.any()
-    np.testing.assert_allclose(actual[0][rows], expected[0][rows], atol=1e-5)
-
-
 # --- arguments
 
 
@@ -176,41 +134,6 @@ def test_multi_head_attention_has_the_arguments_of_keras_in_their_order():
     calls = arguments(keras.layers.MultiHeadAttention, "call")
     calls.remove("return_attention_scores")  # ours always returns them
     assert arguments(MultiHeadAttention, "call")[: len(calls)] == calls
-
-
-KERNELS, BIASES = ["kernel"], ["kernel", "bias"]
-WEIGHTED = {  # what makes a layer, its kinds of weights, the number of its inputs
-    "bahdanau": (partial(BahdanauAttention, 3), KERNELS, 2),
-    "luong_general": (LuongAttention, KERNELS, 2),
-    "luong": (partial(LuongAttention, "concat", "predictive"), KERNELS, 2),
-    "feed_forward_attention": (partial(FeedForwardAttention, 3, use_bias=True), BIASES, 1),
-    "multi_head": (partial(MultiHeadAttention, 2, 3), BIASES, 2),
-    "memory_hop": (partial(MemoryHop, use_map=True), KERNELS, 2),
-    "feed_forward": (partial(FeedForward, 3), BIASES, 1),
-    "encoder": (partial(TransformerEncoderLayer, 2, 3), BIASES, 1),
-}
-
-
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_initializers_regularizers_and_constraints(name):
-    make, kinds, count = WEIGHTED[name]
-    options = {}
-    for i, kind in enumerate(kinds):
-        options[f"{kind}_initializer"] = keras.initializers.Constant(2.0 + i)
-        options[f"{kind}_regularizer"] = keras.regularizers.L2(0.5)
-        options[f"{kind}_constraint"] = "non_neg"
-    layer = make(**options)
-    layer(*draw(*[(B, T, D)] * count))
-    others = () if name != "encoder" else ("gamma", "beta")  # the norms have no kernels
-    chosen = [w for w in layer.trainable_variables if w.name not in others]
-    assert {float(x) for w in chosen for x in to_numpy(w).ravel()} == {2.0 + i for i in range(len(kinds))}
-    squares = sum(float((to_numpy(w) ** 2).sum()) for w in chosen)
-    assert float(to_numpy(sum(layer.losses))) == pytest.approx(0.5 * squares, rel=1e-5)
-    assert all(w.constraint is not None for w in chosen)
-    again = type(layer).from_config(layer.get_config())
-    again(*draw(*[(B, T, D)] * count))
-    assert again.get_config() == layer.get_config()
-    assert float(to_numpy(sum(again.losses))) == pytest.approx(0.5 * squares, rel=1e-5)
 
 
 def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats(agree):

@@ -64,18 +64,43 @@ def test_equals_loops_at_prime_sizes(agree, kind):
     agree(layer(query, value, key, attention_mask=mask), loop(layer, query, value, key, mask), atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, {"value_dim": 5}, {"output_shape": 13}, {"use_bias": False}])
-def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(agree, options):
+KEYS_SEEN, VALUES_SEEN = (np.arange(5) < np.array(lengths)[:, None] for lengths in ([5, 2, 3], [4, 3, 5]))
+PLACES = np.arange(3 * 2 * 4 * 5).reshape(3, 2, 4, 5)  # of 3 sentences, 2 heads, 4 queries and 5 values
+ALL = {"attention_mask": PLACES % 7 != 3, "key_mask": KEYS_SEEN, "value_mask": VALUES_SEEN}
+
+
+@pytest.mark.parametrize(
+    ("options", "masks"),
+    [
+        ({"value_dim": 5}, {}),
+        ({"output_shape": 13}, {}),
+        ({"use_bias": False}, {}),
+        ({}, {"attention_mask": PLACES % 7 % 2 == 0}),
+        ({}, {"key_mask": KEYS_SEEN}),
+        ({}, {**ALL, "use_causal_mask": True}),
+    ],
+)
+def test_takes_the_weights_of_the_layer_of_keras_and_gives_its_numbers(options, masks):
     rng = np.random.default_rng(0)
-    query, value = (rng.normal(size=s).astype("float32") for s in [(2, 3, 12), (2, 5, 7)])
-    reference = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4, **options)
-    layer = MultiHeadAttention(num_heads=3, key_dim=4, **options)
-    reference.build(query.shape, value.shape)
-    layer(query, value)
+    inputs = [rng.normal(size=shape).astype("float32") for shape in [(3, 4, 12), (3, 5, 6), (3, 5, 7)]]
+    reference, layer = (
+        kind(2, 4, **options) for kind in (keras.layers.MultiHeadAttention, MultiHeadAttention)
+    )
+    for each in (reference, layer):
+        each.build(*[x.shape for x in inputs])
     randomize(reference)
     pairs = zip(layer.weights, reference.weights, strict=True)  # theirs have an axis of heads
     layer.set_weights([np.reshape(to_numpy(theirs), mine.shape) for mine, theirs in pairs])
-    agree(layer(query, value), reference(query, value, return_attention_scores=True))
+    actual = [to_numpy(x) for x in layer(*inputs, **masks)]
+    if "use_causal_mask" in masks:  # Keras does not combine masks per head with others
+        others = (KEYS_SEEN & VALUES_SEEN)[:, None, None] & np.tri(4, 5, dtype=bool)
+        masks = {"attention_mask": masks["attention_mask"] & others}
+    expected = [to_numpy(x) for x in reference(*inputs, return_attention_scores=True, **masks)]
+    seen = actual[1].sum(-1, keepdims=True) > 0  # where nothing is seen, Keras is uniform over padding
+    np.testing.assert_allclose(actual[1], expected[1] * seen, atol=1e-5)
+    rows = seen.all(axis=(1, 3))
+    assert rows.any()
+    np.testing.assert_allclose(actual[0][rows], expected[0][rows], atol=1e-5)
 
 
 def layer_and_words(kind):

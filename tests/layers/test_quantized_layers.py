@@ -1,4 +1,4 @@
-"""int8 and LoRA reach the projections of every layer, and what is saved gives equal results."""
+"""Options of kernels, int8 and LoRA reach the projections of every layer, and are saved with it."""
 
 from functools import partial
 
@@ -15,41 +15,22 @@ from keraszoo.layers import (
     MemoryHop,
     MultiHeadAttention,
     MultiplicativeAttention,
+    TransformerEncoderLayer,
 )
-from keraszoo.layers.kernel_options import KernelOptions
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D = 2, 3, 5, 8
 LAYERS = {  # what makes one, the number of its inputs and of its kernels
     "bahdanau": (partial(BahdanauAttention, 8, normalize=True), 2, 3),
+    "block": (partial(TransformerEncoderLayer, 2, 8, dropout=0.0), 1, 6),
     "concat": (partial(LuongAttention, "concat", "predictive"), 2, 5),
     "feed_forward": (partial(FeedForward, 8), 1, 2),
-    "feed_forward_attention": (partial(FeedForwardAttention, 8), 1, 2),
+    "feed_forward_attention": (partial(FeedForwardAttention, 8, use_bias=True), 1, 2),
     "general": (partial(LuongAttention, "general", scale=True), 2, 1),
     "memory_hop": (partial(MemoryHop, use_map=True), 2, 1),
     "multiplicative": (partial(MultiplicativeAttention, 8), 2, 3),
     "multi_head": (partial(MultiHeadAttention, 2, 4, relative=2), 2, 4),
 }
-
-
-@keras.saving.register_keras_serializable("quantized_layers")
-class Block(KernelOptions):
-    """A layer of layers, as those of a Transformer."""
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.attention = MultiHeadAttention(2, 4, dtype=self.dtype_policy, name="attention")
-        self.feed_forward = FeedForward(8, dtype=self.dtype_policy, name="feed_forward")
-
-    def build(self, inputs_shape):
-        self.attention.build(inputs_shape, inputs_shape)
-        self.feed_forward.build(inputs_shape)
-
-    def call(self, inputs):
-        return self.feed_forward(self.attention(inputs, inputs)[0])
-
-
-LAYERS["block"] = (Block, 1, 6)
 
 
 @pytest.fixture(params=LAYERS)
@@ -67,6 +48,25 @@ def model_and_inputs(name):
     for weight in layer.trainable_variables:
         weight.assign(rng.normal(size=weight.shape) * 0.3)
     return model, layer, inputs
+
+
+def test_initializers_regularizers_and_constraints(name):
+    make, count, number = LAYERS[name]
+    values, options = {"kernel": 2.0, "bias": 3.0}, {}
+    for kind, value in values.items():
+        options[f"{kind}_initializer"] = keras.initializers.Constant(value)
+        options[f"{kind}_regularizer"] = keras.regularizers.L2(0.5)
+        options[f"{kind}_constraint"] = "non_neg"
+    first = make(**options)
+    again = type(first).from_config(first.get_config())
+    assert again.get_config() == first.get_config()
+    for layer in (first, again):
+        layer(*[np.ones((B, T, D), "float32")] * count)
+        chosen = [w for w in layer.trainable_variables if w.name in values]
+        assert [w.name for w in chosen].count("kernel") == number
+        assert all((to_numpy(w) == values[w.name]).all() and w.constraint is not None for w in chosen)
+        squares = sum(float((to_numpy(w) ** 2).sum()) for w in chosen)
+        assert float(to_numpy(sum(layer.losses))) == pytest.approx(0.5 * squares, rel=1e-5)
 
 
 def numbers(model, inputs):
