@@ -7,35 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-import keraszoo.layers
-from keraszoo.layers import (
-    CRF,
-    Attention,
-    AttentionDecoder,
-    BagOfSubwords,
-    BahdanauAttention,
-    BidirectionalEncoder,
-    CharacterEncoder,
-    FeedForward,
-    FeedForwardAttention,
-    GatedConvolution,
-    GNMTDecoder,
-    KernelAttention,
-    LearnedPositions,
-    LuongAttention,
-    LuongDecoder,
-    MemoryHop,
-    MixtureOfExperts,
-    MultiHeadAttention,
-    PositionalEncoding,
-    RecurrentCell,
-    RecurrentStack,
-    ScaledDotProductAttention,
-    SentenceEncoder,
-    TransformerDecoderLayer,
-    TransformerEncoderLayer,
-    WeightNormDense,
-)
+from keraszoo import layers
+from keraszoo.layers import Attention, BahdanauAttention, LuongAttention
 
 B, T, S, D = 2, 3, 5, 6
 QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
@@ -43,72 +16,68 @@ QUERY, VALUE, IDS, SPELLINGS = ((T, D),), ((T, D), (S, D)), ((T,),), ((T, S),)
 # name of the exported layer: (what makes one with nothing left at its default, shapes of its inputs)
 LAYERS = {
     "AttentionDecoder": (
-        lambda: AttentionDecoder(BahdanauAttention(7), units=4, cell="lstm", context="current"),
+        lambda kind: kind(BahdanauAttention(7), units=4, cell="lstm", context="current"),
         ((T, D), (S, 3), (4,)),
     ),
-    "BagOfSubwords": (lambda: BagOfSubwords(11, 4, 101, rank=3, shortest=1, longest=3), SPELLINGS),
-    "BahdanauAttention": (lambda: BahdanauAttention(7, normalize=True, dropout=0.1), VALUE),
-    "BidirectionalEncoder": (lambda: BidirectionalEncoder(4, "lstm", num_layers=2, dropout=0.1), QUERY),
+    "BagOfSubwords": (lambda kind: kind(11, 4, 101, rank=3, shortest=1, longest=3), SPELLINGS),
+    "BahdanauAttention": (lambda kind: kind(7, normalize=True, dropout=0.1), VALUE),
+    "BidirectionalEncoder": (lambda kind: kind(4, "lstm", num_layers=2, dropout=0.1), QUERY),
     "CRF": (
-        lambda: CRF(D, allowed=(np.tri(D) > 0, np.arange(D) < 4, np.arange(D) > 1), constrain="both"),
+        lambda kind: kind(D, allowed=(np.tri(D) > 0, np.arange(D) < 4, np.arange(D) > 1), constrain="both"),
         QUERY,
     ),
-    "CharacterEncoder": (lambda: CharacterEncoder(11, 7, 4, kind="lstm", window=5, dropout=0.1), SPELLINGS),
-    "FeedForward": (lambda: FeedForward(7, activation="gelu", dropout=0.1), QUERY),
-    "FeedForwardAttention": (lambda: FeedForwardAttention(7, use_bias=True, dropout=0.1), QUERY),
-    "GatedConvolution": (lambda: GatedConvolution(4, 2, causal=True, dropout=0.1), QUERY),
+    "CharacterEncoder": (lambda kind: kind(11, 7, 4, kind="lstm", window=5, dropout=0.1), SPELLINGS),
+    "FeedForward": (lambda kind: kind(7, activation="gelu", dropout=0.1), QUERY),
+    "FeedForwardAttention": (lambda kind: kind(7, use_bias=True, dropout=0.1), QUERY),
+    "GatedConvolution": (lambda kind: kind(4, 2, causal=True, dropout=0.1), QUERY),
     "GNMTDecoder": (
-        lambda: GNMTDecoder(
+        lambda kind: kind(
             BahdanauAttention(7, normalize=True), 4, "gru", 3, 0.1, "current", "fast_forward", 5, 3, 7
         ),
         ((T, D), (S, 3)),
     ),
-    "KernelAttention": (lambda: KernelAttention(1.5, learn_bandwidth=True, dropout=0.1), VALUE),
-    "LearnedPositions": (lambda: LearnedPositions(7), QUERY),
+    "KernelAttention": (lambda kind: kind(1.5, learn_bandwidth=True, dropout=0.1), VALUE),
+    "LearnedPositions": (lambda kind: kind(7), QUERY),
     "LuongAttention": (
-        lambda: LuongAttention("concat", "predictive", half_width=3, units=7, scale=True, dropout=0.1),
+        lambda kind: kind("concat", "predictive", half_width=3, units=7, scale=True, dropout=0.1),
         VALUE,
     ),
     "LuongDecoder": (
-        lambda: LuongDecoder(
-            LuongAttention("general", "predictive", half_width=3), 4, "gru", 2, 5, dropout=0.1
-        ),
-        ((T, D), (S, 3), (4,)),
+        lambda kind: kind(LuongAttention("general", "predictive", 3), 4, "gru", 2, 5, dropout=0.1),
+        ((T, D), (S, 3), [(4,), (4,)]),
     ),
-    "MemoryHop": (lambda: MemoryHop(use_map=True, dropout=0.1), VALUE),
+    "MemoryHop": (lambda kind: kind(use_map=True, dropout=0.1), VALUE),
     "MixtureOfExperts": (
-        lambda: MixtureOfExperts(5, 7, 3, "gelu", 0.1, 3, importance_loss=0.2, load_loss=0.3, output_dim=4),
+        lambda kind: kind(5, 7, 3, "gelu", 0.1, 3, importance_loss=0.2, load_loss=0.3, output_dim=4),
         QUERY,
     ),
     "MultiHeadAttention": (
-        lambda: MultiHeadAttention(
-            2, 4, 3, 0.1, use_bias=False, output_shape=5, seed=3, rotary=True, relative=2
-        ),
+        lambda kind: kind(2, 4, 3, 0.1, use_bias=False, output_shape=5, seed=3, rotary=True, relative=2),
         VALUE,
     ),
-    "PositionalEncoding": (lambda: PositionalEncoding(max_wavelength=100), QUERY),
-    "RecurrentCell": (lambda: RecurrentCell(4, "gru_reset_after"), ((D,), (4,))),
+    "PositionalEncoding": (lambda kind: kind(max_wavelength=100), QUERY),
+    "RecurrentCell": (lambda kind: kind(4, "gru_reset_after"), ((D,), [(4,)])),
     "RecurrentStack": (
-        lambda: RecurrentStack(4, "gru_reset_after", 2, dropout=0.1, backward=True, connections="residual"),
+        lambda kind: kind(4, "gru_reset_after", 2, dropout=0.1, backward=True, connections="residual"),
         QUERY,
     ),
-    "ScaledDotProductAttention": (lambda: ScaledDotProductAttention(0.5, dropout=0.1), VALUE),
-    "SentenceEncoder": (lambda: SentenceEncoder(11, D, encoding="bag", pad_id=2), IDS),
+    "ScaledDotProductAttention": (lambda kind: kind(0.5, dropout=0.1), VALUE),
+    "SentenceEncoder": (lambda kind: kind(11, D, encoding="bag", pad_id=2), IDS),
     "TransformerDecoderLayer": (
-        lambda: TransformerDecoderLayer(2, 7, pre_norm=True, dropout=0.1, activation="gelu", epsilon=1e-5),
+        lambda kind: kind(2, 7, pre_norm=True, dropout=0.1, activation="gelu", epsilon=1e-5),
         VALUE,
     ),
     "TransformerEncoderLayer": (
-        lambda: TransformerEncoderLayer(3, 7, pre_norm=True, attention_dropout=0.2, hidden_dropout=0.3),
+        lambda kind: kind(3, 7, pre_norm=True, attention_dropout=0.2, hidden_dropout=0.3),
         QUERY,
     ),
-    "WeightNormDense": (lambda: WeightNormDense(4, "tanh", use_bias=False), QUERY),
+    "WeightNormDense": (lambda kind: kind(4, "tanh", use_bias=False), QUERY),
 }
-for name in keraszoo.layers.__all__:  # a new score needs no entry
-    kind = getattr(keraszoo.layers, name)
+for name in layers.__all__:  # a new score needs no entry
+    kind = getattr(layers, name)
     is_attention = isinstance(kind, type) and issubclass(kind, Attention) and kind is not Attention
     if is_attention and name not in LAYERS:
-        LAYERS[name] = (lambda kind=kind: kind(units=7, dropout=0.1), VALUE)
+        LAYERS[name] = (lambda kind: kind(units=7, dropout=0.1), VALUE)
 ORTHOGONAL = {"AttentionDecoder", "BidirectionalEncoder", "CharacterEncoder", "GNMTDecoder", "LuongDecoder"}
 ORTHOGONAL |= {"RecurrentCell", "RecurrentStack"}
 # Its scores are sums over whole sentences, and stay in float32.
@@ -125,9 +94,13 @@ def name(request):
     return request.param
 
 
+def make(name):
+    return LAYERS[name][0](getattr(layers, name))
+
+
 @pytest.fixture
 def layer(name):
-    return LAYERS[name][0]()
+    return make(name)
 
 
 @pytest.fixture
@@ -140,18 +113,11 @@ def make_inputs(name):
     shapes = LAYERS[name][1]
     if shapes in (IDS, SPELLINGS):
         return [rng.integers(0, 11, (B, *shapes[0])).astype("int32")]
-    return [rng.normal(size=(B, *shape)).astype("float32") for shape in shapes]
 
+    def draw(shape):
+        return rng.normal(size=(B, *shape)).astype("float32")
 
-def call(layer, inputs):
-    *others, first = inputs
-    if isinstance(layer, AttentionDecoder):
-        inputs = [*others, layer.initial_state(first)]
-    if isinstance(layer, LuongDecoder):
-        inputs = [*others, layer.stack.cells[0].as_state(first) * len(layer.stack.cells)]
-    if isinstance(layer, RecurrentCell):
-        inputs = [*others, layer.as_state(first)]
-    return layer(*inputs)
+    return list(keras.tree.map_shape_structure(draw, shapes))
 
 
 def numbers(outputs):
@@ -171,12 +137,12 @@ def functional(layer, inputs):
         is_state = x.ndim == 2 and x.dtype == "float32"  # (B, U), next to (B, T) ids and (B, T, D)
         return keras.Input(x.shape[1:] if is_state else (None, *x.shape[2:]), dtype=str(x.dtype))
 
-    symbols = [symbol(x) for x in inputs]
-    return keras.Model(symbols, keras.tree.flatten(call(layer, symbols)))
+    symbols = keras.tree.map_structure(symbol, inputs)
+    return keras.Model(symbols, keras.tree.flatten(layer(*symbols)))
 
 
 def test_no_exported_name_is_forgotten():
-    assert set(LAYERS) | OTHERS == set(keraszoo.layers.__all__)
+    assert set(LAYERS) | OTHERS == set(layers.__all__)
 
 
 def test_a_config_has_all_arguments_and_makes_the_same_layer(layer):
@@ -189,7 +155,7 @@ def test_a_config_has_all_arguments_and_makes_the_same_layer(layer):
 
 
 # `run_layer_test` of Keras draws floats, and knows no states.
-FLOATS = [name for name in sorted(LAYERS) if issubclass(getattr(keraszoo.layers, name), Attention)]
+FLOATS = [name for name in sorted(LAYERS) if issubclass(getattr(layers, name), Attention)]
 FLOATS += ["CRF", "FeedForward", "FeedForwardAttention", "LearnedPositions", "MixtureOfExperts"]
 FLOATS += ["PositionalEncoding"]
 
@@ -228,7 +194,7 @@ def test_a_layer_that_is_built_takes_one_width(layer, inputs):
 def test_a_functional_model_of_it_compiles_is_saved_and_learns(name, layer, inputs, tmp_path):
     model = functional(layer, inputs)
     randomize(layer)
-    outputs = keras.tree.flatten(call(layer, inputs))
+    outputs = keras.tree.flatten(layer(*inputs))
     eager = numbers(outputs)
     assert [keras.backend.standardize_dtype(x.dtype) for x in outputs] == [x.dtype for x in model.outputs]
     for array, symbol in zip(eager, model.outputs, strict=True):
@@ -264,20 +230,20 @@ def test_a_functional_model_of_it_compiles_is_saved_and_learns(name, layer, inpu
 def test_half_precision_is_finite_and_near(name, inputs, policy):
     if policy == "float16" and name in ORTHOGONAL and keras.backend.backend() != "tensorflow":
         pytest.skip("only TensorFlow has the QR decomposition of float16 that draws orthogonal weights")
-    exact = LAYERS[name][0]()
-    call(exact, inputs)
+    exact = make(name)
+    exact(*inputs)
     randomize(exact)
     keras.config.set_dtype_policy(policy)
     try:
-        layer = LAYERS[name][0]()
+        layer = make(name)
     finally:
         keras.config.set_dtype_policy("float32")
-    call(layer, inputs)
+    layer(*inputs)
     layer.set_weights(exact.get_weights())
-    outputs = keras.tree.flatten(call(layer, inputs))
+    outputs = keras.tree.flatten(layer(*inputs))
     dtype = "float32" if name in FLOAT32 else policy.removeprefix("mixed_")
     assert {dtype} == {keras.backend.standardize_dtype(x.dtype) for x in outputs}
-    for a, b in zip(numbers(outputs), numbers(call(exact, inputs)), strict=True):
+    for a, b in zip(numbers(outputs), numbers(exact(*inputs)), strict=True):
         assert np.isfinite(a).all()
         np.testing.assert_allclose(a, b, atol=0.05, rtol=0.05)
 
@@ -289,18 +255,10 @@ import keras, numpy as np
 import keraszoo.layers
 task, results = np.load(sys.argv[1] + "/task.npz"), {}
 for name, config in json.load(open(sys.argv[1] + "/configs.json")).items():
-    def part(kind):
-        number = sum(key.startswith(f"{name}/{kind}/") for key in task.files)
-        return [task[f"{name}/{kind}/{i}"] for i in range(number)]
-    layer, inputs = keras.saving.deserialize_keras_object(config), part("input")
-    if name.endswith("Decoder") and inputs[2:]:
-        first = keras.ops.convert_to_tensor(inputs[2])
-        cells = layer.stack.cells if name == "LuongDecoder" else [layer.cell]
-        inputs[2] = cells[0].as_state(first) * len(cells)
-    if name == "RecurrentCell":
-        inputs[1] = layer.as_state(keras.ops.convert_to_tensor(inputs[1]))
+    layer, structure = keras.saving.deserialize_keras_object(config[0]), config[1]
+    inputs = keras.tree.map_structure(lambda i: task[f"{name}/input/{i}"], structure)
     layer(*inputs)
-    layer.set_weights(part("weight"))
+    layer.set_weights([task[f"{name}/weight/{i}"] for i in range(len(layer.weights))])
     for i, x in enumerate(keras.tree.flatten(layer(*inputs))):
         results[f"{name}/{i}"] = keras.ops.convert_to_numpy(x)
 np.savez(sys.argv[1] + "/results.npz", **results)
@@ -311,13 +269,15 @@ np.savez(sys.argv[1] + "/results.npz", **results)
 def test_another_backend_gives_the_same_numbers(on_backend, tmp_path):
     task, configs, expected = {}, {}, {}
     for name in LAYERS:
-        layer, inputs = LAYERS[name][0](), make_inputs(name)
-        call(layer, inputs)
+        layer, inputs = make(name), make_inputs(name)
+        layer(*inputs)
         randomize(layer)
-        configs[name] = keras.saving.serialize_keras_object(layer)
-        task |= {f"{name}/input/{i}": x for i, x in enumerate(inputs)}
+        flat = keras.tree.flatten(inputs)
+        structure = keras.tree.pack_sequence_as(inputs, range(len(flat)))
+        configs[name] = keras.saving.serialize_keras_object(layer), structure
+        task |= {f"{name}/input/{i}": x for i, x in enumerate(flat)}
         task |= {f"{name}/weight/{i}": x for i, x in enumerate(layer.get_weights())}
-        expected |= {f"{name}/{i}": x for i, x in enumerate(numbers(call(layer, inputs)))}
+        expected |= {f"{name}/{i}": x for i, x in enumerate(numbers(layer(*inputs)))}
     np.savez(tmp_path / "task.npz", **task)
     (tmp_path / "configs.json").write_text(json.dumps(configs))
     on_backend(OTHER, SCRIPT, tmp_path, timeout=300)

@@ -1,5 +1,7 @@
 """What decoders that attend share; tests/models/test_equations.py has their equations, word by word."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -19,12 +21,16 @@ def data():
     return [rng.normal(size=s).astype("float32") for s in [(B, T, E), (B, S, D), (B, U)]]
 
 
+UNFED = partial(LuongDecoder, input_feeding=False)
+
+
+@pytest.mark.parametrize("make", [AttentionDecoder, LuongDecoder, UNFED])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_initial_state_is_as_in_a_keras_rnn(agree, cell, data):
-    decoder, (inputs, memory, first) = AttentionDecoder(BahdanauAttention(A), U, cell), data
+def test_the_initial_state_is_as_in_a_keras_rnn(agree, make, cell, data):
+    decoder, (inputs, memory, first) = make(BahdanauAttention(A), U, cell), data
     zero, first = np.zeros((B, U), "float32"), ops.convert_to_tensor(first)
     listed = [first, zero] if cell == "lstm" else [first]
-    for given, same in ((None, zero), (first, listed)):
+    for given, same in ((None, zero), (first, listed), (tuple(listed), listed)):
         agree(decoder(inputs, memory, given), decoder(inputs, memory, same))
 
 
@@ -91,3 +97,35 @@ def test_a_half_precision_decoder_may_have_an_attention_in_full_precision(kind):
     x = np.ones((B, T, D), "float32")
     outputs = kind(LuongAttention(), D, dtype="mixed_bfloat16")(x, x)
     assert {keras.backend.standardize_dtype(output.dtype) for output in outputs} == {"bfloat16"}
+
+
+def random_decoder(data, **options):
+    """A deep decoder with random weights, and a state to begin with."""
+    decoder = LuongDecoder(LuongAttention("general"), U, "lstm", num_layers=2, readout_dim=5, **options)
+    decoder(*data[:2])
+    rng = np.random.default_rng(0)
+    for weight in decoder.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return decoder, list(ops.convert_to_tensor(rng.normal(size=(4, B, U)).astype("float32")))
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_dropout_between_layers_of_a_luong_decoder_works_in_training_alone(data, input_feeding):
+    decoder, start = random_decoder(data, dropout=0.5, input_feeding=input_feeding)
+    silent, quiet, noisy = (to_numpy(decoder(*data[:2], start, training=on)[0]) for on in (None, False, True))
+    np.testing.assert_array_equal(silent, quiet)
+    assert np.abs(noisy - silent).max() > 1e-3
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+def test_padding_of_the_inputs_at_any_place_changes_no_word(agree, data, input_feeding):
+    (decoder, start), (inputs, memory, _) = random_decoder(data, input_feeding=input_feeding), data
+    expected = [to_numpy(x) for x in decoder(inputs, memory, start, memory_mask=MASK)]
+    places, mask = [1, 2, 4], np.zeros((B, 6), bool)
+    spread, mask[:, places] = np.zeros((B, 6, E), "float32"), True
+    spread[:, places] = inputs
+    for given in ({"inputs": keras.layers.Masking()(spread)}, {"inputs": spread, "inputs_mask": mask}):
+        outputs, weights = decoder(**given, memory=memory, initial_state=start, memory_mask=MASK)
+        agree([to_numpy(x)[:, places] for x in (outputs, weights)], expected)
+        pooled = keras.layers.GlobalAveragePooling1D()(outputs)  # the mask goes on
+        agree(pooled, expected[0].mean(1))

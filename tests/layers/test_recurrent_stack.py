@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers; tests/models/test_equations.py has those that run backward."""
+"""Stacks of recurrent layers and encoders; tests/models/test_equations.py has stacks that run backward."""
 
 import keras
 import numpy as np
@@ -11,6 +11,7 @@ to_numpy = ops.convert_to_numpy
 B, T, E, U = 3, 5, 7, 11
 LENGTHS = (5, 2, 0)
 MASK = np.arange(T) < np.array(LENGTHS)[:, None]
+HOLES = np.array([[1, 1, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], "bool")  # padding anywhere
 
 
 def random_stack(kind, num_layers=2, make=RecurrentStack, **options):
@@ -124,3 +125,31 @@ def test_dropout_stands_between_layers_in_training_alone(make):
     assert np.abs(silent - noisy).max() > 1e-3
     one_layer, _ = random_stack("lstm", 1, dropout=0.5, make=make)
     np.testing.assert_array_equal(to_numpy(one_layer(x)[0]), to_numpy(one_layer(x, training=True)[0]))
+
+
+def both_directions(encoder, i, x):
+    """Layer i of the encoder, by its cells alone."""
+    annotations, first_backward = np.zeros((B, T, 2 * U)), np.zeros((B, U))
+    for b, words in enumerate(np.flatnonzero(row) for row in HOLES):
+        for stacks, order, part in (
+            (encoder.left_to_right, words, slice(U)),
+            (encoder.right_to_left, words[::-1], slice(U, None)),
+        ):
+            cell = stacks[i].cells[0]
+            state = cell.as_state(None, 1)
+            for j in order:
+                _, state = cell(x[b, j : j + 1].astype("float32"), state)
+                annotations[b, j, part] = to_numpy(state[0])[0]
+        first_backward[b] = to_numpy(state[0])[0]
+    return annotations, first_backward
+
+
+@pytest.mark.parametrize(("cell", "num_layers"), [("gru", 2), ("lstm", 1), ("lstm", 2)])
+def test_an_encoder_equals_a_loop_over_words_with_padding_anywhere(agree, cell, num_layers):
+    encoder, x = random_stack(cell, num_layers, make=BidirectionalEncoder)
+    expected = x
+    for i in range(num_layers):
+        expected, first = both_directions(encoder, i, expected)
+    garbage = np.where(HOLES[..., None], x, 1e3).astype("float32")
+    agree(encoder(garbage, mask=HOLES), (expected, first))
+    agree(encoder(x[:1])[0], expected[:1])
