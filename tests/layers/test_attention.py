@@ -6,12 +6,7 @@ import pytest
 from keras import ops
 
 import keraszoo.layers
-from keraszoo.layers import (
-    Attention,
-    MemoryHop,
-    MultiHeadAttention,
-    ScaledDotProductAttention,
-)
+from keraszoo.layers import Attention, MemoryHop, MultiHeadAttention, ScaledDotProductAttention
 from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
@@ -49,17 +44,22 @@ def numbers(pair):
     return [to_numpy(x) for x in pair]
 
 
-class Uniform(Attention):
-    """The smallest possible subclass: all scores are equal."""
+class Bilinear(Attention):
+    """A score as a user may write it, with a bare weight."""
+
+    def make_weights(self, query_shape, value_shape, key_shape):
+        self.W = self.add_weight(name="W", shape=(query_shape[-1], key_shape[-1]))
 
     def scores(self, query, keys):
-        return ops.zeros((ops.shape(query)[0], ops.shape(query)[1], ops.shape(keys)[1]))
+        return ops.matmul(ops.matmul(query, self.W), ops.swapaxes(keys, -1, -2))
 
 
 def test_a_subclass_supplies_scores_alone(data):
     query, value = data
-    mask = np.arange(S) < np.array([3, 5])[:, None]
-    context, weights = numbers(Uniform()(query, value, value_mask=mask))
+    layer, mask = Bilinear(), np.arange(S) < np.array([3, 5])[:, None]
+    layer.build(query.shape, value.shape)
+    layer.W.assign(np.zeros((D, D)))
+    context, weights = numbers(layer(query, value, value_mask=mask))
     np.testing.assert_allclose(context[:, 1], [value[0, :3].mean(0), value[1].mean(0)], atol=1e-6)
     np.testing.assert_allclose(weights[0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-6)
 
@@ -241,16 +241,6 @@ def test_given_factors_replace_dropout(make, data):
     if not isinstance(layer, MultiHeadAttention):
         key = {"key": data[1]}
         np.testing.assert_allclose(context, numbers(layer(data[0], value, **key))[0], atol=1e-5)
-
-
-class Bilinear(Attention):
-    """A score as a user may write it, with a bare weight."""
-
-    def make_weights(self, query_shape, value_shape, key_shape):
-        self.W = self.add_weight(name="W", shape=(query_shape[-1], key_shape[-1]))
-
-    def scores(self, query, keys):
-        return ops.matmul(ops.matmul(query, self.W), ops.swapaxes(keys, -1, -2))
 
 
 @pytest.mark.parametrize("make", [*LAYERS.values(), Bilinear])

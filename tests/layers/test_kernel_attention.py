@@ -33,21 +33,20 @@ def test_a_query_far_from_all_gets_the_value_of_the_nearest():
     np.testing.assert_allclose(to_numpy(weights).sum(-1), 1, atol=1e-6)
 
 
-def test_a_masked_neighbour_takes_no_weight_from_the_others():
-    # the nearest is masked, and the rest are so far that their scores are at the floor
-    x, y = np.array([[[0.0], [9.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
-    context, weights = KernelAttention(1e-5)(ONE, y, key=x, value_mask=np.array([[False, True, True]]))
-    np.testing.assert_allclose(to_numpy(weights)[0, 0], [0, 0.5, 0.5], atol=1e-6)
-    np.testing.assert_allclose(to_numpy(context)[0, 0], [7.0], atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_the_nearest_that_is_not_masked_counts(dtype):
-    x, y = np.array([[[0.0], [8.0], [9.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
-    layer = KernelAttention(0.02, dtype=dtype)
-    context, weights = layer(ONE, y, key=x, value_mask=np.array([[False, True, True]]))
-    assert to_numpy(ops.cast(weights, "float32")).tolist() == [[[0.0, 1.0, 0.0]]]
-    assert float(ops.cast(context, "float32")[0, 0, 0]) == 6.0
+@pytest.mark.parametrize(
+    ("keys", "bandwidth", "dtype", "expected"),
+    [
+        ([0, 9, 9], 1e-5, "float32", [0, 0.5, 0.5]),  # so far that their scores are at the floor
+        *(([0, 8, 9], 0.02, dtype, [0, 1, 0]) for dtype in ("float32", "mixed_bfloat16", "mixed_float16")),
+    ],
+)
+def test_the_nearest_that_is_not_masked_counts(keys, bandwidth, dtype, expected):
+    x, y = np.array(keys, "float32")[None, :, None], np.array([[[5.0], [6.0], [8.0]]], "float32")
+    layer = KernelAttention(bandwidth, dtype=dtype)
+    outputs = layer(ONE, y, key=x, value_mask=np.array([[False, True, True]]))
+    context, weights = (to_numpy(ops.cast(part, "float32"))[0, 0] for part in outputs)
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    np.testing.assert_allclose(context, y[0, :, 0] @ np.array(expected), atol=1e-5)
 
 
 def test_weights_are_made_in_float32_whatever_the_precision():
