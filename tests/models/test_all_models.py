@@ -7,17 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keraszoo import models
 from keraszoo.layers.arguments import constructor_arguments
-from keraszoo.models import (
-    GNMT,
-    ConvS2S,
-    DeepLSTM,
-    LuongNMT,
-    RNNEncDec,
-    RNNSearch,
-    SimplifiedRNNSearch,
-    Transformer,
-)
 from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions, greedy_search
 
@@ -28,68 +19,53 @@ START_OF_WORDS = 4
 RNN = {"embedding_dim": 12, "units": 16}
 TRANSFORMER = {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32, "dropout": 0.0}
 TIED = {"scale_embeddings": False, "share_embeddings": True, "tie_output": True}
-MODELS = {
-    "ConvS2S": (ConvS2S, dict(RNN, num_layers=2, dropout=0.0)),
-    "ConvS2S, wider kernels, tied": (
-        ConvS2S,
-        dict(RNN, num_layers=1, num_decoder_layers=2, kernel_size=5, dropout=0.0, max_positions=20)
-        | {"share_embeddings": True, "tie_output": True},
-    ),
-    "DeepLSTM": (DeepLSTM, dict(RNN, num_layers=2)),
-    "DeepLSTM, GRU, not reversed, tied": (
-        DeepLSTM,
-        dict(TIED, embedding_dim=20, units=20, num_layers=1, cell="gru", reverse_source=False),
-    ),
-    "DeepLSTM, fast-forward connections": (DeepLSTM, dict(RNN, num_layers=3, connections="fast_forward")),
-    "GNMT": (GNMT, dict(RNN, num_layers=3)),
-    "GNMT, context of this step, GRU, tied": (
-        GNMT,
-        dict(TIED, embedding_dim=24, units=24, num_layers=2, cell="gru", context="current")
-        | {"connections": "fast_forward", "attention_units": 5},
-    ),
-    "GNMT, experts": (GNMT, dict(RNN, num_layers=2, num_experts=4, intermediate_dim=12)),
-    "LuongNMT": (LuongNMT, dict(RNN, num_layers=2)),
-    "LuongNMT, local-p, no input feeding": (
-        LuongNMT,
-        dict(RNN, num_layers=2, score="dot", window="local-p", half_width=3, attention_units=7)
-        | {"input_feeding": False, "reverse_source": True},
-    ),
-    "LuongNMT, local-m, GRU, tied": (
-        LuongNMT,
-        dict(TIED, embedding_dim=20, units=24, num_layers=1, cell="gru_reset_after")
-        | {"score": "concat", "window": "monotonic", "half_width": 2.5},
-    ),
-    "RNNEncDec": (RNNEncDec, RNN),
-    "RNNEncDec, reset after, tied": (RNNEncDec, dict(RNN, **TIED, cell="gru_reset_after")),
-    "RNNSearch": (RNNSearch, dict(RNN)),
-    "RNNSearch, LSTM, tied": (
-        RNNSearch,
-        dict(TIED, embedding_dim=12, units=14, cell="lstm", encoder_layers=2, attention_units=5),
-    ),
-    "SimplifiedRNNSearch": (SimplifiedRNNSearch, dict(RNN, attention_units=7, scale_embeddings=False)),
-    "Transformer": (Transformer, TRANSFORMER),
-    "Transformer, rotary, pre-norm, two embeddings": (
-        Transformer,
-        dict(TRANSFORMER, d_model=12, num_decoder_layers=2, num_heads=3, pre_norm=True, use_bias=False)
-        | {"tie_embeddings": "target", "positions": "rotary"},
-    ),
-    "Transformer, learned positions": (Transformer, dict(TRANSFORMER, positions="learned", max_positions=20)),
-    "Transformer, relative positions": (
-        Transformer,
-        dict(TRANSFORMER, num_layers=2, positions="relative", max_distance=2),
-    ),
-    "Transformer, experts": (
-        Transformer,
-        dict(TRANSFORMER, pre_norm=True, num_experts=5, experts_per_token=2),
-    ),
+MODELS = {  # a class, before the comma, and its arguments
+    "ConvS2S": dict(RNN, num_layers=2, dropout=0.0),
+    "ConvS2S, wider kernels, tied": dict(RNN, num_layers=1, num_decoder_layers=2, kernel_size=5, dropout=0.0)
+    | {"max_positions": 20, "share_embeddings": True, "tie_output": True},
+    "DeepLSTM": dict(RNN, num_layers=2),
+    "DeepLSTM, GRU, not reversed, tied": dict(TIED, embedding_dim=20, units=20, num_layers=1, cell="gru")
+    | {"reverse_source": False},
+    "DeepLSTM, fast-forward connections": dict(RNN, num_layers=3, connections="fast_forward"),
+    "GNMT": dict(RNN, num_layers=3),
+    "GNMT, context of this step, GRU, tied": dict(TIED, embedding_dim=24, units=24, num_layers=2, cell="gru")
+    | {"context": "current", "connections": "fast_forward", "attention_units": 5},
+    "GNMT, experts": dict(RNN, num_layers=2, num_experts=4, intermediate_dim=12),
+    "LuongNMT": dict(RNN, num_layers=2),
+    "LuongNMT, local-p, no input feeding": dict(RNN, num_layers=2, score="dot", window="local-p")
+    | {"half_width": 3, "attention_units": 7, "input_feeding": False, "reverse_source": True},
+    "LuongNMT, local-m, GRU, tied": dict(TIED, embedding_dim=20, units=24, num_layers=1, half_width=2.5)
+    | {"cell": "gru_reset_after", "score": "concat", "window": "monotonic"},
+    "RNNEncDec": RNN,
+    "RNNEncDec, reset after, tied": dict(RNN, **TIED, cell="gru_reset_after"),
+    "RNNSearch": RNN,
+    "RNNSearch, LSTM, tied": dict(TIED, embedding_dim=12, units=14, cell="lstm")
+    | {"encoder_layers": 2, "attention_units": 5},
+    "SimplifiedRNNSearch": dict(RNN, attention_units=7, scale_embeddings=False),
+    "Transformer": TRANSFORMER,
+    "Transformer, rotary, pre-norm, two embeddings": dict(TRANSFORMER, d_model=12, num_decoder_layers=2)
+    | {
+        "num_heads": 3,
+        "pre_norm": True,
+        "use_bias": False,
+        "tie_embeddings": "target",
+        "positions": "rotary",
+    },
+    "Transformer, learned positions": dict(TRANSFORMER, positions="learned", max_positions=20),
+    "Transformer, relative positions": dict(TRANSFORMER, num_layers=2, positions="relative", max_distance=2),
+    "Transformer, experts": dict(TRANSFORMER, pre_norm=True, num_experts=5, experts_per_token=2),
 }
 
-CLASSES = list(dict.fromkeys(cls for cls, _ in MODELS.values()))
+
+def class_of(name):
+    return getattr(models, name.partition(",")[0])
+
+
+CLASSES = list(dict.fromkeys(map(class_of, MODELS)))
 
 
 def make(name, **changes):
-    cls, sizes = MODELS[name]
-    model = cls(V, **{**sizes, **changes})
+    model = class_of(name)(V, **{**MODELS[name], **changes})
     model.build()
     return model
 
@@ -243,14 +219,14 @@ WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim", "num_decod
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_sizes_must_be_positive_integers(cls):
-    sizes = next(sizes for other, sizes in MODELS.values() if other is cls)
+    sizes = MODELS[cls.__name__]
     for width in sorted(set(WIDTHS) & set(constructor_arguments(cls))):
         for size in (-3, 0, 2.5):
             with pytest.raises(ValueError, match=f"{width} must be a positive integer"):
                 cls(V, **{**sizes, width: size})
 
 
-@pytest.mark.parametrize("cls", [LuongNMT, RNNEncDec, RNNSearch])
+@pytest.mark.parametrize("cls", [models.LuongNMT, models.RNNEncDec, models.RNNSearch])
 def test_a_tied_output_needs_a_readout_as_wide_as_the_embeddings(cls):
     sizes = {"embedding_dim": 6, "units": 8, "tie_output": True}
     with pytest.raises(ValueError, match="Received: readout_dim=5, embedding_dim=6"):
@@ -263,7 +239,7 @@ def test_a_tied_output_needs_a_readout_as_wide_as_the_embeddings(cls):
 def test_saved_loaded_and_configured_again(name, random_model, tmp_path):
     config = random_model.get_config()
     json.dumps(config)
-    assert set(MODELS[name][1]) <= set(config)
+    assert set(MODELS[name]) <= set(config)
     batch = random_batch(np.random.default_rng(0))
     expected = to_numpy(random_model(batch))
     random_model.save(tmp_path / "model.keras")
@@ -368,7 +344,7 @@ def test_every_configuration_can_be_made_and_changed(cls):
 def test_scaled_embeddings_are_those_without_the_factor():
     name = "RNNSearch"
     scaled, plain = make(name, scale_embeddings=True), make(name, scale_embeddings=False)
-    width = MODELS[name][1]["embedding_dim"]
+    width = MODELS[name]["embedding_dim"]
     for weight, other in zip(plain.weights, scaled.weights, strict=True):
         assert weight.path.split("/")[1:] == other.path.split("/")[1:]
         weight.assign(other * width**0.5 if "embedding" in weight.path else other)

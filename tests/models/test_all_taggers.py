@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import AttentionTagger, PretrainedTagger, RecurrentTagger, TransformerTagger
+from keraszoo import models
 from keraszoo.registry import model_classes
 
 to_numpy = ops.convert_to_numpy
@@ -26,35 +26,30 @@ SPELLED = {
 }
 ALL_FEATURES = {"characters": "cnn", **SPELLED}
 TRANSFORMER = {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32}
-MODELS = {
-    "AttentionTagger": (AttentionTagger, {"units": 24}),
-    "AttentionTagger, both ways, concat, CRF": (
-        AttentionTagger,
-        dict(ALL_FEATURES, units=16, attention_units=7, hidden_units=20, cell="lstm", bidirectional=True)
-        | {"context": "concat", "crf": True, "allowed": IOB2},
-    ),
-    "AttentionTagger, scaled, scheme": (
-        AttentionTagger,
-        {"units": 24, "context": "scaled", "allowed": IOB2, "train_vectors": True},
-    ),
-    "RecurrentTagger": (RecurrentTagger, dict(ALL_FEATURES, units=16, crf=True)),
-    "RecurrentTagger, one way, self-attention": (
-        RecurrentTagger,
-        dict(SPELLED, units=16, num_layers=2, cell="gru", bidirectional=False, attention_heads=2)
-        | {"characters": "lstm"},
-    ),
-    "TransformerTagger": (TransformerTagger, dict(TRANSFORMER, crf=True)),
-    "TransformerTagger, relative, post-norm": (
-        TransformerTagger,
-        dict(TRANSFORMER, **ALL_FEATURES, pre_norm=False, positions="relative", max_distance=3),
-    ),
+MODELS = {  # a class, before the comma, and its arguments
+    "AttentionTagger": {"units": 24},
+    "AttentionTagger, both ways, concat, CRF": dict(ALL_FEATURES, units=16, attention_units=7, cell="lstm")
+    | {"hidden_units": 20, "bidirectional": True, "context": "concat", "crf": True, "allowed": IOB2},
+    "AttentionTagger, scaled, scheme": dict(units=24, context="scaled", allowed=IOB2, train_vectors=True),
+    "RecurrentTagger": dict(ALL_FEATURES, units=16, crf=True),
+    "RecurrentTagger, one way, self-attention": dict(SPELLED, units=16, num_layers=2, cell="gru")
+    | {"bidirectional": False, "attention_heads": 2, "characters": "lstm"},
+    "TransformerTagger": dict(TRANSFORMER, crf=True),
+    "TransformerTagger, relative, post-norm": dict(TRANSFORMER, **ALL_FEATURES, pre_norm=False)
+    | {"positions": "relative", "max_distance": 3},
 }
 
 
+def class_of(name):
+    return getattr(models, name.partition(",")[0])
+
+
+CLASSES = list(dict.fromkeys(map(class_of, MODELS)))
+
+
 def make(name, **changes):
-    cls, sizes = MODELS[name]
     keras.utils.set_random_seed(1)
-    model = cls(K, V, WIDTH, **{"dropout": 0.0, **sizes, **changes})
+    model = class_of(name)(K, V, WIDTH, **{"dropout": 0.0, **MODELS[name], **changes})
     model.build()
     model.words.set_vectors(np.random.default_rng(7).normal(size=(V, WIDTH)))
     return model
@@ -103,8 +98,8 @@ def tagged(random_model):
 
 
 def test_no_tagger_of_the_registry_is_forgotten():
-    others = {PretrainedTagger}  # reads other features: test_pretrained_tagger.py
-    assert {cls for cls, _ in MODELS.values()} | others == set(model_classes("tagging").values())
+    others = {models.PretrainedTagger}  # reads other features: test_pretrained_tagger.py
+    assert {*CLASSES} | others == set(model_classes("tagging").values())
 
 
 @pytest.mark.slow  # `make test` trains one for the tests of `EntityTagger`
@@ -126,7 +121,7 @@ def test_every_trainable_weight_gets_a_gradient_and_the_vectors_stay(name, rando
     before = {weight.path: to_numpy(weight).copy() for weight in model.weights}
     model.train_on_batch(FEATURES, TAGS, WEIGHT)
     frozen = model.words.vectors.embeddings.path
-    assert (frozen in {weight.path for weight in model.trainable_variables}) == MODELS[name][1].get(
+    assert (frozen in {weight.path for weight in model.trainable_variables}) == MODELS[name].get(
         "train_vectors", False
     )
     for weight in model.trainable_variables:
@@ -134,7 +129,7 @@ def test_every_trainable_weight_gets_a_gradient_and_the_vectors_stay(name, rando
         assert np.isfinite(change)
         # The bias of keys adds the same to all scores of a query: the softmax does not see it.
         assert weight.path.endswith("W_k/bias") or change > 1e-6, weight.path
-    if not MODELS[name][1].get("train_vectors"):
+    if not MODELS[name].get("train_vectors"):
         np.testing.assert_array_equal(to_numpy(model.words.vectors.embeddings), before[frozen])
 
 
@@ -143,11 +138,11 @@ def test_tags_are_of_words_alone_and_obey_the_scheme(name, random_model, tagged)
     assert tags.dtype == "int32" and probabilities.dtype == "float32"
     assert not tags[~MASK].any()
     np.testing.assert_allclose(probabilities.sum(-1), MASK, atol=1e-5)
-    if MODELS[name][1].get("allowed"):
+    if MODELS[name].get("allowed"):
         for row, mask in zip(tags, MASK, strict=True):
             said = row[mask]
             assert IOB2[1][said[0]] and all(FOLLOWS[a][b] for a, b in pairwise(said))
-    elif not MODELS[name][1].get("crf"):
+    elif not MODELS[name].get("crf"):
         np.testing.assert_array_equal(tags, np.where(MASK, probabilities.argmax(-1), 0))
     assert (weights is not None) == random_model.attends
     if weights is not None:
@@ -170,7 +165,7 @@ def test_a_batch_equals_its_sentences_one_by_one_and_padding_changes_nothing(ran
 
 
 def test_padding_in_front_and_between_words_changes_nothing(name, random_model, tagged):
-    if isinstance(random_model, TransformerTagger):
+    if isinstance(random_model, models.TransformerTagger):
         pytest.skip("its padding has positions, and is at the end")
     places = [2, 3, 4, 6, 8, 9]
     spread = {name: np.zeros((8, 11, *part.shape[2:]), part.dtype) for name, part in FEATURES.items()}
@@ -200,7 +195,7 @@ def test_a_batch_of_padding_is_finite_and_costs_nothing(name, random_model):
 def test_saved_loaded_and_configured_again(name, random_model, tagged, tmp_path):
     config = random_model.get_config()
     json.dumps(config)
-    assert set(MODELS[name][1]) <= set(config)
+    assert set(MODELS[name]) <= set(config)
     again = type(random_model).from_config(config)
     assert again.get_config() == config
     again.build()
@@ -273,7 +268,7 @@ def test_half_precision_is_finite_near_and_trains(name, random_model):
     assert any((a != b).any() for a, b in zip(after, weights, strict=True))
 
 
-@pytest.mark.parametrize("cls", [AttentionTagger, RecurrentTagger, TransformerTagger])
+@pytest.mark.parametrize("cls", CLASSES)
 def test_every_configuration_can_be_made_and_changed(cls):
     sizes = {"character_vocabulary_size": CHARACTERS, "casing_size": CASINGS}
     for name, wanted in cls.configurations.items():

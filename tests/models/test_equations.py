@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import GNMT, DeepLSTM, LuongNMT, RNNEncDec, RNNSearch, SimplifiedRNNSearch
+from keraszoo import models
 
 to_numpy = ops.convert_to_numpy
 V, E, U, R, A, HALF_WIDTH = 11, 5, 7, 3, 3, 2
@@ -134,30 +134,31 @@ def luong(model, source, target_in):
 
 SIZES = {"embedding_dim": E, "units": U}
 LUONG = {**SIZES, "num_layers": 2, "readout_dim": R, "half_width": HALF_WIDTH}
-MODELS = {
-    "DeepLSTM": (DeepLSTM, deep_lstm, dict(SIZES, num_layers=3)),
-    "DeepLSTM, not reversed": (DeepLSTM, deep_lstm, dict(SIZES, num_layers=3, reverse_source=False)),
-    "LuongNMT, dot, global": (LuongNMT, luong, dict(LUONG, score="dot", reverse_source=False)),
-    "LuongNMT": (LuongNMT, luong, dict(LUONG, score="general", window="predictive", reverse_source=True)),
+MODELS = {  # a class, before the comma, its equations and its arguments
+    "DeepLSTM": (deep_lstm, dict(SIZES, num_layers=3)),
+    "DeepLSTM, not reversed": (deep_lstm, dict(SIZES, num_layers=3, reverse_source=False)),
+    "LuongNMT, dot, global": (luong, dict(LUONG, score="dot", reverse_source=False)),
+    "LuongNMT": (luong, dict(LUONG, score="general", window="predictive", reverse_source=True)),
     "LuongNMT, concat, local-m": (
-        LuongNMT,
         luong,
         dict(LUONG, score="concat", window="monotonic", input_feeding=False, reverse_source=True),
     ),
     "LuongNMT, local-p, without input feeding": (
-        LuongNMT,
         luong,
         dict(LUONG, window="predictive", input_feeding=False, reverse_source=False),
     ),
-    "RNNEncDec": (RNNEncDec, rnn_encdec, dict(SIZES, readout_dim=R)),
-    "SimplifiedRNNSearch": (SimplifiedRNNSearch, simplified, dict(SIZES, attention_units=A)),
+    "RNNEncDec": (rnn_encdec, dict(SIZES, readout_dim=R)),
+    "SimplifiedRNNSearch": (simplified, dict(SIZES, attention_units=A)),
 }
+
+
+def make(name):
+    return with_random_weights(getattr(models, name.partition(",")[0])(V, **MODELS[name][1]))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_and_attention_weights_equal_the_equations(name):
-    cls, forward, sizes = MODELS[name]
-    model = with_random_weights(cls(V, **sizes))
+    model, forward = make(name), MODELS[name][0]
     source, target_in = np.array([row + [0] * (8 - len(row)) for row in SOURCES]), np.array(TARGET_IN)
     logits, weights = to_numpy(model((source, target_in))), None
     if model.attends:
@@ -187,38 +188,33 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_parameters_are_those_of_the_equations(name):
-    cls, _, sizes = MODELS[name]
-    model = cls(V, **sizes)
-    model.build()
-    assert model.count_params() == 2 * V * E + COUNTS[name]
+    assert make(name).count_params() == 2 * V * E + COUNTS[name]
 
 
+DEEP = {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "cell": "lstm", "reverse_source": True}
+WIDE = {"units": 1000, "readout_dim": 500, "cell": "gru", "dropout": 0.0}
 PAPERS = {
-    GNMT: {"num_layers": 8, "cell": "lstm", "connections": "residual"},  # figure 1
-    # section 3.4
-    DeepLSTM: {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.0, "cell": "lstm"}
-    | {"reverse_source": True},
+    "GNMT": {"num_layers": 8, "cell": "lstm", "connections": "residual"},  # figure 1
+    "DeepLSTM": DEEP | {"dropout": 0.0},  # section 3.4
     # section 4.1
-    LuongNMT: {"num_layers": 4, "units": 1000, "embedding_dim": 1000, "dropout": 0.2, "half_width": 10}
-    | {"score": "general", "window": "predictive", "input_feeding": True, "reverse_source": True}
-    | {"cell": "lstm"},
-    # section 4.1.1; vocabularies of 15,000 words
-    RNNEncDec: {"units": 1000, "embedding_dim": 100, "readout_dim": 500, "cell": "gru", "dropout": 0.0},
+    "LuongNMT": DEEP
+    | {"dropout": 0.2, "half_width": 10, "score": "general", "window": "predictive", "input_feeding": True},
+    "RNNEncDec": WIDE | {"embedding_dim": 100},  # section 4.1.1; vocabularies of 15,000 words
     # appendix A.2.3
-    RNNSearch: {"units": 1000, "embedding_dim": 620, "readout_dim": 500, "cell": "gru", "dropout": 0.0}
-    | {"encoder_layers": 1, "share_embeddings": False, "tie_output": False},
+    "RNNSearch": WIDE
+    | {"embedding_dim": 620, "encoder_layers": 1, "share_embeddings": False, "tie_output": False},
 }
 
 
-@pytest.mark.parametrize("cls", PAPERS)
-def test_the_configuration_paper_has_the_sizes_of_the_paper(cls):
-    config = cls.from_configuration("paper", source_vocabulary_size=9).get_config()
-    assert config == {**config, **PAPERS[cls], "scale_embeddings": False}
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_configuration_paper_has_the_sizes_of_the_paper(name):
+    config = getattr(models, name).from_configuration("paper", source_vocabulary_size=9).get_config()
+    assert config == {**config, **PAPERS[name], "scale_embeddings": False}
 
 
 def test_the_source_is_known_by_its_summary_alone():
     """Two sentences with one summary are one sentence to the decoder, however long they are."""
-    model = with_random_weights(RNNEncDec(V, **SIZES))
+    model = with_random_weights(models.RNNEncDec(V, **SIZES))
     model.source_summary.kernel.assign(np.zeros((U, U)))
     one, other = (to_numpy(model((np.array([row]), np.array(TARGET_IN[:1])))) for row in SOURCES)
     np.testing.assert_array_equal(one, other)
@@ -226,15 +222,15 @@ def test_the_source_is_known_by_its_summary_alone():
 
 @pytest.mark.parametrize("encoder", ["gru", "gru_reset_after"])
 def test_the_decoder_of_rnn_encdec_has_its_reset_gate_after_the_product(encoder):
-    model = RNNEncDec(V, **SIZES, cell=encoder)
+    model = models.RNNEncDec(V, **SIZES, cell=encoder)
     assert (model.encoder.cells[0].cell, model.decoder.cell) == (encoder, "gru_reset_after")
 
 
 @pytest.mark.parametrize(
     ("cls", "said"),
     [
-        (DeepLSTM, "as wide as the embeddings. Received: readout_dim=7, embedding_dim=5"),
-        (SimplifiedRNNSearch, "tie_output needs a readout as wide as the embeddings"),
+        (models.DeepLSTM, "as wide as the embeddings. Received: readout_dim=7, embedding_dim=5"),
+        (models.SimplifiedRNNSearch, "tie_output needs a readout as wide as the embeddings"),
     ],
 )
 def test_an_output_of_another_width_cannot_be_tied(cls, said):

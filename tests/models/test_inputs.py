@@ -1,41 +1,26 @@
 """Ids may be floats, and one trace of a model and its gradient serves all lengths of both sentences."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.models import (
-    ConvS2S,
-    DeepLSTM,
-    LuongNMT,
-    MemoryNetwork,
-    RecurrentTagger,
-    RNNSearch,
-    Transformer,
-)
+from keraszoo import models
 
 V = 600  # bfloat16 has all integers up to 256 only
 RNN = {"embedding_dim": 4, "units": 6}
 TRANSFORMER = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
 MODELS = {
-    "ConvS2S": (ConvS2S, dict(RNN, num_layers=1, dropout=0.0)),
-    "DeepLSTM": (DeepLSTM, dict(RNN, num_layers=1)),
-    "LuongNMT": (LuongNMT, dict(RNN, num_layers=1, window="local-p")),
-    "RNNSearch": (RNNSearch, dict(RNN, dropout=0.0)),
-    "Transformer": (Transformer, TRANSFORMER),
+    "ConvS2S": partial(models.ConvS2S, V, **RNN, num_layers=1, dropout=0.0),
+    "DeepLSTM": partial(models.DeepLSTM, V, **RNN, num_layers=1),
+    "LuongNMT": partial(models.LuongNMT, V, **RNN, num_layers=1, window="local-p"),
+    "MemoryNetwork": partial(models.MemoryNetwork, V, width=8, memory_size=5),
+    "RNNSearch": partial(models.RNNSearch, V, **RNN, dropout=0.0),
+    "RecurrentTagger": partial(models.RecurrentTagger, 3, V, 8, 6, train_vectors=True),
+    "Transformer": partial(models.Transformer, V, **TRANSFORMER),
 }
-
-
-def make(name, **options):
-    if name == "MemoryNetwork":
-        return MemoryNetwork(V, width=8, memory_size=5, **options)
-    if name == "RecurrentTagger":
-        return RecurrentTagger(3, V, 8, 6, train_vectors=True, **options)
-    cls, sizes = MODELS[name]
-    return cls(V, **sizes, **options)
-
-
 SHAPES = {"MemoryNetwork": ((2, 3, 4), (2, 4)), "RecurrentTagger": {"words": (2, 5)}}
 
 
@@ -43,7 +28,7 @@ SHAPES = {"MemoryNetwork": ((2, 3, 4), (2, 4)), "RecurrentTagger": {"words": (2,
 @pytest.mark.parametrize("name", ["LuongNMT", "RNNSearch", "Transformer", *SHAPES])
 def test_ids_that_are_floats_are_not_rounded_to_other_words(name):
     """Floats are the default of `keras.Input`."""
-    model, rng = make(name, dtype="mixed_bfloat16"), np.random.default_rng(0)
+    model, rng = MODELS[name](dtype="mixed_bfloat16"), np.random.default_rng(0)
     shapes = SHAPES.get(name, ((2, 5), (2, 4)))
     ids = keras.tree.map_shape_structure(lambda shape: rng.integers(300, V, shape), shapes)
     floats = keras.tree.map_structure(lambda x: x.astype("float32"), ids)
@@ -51,22 +36,15 @@ def test_ids_that_are_floats_are_not_rounded_to_other_words(name):
     np.testing.assert_array_equal(found, expected)
 
 
+TRACED = ["ConvS2S", "LuongNMT", "MemoryNetwork", "RNNSearch", "Transformer"]
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow traces unknown lengths")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "ConvS2S",
-        "LuongNMT",
-        "MemoryNetwork",
-        "RNNSearch",
-        "Transformer",
-        pytest.param("DeepLSTM", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", [*TRACED, pytest.param("DeepLSTM", marks=pytest.mark.slow)])
 def test_one_trace_serves_all_lengths(name):
     import tensorflow as tf
 
-    model, draw = make(name), np.random.default_rng(0)
+    model, draw = MODELS[name](), np.random.default_rng(0)
     model.build()
 
     def logits_and_gradients(first, second):

@@ -118,11 +118,6 @@ def test_every_weight_gets_a_gradient(tying):
         assert np.abs(to_numpy(weight) - old).max() > 1e-6, weight.path
 
 
-def test_time_counts_back_from_the_last_sentence():
-    actual = to_numpy(make().times_of(ops.convert_to_tensor(STORY)))
-    assert actual.tolist() == [[2, 1, 0], [1, 0, -1]]
-
-
 def test_a_story_longer_than_the_memory_loses_its_beginning():
     model = make(memory_size=2)
     whole, attention = map(to_numpy, model.read(STORY[:1], QUESTION[:1]))
