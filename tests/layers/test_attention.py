@@ -1,12 +1,20 @@
 """What all attention layers have in common: masks, zero rows, dropout, the two halves of a call."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 import keraszoo.layers
-from keraszoo.layers import Attention, MemoryHop, MultiHeadAttention, ScaledDotProductAttention
+from keraszoo.layers import (
+    Attention,
+    LuongAttention,
+    MemoryHop,
+    MultiHeadAttention,
+    ScaledDotProductAttention,
+)
 from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
@@ -114,6 +122,44 @@ def test_masks_of_values_of_pairs_and_of_causality_work_together(agree, make):
     together = numbers(layer(x, x, value_mask=of_values, attention_mask=of_pairs, use_causal_mask=True))
     agree(together, layer(x, x, attention_mask=allowed), atol=1e-6)
     np.testing.assert_array_equal(seen_by(together[1]), allowed)
+
+
+WINDOWS = [partial(LuongAttention, "dot", "monotonic"), partial(LuongAttention, "concat", "predictive")]
+also_with_windows = pytest.mark.parametrize("make", [*LAYERS.values(), *WINDOWS])
+
+
+@also_with_windows
+def test_a_mask_of_two_axes_is_for_all_sentences(agree, make):
+    rng = np.random.default_rng(0)
+    shapes = (T, T, D), (T, S, D)  # B = T: (T, S) could be read as (B, S)
+    query, value = (rng.normal(size=shape).astype("float32") for shape in shapes)
+    layer, mask = make(), np.tri(T, S, 1, dtype=bool)
+    expected = layer(query, value, attention_mask=np.broadcast_to(mask, (T, T, S)))
+    agree(layer(query, value, attention_mask=mask), expected)
+    weights = to_numpy(expected[1])
+    assert (weights[..., ~mask] == 0).all()
+
+
+@also_with_windows
+def test_masks_of_keys_and_values_arrive_from_their_embeddings_and_both_hold(agree, make, data):
+    layer, query = make(), data[0]
+    ids = np.array([[4, 2, 0, 0, 3], [1, 3, 2, 5, 0]])
+    others = np.array([[1, 0, 2, 0, 5]] * B)
+    embed = keras.layers.Embedding(6, D, mask_zero=True)
+    value, key = (to_numpy(embed(x)) for x in (ids, others))
+    arrived = layer(query, embed(ids), key=embed(others))
+    agree(arrived, layer(query, value, key=key, value_mask=ids != 0, key_mask=others != 0))
+    agree(arrived, layer(query, value, key=key, value_mask=(ids != 0) & (others != 0)))
+
+
+@also_with_windows
+def test_a_symbolic_query_of_rank_2_has_the_shapes_and_numbers_of_an_eager_one(agree, make, data):
+    symbols = keras.Input((D,)), keras.Input((None, D))
+    layer, inputs = make(), (data[0][:, 0], data[1])
+    outputs, eager = layer(*symbols), layer(*inputs)
+    for symbol, array in zip(outputs, eager, strict=True):
+        assert all(known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True))
+    agree(keras.Model(symbols, outputs)(inputs), eager)
 
 
 def test_steps_over_a_prepared_memory_equal_the_whole(agree, make, data):

@@ -1,4 +1,4 @@
-"""The attention layers as a Keras user calls them: queries of rank 2, masks, arguments, options."""
+"""The attention layers as a Keras user calls them: shapes that do not fit, arguments and options."""
 
 import inspect
 
@@ -7,34 +7,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import (
-    BahdanauAttention,
-    KernelAttention,
-    LuongAttention,
-    MemoryHop,
-    MultiHeadAttention,
-    ScaledDotProductAttention,
-)
+from keraszoo.layers import LuongAttention, MultiHeadAttention, ScaledDotProductAttention
 from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D, H = 3, 4, 5, 6, 2
 LAYERS = {
-    "bahdanau": lambda: BahdanauAttention(units=D),  # U equals the width of the values
     "dot": lambda: LuongAttention("dot"),
-    "general": lambda: LuongAttention("general", "predictive"),
-    "concat": lambda: LuongAttention("concat", "monotonic"),
-    "kernel": lambda: KernelAttention(2.0),
-    "memory_hop": lambda: MemoryHop(use_map=True),
     "multi_head": lambda: MultiHeadAttention(num_heads=H, key_dim=4),
-    "relative": lambda: MultiHeadAttention(num_heads=H, key_dim=4, relative=2, rotary=True),
-    "scaled_dot": lambda: ScaledDotProductAttention(),
 }
-
-
-@pytest.fixture(params=LAYERS)
-def layer(request):
-    return LAYERS[request.param]()
 
 
 def draw(*shapes):
@@ -42,20 +23,7 @@ def draw(*shapes):
     return [rng.normal(size=shape).astype("float32") for shape in shapes]
 
 
-def numbers(pair):
-    return [to_numpy(x) for x in pair]
-
-
-# --- queries of rank 2
-
-
-def test_a_symbolic_query_of_rank_2_has_the_shapes_and_numbers_of_an_eager_one(agree, layer):
-    symbols = keras.Input((D,)), keras.Input((None, D))
-    outputs, (query, value) = layer(*symbols), draw((B, D), (B, S, D))
-    eager = layer(query, value)
-    for symbol, array in zip(outputs, eager, strict=True):
-        assert all(known in (None, size) for known, size in zip(symbol.shape, array.shape, strict=True))
-    agree(keras.Model(symbols, outputs)((query, value)), eager)
+# --- shapes
 
 
 WRONG = {
@@ -91,29 +59,6 @@ def test_other_shapes_are_errors_of_numbers_and_of_symbols(name, case):
                 layer.build((B, T, D), (B, S, D))
             with pytest.raises(ValueError, match=rf"(?s){message}.*Received: .*shape=\("):
                 layer(**inputs)
-
-
-# --- masks
-
-
-def test_a_mask_of_two_axes_is_for_all_sentences(agree, layer):
-    query, value = draw((T, T, D), (T, S, D))  # B = T: (T, S) could be read as (B, S)
-    mask = np.tri(T, S, 1, dtype=bool)
-    expected = layer(query, value, attention_mask=np.broadcast_to(mask, (T, T, S)))
-    agree(layer(query, value, attention_mask=mask), expected)
-    weights = to_numpy(expected[1])
-    assert (weights[..., ~mask] == 0).all()
-
-
-def test_masks_of_keys_and_values_arrive_from_their_embeddings_and_both_hold(agree, layer):
-    query, _ = draw((B, T, D), (1,))
-    ids = np.array([[4, 2, 0, 0, 3], [1, 3, 2, 5, 0], [1, 1, 1, 1, 1]])
-    others = np.array([[1, 0, 2, 0, 5]] * B)
-    embed = keras.layers.Embedding(6, D, mask_zero=True)
-    value, key = (to_numpy(embed(x)) for x in (ids, others))
-    arrived = layer(query, embed(ids), key=embed(others))
-    agree(arrived, layer(query, value, key=key, value_mask=ids != 0, key_mask=others != 0))
-    agree(arrived, layer(query, value, key=key, value_mask=(ids != 0) & (others != 0)))
 
 
 # --- arguments

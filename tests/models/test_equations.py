@@ -30,6 +30,10 @@ def dense(layer, x):
 def advance(cell, x, state, added=0):
     """The next state of a cell; `added` is what a decoder adds to U s."""
     s, projected, recurrent = state[0], dense(cell.W, x), dense(cell.U, state[0])
+    if cell.cell == "gru":
+        projected = projected + added
+        z, r = sigma(projected[: 2 * U] + recurrent).reshape(2, U)
+        return [z * s + (1 - z) * np.tanh(projected[2 * U :] + dense(cell.U_s, r * s))]
     if cell.cell == "lstm":
         i, f, candidate, o = (projected + recurrent + added).reshape(4, U)
         c = sigma(f) * state[1] + sigma(i) * np.tanh(candidate)
@@ -38,8 +42,7 @@ def advance(cell, x, state, added=0):
     if cell.cell == "rnn":
         return [np.tanh(projected + recurrent)]
     z, r = sigma(projected[: 2 * U] + recurrent[: 2 * U]).reshape(2, U)
-    inside = dense(cell.U_s, r * s) if cell.cell == "gru" else r * recurrent[2 * U :]
-    return [z * s + (1 - z) * np.tanh(projected[2 * U :] + inside)]
+    return [z * s + (1 - z) * np.tanh(projected[2 * U :] + r * recurrent[2 * U :])]
 
 
 def through_layers(stack, x, states, added=0):
@@ -80,6 +83,14 @@ def rnn_encdec(model, source, target_in):
     return logits, None
 
 
+def attend(attention, state, memory):
+    """Context and attention weights of a query."""
+    query = dense(attention.W_q, state)
+    scores = [dense(attention.v, np.tanh(query + dense(attention.W_k, h_j)))[0] for h_j in memory]
+    alpha = np.exp(scores) / np.exp(scores).sum()
+    return alpha @ memory, alpha
+
+
 def simplified(model, source, target_in):
     E_x, E_y = embeddings(model)
     attention, cell = model.decoder.attention, model.decoder.cell
@@ -88,14 +99,31 @@ def simplified(model, source, target_in):
         state = advance(model.encoder.cells[0], E_x[word], state)
         memory.append(state[0])
     for word in target_in:
-        scores = [
-            dense(attention.v, np.tanh(dense(attention.W_q, state[0]) + dense(attention.W_k, h_j)))[0]
-            for h_j in memory
-        ]
-        alphas.append(np.exp(scores) / np.exp(scores).sum())
-        c = alphas[-1] @ memory
+        c, alpha = attend(attention, state[0], memory)
         state = advance(cell, E_y[word], state, dense(model.decoder.C, c))
         logits.append(dense(model.output_layer, np.concatenate([E_y[word], state[0], c])))
+        alphas.append(alpha)
+    return logits, alphas
+
+
+def rnn_search(model, source, target_in):
+    """Appendix A.2: s_0 = tanh(W_s h<-_1); t~ = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i; maxout of pairs."""
+    E_x, E_y = embeddings(model)
+    attention, cell, encoder = model.decoder.attention, model.decoder.cell, model.encoder
+    directions = []
+    for stacks, words in ((encoder.left_to_right, source), (encoder.right_to_left, source[::-1])):
+        states = [[np.zeros(U)]]
+        for word in words:
+            states.append(advance(stacks[0].cells[0], E_x[word], states[-1]))
+        directions.append([s for (s,) in states[1:]])
+    memory = np.concatenate([directions[0], directions[1][::-1]], axis=1)
+    state, logits, alphas = [np.tanh(dense(model.initial, directions[1][-1]))], [], []
+    for word in target_in:
+        c, alpha = attend(attention, state[0], memory)
+        t = dense(model.readout, np.concatenate([state[0], E_y[word], c])).reshape(R, 2).max(1)
+        state = advance(cell, E_y[word], state, dense(model.decoder.C, c))
+        logits.append(dense(model.output_layer, t))
+        alphas.append(alpha)
     return logits, alphas
 
 
@@ -148,6 +176,7 @@ MODELS = {  # a class, before the comma, its equations and its arguments
         dict(LUONG, window="predictive", input_feeding=False, reverse_source=False),
     ),
     "RNNEncDec": (rnn_encdec, dict(SIZES, readout_dim=R)),
+    "RNNSearch": (rnn_search, dict(SIZES, attention_units=A, readout_dim=R)),
     "SimplifiedRNNSearch": (simplified, dict(SIZES, attention_units=A)),
 }
 
@@ -178,6 +207,15 @@ COUNTS = {
     "LuongNMT, dot, global": LSTMS + R * 4 * U + 2 * U * R + R * V + V,  # fed readout, readout, output
     # a second bias after the reset gate and C; c and the first state; the readout before maxout
     "RNNEncDec": GRU + (GRU + 3 * U + 3 * U * U) + 2 * (U * U + U) + (2 * U + E + 1) * 2 * R + R * V + V,
+    # both directions of the encoder, the decoder, the first state, the alignment, maxout and output
+    "RNNSearch": 2 * GRU
+    + (GRU + 3 * 2 * U * U)
+    + (U * U + U)
+    + (U * A + 2 * U * A + A)
+    + (U + E + 2 * U) * 2 * R
+    + 2 * R
+    + R * V
+    + V,
     "SimplifiedRNNSearch": (E * U + U * U + U)
     + (E * U + 2 * U * U + U)
     + (2 * U * A + A)

@@ -1,4 +1,4 @@
-"""RNNsearch's sizes, its equations around the layers, tied weights and errors."""
+"""RNNsearch's sizes, tied weights and errors; its equations are in test_equations.py."""
 
 import numpy as np
 import pytest
@@ -35,31 +35,6 @@ def test_the_configuration_paper_has_the_count_of_the_appendix():
     config = RNNSearch.from_configuration("paper", source_vocabulary_size=9).get_config()
     n, m, readout = config["units"], config["embedding_dim"], config["readout_dim"]
     assert parameters(30_000, 30_000, m, n, config["attention_units"] or n, readout) == 80_442_000
-
-
-def test_first_state_and_readout_are_those_of_the_appendix():
-    # s_0 = tanh(W_s h<-_1); t~ = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i; t = max of pairs; logits = W_o t
-    rng = np.random.default_rng(0)
-    model = RNNSearch(11, embedding_dim=5, units=6, readout_dim=3)
-    model.build()
-    for weight in model.trainable_variables:
-        weight.assign(rng.normal(size=weight.shape) * 0.5)
-    source, token = np.array([[4, 7, 3]]), 9
-    memory = model.encode(source)
-    _, first_backward = model.encoder(5**0.5 * model.source_embedding(source), mask=source != 0)
-    kernel, bias = (to_numpy(w) for w in model.initial.weights)
-    s_0 = np.tanh(to_numpy(first_backward)[0] @ kernel + bias)
-    np.testing.assert_allclose(to_numpy(memory["first"])[0], s_0, atol=1e-6)
-
-    logits, state = model.step(np.array([token]), model.initial_state(memory))
-    alpha, annotations = to_numpy(state["attention_weights"])[0], to_numpy(memory["memory"])[0]
-    context = sum(alpha[j] * annotations[j] for j in range(3))
-    embedded = 5**0.5 * to_numpy(model.target_embedding.embeddings)[token]
-    kernel, bias = (to_numpy(w) for w in model.readout.weights)
-    before_max = np.concatenate([s_0, embedded, context]) @ kernel + bias
-    t = [max(before_max[2 * k], before_max[2 * k + 1]) for k in range(3)]
-    expected = t @ to_numpy(model.output_layer.kernel) + to_numpy(model.output_layer.bias)
-    np.testing.assert_allclose(to_numpy(logits)[0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
