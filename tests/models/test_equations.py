@@ -207,15 +207,6 @@ COUNTS = {
     "LuongNMT, dot, global": LSTMS + R * 4 * U + 2 * U * R + R * V + V,  # fed readout, readout, output
     # a second bias after the reset gate and C; c and the first state; the readout before maxout
     "RNNEncDec": GRU + (GRU + 3 * U + 3 * U * U) + 2 * (U * U + U) + (2 * U + E + 1) * 2 * R + R * V + V,
-    # both directions of the encoder, the decoder, the first state, the alignment, maxout and output
-    "RNNSearch": 2 * GRU
-    + (GRU + 3 * 2 * U * U)
-    + (U * U + U)
-    + (U * A + 2 * U * A + A)
-    + (U + E + 2 * U) * 2 * R
-    + 2 * R
-    + R * V
-    + V,
     "SimplifiedRNNSearch": (E * U + U * U + U)
     + (E * U + 2 * U * U + U)
     + (2 * U * A + A)

@@ -1,6 +1,9 @@
-"""A training that goes wrong: seen at the step that did it, and nothing of it is kept."""
+"""A training that goes wrong: seen at the step that did it, and nothing of it is kept; half precision."""
 
 import contextlib
+import itertools
+import os
+import signal
 
 import keras
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 
 from keraszoo.models import Transformer
 from keraszoo.recipes.sections import FitSection
-from keraszoo.training.adam import Adam
+from keraszoo.training.adam import Adam, innermost
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.training.divergence import Diverged, diverged_at
 from keraszoo.training.loop import train
@@ -39,20 +42,25 @@ class Spoil(keras.callbacks.Callback):
         self.spoil(after=True)
 
 
-@pytest.fixture
-def model():
-    model = Transformer(12, d_model=4, num_layers=1, num_heads=2, intermediate_dim=4, dropout=0.0)
+def new_model(dtype="float32"):
+    keras.utils.set_random_seed(1)
+    sizes = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8, "dropout": 0.0}
+    model = Transformer(12, **sizes, pre_norm=True, dtype=dtype)
     model.build()
     return model
 
 
-def run(model, batches, rate=0.01, folder=None, callbacks=(), **options):
-    settings = FitSection(steps=9, steps_per_evaluation=5, **options)
-    given = {"loss": TokenCrossentropy(), "optimizer": Adam(rate, 0.9, 0.98, 1e-9), "verbose": 0}
+@pytest.fixture
+def model():
+    return new_model()
+
+
+def run(model, batches, optimizer=None, loss=None, folder=None, callbacks=(), **options):
+    settings = FitSection(**{"steps": 9, "steps_per_evaluation": 5, **options})
+    optimizer = optimizer or Adam(0.01, 0.9, 0.98, 1e-9, global_clipnorm=1.0)
+    given = {"loss": loss or TokenCrossentropy(0.1), "optimizer": optimizer, "callbacks": callbacks}
     with Checkpoints(folder).open() if folder else contextlib.nullcontext() as checkpoints:
-        return train(
-            model, batches, settings, evaluate=None, callbacks=callbacks, checkpoints=checkpoints, **given
-        )
+        return train(model, batches, settings, evaluate=None, checkpoints=checkpoints, verbose=0, **given)
 
 
 def test_a_gradient_that_is_not_finite(model, batches, tmp_path):
@@ -82,7 +90,7 @@ def test_weights_that_are_not_finite_are_not_saved(model, batches, tmp_path):
 @pytest.mark.usefixtures("eagerly")
 def test_a_rate_that_is_too_high_is_seen_at_once(model, batches):
     with pytest.raises(Diverged, match="diverged at step 1, .*: the weights are no longer finite"):
-        run(model, batches, rate=1e30)
+        run(model, batches, Adam(1e30))
 
 
 @pytest.mark.usefixtures("eagerly")
@@ -97,10 +105,8 @@ def test_a_loss_that_is_not_finite(loss, model, batches):
             Lost.calls += 1
             return 0 * keras.ops.sum(y_pred) + (1.0 if Lost.calls <= 5 else loss)
 
-    settings = FitSection(steps=9, steps_per_evaluation=5)
     with pytest.raises(Diverged, match="diverged: the loss of period 2 is (nan|inf); take") as error:
-        optimizer = keras.optimizers.SGD(0.0)
-        train(model, batches, settings, loss=Lost(), evaluate=None, optimizer=optimizer, verbose=0)
+        run(model, batches, keras.optimizers.SGD(0.0), Lost())
     assert error.value.step is None
 
 
@@ -108,3 +114,46 @@ def test_a_batch_in_parts_is_named_by_its_update():
     error = diverged_at(4 * 7 + 6, "the norm of its gradient is nan", 7, parts=4)
     assert error.step == 9 and error.address == (1, 1)
     assert "diverged at step 9, part 2 of 4, batch 1 of epoch 1: the norm" in str(error)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_half_precision_learns_what_float32_learns(batches):
+    """With SGD: Adam divides by a gradient's size, so it makes a step of what is rounded in a small one."""
+    (half, history), (full, wanted) = (
+        (model, run(model, batches, keras.optimizers.SGD(0.3, global_clipnorm=1.0), steps=6))
+        for model in (new_model("mixed_float16"), new_model())
+    )
+    assert float(half.optimizer.dynamic_scale) == 2**15
+    assert int(innermost(half.optimizer).iterations) == 6
+    assert history.history["loss"] == pytest.approx(wanted.history["loss"], rel=1e-3)
+    weights = zip(*(model.trainable_weights for model in (half, full, new_model())), strict=True)
+    for weight, other, before in weights:
+        if not weight.path.endswith("/W_k/bias"):  # whose gradient is zero but for rounding
+            moved = np.abs(other.numpy() - before.numpy()).max()
+            assert np.abs(weight.numpy() - other.numpy()).max() < 0.02 * moved, weight.path
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_no_scale_of_the_loss_is_small_enough(batches):
+    optimizer = keras.optimizers.LossScaleOptimizer(Adam(0.01), initial_scale=1.0)
+    spoil = Spoil(2, "W_1", 1e6)  # the activations overflow at every scale
+    with pytest.raises(Diverged, match="step 2, batch .* no gradient is finite, even at a loss scale of 0.5"):
+        run(new_model("mixed_float16"), batches, optimizer, callbacks=[spoil])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
+def test_a_stopped_run_in_half_precision_ends_with_the_same_weights(batches, tmp_path):
+    options, steps = {"steps": 5, "steps_per_evaluation": 2}, itertools.count(1)
+    whole, resumed = new_model("mixed_float16"), new_model("mixed_float16")
+    run(whole, batches, **options)
+    stop = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: next(steps) == 3 and os.kill(os.getpid(), signal.SIGINT)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run(new_model("mixed_float16"), batches, folder=tmp_path / "run", callbacks=[stop], **options)
+    run(resumed, batches, folder=tmp_path / "run", **options)
+    for ours, wanted in zip(resumed.optimizer.variables, whole.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
+    for ours, wanted in zip(resumed.weights, whole.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
