@@ -14,7 +14,7 @@ B, T, S, U = 2, 5, 11, 7
 D = {"dot": 7, "general": 3, "concat": 3}  # width of the memory
 LENGTHS = (11, 6)
 MASK = np.arange(S) < np.array(LENGTHS)[:, None]
-SCORES, WINDOWS = ("dot", "general", "concat"), (None, "monotonic", "predictive")
+SCORES, WINDOWS = ("dot", "general", "concat"), (None, "global", "local-m", "local-p")
 
 
 def loop(layer, query, value, positions=range(T)):
@@ -109,10 +109,3 @@ def test_the_place_is_learned_through_the_gaussian():
     assert abs(sums[0] - sums[1]) > 1e-4
     gradient = (to_numpy(layer.v_p.kernel) - first).sum()
     assert gradient == pytest.approx((sums[0] - sums[1]) / 2e-2, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "window"), [("global", None), ("local-m", "monotonic"), ("local-p", "predictive")]
-)
-def test_windows_by_the_names_of_the_paper(name, window):
-    assert LuongAttention("dot", name, 1).window == LuongAttention("dot", window, 1).window == window

@@ -69,13 +69,6 @@ def test_positions_are_those_of_the_axis_before_the_last(layer, shape):
     np.testing.assert_array_equal(added, np.broadcast_to(rows, shape))
 
 
-def test_a_vector_has_no_positions(layer):
-    for _ in range(2):  # before and after it is built
-        with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
-            layer(np.zeros((4,), "float32"))
-        layer(np.zeros((5, 4), "float32"))
-
-
 @pytest.mark.parametrize("positions", [[0, 1], [[0, 1, 2]], 3])
 def test_there_are_as_many_positions_as_rows_or_one(layer, positions):
     with pytest.raises(ValueError, match=r"positions must be \(3,\) or \(1,\). Received: positions.shape="):

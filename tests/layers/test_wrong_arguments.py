@@ -84,6 +84,7 @@ INPUTS = [  # layer, shapes of its inputs, shapes of its masks, message
     (layers.LuongAttention("dot"), [(B, T, D), (B, S, 6)], {}, ONE_WIDTH),
     (layers.MemoryHop(), [(B, T, D), (B, S, D), (B, S, 6)], {}, HOP),
     (layers.MemoryHop(), [(B, T, D), (B, S, 6), (B, S, D)], {}, HOP),
+    (layers.LearnedPositions(7), [(D,)], {}, "expected min_ndim=2, found ndim=1"),
     (layers.PositionalEncoding(), [(B, T, 5)], {}, r"d_model must be even. Received: inputs.shape=\(2, 3, 5"),
     (layers.RecurrentStack(4), [(B, T)], {}, RANK),
     (layers.RecurrentStack(4), [(B, T, D)], {"mask": (B, T + 1)}, "mask must be .batch, length.. Received"),

@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from keraszoo.models import TranslationModel
+from keraszoo.search import search
 
 START, END = 1, 3
 
@@ -116,24 +117,29 @@ def tables():
     return Tables
 
 
-def _listed(hypotheses):
-    """`Hypotheses` as a list of lists of (score, tokens, log_prob), without those that do not exist."""
-    tokens, lengths, log_prob, score = (
-        ops.convert_to_numpy(getattr(hypotheses, name)) for name in ("tokens", "lengths", "log_prob", "score")
-    )
-    return [
-        [
-            (score[b, k], tuple(tokens[b, k, : lengths[b, k]].tolist()), log_prob[b, k])
-            for k in range(tokens.shape[1])
-            if lengths[b, k]
-        ]
-        for b in range(tokens.shape[0])
-    ]
+@pytest.fixture
+def find():
+    """Searches with such a model, by `search` or another function."""
+
+    def find(model, options, by=search, **arguments):
+        return by(model, model.memory, options, start_id=START, end_id=END, **arguments)
+
+    return find
 
 
 @pytest.fixture
 def listed():
-    return _listed
+    """Makes `Hypotheses` a list of lists of (score, tokens, log_prob), without those that do not exist."""
+
+    def listed(hypotheses):
+        names = "tokens", "lengths", "log_prob", "score"
+        tokens, lengths, log_prob, score = (ops.convert_to_numpy(getattr(hypotheses, name)) for name in names)
+        lists = [[] for _ in tokens]
+        for b, k in np.argwhere(lengths):
+            lists[b].append((score[b, k], tuple(tokens[b, k, : lengths[b, k]].tolist()), log_prob[b, k]))
+        return lists
+
+    return listed
 
 
 @pytest.fixture

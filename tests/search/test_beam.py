@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search import SearchOptions, beam_search, greedy_search, search
+from keraszoo.search import SearchOptions, beam_search, greedy_search
 
 to_numpy = ops.convert_to_numpy
 START, END = 1, 3
@@ -54,10 +54,10 @@ SCORES = {
 
 
 @pytest.mark.parametrize("kind", SCORES)
-def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, listed, kind):
+def test_a_beam_as_wide_as_the_space_finds_every_hypothesis_in_order(tables, find, listed, kind):
     model = tables(length=3)
     options = exhaustive(**SCORES[kind])
-    hypotheses = listed(beam_search(model, model.memory, options, START, END))
+    hypotheses = listed(find(model, options))
     assert len(hypotheses[0]) == ALL
     check_n_best(model, hypotheses, lambda sentence: model.all_hypotheses(sentence, options))
 
@@ -83,20 +83,20 @@ CONSTRAINTS = {
 
 
 @pytest.mark.parametrize("kind", CONSTRAINTS)
-def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, listed, kind):
+def test_constraints_leave_every_hypothesis_that_keeps_them_and_no_other(tables, find, listed, kind):
     changes, arguments, allowed = CONSTRAINTS[kind]
     model = tables(length=3, seed=1)
     options = exhaustive(**changes)
-    hypotheses = listed(beam_search(model, model.memory, options, START, END, **arguments))
+    hypotheses = listed(find(model, options, **arguments))
     check_n_best(model, hypotheses, lambda b: model.all_hypotheses(b, options, partial(allowed, b)))
 
 
-def test_a_forced_prefix_does_not_use_up_the_beam(tables, listed):
+def test_a_forced_prefix_does_not_use_up_the_beam(tables, find, listed):
     # While it is forced there is one hypothesis: nothing else may be finished in the beam's free places.
     model = tables(length=8, vocabulary=5, seed=2)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=8)
     prefix = np.array([[4, 4, 2, 4], [2, 2, 4, 2]], "int32")
-    for b, mine in enumerate(listed(beam_search(model, model.memory, options, START, END, prefix=prefix))):
+    for b, mine in enumerate(listed(find(model, options, prefix=prefix))):
         assert len(mine) == 5
         for _, words, log_prob in mine:
             assert words[:4] == tuple(prefix[b])
@@ -128,10 +128,10 @@ def beam_in_python(model, sentence, options):
 @pytest.mark.parametrize(
     ("width", "kind"), [(1, "length"), (2, "coverage"), (3, "log-probability"), (5, "gnmt")]
 )
-def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
+def test_a_narrow_beam_equals_a_beam_in_python(tables, find, listed, width, kind):
     model = tables(sentences=7, length=6, seed=3)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=6, **SCORES[kind])
-    out = listed(beam_search(model, model.memory, options, START, END))
+    out = listed(find(model, options, by=beam_search))
     for sentence, mine in enumerate(out):
         expected = beam_in_python(model, sentence, options)
         assert [h[1] for h in mine] == [words for _, words in expected]
@@ -142,15 +142,15 @@ def test_a_narrow_beam_equals_a_beam_in_python(tables, listed, width, kind):
     "arguments",
     [{}, {"attention": True}, {"attention": True, "never": (0,), "prefix": np.full((11, 2), 4, "int32")}],
 )
-def test_a_beam_of_one_is_greedy_search(tables, same, arguments):
+def test_a_beam_of_one_is_greedy_search(tables, find, same, arguments):
     model = tables(sentences=11, length=9, seed=4)
     options = SearchOptions(beam_width=1, max_length=9, length_penalty=0.0)
-    greedy = greedy_search(model, model.memory, options, START, END, **arguments)
-    same(beam_search(model, model.memory, options, START, END, **arguments), greedy)
+    beam, greedy = (find(model, options, by=by, **arguments) for by in (beam_search, greedy_search))
+    same(beam, greedy)
 
 
 @pytest.mark.parametrize(("width", "kind"), [(1, "length"), (5, "log-probability"), (5, "gnmt")])
-def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, listed, width, kind):
+def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, find, listed, width, kind):
     # W short ones end before it: `</s>` is the second likeliest word everywhere
     sure = (2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 2, END)
     model = tables(sentences=2, length=14)
@@ -159,30 +159,28 @@ def test_a_long_hypothesis_that_the_model_is_sure_of_is_waited_for(tables, liste
     for i, word in enumerate(sure):
         model.logits[:, i, :, :, word] = 12
     options = SearchOptions(beam_width=width, max_length=14, **SCORES[kind])
-    for ((score, words, _),) in listed(beam_search(model, model.memory, options, START, END)):
+    for ((score, words, _),) in listed(find(model, options, by=beam_search)):
         assert words == sure
         assert score == pytest.approx(model.score(0, sure, options), abs=1e-4)
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_a_result_does_not_depend_on_the_other_sentences(tables, same, pick, width):
+def test_a_result_does_not_depend_on_the_other_sentences(tables, find, same, pick, width):
     model = tables(sentences=6, length=8, seed=5)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=8, coverage_penalty=0.2)
-    arguments = {"start_id": START, "end_id": END, "attention": True}
-    together = search(model, model.memory, options, **arguments)
+    together = find(model, options, attention=True)
     assert len(set(to_numpy(together.lengths)[:, 0])) > 1  # some end early and wait for the others
     for sentences in ([3], [5, 1, 1]):
         some = model.some(sentences)
-        same(search(some, some.memory, options, **arguments), pick(together, sentences))
+        same(find(some, options, attention=True), pick(together, sentences))
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_after_the_end_nothing_changes(tables, width):
+def test_after_the_end_nothing_changes(tables, find, width):
     # the same model with a longer limit, once every sentence has been done
     model = tables(sentences=5, length=20, seed=6)
-    arguments = {"start_id": START, "end_id": END, "attention": True}
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=20)
-    long = search(model, model.memory, options, **arguments)
+    long = find(model, options, attention=True)
     longest = int(to_numpy(long.lengths).max())
     assert longest < 16
     tokens, lengths = to_numpy(long.tokens), to_numpy(long.lengths)
@@ -191,18 +189,17 @@ def test_after_the_end_nothing_changes(tables, width):
         assert (tokens[b, k, n - 1 :] == END).all()
         assert (tokens[b, k, : n - 1] != END).all()
         assert (to_numpy(long.attention_weights)[b, k, n:] == 0).all()
-    again = search(model, model.memory, options.replace(max_length=16), **arguments)
+    again = find(model, options.replace(max_length=16))
     np.testing.assert_array_equal(to_numpy(again.tokens), tokens[..., :16])
     np.testing.assert_allclose(to_numpy(again.log_prob), to_numpy(long.log_prob), atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_attention_that_is_asked_for_belongs_to_the_words_of_the_hypothesis(tables, listed, width):
+def test_attention_that_is_asked_for_belongs_to_the_words_of_the_hypothesis(tables, find, listed, width):
     model = tables(sentences=5, length=7, source=4, seed=7)
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=7)
-    given = {"start_id": START, "end_id": END}
-    assert search(model, model.memory, options, **given).attention_weights is None
-    out = search(model, model.memory, options, **given, attention=True)
+    assert find(model, options).attention_weights is None
+    out = find(model, options, attention=True)
     weights = to_numpy(out.attention_weights)
     for b, mine in enumerate(listed(out)):
         for k, (_, words, _) in enumerate(mine):
@@ -210,11 +207,11 @@ def test_attention_that_is_asked_for_belongs_to_the_words_of_the_hypothesis(tabl
             np.testing.assert_allclose(weights[b, k, : len(words)], model.attention(b, words), atol=1e-6)
 
 
-def test_fewer_hypotheses_than_asked_for(tables):
+def test_fewer_hypotheses_than_asked_for(tables, find):
     # one word at most, of five: </s> or one of four that are cut
     model = tables()
     options = SearchOptions(beam_width=7, num_hypotheses=7, max_length=1)
-    out = beam_search(model, model.memory, options, START, END, attention=True)
+    out = find(model, options, attention=True)
     np.testing.assert_array_equal(to_numpy(out.lengths), [[1] * 5 + [0] * 2] * 2)
     for figures in map(to_numpy, (out.log_prob, out.score)):
         assert np.isfinite(figures[:, :5]).all() and (figures[:, 5:] == -np.inf).all()
@@ -223,11 +220,11 @@ def test_fewer_hypotheses_than_asked_for(tables):
     assert (to_numpy(out.attention_weights)[:, 5:] == 0).all()
 
 
-def test_as_many_hypotheses_as_asked_for_the_best_first(tables, listed):
+def test_as_many_hypotheses_as_asked_for_the_best_first(tables, find, listed):
     model = tables(length=6)
     options = SearchOptions(beam_width=5, num_hypotheses=5, max_length=6)
-    five = beam_search(model, model.memory, options, START, END)
-    two = beam_search(model, model.memory, options.replace(num_hypotheses=2), START, END)
+    five = find(model, options)
+    two = find(model, options.replace(num_hypotheses=2))
     assert tuple(two.tokens.shape) == (2, 2, 6)
     np.testing.assert_array_equal(to_numpy(two.tokens), to_numpy(five.tokens)[:, :2])
     for mine in listed(five):  # those that end in order, then those that are cut in order
@@ -236,27 +233,20 @@ def test_as_many_hypotheses_as_asked_for_the_best_first(tables, listed):
 
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX takes nothing from an axis of length 0")
-def test_no_sentences_give_no_hypotheses(tables):
+def test_no_sentences_give_no_hypotheses(tables, find):
     model = tables().some([])
     for width in (1, 3):
         options = SearchOptions(beam_width=width, max_length=4)
-        out = search(model, model.memory, options, start_id=START, end_id=END, attention=True)
+        out = find(model, options, attention=True)
         assert tuple(out.tokens.shape) == (0, 1, 4)
 
 
 def test_what_the_next_word_may_cover_is_waited_for(words_model):
     """1 -> 3 -> 2 ends first and covers half of the source; 1 -> 4 -> 5 -> 2 covers all of it."""
-    probability = {
-        (1, 3): 0.4,
-        (1, 4): 0.3,
-        (1, 2): 0.3,
-        (3, 2): 0.9,
-        (3, 3): 0.1,
-        (4, 5): 0.99,
-        (4, 2): 0.01,
-    }
+    probability = {(1, 3): 0.4, (1, 4): 0.3, (1, 2): 0.3, (3, 2): 0.9, (3, 3): 0.1}
+    probability |= {(4, 5): 0.99, (4, 2): 0.01, (5, 2): 1.0, (2, 2): 1.0}
     looks = np.array([[1.0, 0.0]] * 5 + [[0.0, 1.0]])
-    model = words_model({**probability, (5, 2): 1.0, (2, 2): 1.0}, looks, source=2)
+    model = words_model(probability, looks, source=2)
     options = SearchOptions(beam_width=2, max_length=6, length_penalty=0.0, coverage_penalty=0.2)
     best = beam_search(model, model.memory, options, start_id=1, end_id=2, never=(0, 1))
     assert to_numpy(best.tokens)[0, 0, :3].tolist() == [4, 5, 2]
@@ -264,11 +254,9 @@ def test_what_the_next_word_may_cover_is_waited_for(words_model):
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_an_empty_prefix_changes_nothing(tables, same, width):
-    model, given = tables(seed=2), {"start_id": START, "end_id": END}
-    options, empty = SearchOptions(beam_width=width, max_length=3), np.zeros((2, 0), "int32")
-    none = search(model, model.memory, options, **given)
-    same(search(model, model.memory, options, prefix=empty, **given), none)
+def test_an_empty_prefix_changes_nothing(tables, find, same, width):
+    model, options = tables(seed=2), SearchOptions(beam_width=width, max_length=3)
+    same(find(model, options, prefix=np.zeros((2, 0), "int32")), find(model, options))
 
 
 @pytest.mark.parametrize("normalization", ["length", "gnmt"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search import SearchOptions, greedy_search
+from keraszoo.search import SearchOptions
 from keraszoo.search.constraints import constrain
 
 to_numpy = ops.convert_to_numpy
@@ -60,12 +60,12 @@ def test_no_ngram_twice_against_python(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_long_outputs_hold_no_ngram_twice(tables, listed, n):
+def test_long_outputs_hold_no_ngram_twice(tables, find, listed, n):
     model = tables(sentences=20, length=40, vocabulary=V + 3, sharpness=0.5)
     model.logits[..., END] -= 3
     options = SearchOptions(beam_width=1, sampling=True, max_length=40, no_repeat_ngram=n)
     longest = 0
-    for ((_, words, _),) in listed(greedy_search(model, model.memory, options, START, END)):
+    for ((_, words, _),) in listed(find(model, options)):
         grams = [words[i : i + n] for i in range(len(words) - n + 1)]
         assert len(grams) == len(set(grams))
         longest = max(longest, len(words))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search import SearchOptions, greedy_search
+from keraszoo.search import SearchOptions
 from keraszoo.search.hypotheses import length_penalty
 
 to_numpy = ops.convert_to_numpy
-START, END = 1, 3
+END = 3
 
 
 def loop(model, sentence, limit):
@@ -18,25 +18,15 @@ def loop(model, sentence, limit):
     return words
 
 
-def test_takes_the_likeliest_word_until_the_end(tables, listed):
+@pytest.mark.parametrize("limit", [1, 8])
+def test_takes_the_likeliest_word_until_the_end_or_the_limit(tables, find, listed, limit):
     model = tables(sentences=9, length=8)
-    options = SearchOptions(beam_width=1, max_length=8)
-    for b, ((score, words, log_prob),) in enumerate(
-        listed(greedy_search(model, model.memory, options, START, END))
-    ):
-        assert words == loop(model, b, 8)
+    found = find(model, SearchOptions(beam_width=1, max_length=limit))
+    assert tuple(found.tokens.shape) == (9, 1, limit)
+    for b, ((score, words, log_prob),) in enumerate(listed(found)):
+        assert words == loop(model, b, limit)
         assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-5)
         assert score == pytest.approx(model.log_prob(b, words) / len(words), abs=1e-5)
-
-
-@pytest.mark.parametrize("limit", [1, 5])
-def test_at_most_max_length_words(tables, listed, limit):
-    model = tables(length=5)
-    model.logits[..., END] = -30.0
-    options = SearchOptions(beam_width=1, max_length=limit)
-    out = greedy_search(model, model.memory, options, START, END)
-    assert tuple(out.tokens.shape) == (2, 1, limit)
-    assert [len(words) for ((_, words, _),) in listed(out)] == [limit] * 2
 
 
 @pytest.mark.parametrize(

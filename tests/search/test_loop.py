@@ -170,15 +170,8 @@ def test_half_precision_searches_too(source, policy):
         assert keras.backend.standardize_dtype(out.log_prob.dtype) == "float32"
 
 
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 100, 1000])
-def test_cache_lengths_rise_to_the_last(length):
-    lengths = cache_lengths(length)
-    assert lengths[-1] == length
-    assert lengths == sorted(set(lengths))
-    assert all(b <= 2 * a for a, b in zip(lengths, lengths[1:], strict=False))
-
-
 def test_cache_lengths_by_eye():
+    assert cache_lengths(1) == [1] and cache_lengths(16) == [16] and cache_lengths(17) == [16, 17]
     assert cache_lengths(100) == [16, 32, 64, 100]
     assert cache_lengths(12, first=3, factor=1.6) == [3, 4, 6, 9, 12]
     assert cache_lengths(5, first=1, factor=1.0) == [1, 2, 3, 4, 5]

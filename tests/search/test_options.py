@@ -11,7 +11,6 @@ from keraszoo.search import SearchOptions
 BAD = [
     ({"beam_width": 0}, "beam_width must be from 1 to 1000. Received: 0"),
     ({"beam_width": True}, "beam_width must be a whole number"),
-    ({"beam_width": "5"}, "beam_width must be a whole number.*Received: '5'"),
     ({"num_hypotheses": 0}, "num_hypotheses must be from 1 to 5 .beam_width.. Received: 0"),
     ({"num_hypotheses": 6}, "num_hypotheses must be from 1 to 5 .beam_width.. Received: 6"),
     ({"max_length": 0}, "max_length must be from 1 to 100000"),
@@ -24,15 +23,11 @@ BAD = [
     ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
     ({"normalization": "none"}, 'normalization must be "length" or "gnmt". Received: \'none\''),
     ({"temperature": 0}, "temperature must be at least 1e-38. Received: 0"),
-    ({"temperature": float("nan")}, "temperature must be at least 1e-38"),
-    ({"temperature": "hot"}, "temperature must be a number.*Received: 'hot'"),
     ({"top_k": -1}, "top_k must be at least 0"),
     ({"top_p": 0}, "top_p must be from 1e-38 to 1. Received: 0"),
     ({"top_p": 1.1}, "top_p must be from 1e-38 to 1. Received: 1.1"),
-    ({"top_p": None}, "top_p must be a number.*Received: None"),
     ({"normalization": None}, "normalization must be a string. Received: None"),
     ({"sampling": 1}, "sampling must be True or False. Received: 1"),
-    ({"seed": 1.5}, "seed must be a whole number. Received: 1.5"),
     ({"temperature": 0.5}, "temperature is for sampling=True alone. Received: temperature=0.5"),
     ({"top_k": 3}, "top_k is for sampling=True alone. Received: top_k=3"),
     ({"top_p": 0.9}, "top_p is for sampling=True alone. Received: top_p=0.9"),
@@ -62,8 +57,6 @@ def test_replace_changes_some_and_leaves_the_rest():
     [
         ({"beam_size": 3}, "There is no search option 'beam_size', did you mean beam_width?"),
         ({"num_hypotheses": 9}, "num_hypotheses must be from 1 to 5"),
-        ({"sampling": True, "beam_width": 3}, "Sampling keeps one hypothesis"),
-        ({"max_length": 5, "min_length": 5}, "min_length must be from 0 to 4"),
     ],
 )
 def test_replace_checks_as_well(changes, message):

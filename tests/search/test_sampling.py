@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search import SearchOptions, greedy_search
+from keraszoo.search import SearchOptions
 from keraszoo.search.sampling import draw, keep_likeliest
 
 to_numpy = ops.convert_to_numpy
-START, END = 1, 3
 LOGITS = np.array([2.0, 1.0, 0.0, -1.0, 0.5, 1.5, -0.5], "float32")
 CHI_SQUARE = {6: 22.46, 48: 84.04}  # 99.9 % of the distribution lie below, by degrees of freedom
 
@@ -101,11 +100,11 @@ def test_words_are_drawn_from_the_set_in_proportion(cut):
     assert chi_square(counts[stays], number * probability / probability.sum()) < CHI_SQUARE[6]
 
 
-def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, listed):
+def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, find, listed):
     model = tables(sentences=9, length=8)
 
     def words(options):
-        out = listed(greedy_search(model, model.memory, options, START, END))
+        out = listed(find(model, options))
         return [mine[0][1] for mine in out]
 
     greedy = words(SearchOptions(beam_width=1, max_length=8))
@@ -115,24 +114,24 @@ def test_one_likeliest_word_or_no_warmth_is_greedy_search(tables, listed):
     assert words(sampling(max_length=8)) != greedy
 
 
-def test_a_search_that_samples_keeps_its_contract(tables, listed, same, pick):
+def test_a_search_that_samples_keeps_its_contract(tables, find, listed, same, pick):
     model = tables(sentences=6, length=8)
     options = sampling(max_length=8, temperature=1.3, seed=11)
-    out = greedy_search(model, model.memory, options, START, END, attention=True)
-    same(greedy_search(model, model.memory, options, START, END, attention=True), out)
+    out = find(model, options, attention=True)
+    same(find(model, options, attention=True), out)
     few = model.some([0, 1, 2])
-    same(greedy_search(few, few.memory, options, START, END, attention=True), pick(out, [0, 1, 2]))
+    same(find(few, options, attention=True), pick(out, [0, 1, 2]))
     for b, ((_, words, log_prob),) in enumerate(listed(out)):
         # of the model as it is, not of the warmer one that was drawn from
         assert log_prob == pytest.approx(model.log_prob(b, words), abs=1e-4)
 
 
-def test_frequencies_of_whole_hypotheses(tables, listed):
+def test_frequencies_of_whole_hypotheses(tables, find, listed):
     # 3,000 equal sentences, two words at most: 17 hypotheses, each as often as its probability says
     one = tables(sentences=1, length=2, sharpness=0.7)
     many = one.some([0] * 3000)
     options = sampling(max_length=2)
-    drawn = [mine[0][1] for mine in listed(greedy_search(many, many.memory, options, START, END))]
+    drawn = [mine[0][1] for mine in listed(find(many, options))]
     every = [words for _, words in one.all_hypotheses(0, options)]
     assert len(every) == 1 + 4 + 16
     counts = np.array([drawn.count(words) for words in every])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.search import SearchOptions, beam_search, search
+from keraszoo.search import SearchOptions, beam_search
 from keraszoo.search.terms import shared_places
 
-START, END = 1, 3
+END = 3
 to_numpy = ops.convert_to_numpy
 
 
@@ -48,10 +48,10 @@ TERMS = {
     [*((kind, {"length_penalty": 0.0}) for kind in TERMS), ("several terms", {"min_length": 2})]
     + [("a term that repeats its beginning", {"min_length": 2})],
 )
-def test_a_wide_beam_finds_every_hypothesis_with_the_terms_in_order(tables, listed, kind, options):
+def test_a_wide_beam_finds_every_hypothesis_with_the_terms_in_order(tables, find, listed, kind, options):
     model = tables(length=4, seed=3)
     options = SearchOptions(beam_width=350, num_hypotheses=350, max_length=4, **options)
-    out = listed(beam_search(model, model.memory, options, START, END, terms=tensor_of(*TERMS[kind])))
+    out = listed(find(model, options, terms=tensor_of(*TERMS[kind])))
     for b, mine in enumerate(out):
         rules = functools.partial(keeps, terms=TERMS[kind][b], options=options)
         expected = model.all_hypotheses(b, options, rules)
@@ -87,7 +87,7 @@ def rest_of(written, term):
 
 
 @pytest.mark.parametrize(("width", "limit"), [(1, 8), (2, 12), (3, 8), (6, 8), (6, 12)])
-def test_terms_that_fit_are_in_every_hypothesis_of_any_beam(tables, listed, width, limit):
+def test_terms_that_fit_are_in_every_hypothesis_of_any_beam(tables, find, listed, width, limit):
     rng = np.random.default_rng(width)
     model = tables(sentences=40, length=limit, vocabulary=7, seed=width)
     terms = []
@@ -97,41 +97,40 @@ def test_terms_that_fit_are_in_every_hypothesis_of_any_beam(tables, listed, widt
         terms.append([tuple(itertools.islice(ids, n)) for n in lengths])
     assert max(map(len, terms)) > 1
     options = SearchOptions(beam_width=width, num_hypotheses=width, max_length=limit)
-    out = listed(beam_search(model, model.memory, options, START, END, terms=tensor_of(*terms)))
+    out = listed(find(model, options, by=beam_search, terms=tensor_of(*terms)))
     for mine, wanted in zip(out, terms, strict=True):
         assert mine
         assert all(contains(words, wanted) for _, words, _ in mine)
 
 
-def test_terms_may_hold_what_is_otherwise_forbidden_and_come_after_the_prefix(tables, listed):
+def test_terms_may_hold_what_is_otherwise_forbidden_and_come_after_the_prefix(tables, find, listed):
     model = tables(length=6, seed=2)
     options = SearchOptions(beam_width=2, max_length=6, no_repeat_ngram=1, min_length=1)
     prefix, terms = np.array([[2, 4], [2, -1]], "int32"), [[(2, 2)], [(0, 4)]]
     arguments = {"never": (0,), "prefix": prefix, "terms": tensor_of(*terms)}
-    for b, mine in enumerate(listed(beam_search(model, model.memory, options, START, END, **arguments))):
+    for b, mine in enumerate(listed(find(model, options, **arguments))):
         words = mine[0][1]
         assert words[:1] == (2,) and contains(words, terms[b])
         assert b or words[:2] == (2, 4)
 
 
-def test_terms_that_do_not_fit_leave_no_hypothesis(tables, listed):
+def test_terms_that_do_not_fit_leave_no_hypothesis(tables, find, listed):
     model = tables(length=4)
     options = SearchOptions(beam_width=3, max_length=4)
     terms = tensor_of([(2, 4, 2), (4, 0)], [(2, 4), (4, 0)])
-    none, some = listed(beam_search(model, model.memory, options, START, END, terms=terms))
+    none, some = listed(find(model, options, terms=terms))
     assert none == []
     assert contains(some[0][1], [(2, 4), (4, 0)])
 
 
-def test_a_sentence_without_terms_is_searched_as_if_there_were_none(tables, same, pick):
+def test_a_sentence_without_terms_is_searched_as_if_there_were_none(tables, find, same, pick):
     model = tables(sentences=4, length=8, seed=5)
     options = SearchOptions(beam_width=4, num_hypotheses=4, max_length=8, coverage_penalty=0.2)
-    arguments = {"start_id": START, "end_id": END, "attention": True}
-    plain = search(model, model.memory, options, **arguments)
-    mixed = search(model, model.memory, options, terms=tensor_of([], [(4, 2)], [], [(2,)]), **arguments)
+    plain = find(model, options, attention=True)
+    mixed = find(model, options, terms=tensor_of([], [(4, 2)], [], [(2,)]), attention=True)
     same(pick(mixed, [0, 2]), pick(plain, [0, 2]))
     alone = model.some([3])
-    same(search(alone, alone.memory, options, terms=tensor_of([(2,)]), **arguments), pick(mixed, [3]))
+    same(find(alone, options, terms=tensor_of([(2,)]), attention=True), pick(mixed, [3]))
 
 
 def test_banks_share_the_places_and_give_what_they_do_not_use():
