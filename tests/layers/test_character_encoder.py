@@ -1,11 +1,11 @@
-"""Words from their characters: the convolution by loops, the LSTM by Keras' own, and padding."""
+"""Words from their characters: convolution and n-grams by loops, the LSTM by Keras' own, and padding."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo.layers import CharacterEncoder
+from keraszoo.layers import BagOfSubwords, CharacterEncoder
 
 to_numpy = ops.convert_to_numpy
 V, E, U = 11, 7, 5
@@ -81,9 +81,13 @@ def test_a_frozen_encoder_has_nothing_to_train(kind):
     assert len(model.trainable_variables) == 2
 
 
-@pytest.mark.parametrize("kind", ["cnn", "lstm"])
-def test_half_precision_does_not_round_ids(kind):
-    encoder, ids = CharacterEncoder(300, kind=kind, dtype="mixed_bfloat16"), np.array([[[257, 299, 0]]])
+HALF = {"dtype": "mixed_bfloat16"}
+ENCODERS = [CharacterEncoder(300, kind=kind, **HALF) for kind in ("cnn", "lstm")]
+
+
+@pytest.mark.parametrize("encoder", [*ENCODERS, BagOfSubwords(300, 5, 101, **HALF)])
+def test_half_precision_does_not_round_ids(encoder):
+    ids = np.array([[[257, 299, 0]]])
     rounded, exact = (to_numpy(ops.cast(encoder(x), "float32")) for x in (ids.astype("float32"), ids))
     np.testing.assert_array_equal(rounded, exact)
 
@@ -98,3 +102,37 @@ def test_ids_may_be_floats_and_words_none(kind):
     assert encoder(np.zeros((0, 2, 3), "int32")).shape == (0, 2, encoder.output_dim)
     if kind == "cnn":
         assert not to_numpy(encoder(np.zeros((1, 2, 0), "int32"))).any()
+
+
+BUCKETS = 101
+
+
+def hashed(n_gram):
+    bucket = len(n_gram)
+    for character in n_gram:
+        bucket = (bucket * 8191 + character + 1) % BUCKETS
+    return bucket
+
+
+@pytest.mark.parametrize("shortest, longest", [(2, 4), (3, 3), (1, 6)])
+def test_bags_of_subwords_are_those_of_loops(shortest, longest):
+    keras.utils.set_random_seed(2)
+    layer = BagOfSubwords(V, U, BUCKETS, rank=4, shortest=shortest, longest=longest)
+    layer.build()
+    layer.W.bias.assign(np.arange(U))
+    table, W, b = layer.get_weights()
+    actual = to_numpy(layer(WORDS))
+    for place in np.ndindex(WORDS.shape[:2]):
+        spelt = [V, *(i for i in WORDS[place] if i), V + 1]
+        sizes = range(shortest, longest + 1)
+        ids = [hashed(spelt[i : i + size]) for size in sizes for i in range(len(spelt) - size + 1)]
+        total = sum((table[i] for i in ids), np.zeros(4))
+        np.testing.assert_allclose(actual[place], b + total @ W / max(1, len(ids)) ** 0.5, atol=1e-6)
+    padded = np.pad(WORDS, ((0, 0), (0, 2), (0, 3)))
+    np.testing.assert_allclose(to_numpy(layer(padded))[:, :3], actual, atol=1e-6)
+
+
+def test_products_of_the_hash_fit_their_type():
+    layer = BagOfSubwords(30_000, 2, buckets=2**17)
+    ids = np.concatenate([to_numpy(ids) for ids, _ in layer.n_grams(np.full((1, 30), 29_999))])
+    assert ids.min() >= 0 and ids.max() < 2**17

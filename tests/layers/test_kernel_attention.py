@@ -79,27 +79,34 @@ def test_a_learned_bandwidth_is_not_rounded():
     assert learned[0] == learned[1] == pytest.approx(math.log(0.3), rel=1e-6)
 
 
+def loss_and_gradient(h, loss, mask, inputs, targets):
+    """The loss at a bandwidth, and its slope in log h by one step of SGD."""
+    layer, rate = KernelAttention(h, learn_bandwidth=True), 1e-3
+    symbols = [keras.Input(x.shape[1:]) for x in inputs]
+    model = keras.Model(symbols, layer(*symbols, attention_mask=mask[None])[0])
+    model.compile(keras.optimizers.SGD(rate), loss=loss, run_eagerly=True)
+    before = float(to_numpy(layer.log_bandwidth))
+    return model.train_on_batch(inputs, targets), (before - float(to_numpy(layer.log_bandwidth))) / rate
+
+
+def slope(function, h, step=1e-5):
+    """The slope in log h by finite differences."""
+    return (function(h * math.exp(step)) - function(h * math.exp(-step))) / (2 * step)
+
+
 def test_a_bandwidth_learns_though_the_nearest_is_masked():
     # all numbers are powers of two and exact; the scores, -131072 and -131076, are 4 apart
     x = np.array([[[0.0], [8.0], [8 + 2**-13]]], "float32")
     y = np.array([[[5.0], [6.0], [8.0]]], "float32")
-    h, rate, mask = 2**-6, 1e-3, np.array([[False, True, True]])
+    h, mask = 2**-6, np.array([[False, True, True]])
 
     def estimate(h):
         share = 1 / (1 + math.exp(-(x[0, 2, 0].item() ** 2 - 64) / (2 * h * h)))
         return 6 * share + 8 * (1 - share)
 
-    layer = KernelAttention(h, learn_bandwidth=True)
-    query, value, key = keras.Input((1, 1)), keras.Input((3, 1)), keras.Input((3, 1))
-    model = keras.Model((query, value, key), layer(query, value, key=key, attention_mask=mask[None])[0])
-    model.compile(keras.optimizers.SGD(rate), loss="mae", run_eagerly=True)
-    before = float(to_numpy(layer.log_bandwidth))
-    loss = model.train_on_batch((np.zeros((1, 1, 1)), y, x), np.zeros((1, 1, 1)))
+    loss, gradient = loss_and_gradient(h, "mae", mask, (ONE, y, x), ONE)
     assert loss == pytest.approx(estimate(h), rel=1e-2)
-    gradient = (before - float(to_numpy(layer.log_bandwidth))) / rate
-    step = 1e-5
-    rise = estimate(h * math.exp(step)) - estimate(h * math.exp(-step))
-    assert gradient == pytest.approx(rise / (2 * step), rel=0.05)
+    assert gradient == pytest.approx(slope(estimate, h), rel=0.05)
 
 
 def leave_one_out(x, y, h):
@@ -115,18 +122,10 @@ def test_the_gradient_of_the_bandwidth_is_that_of_finite_differences():
     rng = np.random.default_rng(2)
     x = np.sort(rng.uniform(0, 5, 29))
     y = np.sin(2 * x) + rng.normal(0, 0.3, 29)
-    layer = KernelAttention(0.5, learn_bandwidth=True)
-    query, value, key = (keras.Input((len(x), 1)) for _ in range(3))
-    others, rate = ~np.eye(len(x), dtype=bool)[None], 1e-3
-    model = keras.Model((query, value, key), layer(query, value, key=key, attention_mask=others)[0])
-    model.compile(keras.optimizers.SGD(rate), loss="mse", run_eagerly=True)
-    columns = x[None, :, None], y[None, :, None]
-    loss = model.train_on_batch((columns[0], columns[1], columns[0]), columns[1])
+    keys, values, others = x[None, :, None], y[None, :, None], ~np.eye(len(x), dtype=bool)
+    loss, gradient = loss_and_gradient(0.5, "mse", others, (keys, values, keys), values)
     assert loss == pytest.approx(leave_one_out(x, y, 0.5), rel=1e-5)
-    gradient = (math.log(0.5) - float(to_numpy(layer.log_bandwidth))) / rate
-    step = 1e-5
-    rise = leave_one_out(x, y, 0.5 * math.exp(step)) - leave_one_out(x, y, 0.5 * math.exp(-step))
-    assert gradient == pytest.approx(rise / (2 * step), rel=1e-2)
+    assert gradient == pytest.approx(slope(lambda h: leave_one_out(x, y, h), 0.5), rel=1e-2)
 
 
 def test_a_fixed_bandwidth_is_no_weight():

@@ -1,4 +1,4 @@
-"""The cells against their equations and against Keras' own layers."""
+"""The cells against Keras' own layers; tests/models/test_equations.py has their equations in NumPy."""
 
 import keras
 import numpy as np
@@ -12,32 +12,6 @@ to_numpy = ops.convert_to_numpy
 N, E, U = 3, 5, 7
 
 
-def sigma(a):
-    return 1 / (1 + np.exp(-a))
-
-
-def dense(layer, x):
-    return x @ to_numpy(layer.kernel) + (to_numpy(layer.bias) if layer.use_bias else 0)
-
-
-def equations(cell, x, state, added):
-    """The next state of one row."""
-    s, projected, recurrent = state[0], dense(cell.W, x), dense(cell.U, state[0])
-    if cell.cell == "gru":
-        projected = projected + added
-        z, r = sigma(projected[: 2 * U] + recurrent).reshape(2, U)
-        return [z * s + (1 - z) * np.tanh(projected[2 * U :] + dense(cell.U_s, r * s))]
-    recurrent = recurrent + added
-    if cell.cell == "gru_reset_after":
-        z, r = sigma(projected[: 2 * U] + recurrent[: 2 * U]).reshape(2, U)
-        return [z * s + (1 - z) * np.tanh(projected[2 * U :] + r * recurrent[2 * U :])]
-    if cell.cell == "rnn":
-        return [np.tanh(projected + recurrent)]
-    i, f, candidate, o = (projected + recurrent).reshape(4, U)
-    c = sigma(f) * state[1] + sigma(i) * np.tanh(candidate)
-    return [sigma(o) * np.tanh(c), c]
-
-
 def random_cell(kind):
     rng = np.random.default_rng(0)
     cell = RecurrentCell(U, kind)
@@ -47,21 +21,11 @@ def random_cell(kind):
     return cell, rng
 
 
-@pytest.mark.parametrize("kind", GATES)
-def test_a_step_with_a_context_equals_the_equations(agree, kind):
-    cell, rng = random_cell(kind)
-    x, added = (rng.normal(size=(N, size)).astype("float32") for size in (E, cell.width))
-    state = [rng.normal(size=(N, U)).astype("float32") for _ in range(cell.num_states)]
-    tensors = [ops.convert_to_tensor(part) for part in (*state, added)]
-    after = cell.advance(cell.project(x), tensors[:-1], tensors[-1])
-    for n in range(N):
-        agree([part[n] for part in after], equations(cell, x[n], [part[n] for part in state], added[n]))
-
-
-def keras_layer(cell):
-    """Keras' layer of this kind, with the same weights in the form it keeps them in."""
+def keras_layer(cell, added=0):
+    """Keras' layer of this kind with the same weights in its form, and something more in U s + b'."""
     options = {"return_sequences": True, "zero_output_for_mask": True}
     (W, b), (recurrent, *b_after) = map(to_numpy, cell.W.weights), map(to_numpy, cell.U.weights)
+    b, b_after = (b, [part + added for part in b_after]) if b_after else (b + added, [])
     if cell.cell == "rnn":
         layer = keras.layers.SimpleRNN(U, **options)
     elif cell.cell == "lstm":
@@ -85,6 +49,20 @@ def test_a_layer_of_cells_equals_the_layer_of_keras(agree, kind):
     stack.build((None, None, E))
     stack.set_weights(cell.get_weights())
     agree(stack(x, mask=mask)[0], keras_layer(cell)(x, mask=mask))
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_a_context_is_added_to_the_recurrent_product(agree, kind):
+    cell, rng = random_cell(kind)
+    x, added = (rng.normal(size=(N, size)).astype("float32") for size in (E, cell.width))
+    state = [rng.normal(size=(N, U)).astype("float32") for _ in range(cell.num_states)]
+    tensors = [ops.convert_to_tensor(part) for part in (*state, added)]
+    after = cell.advance(cell.project(x), tensors[:-1], tensors[-1])
+    for n in range(N):
+        layer = keras_layer(cell, added[n])
+        layer.return_state = True
+        _, *expected = layer(x[n : n + 1, None], initial_state=[part[n : n + 1] for part in state])
+        agree([part[n : n + 1] for part in after], expected)
 
 
 @pytest.mark.parametrize("kind", GATES)

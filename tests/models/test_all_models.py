@@ -1,25 +1,29 @@
-"""What every exported model must do, none forgotten: a new one without an entry here fails the first test."""
+"""What every exported model must do; then what translation models and taggers do. None is forgotten."""
 
 import json
+from itertools import pairwise
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keraszoo import models
+from keraszoo import models, registry
 from keraszoo.layers.arguments import constructor_arguments
-from keraszoo.registry import model_classes
 from keraszoo.search import SearchOptions, greedy_search
 
 to_numpy = ops.convert_to_numpy
 V, PAD, START, END = 13, 0, 1, 3
 START_OF_WORDS = 4
+CHARACTERS, CASINGS, K, WIDTH = 11, 5, 5, 6  # of taggers
+# O, B-X, I-X, B-Y, I-Y
+FOLLOWS = [[True, True, i in (1, 2), True, i in (3, 4)] for i in range(K)]
+IOB2 = FOLLOWS, [True, True, False, True, False], [True] * K
 
 RNN = {"embedding_dim": 12, "units": 16}
 TRANSFORMER = {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32, "dropout": 0.0}
 TIED = {"scale_embeddings": False, "share_embeddings": True, "tie_output": True}
-MODELS = {  # a class, before the comma, and its arguments
+TRANSLATION = {  # a class, before the comma, and its arguments
     "ConvS2S": dict(RNN, num_layers=2, dropout=0.0),
     "ConvS2S, wider kernels, tied": dict(RNN, num_layers=1, num_decoder_layers=2, kernel_size=5, dropout=0.0)
     | {"max_positions": 20, "share_embeddings": True, "tie_output": True},
@@ -56,17 +60,53 @@ MODELS = {  # a class, before the comma, and its arguments
     "Transformer, experts": dict(TRANSFORMER, pre_norm=True, num_experts=5, experts_per_token=2),
 }
 
+SPELLED = {
+    "character_vocabulary_size": CHARACTERS,
+    "character_dim": 5,
+    "character_units": 7,
+    "casing_size": CASINGS,
+    "casing_dim": 3,
+}
+ALL_FEATURES = {"characters": "cnn", **SPELLED}
+SMALL = {"d_model": 16, "num_layers": 1, "num_heads": 2, "intermediate_dim": 32}
+TAGGERS = {
+    "AttentionTagger": {"units": 24},
+    "AttentionTagger, both ways, concat, CRF": dict(ALL_FEATURES, units=16, attention_units=7, cell="lstm")
+    | {"hidden_units": 20, "bidirectional": True, "context": "concat", "crf": True, "allowed": IOB2},
+    "AttentionTagger, scaled, scheme": dict(units=24, context="scaled", allowed=IOB2, train_vectors=True),
+    "RecurrentTagger": dict(ALL_FEATURES, units=16, crf=True),
+    "RecurrentTagger, one way, self-attention": dict(SPELLED, units=16, num_layers=2, cell="gru")
+    | {"bidirectional": False, "attention_heads": 2, "characters": "lstm"},
+    "TransformerTagger": dict(SMALL, crf=True),
+    "TransformerTagger, relative, post-norm": dict(SMALL, **ALL_FEATURES, pre_norm=False)
+    | {"positions": "relative", "max_distance": 3},
+}
+MEMORY = {
+    "MemoryNetwork": {"width": 7, "memory_size": 5},
+    "MemoryNetwork, layer-wise": dict(width=7, hops=2, memory_size=5, tying="layer_wise")
+    | {"encoding": "bag", "noise": 0.2},
+}
+MODELS = TRANSLATION | TAGGERS | MEMORY
+translates = pytest.mark.parametrize("name", TRANSLATION, indirect=True, scope="module")
+tags_words = pytest.mark.parametrize("name", TAGGERS, indirect=True, scope="module")
+
 
 def class_of(name):
     return getattr(models, name.partition(",")[0])
 
 
-CLASSES = list(dict.fromkeys(map(class_of, MODELS)))
+CLASSES = [class_of(name) for name in MODELS if "," not in name]
 
 
 def make(name, **changes):
-    model = class_of(name)(V, **{**MODELS[name], **changes})
+    options = {**MODELS[name], **changes}
+    if name not in TAGGERS:
+        model = class_of(name)(V, **options)
+        model.build()
+        return model
+    model = class_of(name)(K, V, WIDTH, **{"dropout": 0.0, **options})
     model.build()
+    model.words.set_vectors(np.random.default_rng(7).normal(size=(V, WIDTH)))
     return model
 
 
@@ -94,6 +134,55 @@ def random_batch(rng, rows=3, source_length=7, target_length=6):
     return source, rng.integers(START_OF_WORDS, V, (rows, target_length)).astype("int32")
 
 
+def eight_tagged_sentences():
+    """Features and tags of eight sentences of 1 to 6 words, in which a tag depends on the word before it."""
+    rng, lengths = np.random.default_rng(0), np.array([6, 5, 4, 3, 2, 1, 6, 5])
+    words = np.where(np.arange(6) < lengths[:, None], rng.integers(2, V, (8, 6)), 0).astype("int32")
+    before = np.pad(words, ((0, 0), (1, 0)))[:, :-1]
+    kind = np.where(words % 3 == 0, 1, np.where(words % 3 == 1, 3, 0))  # O, B-X or B-Y
+    inside = (kind > 0) & (before % 3 == words % 3) & (before > 0)
+    tags = np.where(words > 0, kind + inside, 0)
+    characters = np.where(np.arange(4) < (1 + words % 4)[..., None], 1 + words[..., None] % 7, 0)
+    characters = np.where(words[..., None] > 0, characters, 0)
+    casing = np.where(words > 0, 1 + words % (CASINGS - 1), 0)
+    weight = (words > 0) / (words > 0).sum()
+    return {"words": words, "characters": characters, "casing": casing}, tags, weight.astype("float32")
+
+
+FEATURES, TAGS, WEIGHT = eight_tagged_sentences()
+MASK = FEATURES["words"] > 0
+
+
+def cut(rows, length=None):
+    return {name: part[rows, :length] for name, part in FEATURES.items()}
+
+
+STORY = np.array([[[1, 2, 3], [4, 5, 0], [6, 2, 1]], [[7, 8, 9], [3, 0, 0], [0, 0, 0]]])
+QUESTION = np.array([[10, 11, 1], [10, 12, 0]])
+
+
+def training_batch(name):
+    """Inputs, targets and weights for a model's `fit`."""
+    if name in TAGGERS:
+        return FEATURES, TAGS, WEIGHT
+    if name in MEMORY:
+        return (STORY, QUESTION), np.array([5, 6]), np.ones(2)
+    source, target_in, target_out, weight = eight_sentences()
+    return (source, target_in), target_out, weight
+
+
+def trains(name, model, optimizer):
+    """Compiles a model with the loss of its task."""
+    loss = None if name in TAGGERS else keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, run_eagerly=True)
+
+
+def outputs(model, inputs):
+    """What a model computes, as arrays: logits, or scores, tags, probabilities and weights of a tagger."""
+    tagged = model.tag(inputs) if isinstance(inputs, dict) else ()
+    return [as_floats(part) for part in (model(inputs), *tagged) if part is not None]
+
+
 @pytest.fixture(params=MODELS, scope="module")
 def name(request):
     return request.param
@@ -110,14 +199,103 @@ def random_model(name):
 
 
 def test_no_model_of_the_registry_is_forgotten():
-    assert set(CLASSES) == set(model_classes("translation").values())
+    others = {models.PretrainedTagger}  # reads other features: test_pretrained_tagger.py
+    every = {getattr(models, row.kind) for row in registry.MODELS}
+    assert {*CLASSES} | others == every
+
+
+@pytest.mark.one_per_class
+def test_every_trainable_weight_gets_a_gradient_and_the_others_stay(name, random_model):
+    model = make(name)
+    model.set_weights(random_model.get_weights())
+    trains(name, model, keras.optimizers.SGD(1.0))
+    before = {weight.path: to_numpy(weight).copy() for weight in model.weights}
+    model.train_on_batch(*training_batch(name))
+    for weight in model.weights:
+        change = np.abs(to_numpy(weight) - before[weight.path]).max()
+        if not weight.trainable:
+            assert change == 0, weight.path
+            continue
+        assert np.isfinite(change)
+        # the bias of the keys adds the same to all scores of a query: the softmax does not see it
+        assert weight.path.endswith("W_k/bias") or change > 1e-6, weight.path
+    if name in TAGGERS:
+        assert model.words.vectors.trainable == MODELS[name].get("train_vectors", False)
+
+
+@pytest.mark.one_per_class
+def test_saved_loaded_and_configured_again(name, random_model, tmp_path):
+    config = random_model.get_config()
+    json.dumps(config)
+    assert set(MODELS[name]) <= set(config)
+    inputs, *_ = training_batch(name)
+    expected = outputs(random_model, inputs)
+    random_model.save(tmp_path / "model.keras")
+    random_model.save_weights(tmp_path / "model.weights.h5")
+    again = type(random_model).from_config(config)
+    again.build()
+    again.load_weights(tmp_path / "model.weights.h5")
+    for model in (again, keras.saving.load_model(tmp_path / "model.keras")):
+        assert model.get_config() == config
+        for found, wanted in zip(outputs(model, inputs), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def halved(name, random_model, **changes):
+    model = make(name, **changes)
+    model.set_weights([0.5 * to_numpy(w) for w in random_model.weights])
+    return model
 
 
 FAST = "Transformer"  # the others train in `make test-all`
+ADAPTED = "RNNSearch", FAST, "AttentionTagger", "RecurrentTagger", "TransformerTagger"
+
+
+@pytest.mark.one_per_class(*ADAPTED)
+@pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("no_collection")
+def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
+    if mode and name != FAST:
+        pytest.skip("takes long, and four steps on rounded matrices need not lower the loss")
+    keras.utils.set_random_seed(0)
+    model, (inputs, targets, _) = halved(name, random_model), training_batch(name)
+    if mode:
+        model.quantize(mode)
+    before = to_numpy(model(inputs))
+    frozen = {w.path: to_numpy(w).copy() for w in model.weights}
+    model.enable_lora(2)
+    kinds = {w.name.rpartition("_")[0] for w in model.trainable_variables}
+    assert kinds <= {"lora_kernel", "lora_embeddings"} and len(model.trainable_variables) > 4
+    np.testing.assert_allclose(to_numpy(model(inputs)), before, atol=1e-5)
+    trains(name, model, keras.optimizers.Adam(0.01))
+    losses = [float(model.train_on_batch(inputs, targets)) for _ in range(4)]
+    assert losses[-1] < losses[0]
+    after = {w.path: to_numpy(w) for w in model.weights}
+    assert all(np.array_equal(after[path], old) for path, old in frozen.items())
+    adapted = to_numpy(model(inputs))
+    assert np.abs(adapted - before).max() > 1e-3
+    model.save(tmp_path / "model.keras")
+    merged = to_numpy(keras.saving.load_model(tmp_path / "model.keras")(inputs))
+    np.testing.assert_allclose(merged, adapted, atol=0.1 * np.abs(adapted).max() if mode else 1e-4)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_configuration_can_be_made_and_changed(cls):
+    sizes = {"source_vocabulary_size": V, "vocabulary_size": V, "num_tags": K, "dropout": 0.25}
+    sizes |= {"character_vocabulary_size": CHARACTERS, "casing_size": CASINGS}
+    sizes = {name: size for name, size in sizes.items() if name in constructor_arguments(cls)}
+    for name, configuration in cls.configurations.items():
+        config = cls.from_configuration(name, **sizes).get_config()
+        assert config == config | configuration | sizes
+    with pytest.raises(ValueError, match=f"{cls.__name__} has the configurations .*Received: 'huge'"):
+        cls.from_configuration("huge", **sizes)
+
+
+# --- translation models
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in MODELS]
+    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in TRANSLATION]
 )
 def test_overfits_eight_sentences_and_translates_them(name):
     keras.utils.set_random_seed(2)
@@ -136,22 +314,7 @@ def test_overfits_eight_sentences_and_translates_them(name):
         np.testing.assert_array_equal(said, target_out[b][target_out[b] != PAD])
 
 
-@pytest.mark.one_per_class
-def test_every_trainable_weight_gets_a_gradient(name, random_model):
-    model = make(name)
-    model.set_weights(random_model.get_weights())
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.SGD(1.0), loss, run_eagerly=True)
-    source, target_in, target_out, weight = eight_sentences()
-    before = [to_numpy(w).copy() for w in model.trainable_variables]
-    model.train_on_batch((source, target_in), target_out, weight)
-    for weight, old in zip(model.trainable_variables, before, strict=True):
-        change = np.abs(to_numpy(weight) - old).max()
-        assert np.isfinite(change)
-        # the bias of the keys adds the same to all scores of a query: the softmax does not see it
-        assert weight.path.endswith("W_k/bias") or change > 1e-6, weight.path
-
-
+@translates
 def test_stepping_equals_teacher_forcing(random_model):
     """Three hypotheses for each sentence; after two words, two continue the first and one the third."""
     model, rng, length = random_model, np.random.default_rng(0), 5
@@ -186,6 +349,7 @@ def test_stepping_equals_teacher_forcing(random_model):
     assert int(state["position"]) == length
 
 
+@translates
 @pytest.mark.one_per_class
 def test_a_batch_equals_its_sentences_one_by_one(name, random_model):
     model, (source, target_in) = random_model, random_batch(np.random.default_rng(0))
@@ -196,6 +360,7 @@ def test_a_batch_equals_its_sentences_one_by_one(name, random_model):
         np.testing.assert_allclose(together[b], alone[0], atol=1e-5)
 
 
+@translates
 @pytest.mark.one_per_class
 def test_another_id_may_be_padding(name, random_model):
     source, target_in = random_batch(np.random.default_rng(0))
@@ -205,6 +370,7 @@ def test_another_id_may_be_padding(name, random_model):
     np.testing.assert_allclose(to_numpy(logits), to_numpy(random_model((source, target_in))), atol=1e-5)
 
 
+@translates
 @pytest.mark.one_per_class
 def test_an_empty_source_is_finite_and_an_empty_batch_empty(random_model):
     logits = to_numpy(random_model((np.zeros((2, 3), "int32"), np.full((2, 2), START, "int32"))))
@@ -217,7 +383,7 @@ WIDTHS = ["embedding_dim", "units", "num_layers", "encoder_layers", "decoder_uni
 WIDTHS += ["readout_dim", "d_model", "num_heads", "intermediate_dim", "num_decoder_layers", "kernel_size"]
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", [class_of(name) for name in TRANSLATION if "," not in name])
 def test_sizes_must_be_positive_integers(cls):
     sizes = MODELS[cls.__name__]
     for width in sorted(set(WIDTHS) & set(constructor_arguments(cls))):
@@ -235,23 +401,7 @@ def test_a_tied_output_needs_a_readout_as_wide_as_the_embeddings(cls):
         assert cls(V, readout_dim=given, **sizes).tie_output
 
 
-@pytest.mark.one_per_class
-def test_saved_loaded_and_configured_again(name, random_model, tmp_path):
-    config = random_model.get_config()
-    json.dumps(config)
-    assert set(MODELS[name]) <= set(config)
-    batch = random_batch(np.random.default_rng(0))
-    expected = to_numpy(random_model(batch))
-    random_model.save(tmp_path / "model.keras")
-    random_model.save_weights(tmp_path / "model.weights.h5")
-    again = type(random_model).from_config(config)
-    again.build()
-    again.load_weights(tmp_path / "model.weights.h5")
-    for model in (again, keras.saving.load_model(tmp_path / "model.keras")):
-        assert model.get_config() == config
-        np.testing.assert_array_equal(to_numpy(model(batch)), expected)
-
-
+@translates
 @pytest.mark.slow
 def test_half_precision_is_near_and_steps_alike(name, random_model):
     source, target_in = random_batch(np.random.default_rng(0))
@@ -272,12 +422,7 @@ def test_half_precision_is_near_and_steps_alike(name, random_model):
 TABLES = {"A_k", "A_v", "P", "bias", "kernel_scale"}
 
 
-def halved(name, random_model, **changes):
-    model = make(name, **changes)
-    model.set_weights([0.5 * to_numpy(w) for w in random_model.weights])
-    return model
-
-
+@translates
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
 @pytest.mark.usefixtures("no_collection")
 def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model, tmp_path):
@@ -301,46 +446,6 @@ def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model,
     np.testing.assert_array_equal(as_floats(loaded(batch)), quantized)
 
 
-@pytest.mark.one_per_class("RNNSearch", "Transformer")
-@pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
-@pytest.mark.usefixtures("no_collection")
-def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
-    if mode and name != FAST:
-        pytest.skip("takes long, and four steps on rounded matrices need not lower the loss")
-    keras.utils.set_random_seed(0)
-    model = halved(name, random_model)
-    if mode:
-        model.quantize(mode)
-    source, target_in, target_out, _ = eight_sentences()
-    before = to_numpy(model((source, target_in)))
-    frozen = [to_numpy(w).copy() for w in model.weights]
-    paths = [w.path for w in model.weights]
-    model.enable_lora(2)
-    kinds = {w.name.rpartition("_")[0] for w in model.trainable_variables}
-    assert kinds <= {"lora_kernel", "lora_embeddings"}
-    np.testing.assert_allclose(to_numpy(model((source, target_in))), before, atol=1e-5)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.01), loss, run_eagerly=True)
-    losses = [float(model.train_on_batch((source, target_in), target_out)) for _ in range(4)]
-    assert losses[-1] < losses[0]
-    after = {w.path: to_numpy(w) for w in model.weights}
-    assert all(np.array_equal(after[path], old) for path, old in zip(paths, frozen, strict=True))
-    adapted = to_numpy(model((source, target_in)))
-    assert np.abs(adapted - before).max() > 1e-3
-    model.save(tmp_path / "model.keras")
-    merged = to_numpy(keras.saving.load_model(tmp_path / "model.keras")((source, target_in)))
-    np.testing.assert_allclose(merged, adapted, atol=0.1 * np.abs(adapted).max() if mode else 1e-4)
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_every_configuration_can_be_made_and_changed(cls):
-    for name, sizes in cls.configurations.items():
-        model = cls.from_configuration(name, source_vocabulary_size=V, dropout=0.25)
-        assert model.get_config() | sizes | {"dropout": 0.25} == model.get_config()
-    with pytest.raises(ValueError, match=f"{cls.__name__} has the configurations .*Received: 'huge'"):
-        cls.from_configuration("huge", source_vocabulary_size=V)
-
-
 def test_scaled_embeddings_are_those_without_the_factor():
     name = "RNNSearch"
     scaled, plain = make(name, scale_embeddings=True), make(name, scale_embeddings=False)
@@ -352,3 +457,131 @@ def test_scaled_embeddings_are_those_without_the_factor():
     assert drawn.shape == (V, width) and abs(drawn.std() * width**0.5 - 1) < 0.25
     batch = random_batch(np.random.default_rng(1))
     np.testing.assert_allclose(to_numpy(scaled(batch)), to_numpy(plain(batch)), atol=1e-5)
+
+
+# --- taggers
+
+
+@pytest.fixture(scope="module")
+def tagged(random_model):
+    return [None if part is None else to_numpy(part) for part in random_model.tag(FEATURES)]
+
+
+@tags_words
+@pytest.mark.slow  # `make test` trains one for the tests of `EntityTagger`
+def test_overfits_eight_sentences_and_tags_them(name):
+    model = make(name)
+    model.compile(keras.optimizers.Adam(0.01, clipnorm=1.0), jit_compile=keras.backend.backend() == "jax")
+    losses = [float(model.train_on_batch(FEATURES, TAGS, WEIGHT))]
+    while losses[-1] > 0.02 and len(losses) < 600:  # alpha_j h_j is small, and slow to learn from
+        losses.append(float(model.train_on_batch(FEATURES, TAGS, WEIGHT)))
+    assert losses[0] > 1 and losses[-1] <= 0.02
+    np.testing.assert_array_equal(to_numpy(model.tag(FEATURES)[0]), TAGS)
+
+
+@tags_words
+def test_tags_are_of_words_alone_and_obey_the_scheme(name, random_model, tagged):
+    tags, probabilities, weights = tagged
+    assert tags.dtype == "int32" and probabilities.dtype == "float32"
+    assert not tags[~MASK].any()
+    np.testing.assert_allclose(probabilities.sum(-1), MASK, atol=1e-5)
+    if MODELS[name].get("allowed"):
+        for row, mask in zip(tags, MASK, strict=True):
+            said = row[mask]
+            assert IOB2[1][said[0]] and all(FOLLOWS[a][b] for a, b in pairwise(said))
+    elif not MODELS[name].get("crf"):
+        np.testing.assert_array_equal(tags, np.where(MASK, probabilities.argmax(-1), 0))
+    assert (weights is not None) == random_model.attends
+    if weights is not None:
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        assert (weights[~MASK] == 0).all() and (weights[MASK] > 0).all()
+
+
+@tags_words
+def test_tags_of_a_batch_are_those_of_its_sentences_and_padding_changes_nothing(random_model, tagged):
+    padded = {name: np.pad(part, ((0, 0), (0, 3), (0, 2))[: part.ndim]) for name, part in FEATURES.items()}
+    for expected, longer in zip(tagged, random_model.tag(padded), strict=True):
+        if expected is not None:
+            np.testing.assert_allclose(to_numpy(longer)[:, :6], expected, atol=1e-5)
+            assert not to_numpy(longer)[:, 6:].any()
+    for row in (0, 3, 5):
+        length = int(MASK[row].sum())
+        alone = random_model.tag(cut(slice(row, row + 1), length))
+        for expected, single in zip(tagged, alone, strict=True):
+            if expected is not None:
+                np.testing.assert_allclose(to_numpy(single)[0], expected[row, :length], atol=1e-5)
+
+
+@tags_words
+def test_padding_in_front_and_between_words_changes_nothing(name, random_model, tagged):
+    if isinstance(random_model, models.TransformerTagger):
+        pytest.skip("its padding has positions, and is at the end")
+    places = [2, 3, 4, 6, 8, 9]
+    spread = {name: np.zeros((8, 11, *part.shape[2:]), part.dtype) for name, part in FEATURES.items()}
+    for name, part in FEATURES.items():
+        spread[name][:, places] = part
+    for expected, found in zip(tagged, random_model.tag(spread), strict=True):
+        if expected is not None:
+            np.testing.assert_allclose(to_numpy(found)[:, places], expected, atol=1e-5)
+            assert not np.delete(to_numpy(found), places, axis=1).any()
+
+
+@tags_words
+@pytest.mark.one_per_class
+def test_a_batch_of_padding_is_finite_and_costs_nothing(name, random_model):
+    nothing = {name: np.zeros_like(part[:2]) for name, part in FEATURES.items()}
+    tags, probabilities, weights = random_model.tag(nothing)
+    assert not to_numpy(tags).any() and not to_numpy(probabilities).any()
+    assert weights is None or not to_numpy(weights).any()
+    model = make(name)
+    model.compile(keras.optimizers.SGD(1.0), run_eagerly=True)
+    before = [to_numpy(weight).copy() for weight in model.trainable_variables]
+    assert float(model.train_on_batch(nothing, TAGS[:2])) == 0
+    for weight, old in zip(model.trainable_variables, before, strict=True):
+        np.testing.assert_array_equal(to_numpy(weight), old)
+
+
+@tags_words
+@pytest.mark.one_per_class
+@pytest.mark.usefixtures("no_collection")
+def test_a_tagger_in_int8_is_near_keeps_dtypes_and_is_saved(name, tmp_path):
+    buckets = {"subword_buckets": 101, "character_vocabulary_size": CHARACTERS}
+    exact = make(name, dtype="mixed_bfloat16", **buckets)
+    quantized = make(name, dtype="mixed_bfloat16", **buckets)
+    weights = [0.3 * weight for weight in exact.get_weights()]
+    for model in (exact, quantized):
+        model.set_weights(weights)
+    quantized.quantize("int8")
+    eight_bits = sum(weight.size for weight in quantized.get_weights() if weight.dtype == "int8")
+    assert eight_bits > 0.7 * sum(weight.size for weight in weights)
+    before, after = ((model.words(FEATURES), *model.tag(FEATURES)[:2]) for model in (exact, quantized))
+    assert [x.dtype for x in before] == [x.dtype for x in after]
+    tags, probabilities = map(to_numpy, after[1:])
+    difference = np.abs(probabilities - to_numpy(before[2])).max()
+    assert 0 < difference < 0.1 and np.isin(tags, range(K)).all()
+    quantized.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert [weight.dtype for weight in again.weights] == [weight.dtype for weight in quantized.weights]
+    for part, expected in zip(again.tag(FEATURES)[:2], (tags, probabilities), strict=True):
+        np.testing.assert_array_equal(to_numpy(part), expected)
+
+
+@tags_words
+@pytest.mark.slow
+def test_a_tagger_in_half_precision_is_finite_near_and_trains(name, random_model):
+    exact = make(name)
+    weights = [0.5 * weight for weight in random_model.get_weights()]
+    exact.set_weights(weights)
+    expected = to_numpy(exact(FEATURES))
+    for policy in ("mixed_bfloat16", "mixed_float16"):
+        model = make(name, dtype=policy)
+        model.set_weights(weights)
+        scores = model(FEATURES)
+        assert keras.backend.standardize_dtype(scores.dtype) == "float32"
+        np.testing.assert_allclose(to_numpy(scores), expected, atol=0.1 * np.abs(expected).max())
+    assert model.tag(FEATURES)[1].dtype == exact.tag(FEATURES)[1].dtype
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    assert np.isfinite(model.train_on_batch(FEATURES, TAGS, WEIGHT))
+    after = model.get_weights()
+    assert all(np.isfinite(weight).all() for weight in after)
+    assert any((a != b).any() for a, b in zip(after, weights, strict=True))

@@ -157,19 +157,6 @@ def test_a_graph_takes_an_empty_batch(model):
     assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
-def test_half_precision_searches_too(source, policy):
-    for beam_width, cls, sizes in (
-        (2, Transformer, {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}),
-        (1, RNNSearch, {"embedding_dim": 4, "units": 6}),
-    ):
-        model = cls(V, **sizes, dtype=policy)
-        model.build()
-        out = find(model, source, options_of(beam_width), (3, 12))
-        assert np.isfinite(to_numpy(out.log_prob)).all()
-        assert keras.backend.standardize_dtype(out.log_prob.dtype) == "float32"
-
-
 def test_cache_lengths_by_eye():
     assert cache_lengths(1) == [1] and cache_lengths(16) == [16] and cache_lengths(17) == [16, 17]
     assert cache_lengths(100) == [16, 32, 64, 100]

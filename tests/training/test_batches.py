@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.models import RNNSearch
 from keraszoo.text.corpus import ParallelCorpus, SpecialIds
 from keraszoo.text.token_rows import TokenRows
-from keraszoo.training.losses import TokenCrossentropy
 from keraszoo.training.token_batches import TokenBatches, teacher_forced
 
 PAD, START, END = 0, 2, 3
@@ -191,14 +189,3 @@ def test_bad_arguments(corpus):
             batches.batch(0, i)
     with pytest.raises(KerasZooError, match="epoch must not be negative"):
         batches.batch(-1, 0)
-
-
-def test_a_translation_model_trains_with_stock_compile_and_fit():
-    corpus = corpus_of(range(1, 9), range(1, 9))
-    model = RNNSearch(20, embedding_dim=4, units=4)
-    model.compile(keras.optimizers.Adam(0.05), TokenCrossentropy(), run_eagerly=True)
-    batches, held_out = TokenBatches(corpus, 64), TokenBatches(corpus, 64, shuffle=False)
-    validation = {"validation_data": held_out.for_fit(), "validation_steps": len(held_out)}
-    options = {"steps_per_epoch": len(batches), "epochs": 3, "shuffle": False, "verbose": 0, **validation}
-    history = model.fit(batches.for_fit(), **options).history
-    assert history["loss"][-1] < history["loss"][0] and history["val_loss"][-1] < history["val_loss"][0]

@@ -395,26 +395,25 @@ def test_throughput_counts_real_tokens(batches, monkeypatch):
 # --- which weights are kept
 
 
-def bleus(*values):
-    return [{"val_bleu": value, "val_loss": 1.0} for value in values]
+NAN = float("nan")
 
 
-def best_of(figures, monitor):
-    """The number of the best of some figures."""
+@pytest.mark.parametrize(
+    ("monitor", "figures"),
+    [
+        ("val_bleu", [(1.0, 1.0), (3.0, 1.0), (2.0, 1.0), (3.0, 1.0)]),  # BLEU and the loss of each period
+        ("val_bleu", [(0.0, 3.0), (0.0, 1.0), (0.0, 2.0)]),
+        ("val_loss", [(0.0, 3.0), (0.0, 1.0), (0.0, 2.0), (0.0, 1.5)]),
+        ("val_loss", [(0.0, NAN), (0.0, 2.0), (0.0, NAN), (0.0, 3.0)]),
+    ],
+)
+def test_the_second_of_these_periods_is_the_best(monitor, figures):
     best = None
-    for period, some in enumerate(figures):
-        if is_better(some, best, monitor):
-            best = Best(period=period, figures=some, weights=[])
-    return best.period
-
-
-def test_which_period_is_the_best():
-    assert best_of(bleus(1.0, 3.0, 2.0, 3.0), "val_bleu") == 1
-    of_equal_bleus = [{"val_bleu": 0.0, "val_loss": loss} for loss in (3.0, 1.0, 2.0)]
-    assert best_of(of_equal_bleus, "val_bleu") == 1
-    assert best_of([{"val_loss": loss} for loss in (3.0, 1.0, 2.0, 1.5)], "val_loss") == 1
-    any_is_better = [{"val_loss": loss} for loss in (float("nan"), 2.0, float("nan"), 3.0)]
-    assert best_of(any_is_better, "val_loss") == 1
+    for period, (bleu, loss) in enumerate(figures):
+        of_period = {"val_bleu": bleu, "val_loss": loss}
+        if is_better(of_period, best, monitor):
+            best = Best(period=period, figures=of_period, weights=[])
+    assert best.period == 1
 
 
 def test_the_mean_of_the_last_weights():

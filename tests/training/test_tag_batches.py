@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keraszoo.errors import DataError, KerasZooError
+from keraszoo.errors import DataError
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.training.tag_batches import TagBatches, TaggedRows
@@ -78,8 +78,6 @@ def test_what_is_wrong_is_said(vocabulary):
     rows = TaggedRows(sentences_of([3, 7]), vocabulary, FEATURES)
     with pytest.raises(DataError, match="item 1 takes 7 positions; a budget of 6 tokens for at least 1 row"):
         TagBatches(rows, 6)
-    with pytest.raises(KerasZooError, match="replicas must be at least 1, got 0"):
-        TagBatches(rows, 8, replicas=0)
     with pytest.raises(DataError, match="sentence from line 1: 2 tokens, but 1 tags"):
         TaggedRows([TaggedSentence(("a", "bb"), ("O",))], vocabulary, FEATURES)
     with pytest.raises(DataError, match="expected at least one sentence"):
