@@ -1,12 +1,23 @@
-"""Translators without training: one that tests leave as it is, and Transformers that differ."""
+"""Sentences with their translations, and translators without training: one as it is, and some that differ."""
 
 import keras
 import numpy as np
 import pytest
 
-from keraszoo import Translator
+from keraszoo import Translator, models
 from keraszoo.models import RNNSearch, Transformer
 from keraszoo.search import SearchOptions
+
+
+@pytest.fixture(scope="module")
+def sources(test_pairs):
+    return [source for source, _ in test_pairs[:9]]
+
+
+@pytest.fixture(scope="module")
+def details(trained, sources):
+    """What the trained translator says about them."""
+    return trained.translate_details(sources)
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +27,31 @@ def untrained(both_subwords):
     sizes = [side.vocabulary_size for side in both_subwords]
     model = RNNSearch(*sizes, embedding_dim=24, units=32)
     return Translator(model, *both_subwords, SearchOptions(beam_width=3, max_length=20))
+
+
+SIZES = {
+    "ConvS2S": {"num_layers": 2},
+    "DeepLSTM": {"num_layers": 2},
+    "GNMT": {"num_layers": 3, "num_experts": 4},
+    "LuongNMT": {"num_layers": 2, "window": "predictive", "half_width": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def make_translator(both_subwords):
+    """Makes translators of any other model with weights far from the start, so that sentences differ."""
+
+    def make(name, scale=1.0, max_length=9):
+        keras.utils.set_random_seed(3)
+        sizes = [side.vocabulary_size for side in both_subwords]
+        model = getattr(models, name)(*sizes, embedding_dim=8, units=10, **SIZES.get(name, {}))
+        model.build()
+        draw = np.random.default_rng(3)
+        for weight in model.trainable_variables:
+            weight.assign(np.asarray(weight) + scale * draw.normal(size=weight.shape))
+        return Translator(model, *both_subwords, SearchOptions(beam_width=3, max_length=max_length))
+
+    return make
 
 
 @pytest.fixture(scope="module")

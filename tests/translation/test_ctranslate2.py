@@ -16,9 +16,6 @@ pytest.importorskip("ctranslate2")
 
 TEXTS = ["one two three", "six", "five four one two three six one", "zwölf two"]
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
-SHIPPED = Path(__file__).parents[2] / "pretrained" / "tatoeba_en_de_transformer"
-
-
 VARIANTS = [
     {},
     {"use_bias": False, "pre_norm": True, "positions": "learned", "max_positions": 4},
@@ -26,21 +23,6 @@ VARIANTS = [
     {"output_bias": True, "epsilon": 1e-3, "activation": "gelu", "num_decoder_layers": 1},
     {"positions": "relative", "max_distance": 3, "pre_norm": True},
 ]
-
-
-@pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        ("model.bin", "--engine ctranslate2"),
-        ("a.onnx", "run the program in it"),
-        ("saved_model.pb", "tf.saved_model.load"),
-    ],
-)
-def test_an_export_is_no_model_and_the_way_to_read_it_is_named(tmp_path, file, said):
-    for name in ("keraszoo.json", file):
-        (tmp_path / name).write_text("{}")
-    with pytest.raises(KerasZooError, match=f"expected a model directory, got an export; .*{said}"):
-        Translator.from_preset(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -147,31 +129,14 @@ main(["translate", {str(exported)!r}, "--engine", "ctranslate2", "--json"])
     assert [answer["text"] for answer in answers] == engine.translate(TEXTS)
 
 
-def test_a_model_is_converted(translator, engine, tmp_path):
+def test_a_model_is_converted(translator, exported, engine, tmp_path):
     translator.save_to_preset(tmp_path / "model")
     again = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
     assert again.translate(TEXTS) == engine.translate(TEXTS)
     with pytest.raises(KerasZooError, match="expected keras or ctranslate2, got 'onnx'"):
         Translator.from_preset(tmp_path / "model", engine="onnx")
-
-
-@pytest.mark.slow
-def test_documents_without_tags(engine):
-    text = "- one two. three four.\n\n  five {x} six\n"
-    found = engine.translate_document(text)
-    assert found.startswith("- ") and found.count("\n") == 3 and found.count("{x}") == 1
-    assert engine.translate(["one Acme two"], keep=["Acme"])[0].count("Acme") == 1
-    with pytest.raises(KerasZooError, match="the engine ctranslate2 has no markup html, which attention"):
-        engine.translate(["<b>one</b>"], markup="html")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SHIPPED.is_dir(), reason="pretrained/ is not here")
-def test_the_shipped_transformer(tmp_path):
-    translator = Translator.from_preset(SHIPPED)
-    translator.export(tmp_path / "exported", format="ctranslate2")
-    texts = ["Two dogs are running.", "What is your name?", "I can't remember the 😀 of it, Tom."]
-    assert translator.verify_export(tmp_path / "exported", texts) == 3
+    with pytest.raises(KerasZooError, match="got an export; .*--engine ctranslate2"):
+        Translator.from_preset(exported)
 
 
 def test_what_ctranslate2_cannot_do(untrained, make_transformer, translator, engine, tmp_path, monkeypatch):

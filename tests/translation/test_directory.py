@@ -24,8 +24,7 @@ def own_copy(saved):
     return Translator.from_preset(saved)
 
 
-def test_a_saved_translator_is_read_again(trained, saved, own_copy, test_pairs):
-    sources = [source for source, _ in test_pairs[:10]]
+def test_a_saved_translator_is_read_again(trained, saved, own_copy, sources):
     assert own_copy.translate(sources) == trained.translate(sources)
     assert own_copy.search == trained.search and own_copy.metrics == trained.metrics
     for ours, theirs in zip(trained.model.weights, own_copy.model.weights, strict=True):
@@ -35,6 +34,8 @@ def test_a_saved_translator_is_read_again(trained, saved, own_copy, test_pairs):
     texts = {path.name: path.read_text() for path in saved.iterdir() if path.suffix in (".md", ".json")}
     assert all(part in texts["README.md"] for part in ("# RNNSearch", "40 source, 44 target", "val_bleu"))
     assert str(saved.parent) not in "".join(texts.values())
+    trained.save_to_preset(saved, dtype="float16")
+    assert json.loads((saved / "config.json").read_text())["weights_dtype"] == "float16"
 
 
 @pytest.mark.slow
@@ -53,36 +54,16 @@ def test_a_joint_vocabulary_and_all_settings_are_read_again(both_subwords, tmp_p
 
 
 @pytest.mark.slow
-def test_half_precision_takes_half_the_room_and_rounds_the_weights(trained, saved, tmp_path):
-    trained.save_to_preset(tmp_path / "half", dtype="float16")
-    sizes = [(path / "model.safetensors").stat().st_size for path in (saved, tmp_path / "half")]
-    assert sizes[1] < 0.7 * sizes[0]
-    assert json.loads((tmp_path / "half" / "config.json").read_text())["weights_dtype"] == "float16"
-    again = Translator.from_preset(tmp_path / "half")
-    for ours, theirs in zip(trained.model.get_weights(), again.model.get_weights(), strict=True):
-        assert theirs.dtype == ours.dtype
-        np.testing.assert_array_equal(ours.astype("float16"), theirs)
-
-
-@pytest.mark.slow
-def test_low_rank_matrices_are_merged_when_saved_and_int8_weights_kept(own_copy, test_pairs, tmp_path):
+def test_weights_in_int8_are_kept(own_copy, test_pairs, tmp_path):
     pairs = list(map(list, zip(*test_pairs[:10], strict=True)))
-    plain = own_copy.score(*pairs)
-    own_copy.model.enable_lora(2)
-    for weight in own_copy.model.trainable_weights:
-        assert weight.name in ("lora_kernel_a", "lora_kernel_b", "lora_embeddings_a", "lora_embeddings_b")
-        weight.assign(np.random.default_rng(1).normal(0, 0.2, weight.shape))
-    scores = own_copy.score(*pairs)
-    own_copy.save_to_preset(tmp_path / "low_rank")
-    again = Translator.from_preset(tmp_path / "low_rank")
-    assert len(again.model.weights) < len(own_copy.model.weights)
-    assert not np.allclose(scores, plain, atol=0.1)
-    np.testing.assert_allclose(again.score(*pairs), scores, atol=1e-4)
-    again.model.quantize("int8")
-    again.save_to_preset(tmp_path / "int8")
+    own_copy.model.quantize("int8")
+    own_copy.save_to_preset(tmp_path / "int8")
     small = Translator.from_preset(tmp_path / "int8")
     assert {str(weight.dtype) for weight in small.model.weights if len(weight.shape) == 2} == {"int8"}
-    assert small.score(*pairs) == again.score(*pairs)
+    assert small.score(*pairs) == own_copy.score(*pairs)
+
+
+WRONG = {"threshold": 50.0, "bias": 0.0, "slope": 1e9, "length": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -91,14 +72,11 @@ def test_low_rank_matrices_are_merged_when_saved_and_int8_weights_kept(own_copy,
         (None, {"task": "tagging"}, "expected a directory for translation, got one for 'tagging'"),
         (None, {"search": []}, "search: expected a valid dictionary, got "),
         (None, {"subwords": []}, "subwords: List should have at least 1 item"),
-        (None, {"subwords": "joint.model"}, "subwords: expected a valid list, got 'joint.model'"),
         (None, {"subwords": ["../../etc/passwd"]}, "has no file"),
         (None, {"subwords": ["config.json"]}, "not a sentencepiece model"),
+        (None, {"confidence": WRONG}, "config.json: confidence.slope: expected less than or equal to"),
         (None, {"max_source_tokens": True}, "max_source_tokens: expected a valid integer, got True"),
         ("model", {"class": "TranslationModel"}, "there is no model 'TranslationModel'"),
-        ("config", {"cell": "gro"}, "does not describe a valid model"),
-        ("config", {"colour": "red"}, "RNNSearch: colour: unknown key, expected one of"),
-        ("config", {"units": 47}, "model.safetensors"),
         ("search", {"bean": 0}, "not a valid directory for translation"),
         ("search", {"beam_width": 10**9}, "beam_width must be from 1 to 1000"),
     ],
@@ -107,9 +85,7 @@ def test_an_invalid_configuration_is_refused(trained_directory, tmp_path, sectio
     directory, place = model_directory.read_directory(trained_directory), tmp_path / "changed"
     files = {name: directory.read_bytes(name) for name in directory.names}
     config = json.loads(files["config.json"])
-    sections = {None: config, "model": config["model"], "config": config["model"]["config"]}
-    sections["search"] = config["search"]
-    sections[section].update(values)
+    (config[section] if section else config).update(values)
     model_directory.write_directory(place, {**files, "config.json": config})
     with pytest.raises(PresetError, match=said) as error:
         Translator.from_preset(place)

@@ -6,7 +6,6 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.cli import translator
-from keraszoo.cli.app import main
 from keraszoo.errors import KerasZooError, RecipeError
 from keraszoo.recipes import runs
 from keraszoo.search import SearchOptions
@@ -101,7 +100,7 @@ def test_translations_of_others_are_refused(recipe, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
+def test_the_command(run, trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in train_pairs[:20]))
     overrides = {"d_model": 8, "num_layers": 2, "num_decoder_layers": 1}
     values = {
@@ -114,13 +113,11 @@ def test_the_command(trained_directory, train_pairs, tmp_path, monkeypatch):
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "recipe.yaml").write_text(json.dumps(values))
     monkeypatch.chdir(tmp_path)
-    arguments = ["distil", str(trained_directory), "--recipe", "recipes/recipe.yaml"]
     order, load = [], translator.load
     monkeypatch.setattr(runs, "make_devices", lambda recipe: order.append(recipe.training.strategy))
     monkeypatch.setattr(translator, "load", lambda *given: order.append("teacher") or load(*given))
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--beam-width", "1"])
-    assert ended.value.code in (0, None)
+    command = "distil", trained_directory, "--recipe", "recipes/recipe.yaml", "--beam-width", 1
+    assert run(*command)[0] == 0
     assert order == [None, "teacher"]  # a CPU can only be split before it computes
     sources = list(dict.fromkeys(a for a, _ in train_pairs[:20]))
     translations = Translator.from_preset(trained_directory).translate(sources, beam_width=1)

@@ -136,9 +136,7 @@ def test_stand_ins_are_tried_one_after_the_other():
     assert translator.read == ["a b Tom c d.", "a b Boston c d."]
 
 
-def test_tags_around_neighbours_without_a_blank_and_more_placeholders_than_names(reversing):
-    (found,) = reversing.translate(["a <b>very</b><i>big</i> dog"], markup="html")
-    assert sorted(re.findall("<.*?>", found)) == ["</b>", "</i>", "<b>", "<i>"]
+def test_there_may_be_more_placeholders_than_names(reversing):
     text = "x " + " y ".join(f"{{p{i}}}" for i in range(30)) + " z."
     (found,) = reversing.translate([text], markup="text")
     assert sorted(re.findall(r"\{p\d+\}", found)) == sorted(f"{{p{i}}}" for i in range(30))
@@ -222,21 +220,6 @@ TAG = r"</?[bip]>|<br>|<code>y</code>|<!-- a -->"
 KEPT = r"\{x\}|%s|www\.a\.org"
 
 
-def check_document(translator, text, markup):
-    found = translator.translate_document(text, markup=markup)
-    assert count(KEPT, found) == count(KEPT, text)
-    if markup == "text" and not re.search(r"[<*\]&]", text):
-        lines = found.splitlines(), text.splitlines()
-        assert len(lines[0]) == len(lines[1])
-        for one, other in zip(*lines, strict=True):
-            assert (
-                re.match(r"[\s>-]*(1\. )?", one)[0].strip() == re.match(r"[\s>-]*(1\. )?", other)[0].strip()
-            )
-            assert bool(one.strip()) == bool(other.strip())
-    elif markup == "html":
-        assert count(TAG, found) == count(TAG, text)
-
-
 @settings(max_examples=400)
 @given(
     st.lists(st.sampled_from(PIECES + TAGS), max_size=16).map("".join),
@@ -244,7 +227,14 @@ def check_document(translator, text, markup):
     st.sampled_from([Reversing, Careless]),
 )
 def test_structure_placeholders_and_tags_of_any_document_stay(text, markup, kind):
-    check_document(kind(NAMES), text, markup)
+    found = kind(NAMES).translate_document(text, markup=markup)
+    assert count(KEPT, found) == count(KEPT, text)
+    if markup == "text" and not re.search(r"[<*\]&]", text):
+        for one, other in zip(found.splitlines(), text.splitlines(), strict=True):
+            starts = [re.match(r"[\s>-]*(1\. )?", line)[0].strip() for line in (one, other)]
+            assert starts[0] == starts[1] and bool(one.strip()) == bool(other.strip())
+    elif markup == "html":
+        assert count(TAG, found) == count(TAG, text)
 
 
 @settings(max_examples=300)

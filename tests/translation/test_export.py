@@ -43,16 +43,6 @@ def loaded(exported_translator):
     return tf.saved_model.load(str(exported_translator))
 
 
-@pytest.fixture(scope="module")
-def sources(test_pairs):
-    return [source for source, _ in test_pairs]
-
-
-@pytest.fixture(scope="module")
-def details(trained, sources):
-    return trained.translate_details(sources)
-
-
 def text(*texts):
     return tf.constant(texts, tf.string)
 

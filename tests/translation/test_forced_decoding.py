@@ -5,7 +5,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
-from keraszoo.models import LuongNMT, Transformer
+from keraszoo.models import Transformer
 from keraszoo.translation.lines import align_lines, word_alignment
 
 SOURCES = [[5, 6, 7], [8], [9, 9, 10, 11, 12], [6, 5]]
@@ -56,11 +56,10 @@ def test_a_head_without_queries_looks_everywhere_and_changes_no_other(both_subwo
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_the_next_tokens_of_a_greedy_translation_are_its_tokens(trained, test_pairs):
-    sources = [source for source, _ in test_pairs[:3]]
-    details = trained.translate_details(sources, beam_width=1)
-    count = np.int64(3)
-    candidates = trained.next_tokens(sources, [translation.tokens for translation in details], count=count)
+def test_the_next_tokens_of_a_greedy_translation_are_its_tokens(trained, sources):
+    details = trained.translate_details(sources[:3], beam_width=1)
+    written = [translation.tokens for translation in details]
+    candidates = trained.next_tokens(sources[:3], written, count=np.int64(3))
     for translation, positions in zip(details, candidates, strict=True):
         assert [tokens[0][0] for tokens in positions] == translation.tokens
         total = sum(np.log(tokens[0][1]) for tokens in positions)
@@ -79,26 +78,6 @@ def test_a_target_may_be_given_by_its_subwords(trained, test_pairs):
     for beam_width in (1, 3):
         (ended,) = trained.translate_details([source], prefix=[["\u2581eins", "</s>"]], beam_width=beam_width)
         assert (ended.text, ended.tokens) == ("eins", ["\u2581eins", "</s>"])
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("name", ["RNNSearch", "LuongNMT", "Transformer"])
-def test_align_gives_the_weights_of_the_models_own_translation(trained, both_subwords, test_pairs, name):
-    translator, vocabulary = trained, both_subwords[1]
-    if name == "LuongNMT":
-        window = {"window": "predictive", "half_width": 2}
-        model = LuongNMT(44, embedding_dim=7, units=6, num_layers=2, **window)
-        translator = Translator(model, vocabulary)
-    elif name == "Transformer":
-        model = Transformer(44, d_model=8, num_layers=2, num_heads=2, intermediate_dim=16)
-        translator = Translator(model, vocabulary)
-    texts = [pair[name != "RNNSearch"] for pair in test_pairs[:4]]
-    details = translator.translate_details(texts, beam_width=1, max_length=12)
-    for source, wanted in zip(texts, details, strict=True):
-        (weights,) = translator.align([source], [wanted.tokens])  # its very subwords
-        rows = weights[: len(wanted.tokens)]  # a translation that was cut has no `</s>`
-        np.testing.assert_allclose(rows, wanted.attention_weights, atol=1e-5)
 
 
 @pytest.mark.usefixtures("eagerly")

@@ -1,7 +1,6 @@
 """One line in, one line out: with a translator that reverses letters."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from keraszoo.errors import KerasZooError
 from keraszoo.translation.lines import describe_lines, translate_lines
+from keraszoo.translation.results import Hypothesis, Translation
 
 
 class Reversing:
@@ -20,22 +20,12 @@ class Reversing:
         return [source[::-1] if source.strip() else "" for source in sources]
 
     def translate_details(self, sources, **options):
-        return [
-            SimpleNamespace(
-                text=text,
-                log_prob=np.float32(-0.5),
-                tokens=list(text),
-                source_tokens=list(source),
-                attention_weights=np.eye(len(text), dtype="float32")[::-1],
-                hypotheses=[
-                    SimpleNamespace(text=text, log_prob=-0.5),
-                    SimpleNamespace(text="?", log_prob=-2),
-                ][: 2 * bool(text)],
-                unknown=[],
-                confidence=None,
-            )
-            for source, text in zip(sources, self.translate(sources, **options), strict=True)
-        ]
+        found = []
+        for source, text in zip(sources, self.translate(sources, **options), strict=True):
+            weights = np.eye(len(text), dtype="float32")[::-1]
+            hypotheses = [Hypothesis(text, -0.5, -0.5), Hypothesis("?", -2, -2)] if text else []
+            found.append(Translation(text, np.float32(-0.5), [*text], [*source], weights, hypotheses))
+        return found
 
 
 @given(st.lists(st.text(st.sampled_from("ab \t\u2028\x0b"), max_size=4), max_size=9), st.integers(1, 4))

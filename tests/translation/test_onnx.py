@@ -4,14 +4,11 @@ import os
 import subprocess
 import sys
 
-import keras
-import numpy as np
 import pytest
 import sentencepiece
 
 from keraszoo import Translator, models
 from keraszoo.errors import KerasZooError
-from keraszoo.search import SearchOptions
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
@@ -62,28 +59,14 @@ def test_transformers(make_transformer, tmp_path, arguments):
 @pytest.mark.parametrize(
     "name", ["RNNSearch", "RNNEncDec", "SimplifiedRNNSearch", "DeepLSTM", "LuongNMT", "GNMT", "ConvS2S"]
 )
-def test_exports_of_other_models_translate_equally(both_subwords, tmp_path, name):
-    keras.utils.set_random_seed(3)
-    more = {
-        "DeepLSTM": {"num_layers": 2},
-        "LuongNMT": {"window": "predictive", "half_width": 3},
-        "GNMT": {"num_layers": 3},
-    }.get(name, {})
-    sizes = [side.vocabulary_size for side in both_subwords]
-    model = getattr(models, name)(*sizes, embedding_dim=8, units=10, **more)
-    model.build()
-    draw = np.random.default_rng(3)
-    for weight in model.trainable_variables:
-        weight.assign(np.asarray(weight) + 0.5 * draw.normal(size=weight.shape))
-    translator = Translator(model, *both_subwords, SearchOptions(max_length=30))
+def test_exports_of_other_models_translate_equally(make_translator, tmp_path, name):
+    translator = make_translator(name, scale=0.5, max_length=30)
     translator.export(tmp_path / "exported", format="onnx")
     assert translator.verify_export(tmp_path / "exported", TEXTS) == len(TEXTS)
     assert len(set(translator.translate(TEXTS, beam_width=1))) > 3
 
 
 def test_what_cannot_be_exported(untrained, tmp_path, monkeypatch):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'quantize'"):
-        untrained.export(tmp_path / "x", format="onnx", quantize="int8")
     sides = untrained.source_subwords, untrained.target_subwords
     sizes = [side.vocabulary_size for side in sides]
     half = models.RNNSearch(*sizes, embedding_dim=8, units=8, dtype="mixed_bfloat16")

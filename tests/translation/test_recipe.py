@@ -1,6 +1,7 @@
 """Recipes: defaults, files, round trips, and one clear line for everything that can be mistyped."""
 
 import json
+import re
 import string
 
 import pytest
@@ -10,29 +11,14 @@ from hypothesis import strategies as st
 from keraszoo.errors import RecipeError
 from keraszoo.models import RNNSearch
 from keraszoo.search.options import SearchOptions
-from keraszoo.translation.recipe import Recipe, Section
+from keraszoo.translation.recipe import Recipe
 
 FULL = {
-    "data": {
-        "train": {"source": "train.en", "target": "train.de"},
-        "validation": {"source": "val.en", "target": "val.de"},
-        "test": {"tsv": "test.tsv"},
-        "max_length": 60,
-    },
-    "subwords": {"type": "unigram", "vocabulary_size": 5000, "joint": False, "character_coverage": 0.999},
+    "data": {"train": {"source": "train.en", "target": "train.de"}, "test": {"tsv": "test.tsv"}},
+    "subwords": {"type": "unigram", "joint": False, "character_coverage": 0.999},
     "model": {"name": "rnnsearch", "preset": "tiny", "overrides": {"dropout": 0.3, "units": [1, 2]}},
-    "training": {
-        "seed": 3,
-        "steps_per_evaluation": 10,
-        "optimizer": {"schedule": "constant", "learning_rate": 0.01, "beta_2": 0.999, "clipnorm": 1.0},
-        "r_drop": 0.5,
-        "precision": "mixed_bfloat16",
-        "jit_compile": True,
-        "monitor": "val_loss",
-        "patience": 4,
-        "average_last": 5,
-    },
-    "search": {"beam_width": 1, "length_penalty": 0.6, "max_length": 20},
+    "training": {"seed": 3, "optimizer": {"schedule": "constant", "clipnorm": 1.0}, "jit_compile": True},
+    "search": {"beam_width": 1, "length_penalty": 0.6},
     "output": "out",
 }
 MINIMAL = {"data": {"train": {"tsv": "train.tsv"}}, "output": "out"}
@@ -49,15 +35,6 @@ def changed(values, dotted, value):
     return copy
 
 
-def all_keys(model=Recipe, above=()):
-    """Every dotted key of a recipe, found by walking the sections."""
-    for name, field in model.model_fields.items():
-        yield ".".join((*above, name))
-        for choice in getattr(field.annotation, "__args__", (field.annotation,)):
-            if isinstance(choice, type) and issubclass(choice, Section):
-                yield from all_keys(choice, (*above, name))
-
-
 def test_defaults_are_those_of_the_papers_where_they_have_one():
     recipe = Recipe.from_dict(MINIMAL)
     optimizer = recipe.training.optimizer
@@ -66,8 +43,6 @@ def test_defaults_are_those_of_the_papers_where_they_have_one():
     assert recipe.training.jit_compile is None
     assert recipe.data.validation is None
     assert SearchOptions(**recipe.as_dict()["search"]) == SearchOptions()
-    with pytest.raises(ValueError, match="frozen"):
-        recipe.training.seed = 4
 
 
 def test_a_recipe_keeps_all_values_and_survives_json():
@@ -80,21 +55,6 @@ def test_a_recipe_keeps_all_values_and_survives_json():
         assert holds(values, recipe.as_dict())
 
 
-@pytest.mark.parametrize("dotted", sorted(set(all_keys())))
-def test_each_typo_of_each_key_names_the_key_and_the_right_one(dotted):
-    *above, key = dotted.split(".")
-    siblings = {name.rsplit(".", 1)[-1] for name in all_keys() if name.split(".")[:-1] == above}
-    middle = len(key) // 2
-    typos = {key[:middle] + key[middle + 1 :], key[:middle] + "x" + key[middle:]}
-    for typo in sorted(typos - siblings):
-        wrong = ".".join((*above, typo))
-        with pytest.raises(RecipeError) as error:
-            Recipe.from_dict(changed(MINIMAL, wrong, 1))
-        line = next(part for part in str(error.value).split("; ") if "unknown key" in part)
-        assert line.startswith(f"recipe: {wrong}: unknown key, did you mean ")
-        assert key in line.split("did you mean ")[1].rstrip("?").split(" or "), line
-
-
 def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
     with pytest.raises(RecipeError, match=r"^recipe: seed: unknown key, did you mean training.seed\?$"):
         Recipe.from_dict({**MINIMAL, "seed": 1})
@@ -103,22 +63,17 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
 @pytest.mark.parametrize(
     ("dotted", "value", "said"),
     [
-        ("training.seed", "three", "training.seed: expected a valid integer, got 'three'"),
         ("training.seed", True, "training.seed: expected a valid integer, got True"),
         ("training.seed", -1, "training.seed: expected greater than or equal to 0, got -1"),
         ("training.seed", 2**32, "training.seed: expected less than 4294967296, got 4294967296"),
         ("training.epochs", 0, "training.epochs: expected greater than or equal to 1, got 0"),
-        ("training.batch_tokens", None, "training.batch_tokens: expected a valid integer, got None"),
         ("training.label_smoothing", 1.0, "training.label_smoothing: expected less than 1, got 1.0"),
-        ("training.label_smoothing", "0.1", "training.label_smoothing: expected a valid number, got '0.1'"),
         ("training.tensorboard", 1, "training.tensorboard: expected a valid boolean, got 1"),
-        ("training.shapes", 0, "training.shapes: expected greater than or equal to 1, got 0"),
         ("training.monitor", "val_acc", "expected 'val_bleu' or 'val_loss', got 'val_acc'"),
         ("training.precision", "float16", "expected 'float32', 'mixed_bfloat16' or 'mixed_float16', got"),
         ("training.optimizer.epsilon", float("nan"), "training.optimizer.epsilon: expected a finite number"),
         ("training.optimizer.beta_1", 1, "training.optimizer.beta_1: expected less than 1, got 1"),
         ("training.optimizer.clipnorm", 0, "training.optimizer.clipnorm: expected greater than 0, got 0"),
-        ("training.optimizer", [1], "training.optimizer: expected a section with some of schedule, "),
         ("training.optimizer.schedule", ["constant"], "optimizer.schedule: expected 'transformer', "),
         ("search.length_penalty", -0.1, "search.length_penalty: expected greater than or equal to 0"),
         ("subwords.vocabulary_size", 7, "subwords.vocabulary_size: expected greater than or equal to 8"),
@@ -126,7 +81,6 @@ def test_a_key_in_the_wrong_section_is_found_in_the_right_one():
         ("model.name", "lstm", "model.name: expected 'rnnencdec', 'deeplstm', 'simplified', "),
         ("model.preset", 3, "model.preset: expected text, got 3"),
         ("model.overrides", [1], "model.overrides: expected a valid dictionary, got [1]"),
-        ("data.train", "train.en", "data.train: expected a section with some of source, target, tsv, got"),
         ("output", "", "output: expected a path, got ''"),
         ("output", "x" * 300 + "\0", "output: expected a path, got 'xxx"),
         ("about", {"licens": "mit"}, "about: licens: unknown key, did you mean licence?"),
@@ -154,11 +108,7 @@ def test_an_ill_typed_value_names_key_expectation_and_what_came(dotted, value, s
         ("training.optimizer", {"schedule": "transformer", "learning_rate": 1.0}, "`learning_rate` has no"),
         ("training.optimizer", {"schedule": "cosine", "factor": 1.0}, "`factor` has no effect with"),
         ("training.optimizer", {"schedule": "constant", "warmup_steps": 9}, "`warmup_steps` has no effect"),
-        (
-            "training",
-            {"strategy": "mirrored", "jit_compile": True},
-            "does not work with `strategy: mirr",
-        ),
+        ("training", {"strategy": "mirrored", "jit_compile": True}, "does not work with `strategy: "),
         ("search", {"min_length": 9, "max_length": 9}, "min_length must be from 0 to 8 (max_length - 1)"),
         ("training.patience", 3, "`training.patience` needs `data.validation`"),
         ("training.monitor", "val_loss", "`training.monitor` needs `data.validation`"),
@@ -173,12 +123,6 @@ def test_values_that_contradict_or_would_be_ignored_raise_errors(key, value, sai
 def test_two_vocabularies_are_not_joint():
     brought = {"source_model": "a", "target_model": "b"}
     assert not Recipe.from_dict({**MINIMAL, "subwords": brought}).subwords.joint
-
-
-def test_only_transformers_have_the_schedule_of_the_transformer():
-    values = changed(MINIMAL, "training.optimizer.schedule", "transformer")
-    with pytest.raises(RecipeError, match="expected inverse_sqrt, cosine or constant"):
-        Recipe.from_dict(changed(values, "model.name", "rnnsearch"))
 
 
 def test_each_schedule_has_the_defaults_it_reads():
@@ -211,12 +155,10 @@ def test_preset_and_overrides_are_compared_with_the_class():
     assert Recipe.from_dict(FULL).model_class() is RNNSearch
 
 
+KEYS = sorted(set(re.findall(r"'(\w+)': ", str(Recipe.from_dict(MINIMAL).as_dict()))))
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(string.printable, max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(sorted({k.split(".")[-1] for k in all_keys()})), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=12,
 )
 
