@@ -5,12 +5,9 @@ import time
 
 import pytest
 
-from keraszoo import EntityTagger, Translator
-from keraszoo.models import RNNSearch
+from keraszoo import Translator
 from keraszoo.tasks import batch_threads
 from keraszoo.tasks.batch_threads import in_threads
-from keraszoo.text.subwords import Subwords
-from keraszoo.text.tagged_corpus import TaggedSentence
 
 
 def test_results_come_in_order_from_threads_that_run_together():
@@ -41,17 +38,9 @@ def test_an_error_cancels_what_has_not_begun():
     assert len(begun) < 10
 
 
-def sentences():
-    """80 sentences of 1 to 8 words, so that there are batches of several lengths."""
-    words = "one two three four five".split()
-    return [" ".join(words[(i + k) % 5] for k in range(1 + i % 8)) for i in range(80)]
-
-
 @pytest.mark.usefixtures("eagerly")
-def test_translations_do_not_depend_on_the_number_of_threads(monkeypatch):
-    texts = [*sentences()[:40], ""]
-    subwords = Subwords.train(texts, vocabulary_size=22)
-    translator = Translator(RNNSearch(22, embedding_dim=8, units=8), subwords)
+def test_translations_do_not_depend_on_the_number_of_threads(new_translator, test_pairs, monkeypatch):
+    texts, translator = [*(source for source, _ in test_pairs[:20]), ""], new_translator()
     several, searched = [], translator.compiled_search
 
     def seen(*arguments):
@@ -72,12 +61,8 @@ def test_translations_do_not_depend_on_the_number_of_threads(monkeypatch):
         assert one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
 
 
-def test_tags_do_not_depend_on_the_number_of_threads(monkeypatch):
-    texts = [text.split() for text in sentences()] * 4
-    tagged = [
-        TaggedSentence(tuple(text), tuple("B-N" if w == "two" else "O" for w in text)) for text in texts
-    ]
-    tagger = EntityTagger.for_sentences(tagged, configuration="tiny")
+def test_tags_do_not_depend_on_the_number_of_threads(new_tagger, tagged_sentences, monkeypatch):
+    texts, tagger = [sentence.tokens for sentence in tagged_sentences * 2], new_tagger()
     several, compiled = set(), tagger.sentence_tagger.tags
 
     def seen(features):

@@ -1,13 +1,10 @@
 """Training of a task: what `fit` accepts and refuses, checkpoints, and a full disk."""
 
-import math
 import os
-import random
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keraszoo import Translator
 from keraszoo.errors import DataError, KerasZooError, PresetError, RecipeError
@@ -15,7 +12,6 @@ from keraszoo.models import RNNSearch
 from keraszoo.tasks import training
 from keraszoo.tasks.training import FitPlan
 from keraszoo.text.corpus import ParallelCorpus
-from keraszoo.text.subwords import Subwords
 from keraszoo.training.adam import Adam
 from keraszoo.training.checkpoints import Checkpoints
 from keraszoo.translation.recipe import TrainingSection
@@ -24,31 +20,22 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 SHORT = {"epochs": 1, "batch_tokens": 512, "verbose": 0}
 
 
-class Hooks(keras.callbacks.Callback):
-    """Records which hooks Keras calls and the logs of the last epoch, to which it adds figures."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls, self.logs = [], None
-
-    def on_train_begin(self, logs=None):
-        self.calls.append("begin")
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.calls.append(batch)
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs |= {"single": np.float32(0.5), "none": float("nan")}
-        self.logs = dict(logs)
-
-    def on_train_end(self, logs=None):
-        self.calls.append("end")
-
-
 def test_callbacks_verbose_and_an_optimizer_are_those_of_keras(
     new_translator, train_pairs, test_pairs, tmp_path, capsys
 ):
-    translator, hooks, optimizer = new_translator(), Hooks(), keras.optimizers.SGD(0.0)
+    calls, seen = [], {}
+
+    def add_figures(epoch, logs):
+        logs |= {"single": np.float32(0.5), "none": float("nan")}
+        seen.update(logs)
+
+    hooks = keras.callbacks.LambdaCallback(
+        on_train_begin=lambda logs: calls.append("begin"),
+        on_train_batch_end=lambda batch, logs: calls.append(batch),
+        on_epoch_end=add_figures,
+        on_train_end=lambda logs: calls.append("end"),
+    )
+    translator, optimizer = new_translator(), keras.optimizers.SGD(0.0)
     before = [weight.numpy() for weight in translator.model.trainable_variables]
     history = translator.fit(
         train_pairs[:60],
@@ -63,34 +50,13 @@ def test_callbacks_verbose_and_an_optimizer_are_those_of_keras(
     )
     assert capsys.readouterr().out == ""
     half = history.steps // 2
-    assert hooks.calls == ["begin", *range(half), *range(half), "end"]  # stopped after two periods
+    assert calls == ["begin", *range(half), *range(half), "end"]  # stopped after two periods
     assert not optimizer.built  # a copy of it made the updates
-    assert {"loss", "val_loss"} <= set(hooks.logs)
+    assert {"loss", "val_loss"} <= set(seen)
     for weight, old in zip(translator.model.trainable_variables, before, strict=True):
         np.testing.assert_array_equal(weight.numpy(), old)  # by the given optimizer, at a rate of 0
     training = Translator.from_preset(tmp_path / "model").metrics["training"]
     assert (training["single"], training["none"]) == ([0.5, 0.5], [None, None])
-
-
-@pytest.mark.slow
-def test_two_thousand_pairs_and_one_epoch_end_better_than_uniform(capsys, monkeypatch):
-    """Without a word on the learning rate: the warm-up fits the length of the run."""
-    tf.config.run_functions_eagerly(False)  # until the fixture ends
-    draw = random.Random(0)
-    syllables = [a + b for a in "bdfgklmn" for b in "aeiou"]
-    sources = [" ".join(draw.choices(syllables, k=8)) for _ in range(2000)]  # one length: one program
-    pairs = [(source, source.upper()) for source in sources]
-    subwords = Subwords.train([side for pair in pairs for side in pair], vocabulary_size=90)
-    keras.utils.set_random_seed(1)
-    translator = Translator(RNNSearch(90, embedding_dim=32, units=32), subwords)
-    settings = {"epochs": 1, "batch_tokens": 512, "monitor": "val_loss", "verbose": 0}
-    history = translator.fit(pairs, pairs[:50], **settings)
-    assert history.history["val_loss"][-1] < math.log(90)
-    assert "only" not in capsys.readouterr().err
-    monkeypatch.setattr(training, "train", lambda *arguments, **options: pytest.fail("too far"))
-    with pytest.raises(pytest.fail.Exception):  # the advice comes before the training
-        translator.fit(pairs[:20], pairs[:5], **settings)
-    assert "this run makes only 1 update(s)" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -111,20 +77,22 @@ WITH_EMA = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(use_ema=True
 @pytest.mark.parametrize(
     ("train", "settings", "said"),
     [
-        (["a b"], {"validation": ["c d"]}, r"pairs .*list\(zip\(sources, targets\)\)"),
-        (["ab", "cd"], {}, "expected pairs"),
+        ([], {}, "an empty corpus: expected at least one pair"),
+        ([("", "")], {}, "no pair is left of 1: 1 blank"),
+        (["ab", "cd"], {}, r"expected pairs .*list\(zip\(sources, targets\)\)"),
         ([{"en": "a", "de": "b"}], {}, "train: expected pairs .* got {'en': 'a'"),
         ([1, 2], {}, "train: expected pairs .* got 1 as item 0"),
-        (
-            corpus_of([5], [6], 3, 2),
-            {},
-            r"train: expected sources with SpecialIds\(pad_id=0, start_id=2,",
-        ),
+        (corpus_of([5], [6], 3, 2), {}, r"train: expected sources with SpecialIds\(pad_id=0, start_id=2,"),
         (corpus_of([5], [999]), {}, "train: expected target ids below 44, the vocabulary, got 999"),
         (PAIRS, {"validation": ["a b"]}, "validation: expected pairs"),
+        (PAIRS, {"validation": []}, "validation: expected at least one pair, got none"),
+        (PAIRS, {"validation": [("", " ")]}, "validation: no pair is left of 1: 1 blank"),
+        ([("one two three four", "eins")], {"batch_tokens": 4}, "a budget of 4 tokens"),
         (PAIRS, {"validation_data": PAIRS}, "pass the held-out data as `validation`"),
         (PAIRS, {"batch_size": 32}, "`batch_tokens`"),
         (PAIRS, {"epoch": 3}, "fit: epoch: unknown key, did you mean epochs?"),
+        (PAIRS, {"precision": "mixed_bfloat16"}, "the model has float32, got mixed_bfloat16"),
+        (PAIRS, {"optimizer": {"schedule": "transformer"}}, "d_model, which RNNSearch lacks"),
         (PAIRS, {"patience": 3}, "fit: patience has no effect without validation data"),
         (PAIRS, {"monitor": "val_loss"}, "fit: monitor has no effect without validation data"),
         (PAIRS, {"directory": "x", "checkpoints": "./x"}, "checkpoints: expected a folder outside of dir"),
@@ -156,24 +124,13 @@ def test_missing_packages_and_models_that_cannot_be_saved_are_named_before_the_t
         translator.fit(PAIRS, deterministic=True)
 
 
-def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(tmp_path):
-    class Stop(Exception):
-        pass
-
-    plan = FitPlan(TrainingSection(), checkpoints=tmp_path / "run")
-    with pytest.raises(Stop), training.opened(plan) as checkpoints:
-        checkpoints.save(3, {}, {"over": False})
-        raise Stop
-    with training.opened(plan) as checkpoints:
-        assert checkpoints.newest().step == 3
+def test_a_folder_of_checkpoints_is_deleted_when_the_run_is_over(new_translator, tmp_path):
+    new_translator().fit(PAIRS, checkpoints=tmp_path / "run", **SHORT)
     assert os.listdir(tmp_path) == []
-    with training.opened(FitPlan(TrainingSection())) as checkpoints:
-        assert checkpoints is None
     with Checkpoints(tmp_path / "run").open() as given:
-        with training.opened(FitPlan(TrainingSection(), checkpoints=given)) as checkpoints:
-            assert checkpoints is given
+        new_translator().fit(PAIRS, checkpoints=given, **SHORT)
         given.save(4, {}, {"over": False})  # it stays open
-    assert os.listdir(tmp_path / "run") == ["step-00000004"]
+    assert sorted(os.listdir(tmp_path / "run")) == ["step-00000001", "step-00000004"]
 
 
 def test_a_best_model_that_cannot_be_saved_does_not_end_the_training(new_translator, tmp_path, monkeypatch):
@@ -252,33 +209,40 @@ def Stop(monkeypatch):
     return Stop
 
 
+def test_advice_for_a_run_of_few_updates_comes_before_the_training(translator, tmp_path, Stop, capsys):
+    with pytest.raises(Stop):
+        translator.fit(PAIRS, checkpoints=tmp_path / "run", **SHORT)
+    assert "this run makes only 1 update(s)" in capsys.readouterr().err
+
+
 HELD_OUT = [("six", "six"), ("one", "two")]
 
 
 def test_a_run_does_not_resume_with_other_settings_pairs_or_models(new_translator, tmp_path, Stop):
     translator = new_translator()
     corpus = ParallelCorpus.from_pairs(PAIRS, translator.source_subwords, translator.target_subwords)
-    settings = {"validation": HELD_OUT, "checkpoints": tmp_path / "run", **SHORT}
+    settings = {"train": corpus, "validation": HELD_OUT, "checkpoints": tmp_path / "run", **SHORT}
     for _ in range(2):
         with pytest.raises(Stop):
-            translator.fit(corpus, **settings)
+            translator.fit(**settings)
     translator.metrics = {"steps": 9}  # of the weights that it still has
     for change, said in (
         ({"accumulate": 2}, "training.accumulate was 1, is 2; .*batches.rows_multiple was 1, is 2"),
         ({"shapes": 2}, "batches.shapes was None, is 2"),
         ({"optimizer": keras.optimizers.SGD()}, "optimizer.module was 'keraszoo.*, is 'keras.optimizers'"),
         ({"label_smoothing": 0.0}, "training.label_smoothing was 0.1, is 0.0"),
+        ({"train": PAIRS[::-1]}, "data.train was"),
         ({"validation": None}, "data.validation was"),
         ({"validation": [("six", "six"), ("onetwo", "")]}, "data.validation was"),
         ({"validation": [("six", "six"), ("one", "six")]}, "data.validation was"),
     ):
         with pytest.raises(RecipeError, match=said):
-            translator.fit(corpus, **{**settings, **change})
+            translator.fit(**{**settings, **change})
     assert translator.metrics == {"steps": 9}
     sizes = translator.model.get_config() | {"dropout": 0.5}
     other = Translator(RNNSearch.from_config(sizes), translator.source_subwords, translator.target_subwords)
     with pytest.raises(RecipeError, match="model.dropout was 0.0, is 0.5"):
-        other.fit(corpus, **settings)
+        other.fit(**settings)
 
 
 @pytest.mark.parametrize(
