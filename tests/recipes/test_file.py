@@ -1,12 +1,9 @@
 """The file of a recipe: YAML, places of errors, overrides and paths."""
 
-import os
-
 import pytest
 
 from keraszoo.errors import RecipeError
 from keraszoo.recipes.file import read_values
-from keraszoo.recipes.runs import read_recipe
 from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
@@ -66,18 +63,6 @@ def test_an_address_on_the_hub_is_no_path(write, place, monkeypatch):
         Recipe.read(write(TEXT), ["model.start_from=hf://user"])
 
 
-def test_a_recipe_from_a_pipe_is_read_once_and_its_paths_are_meant_from_here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    reader, writer = os.pipe()
-    os.write(writer, TEXT.encode())
-    os.close(writer)
-    try:
-        recipe = read_recipe(f"/dev/fd/{reader}")
-    finally:
-        os.close(reader)
-    assert recipe.path(recipe.output) == str(tmp_path / "runs" / "one")
-
-
 def test_environment_variables_in_paths(write, tmp_path, monkeypatch):
     text = "data: {train: {tsv: '${MY_DATA}/a.tsv'}, test: {tsv: '${MY_OTHER:-near}/b.tsv'}}\noutput: o"
     path = write(text, "recipe.yaml")
@@ -102,16 +87,6 @@ def test_a_path_in_a_variable_is_meant_from_where_it_was_set(write, tmp_path, mo
     assert recipe.path(recipe.data.test.tsv) == str(tmp_path / "x" / "near")
 
 
-def test_what_is_stored_names_no_folder_of_this_machine(write, tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_DATA", "/far")
-    text = TEXT.replace("train.en", "'${MY_DATA}/train.en'")
-    recipe = Recipe.read(write(text))
-    stored = recipe.as_dict()
-    assert stored["data"]["train"] == {"source": "${MY_DATA}/train.en", "target": "train.de", "tsv": None}
-    assert str(tmp_path) not in str(stored) and "/far" not in str(stored)
-    assert Recipe.from_dict(stored).as_dict() == stored
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -134,16 +109,11 @@ def test_the_types_are_those_of_yaml_1_2(write, text, value):
         ("a: 1\nb: 2\na: 3\n", ":3: not YAML: a: repeated, first in line 1"),
         (TEXT.replace("  seed: 3\n", 2 * "  seed: 3\n"), ":5: not YAML: training.seed: repeated, first in"),
         ("a: [1\nb: 2", "not YAML"),
-        ("a: \x07", "not YAML: "),
         ("a: 1\nb: !!bool foo", ":2: not YAML: expected null, a bool, a number, text, a list or keys, got"),
-        ("a: !!timestamp foo", "text, a list or keys, got !!timestamp 'foo'"),
         ("", "expected the sections of a recipe (data, output, ...), got nothing"),
         ("- 1", "expected the sections of a recipe (data, output, ...), got list"),
-        ("text", "got str"),
         ("[" * 5000, ":1: not YAML: nested more than 32 levels deep"),
-        ("? [1]\n: 2", ""),
         ("1: 2", ""),
-        ("data: &a [*a]", ":1: not YAML: an alias of an anchor (&name) is not allowed"),
         ("a: &x {b: 1}\nc: *x", ":2: not YAML: an alias of an anchor (&name) is not allowed"),
         ("a: 1\n---\nb: 2", "not YAML: expected one document, but found another document"),
         (b"a: \xff", "expected UTF-8 text, got invalid start byte at byte 3"),
@@ -178,12 +148,10 @@ def test_overrides_replace_and_add(write):
     [
         ("training.seed", "--set training.seed: expected key=value such as training.seed=3"),
         ("=3", "--set =3: expected key=value"),
-        ("training..seed=3", "expected key=value"),
         ("output.x=3", "--set output.x=3: output is a value, not a section"),
         ("training.seed=[", "--set training.seed:1: not YAML"),
         ("training.seed=x", "--set: training.seed: expected a valid integer, got 'x'"),
         ("training.sede=1", "--set: training.sede: unknown key, did you mean seed?"),
-        ("training={seed: x}", "--set: training.seed: expected a valid integer, got 'x'"),
         ("data.train.source=", "expected `source` and `target`, or `tsv` alone, got target"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from keraszoo.errors import RecipeError
 from keraszoo.recipes.runs import read_recipe
 from keraszoo.recipes.seeds import run_seeds
+from keraszoo.translation.recipe import Recipe
 
 
 def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, monkeypatch):
@@ -32,22 +33,8 @@ def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, mon
     assert written == ["runs/x_seed1", "runs/x_seed2"]  # no folder of this machine
 
 
-@pytest.mark.parametrize(("seed", "changed"), [(1, "training: {epochs: 3}"), (2**32 - 1, "")])
-def test_every_run_is_checked_before_the_first_one(tmp_path, monkeypatch, seed, changed):
-    recipe, runs = tmp_path / "recipe.yaml", []
-    text = "data: {train: {tsv: a}, validation: {tsv: a}}\noutput: x\n"
-    recipe.write_text(text)
-
-    def run(checked):
-        runs.append(checked.training.epochs)
-        recipe.write_text(text + changed)  # somebody prepares the next experiment
-        return SimpleNamespace(metrics={"validation": {"val_bleu": 1.0}})
-
-    monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", run)
-    if changed:
-        run_seeds(read_recipe(recipe), 2)
-        assert runs == [30, 30]
-    else:
-        with pytest.raises(RecipeError, match="expected less than 4294967296"):
-            run_seeds(read_recipe(recipe, [f"training.seed={seed}"]), 2)
-        assert runs == []
+def test_every_seed_is_checked_before_the_first_run(monkeypatch):
+    monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", None)
+    data, training = {"train": {"tsv": "a"}, "validation": {"tsv": "a"}}, {"seed": 2**32 - 1}
+    with pytest.raises(RecipeError, match="expected less than 4294967296"):
+        run_seeds(Recipe.from_dict({"data": data, "training": training, "output": "x"}), 2)
