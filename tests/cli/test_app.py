@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -99,17 +100,10 @@ def test_doctor_reports_versions_devices_precisions_extras_models_and_disk(run):
 
 def test_doctor_goes_on_where_something_is_wrong(run, monkeypatch):
     monkeypatch.setenv("KERASZOO_PRETRAINED", "/nowhere")
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
     code, out, err = run("doctor")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "") and "TensorFlow cannot be imported: " in out
     assert "models      /nowhere: KERASZOO_PRETRAINED names no directory" in out and "\ndisk " in out
-
-
-@pytest.mark.slow
-def test_doctor_tells_of_a_backend_that_there_is_not(program):
-    process = program("doctor", env={**os.environ, "KERAS_BACKEND": "foo"})
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, b"")
-    assert b"TensorFlow cannot be imported: Unable to import backend : foo" in out and b"\ndisk " in out
 
 
 def test_the_version_and_the_help_without_arguments(run):
@@ -215,20 +209,13 @@ def test_subwords_train_writes_a_model_that_loads(run, tmp_path):
         (["train"], "Missing argument 'RECIPE'"),
         (["train", "no\nsuch\x1b[31m.yaml"], r"no\nsuch\x1b[31m.yaml: cannot be read: No such file"),
         (["trian"], "No such command 'trian'"),
-        (["translate", "m", "--beam"], "No such option: --beam"),
-        (["translate", "m", "--beam-width", "0"], "Invalid value for '--beam-width'"),
         (["translate", "m", "no such file"], "no such file: cannot read: No such file"),
         (["translate", "m", "/"], "/: cannot read: Is a directory"),
-        (["evaluate", "m", "--source", "x"], "Missing option '--references'"),
-        (["score", "m", "--source", "no\rfile", "--target", "x"], r"no\rfile: cannot read"),
         (["plot", "m", " ", "out.png"], "expected a sentence, got a blank one"),
         (["plot", "m", "a dog", "/dev/null/x.png"], "/dev/null"),
-        (["plot", "m", "a dog", "/dev/null"], "/dev/null: cannot be drawn: expected an ending of "),
         (["export", "m", "x", "--verify", "/dev/null"], "/dev/null: expected at least one line, got none"),
-        (["export", "m", "x", "--format", "onx"], "Invalid value for '--format'"),
         (["plot", "m", "a dog", "x.html"], "x.html: cannot be drawn: expected an ending of "),
         (["subwords", "train", "no-file", "--output", "x"], "no-file: cannot read"),
-        (["subwords"], "Missing command"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(run, translator, arguments, said):
@@ -299,20 +286,16 @@ def test_fetch_takes_a_sha256_and_hints_at_what_is_found(run, tmp_path, monkeypa
 def test_train_takes_a_strategy_and_an_output(run, tmp_path, monkeypatch):
     recipes = []
     monkeypatch.setattr("keraszoo.recipes.runs.run_recipe", recipes.append)
-    values = {"data": {"train": {"source": "train.en", "target": "train.de"}}, "model": {"name": "rnnsearch"}}
-    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
-    for name in ("train.en", "train.de"):
-        (tmp_path / name).write_text("a\n")
-    run("train", tmp_path / "recipe.yaml", "--strategy", "mirrored", "--output", tmp_path / "out")
-    assert [(r.training.strategy, r.path(r.output)) for r in recipes] == [("mirrored", str(tmp_path / "out"))]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    (tmp_path / "recipe.yaml").rename("folder/recipe.yaml")
-    run("train", "folder/recipe.yaml", "--output", "out")
-    assert recipes[1].path(recipes[1].output) == str(tmp_path / "out")
-    assert recipes[1].as_dict()["output"] == "out"
+    (tmp_path / "folder/recipe.yaml").write_text("data: {train: {tsv: train.tsv}}\n")
+    train = "train", "folder/recipe.yaml", "--strategy", "mirrored", "--output"
+    assert run(*train, "out")[:2] == (0, f"{tmp_path / 'out'}\n")
+    (recipe,) = recipes
+    assert (recipe.training.strategy, recipe.path(recipe.output)) == ("mirrored", str(tmp_path / "out"))
+    assert recipe.as_dict()["output"] == "out"
     said = "keraszoo: error: --set: output: expected a path, got ''\n"
-    assert run("train", "folder/recipe.yaml", "--output", "") == (2, "", said) and len(recipes) == 2
+    assert run(*train, "") == (2, "", said) and len(recipes) == 1
 
 
 def test_several_seeds_of_a_recipe_from_a_pipe(run, tmp_path, monkeypatch):

@@ -58,15 +58,6 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(refusal, text, 
     refusal("vectors", "train", text, "--output", tmp_path / output)
 
 
-@pytest.mark.filterwarnings("always::UserWarning")  # as they are for whoever types a command
-def test_damaged_vectors(refusal, tmp_path):
-    bad = tmp_path / "bad.txt"
-    bad.write_text("dog 1 2\ncat 1\nhome 2 1\n")
-    said = f"keraszoo: error: {bad}:2: expected 2 numbers, got 1\n"
-    assert refusal("vectors", "neighbours", bad, "dog") == said
-    refusal("vectors", "coverage", bad, tmp_path / "none.txt")
-
-
 def test_convert_keeps_the_first_words(vectors, tmp_path):
     (tmp_path / "v.txt").write_text("3 2\nthe 0.5 -1\nzoo 2 0.25\nlion 1 3\n")
     code, out, err = vectors("convert", tmp_path / "v.txt", "--output", tmp_path / "w.bin", "--words", 2)
