@@ -204,31 +204,19 @@ def test_pages_of_an_allowed_origin_may_use_it(upper):
         assert ("access-control-allow-origin" in before.headers) == (status == 200)
 
 
-def test_requests_that_come_while_one_runs_share_the_next_call(client, upper, worker):
-    upper.go_on.clear()
-    with ThreadPoolExecutor(20) as pool:
-        asked = [pool.submit(ask, client, q="text 0")]
-        upper.started.wait(10)
-        asked += [pool.submit(ask, client, q=f"text {i}") for i in range(1, 20)]
-        until(lambda: worker.waiting == 19)
-        upper.go_on.set()
-        answers = [one.result()[1]["translatedText"] for one in asked]
-    assert answers == [f"TEXT {i}" for i in range(20)]
-    assert [len(call) for call in upper.calls] == [1, 19]
-
-
-def test_a_large_request_lets_others_in_between_its_parts(client, upper, worker):
+def test_small_requests_share_a_call_between_the_parts_of_a_large_one(client, upper, worker):
     worker.together = 8
     upper.go_on.clear()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         large = pool.submit(ask, client, q=[f"large {i}" for i in range(20)])
         upper.started.wait(10)
-        small = pool.submit(ask, client, q="small")
-        until(lambda: worker.waiting == 1)
+        small = [pool.submit(ask, client, q=f"small {i}") for i in range(2)]
+        until(lambda: worker.waiting == 2)
         upper.go_on.set()
-        assert small.result()[1] == {"translatedText": "SMALL"}
-        assert large.result()[1] == {"translatedText": [f"LARGE {i}" for i in range(20)]}
-    assert len(upper.calls[0]) == 8 and "small" in upper.calls[1]
+        answers = [one.result()[1] for one in (*small, large)]
+    assert answers[:2] == [{"translatedText": "SMALL 0"}, {"translatedText": "SMALL 1"}]
+    assert answers[2] == {"translatedText": [f"LARGE {i}" for i in range(20)]}
+    assert len(upper.calls[0]) == 8 and {*upper.calls[1]} == {"small 0", "small 1"}
     assert max(map(len, upper.calls)) <= 8
 
 

@@ -40,12 +40,8 @@ def test_other_addresses_are_warned_of(run, served):
     [
         (["no_such_model"], "error: no_such_model: no such directory"),
         (["english_words"], "error: english_words: expected a model for translation, tagging"),
-        (["--port", "70000"], "error: Invalid value for '--port'"),
         (["--host", "no such host"], "error: no such host, port 0: cannot be used: "),
-        (
-            ["--engine", "ctranslate2", "--jit-compile"],
-            "--jit-compile has no effect with --engine",
-        ),
+        (["--engine", "ctranslate2", "--jit-compile"], "--jit-compile has no effect with --engine"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(refusal, arguments, said):
@@ -60,7 +56,9 @@ def test_a_port_in_use_is_found_before_models_are_loaded(refusal, served):
     assert "cannot be used: Address already in use" in message and not served
 
 
-def test_without_its_packages(refusal, monkeypatch):
-    monkeypatch.delitem(sys.modules, "keraszoo.serving.app", raising=False)
+@pytest.mark.parametrize("command", ["serve", "playground"])
+def test_without_its_packages(refusal, monkeypatch, command):
+    for part in ("serving", "playground"):
+        monkeypatch.delitem(sys.modules, f"keraszoo.{part}.app", raising=False)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
-    assert "`keraszoo serve` needs pip install 'keraszoo[serve]'" in refusal("serve")
+    assert f"`keraszoo {command}` needs pip install 'keraszoo[{command}]'" in refusal(command)
