@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import shutil
 
 import numpy as np
@@ -58,13 +59,13 @@ def test_parallel_files_make_a_recipe(tmp_path):
     (tmp_path / "recipes").mkdir()
     report = write_recipe("translation", tmp_path, tmp_path / "recipes" / "first.yaml")
     words = [sum(len(text.split()) for text in side) for side in zip(*PAIRS[285:], strict=True)]
-    assert report[1:] == [
-        "validation  12 pairs, " + report[1].split("pairs, ")[1].split(" words")[0] + " words, "
-        "0 repeated sentences, 2 also in train",
-        f"test        15 pairs, {words[0]} and {words[1]} words, 0 repeated sentences, 5 also in validation",
+    assert f" {words[0]} and {words[1]} words, " in report[2]
+    assert [re.sub(r"\d+ and \d+ words, ", "", line) for line in report] == [
+        "train       281 pairs, 1 repeated sentences",
+        "validation  12 pairs, 0 repeated sentences, 2 also in train",
+        "test        15 pairs, 0 repeated sentences, 5 also in validation",
         "not used    test_2017",
     ]
-    assert report[0].startswith("train       281 pairs, ") and report[0].endswith(", 1 repeated sentences")
     recipe = read_recipe(tmp_path / "recipes" / "first.yaml")
     assert recipe.path(recipe.data.train.source) == str(tmp_path / "train.en.gz")
     assert recipe.path(recipe.data.test.target) == str(tmp_path / "test_2016.de")
@@ -82,9 +83,9 @@ def saved_models(tmp_path_factory):
         translator = Translator(Transformer(60, dropout=0.2, **sizes), vocabulary)
         translator.about = {"languages": name.split("_")}
         translator.save_to_preset(places / name)
-    WordVectors(words, np.ones((len(words), 6))).save(places / "words")
-    sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-P", "O", "B-P"))
     vectors = WordVectors(words, np.ones((len(words), 6)))
+    vectors.save(places / "words")
+    sentence = TaggedSentence(("Ada", "met", "Bo"), ("B-P", "O", "B-P"))
     for name, kept in {"tagger": vectors, "other": WordVectors(["x", "Ada"], np.ones((2, 6)))}.items():
         tagger = EntityTagger.for_sentences([sentence], kept, configuration="tiny", keep="all", casing_dim=4)
         tagger.save_to_preset(places / name)

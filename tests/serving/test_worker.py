@@ -7,15 +7,17 @@ from keraszoo.errors import KerasZooError
 from keraszoo.serving.worker import Worker
 
 
-def events_of(worker, *works):
-    """The events of each work, all submitted at once."""
+def events_of(worker, *jobs, go_on=None):
+    """The events of each job, (work,) or (work, items); `go_on` is set when all are submitted."""
 
     async def run():
         async def listed(job):
             return [event async for event in worker.events(job)]
 
-        jobs = [worker.submit(work) for work in works]
-        return await asyncio.gather(*map(listed, jobs))
+        submitted = [worker.submit(*job) for job in jobs]
+        if go_on is not None:
+            go_on.set()
+        return await asyncio.gather(*map(listed, submitted))
 
     return asyncio.run(run())
 
@@ -30,11 +32,11 @@ def test_work_that_nobody_waits_for_is_given_up():
         ran.append("slow")
 
     worker = Worker(seconds=0.3)
-    (events,) = events_of(worker, slow)
+    (events,) = events_of(worker, (slow,))
     assert events == [{"progress": "working"}, {"error": "no answer within 0.3 seconds"}]
     go_on.set()
     worker.seconds = 10
-    assert events_of(worker, lambda progress: 3)[0][-1] == {"result": 3}
+    assert events_of(worker, (lambda progress: 3,))[0][-1] == {"result": 3}
     assert ran == []
 
 
@@ -69,13 +71,8 @@ class Doubling:
 def answers_of(work, *requests, **limits):
     """The last event of each request, a list of items; all wait before the work begins."""
     worker = Worker(prepare=lambda: work.go_on.wait(10), **limits)
-
-    async def run():
-        jobs = [worker.submit(work, items) for items in requests]
-        work.go_on.set()
-        return [[event async for event in worker.events(job)][-1] for job in jobs]
-
-    return asyncio.run(run())
+    events = events_of(worker, *((work, items) for items in requests), go_on=work.go_on)
+    return [some[-1] for some in events]
 
 
 def test_requests_above_the_limit_run_in_the_next_call():
@@ -98,12 +95,7 @@ def test_other_work_does_not_join():
     first, second = Doubling(), Doubling()
     worker = Worker(prepare=lambda: first.go_on.wait(10))
     second.go_on.set()
-
-    async def run():
-        jobs = [worker.submit(work, [i]) for i, work in enumerate((first, second, first))]
-        jobs.append(worker.submit(lambda progress: 5))
-        first.go_on.set()
-        return [[event async for event in worker.events(job)][-1]["result"] for job in jobs]
-
-    assert asyncio.run(run()) == [[0], [2], [4], 5]
+    jobs = (first, [0]), (second, [1]), (first, [2]), (lambda progress: 5,)
+    events = events_of(worker, *jobs, go_on=first.go_on)
+    assert [some[-1]["result"] for some in events] == [[0], [2], [4], 5]
     assert first.calls == [[0, 2]] and second.calls == [[1]]
