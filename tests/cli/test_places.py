@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -49,12 +48,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], stderr=subprocess.DEVNULL)
 
 
-def start(*arguments, **variables):
-    command = [sys.executable, "-m", "keraszoo", *map(str, arguments)]
-    environment = {**os.environ, **variables}
-    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment)
-
-
 def finish(process):
     """The status of a process, and the lines of its errors."""
     _, err = process.communicate()
@@ -65,8 +58,8 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_two_trainings_with_one_output(recipe):
-    ends = sorted(map(finish, [start("train", recipe), start("train", recipe)]))
+def test_two_trainings_with_one_output(program, recipe):
+    ends = sorted(map(finish, [program("train", recipe, text=True) for _ in range(2)]))
     if ends[1][0]:  # unless the second began when the first was over
         assert len(ends[1][1]) == 1 and "another process is training with these checkpoints" in ends[1][1][0]
     assert ends[0] == (0, [])
@@ -74,31 +67,32 @@ def test_two_trainings_with_one_output(recipe):
     assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]
 
 
-def test_two_exports_to_one_directory(tmp_path, tagger_directory):
+def test_two_exports_to_one_directory(program, tmp_path, tagger_directory):
     shutil.copytree(tagger_directory, tmp_path / "copy")
     models = tagger_directory, "biomedical_entities"
-    ends = [finish(process) for process in [start("export", model, tmp_path / "saved") for model in models]]
-    assert ends == [(0, [])] * 2 and names(tmp_path) == ["copy", "saved"]
+    exports = [program("export", model, tmp_path / "saved", text=True) for model in models]
+    assert list(map(finish, exports)) == [(0, [])] * 2 and names(tmp_path) == ["copy", "saved"]
     about = json.loads((tmp_path / "saved/keraszoo.json").read_text())
     owner = next(m for m in map(EntityTagger.from_preset, models) if list(m.vocabulary.tags) == about["tags"])
     assert owner.verify_export(tmp_path / "saved", ["In Paris, aspirin causes asthma."]) == 1
 
 
 @pytest.mark.parametrize(("option", "said"), [("size=100k", "No space left on device"), ("ro", "disk")])
-def test_a_disk_that_is_full_or_read_only(recipe, tagger_directory, small_disk, option, said):
+def test_a_disk_that_is_full_or_read_only(program, recipe, tagger_directory, small_disk, option, said):
     disk = small_disk(option)
     for arguments in (
         ["train", recipe, "--output", disk / "model"],
         ["export", tagger_directory, disk / "saved"],
     ):
-        status, errors = finish(start(*arguments))
+        status, errors = finish(program(*arguments, text=True))
         assert status == 2 and len(errors) == 1 and said in errors[0]
         assert [name for name in names(disk) if not name.endswith(".checkpoints")] == []
 
 
-def test_a_file_system_without_locks(recipe, tmp_path):
+def test_a_file_system_without_locks(program, recipe, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site/sitecustomize.py").write_text(NO_LOCKS)
     path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
-    assert finish(start("train", recipe, PYTHONPATH=path)) == (0, [])
+    environment = {**os.environ, "PYTHONPATH": path}
+    assert finish(program("train", recipe, text=True, env=environment)) == (0, [])
     assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]

@@ -53,8 +53,6 @@ def test_tag_into_every_format(run, tagger, tmp_path):
     assert out == "Paris\tB-LOC\n\n"
     columns = "--from", "columns", "--separator", ","
     assert run("tag", "m", *columns, stdin=b"In,x\nParis,y\n")[1] == "In,x,O\nParis,y,B-LOC\n"
-    err = run("tag", "m", "--separator", ",", stdin=b"")[2]
-    assert "--separator: expected --from columns, got text" in err
 
 
 def test_a_sentence_ends_where_its_file_of_columns_ends(run, tagger, tmp_path):
@@ -90,10 +88,11 @@ def test_odd_characters_of_a_text_are_kept(run, tagger):
 
 
 def test_a_threshold_leaves_out_entities(run, tagger):
-    probabilities = sorted(entity.probability for entity in tagger.tag(TEXT))
-    options = "--to", "text", "--threshold", probabilities[-1]
-    code, out, _ = run("tag", "m", *options, stdin=TEXT.encode())
-    assert code == 0 and out.count("[") == 1 < len(probabilities)
+    probabilities = [entity.probability for entity in tagger.tag(TEXT)]
+    threshold = (min(probabilities) + max(probabilities)) / 2
+    code, out, _ = run("tag", "m", "--to", "text", "--threshold", threshold, stdin=TEXT.encode())
+    left = sum(probability > threshold for probability in probabilities)
+    assert code == 0 and out.count("[") == left < len(probabilities)
 
 
 def test_repeated_words_of_a_document_agree(run, tagger, tmp_path, monkeypatch):
@@ -118,7 +117,7 @@ def test_repeated_words_of_a_document_agree(run, tagger, tmp_path, monkeypatch):
     assert asked == [(2, [0, 0, 1]), (3, [0, 0, 1]), 4]
 
 
-def test_evaluate(run, refusal, tagger, other_sentences, tmp_path):
+def test_evaluate(run, tagger, other_sentences, tmp_path):
     write_lines(tmp_path / "test.tsv", column_lines(other_sentences, "BIOES"))
     code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.tsv", "--known", tmp_path / "test.tsv")
     assert code == 0 and "F1, strict IOB2" in out and "F1, unseen" in out and "seqeval" in out
@@ -131,8 +130,6 @@ def test_evaluate(run, refusal, tagger, other_sentences, tmp_path):
     (tmp_path / "test.csv").write_text("In,O\nParis,B-LOC\n")
     code, out, _ = run("evaluate", "m", "--data", tmp_path / "test.csv", "--separator", ",")
     assert code == 0 and "100.00" in out
-    message = refusal("evaluate", "m", "--data", tmp_path / "test.csv")
-    assert "got both in column 0 of 1; is there another separator?" in message
 
 
 def test_a_choice_and_a_mapping_of_labels(run, refusal, tagger, tmp_path):
@@ -202,6 +199,7 @@ PAIRS = ["evaluate", "m", "--source", "x", "--references", "x"]
         (["tag", "no-such-model"], "no-such-model: no such directory"),
         (["tag", "m", "--to", "text", "--attention"], "--attention: expected --to json or html, got text"),
         (["tag", "m", "--token-column", "1"], "--token-column: expected --from columns, got text"),
+        (["tag", "m", "--separator", ","], "--separator: expected --from columns, got text"),
         (["tag", "m", "--from", "columns", "--threshold", "0.5"], "--threshold: expected --to text, json"),
         (["evaluate", "m", "--data", "x", "--source", "y"], "--source has no effect with --data"),
         (["evaluate", "m", "--data", "x", "--beam-width", "2"], "--beam-width has no effect with --data"),
