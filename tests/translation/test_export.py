@@ -14,8 +14,6 @@ from google.protobuf import descriptor_pb2, message_factory
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
-from keraszoo.models import Transformer
-from keraszoo.search import SearchOptions
 from keraszoo.translation import export as saved_translator
 
 # Loads the text operation itself, as a server written in C++ would: `import tensorflow_text` imports Keras.
@@ -135,16 +133,14 @@ def test_ids_alone(exported_translator, trained, sources, details):
 
 @pytest.mark.slow
 def test_two_exports_in_one_process_keep_their_vocabularies(
-    loaded, both_subwords, sources, details, tmp_path
+    loaded, make_transformer, sources, details, tmp_path
 ):
-    model = Transformer(44, d_model=16, num_layers=1, num_heads=2, intermediate_dim=32)
-    other = Translator(model, both_subwords[1], search=SearchOptions(beam_width=2, max_length=9))
+    other = make_transformer()
     other.export(tmp_path / "other")
     again = tf.saved_model.load(str(tmp_path / "other"))
     german = ["eins zwei drei", "vier fünf", ""]
-    assert decoded(again.signatures["translate"](text=text(*german))["translation"]) == other.translate(
-        german
-    )
+    texts = again.signatures["translate"](text=text(*german))["translation"]
+    assert decoded(texts) == other.translate(german)
     texts = loaded.signatures["translate"](text=text(*sources[:3]))["translation"]
     assert decoded(texts) == [wanted.text for wanted in details[:3]]
 

@@ -13,7 +13,9 @@ MODELS = ("tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer")
 PRETRAINED = Path(__file__).parents[2] / "pretrained"
 pytestmark = [
     pytest.mark.skipif(not PRETRAINED.is_dir(), reason="pretrained/ is not here"),
-    pytest.mark.parametrize("name", [MODELS[0], pytest.param(MODELS[1], marks=pytest.mark.slow)]),
+    pytest.mark.parametrize(
+        "name", [MODELS[0], pytest.param(MODELS[1], marks=pytest.mark.slow)], scope="module"
+    ),
 ]
 
 
@@ -28,15 +30,8 @@ def gold(name):
 
 
 @pytest.fixture(scope="module")
-def translators():
-    return {}
-
-
-@pytest.fixture
-def translator(translators, name):
-    if name not in translators:
-        translators[name] = Translator.from_preset(PRETRAINED / name)
-    return translators[name]
+def translator(name):
+    return Translator.from_preset(PRETRAINED / name)
 
 
 def without_tags(text):

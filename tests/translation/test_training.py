@@ -45,11 +45,10 @@ def test_the_best_weights_are_saved_and_stay_if_a_later_training_diverges(
     history = translator.fit(*data, epochs=3, average_last=2, **SHORT)
     assert history.history["val_bleu"] == bleus[:3]
     saved = Translator.from_preset(tmp_path / "m")
-    for ours, theirs, *last in zip(
-        translator.model.get_weights(), saved.model.get_weights(), *weights[1:3], strict=True
-    ):
+    kept = translator.model.get_weights()
+    for ours, *last in zip(kept, *weights[1:3], strict=True):
         np.testing.assert_allclose(ours, np.mean(last, axis=0), rtol=1e-5, atol=1e-7)
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(saved.model.get_weights(), kept)
     assert saved.metrics["validation"]["val_bleu"] == 4
     good = model_directory.read_directory(tmp_path / "m").manifest
     rate = {"schedule": "constant", "learning_rate": 1e30}

@@ -1,7 +1,5 @@
 """A model that begins with the weights of another one."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -79,26 +77,3 @@ def test_output_weights_and_two_vocabularies(both_subwords, make_transformer):
     assert tables <= start_from(wider, trained) < models[2].count_params() / 2
     with pytest.raises(RecipeError, match="no weight of its Transformer fits this RNNSearch"):
         start_from(wider, make_transformer())
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("eagerly")
-def test_a_recipe_that_continues_a_model_on_other_data(make_transformer, run, tmp_path, train_pairs):
-    trained = make_transformer(tie_embeddings="target")
-    trained.save_to_preset(tmp_path / "trained")
-    (tmp_path / "more.tsv").write_text("".join("\t".join(pair) + "\n" for pair in train_pairs[:20]))
-    sizes = {"d_model": 16, "num_layers": 2, "num_heads": 2, "intermediate_dim": 24, "pre_norm": False}
-    names = {"source_model": "trained/source.model", "target_model": "trained/target.model"}
-    values = {
-        "data": {"train": {"tsv": "more.tsv"}},
-        "subwords": names,
-        "model": {"overrides": {**sizes, "tie_embeddings": "target"}, "start_from": "trained"},
-        "training": {"steps": 1, "optimizer": {"schedule": "constant", "learning_rate": 1e-12}},
-        "output": "continued",
-    }
-    (tmp_path / "recipe.yaml").write_text(json.dumps(values))
-    code, _, said = run("train", tmp_path / "recipe.yaml")
-    assert code == 0 and f"{trained.model.count_params():,} of them copied from {tmp_path}/trained" in said
-    again = Translator.from_preset(tmp_path / "continued")
-    for mine, its in zip(again.model.weights, trained.model.weights, strict=True):
-        np.testing.assert_allclose(mine, its, atol=1e-9)
