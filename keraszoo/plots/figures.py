@@ -30,7 +30,7 @@ def new_figure():
 
 def _content(figure, format):
     content = io.BytesIO()
-    figure.savefig(content, format=format)
+    figure.savefig(content, format=format, bbox_inches="tight")  # the layout may put labels outside
     return content.getvalue()
 
 

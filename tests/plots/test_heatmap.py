@@ -25,13 +25,14 @@ def axis_labels(figure):
     )
 
 
-def test_words_stand_on_their_axes_and_colours_are_the_weights(tmp_path):
+def test_words_stand_on_their_axes_and_colours_are_the_weights():
     weights = random_weights(4, 3)
     source, target = ["ein", "Hund", "bellt"], ["a", "dog", "barks", "."]
-    figure = attention_heatmap(source, target, weights, tmp_path / "a.png")
+    figure = attention_heatmap(source, target, weights)
     assert axis_labels(figure) == (source, target)
     axes = figure.axes[0]
-    picture = imread(tmp_path / "a.png")
+    figure.canvas.draw()
+    picture = np.asarray(figure.canvas.buffer_rgba()) / 255
     colours = matplotlib.colormaps["Blues"]
     for t, s in np.ndindex(4, 3):
         x, y = axes.transData.transform((s, t))  # the middle of the cell; row 0 is the upper one
@@ -55,17 +56,14 @@ def test_pictures_of_all_shapes_are_drawn_without_warnings(tmp_path, rows, colum
         assert len(axis) == len(words) or len(words) > 200
 
 
-def test_labels_never_overlap_and_lie_in_the_picture():
-    for count in (5, 120):
+def test_labels_never_overlap_and_lie_in_the_picture(tmp_path):
+    for count in (5, 10, 20, 120):
         words = [f"word{i}" for i in range(count)]
-        figure = attention_heatmap(words, words, random_weights(count, count))
-        figure.draw_without_rendering()
-        axes = figure.axes[0]
-        boxes = [tick.label1.get_window_extent() for tick in axes.yaxis.get_major_ticks()]
+        figure = attention_heatmap(words, words, random_weights(count, count), tmp_path / "a.png")
+        boxes = [tick.label1.get_window_extent() for tick in figure.axes[0].yaxis.get_major_ticks()]
         assert all(below.y1 <= above.y0 + 0.5 for above, below in zip(boxes, boxes[1:], strict=False))
-        boxes += [tick.label2.get_window_extent() for tick in axes.xaxis.get_major_ticks()]
-        assert all(box.x0 >= 0 and box.y0 >= 0 for box in boxes)
-        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+        picture = imread(tmp_path / "a.png")
+        assert all(edge.min() == 1 for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]))
 
 
 def test_long_sentences_are_labelled_on_both_sides():
