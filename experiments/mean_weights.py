@@ -16,6 +16,7 @@ import argparse
 import dataclasses
 import sys
 
+import keras
 import numpy as np
 from crf_per_corpus import continued
 from keras import ops
@@ -75,7 +76,8 @@ def main():
     if options.vectors:
         tagger = with_words(tagger, WordVectors.read(options.vectors).first(options.words))
     if options.int8:
-        tagger.model.quantize("int8")
+        weights = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+        tagger.model.quantize(config=weights)
     tagger.save_to_preset(options.output, dtype=None if options.int8 else "float16")
     print(f"{options.output}: {tagger.model.count_params():,} weights")
 

@@ -20,7 +20,7 @@ PACKAGES = {
     "errors": "",
     "messages": "",
     "registry": "",
-    "saving": "errors messages",
+    "saving": "errors layers messages",
     "shipping": "errors messages saving",
     "text": "errors messages saving shipping",
     "layers": "errors",

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from keraszoo.layers.arguments import check_sizes, constructor_arguments, require
+from keraszoo.layers.quantization import quantization_of, quantize
 
 QUANTIZABLE = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
 
@@ -114,7 +115,7 @@ class ConfiguredModel(keras.Model):
 
     def get_build_config(self):
         layers = self._flatten_layers() if self.built else []
-        return {"quantized": [layer.quantization_mode for layer in layers]}
+        return {"quantized": [quantization_of(layer) for layer in layers]}
 
     def build_from_config(self, config):
         """Makes the weights, and quantizes the layers that were quantized."""
@@ -123,7 +124,7 @@ class ConfiguredModel(keras.Model):
         modes = config["quantized"]  # empty for a model that was not built
         for layer, mode in zip(self._flatten_layers() if modes else [], modes, strict=True):
             if mode and not layer.quantization_mode:
-                layer.quantize(mode)
+                quantize(layer, mode)
 
     def make_train_function(self, force=False):
         """Makes all variables before the first step is traced, which TensorFlow would else trace twice."""

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import keras
 
 from keraszoo.errors import PresetError
+from keraszoo.layers.quantization import INT8_WEIGHTS, quantization_of, quantize
 from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, argument_entries, checked
 from keraszoo.saving.weights import WEIGHTS, check_shapes, names_of, stored_shapes
@@ -34,8 +35,8 @@ def make_model(directory, kinds, extra=None):
     entry = directory.config.get("model")
     make = _maker(entry, kinds, len(stored_shapes(weights)), where, extra or {})
     mode = entry.get("quantized")
-    if mode not in (None, "int8"):
-        raise PresetError(f"{where}: quantized: expected int8, got {shown(mode)}")
+    if mode not in (None, "int8", INT8_WEIGHTS):
+        raise PresetError(f"{where}: quantized: expected int8 or {INT8_WEIGHTS}, got {shown(mode)}")
     wanted = weight_shapes(make, where)
     try:
         check_shapes(weights, wanted, skip=("_scale",) if mode else ())  # scales come by `quantize`
@@ -45,7 +46,7 @@ def make_model(directory, kinds, extra=None):
     if mode:
         if not model.built:
             model.build()
-        model.quantize(mode)
+        quantize(model, mode)
     return model
 
 
@@ -64,14 +65,14 @@ def weight_shapes(make, where):
             raise PresetError(f"{where} does not describe a valid model: {reason:.300}") from error
 
 
-def quantization_of(model):
-    """The mode in which Keras has quantized all matrices of a model: `"int8"`, or `None`.
+def common_quantization(model):
+    """The mode of all matrices of a model, as `quantization_of` names it: one of int8, or `None`.
 
     Raises PresetError for another mode, or if only some are quantized: the model could not be read again.
     """
     dense = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
-    modes = {layer.quantization_mode for layer in dense} or {None}
-    if modes not in ({None}, {"int8"}):
+    modes = {quantization_of(layer) for layer in dense} or {None}
+    if modes not in ({None}, {"int8"}, {INT8_WEIGHTS}):
         found = ", ".join(sorted(map(str, modes)))
         raise PresetError(f"a model is saved as it is or with all matrices in int8, not in {found}")
     return modes.pop()

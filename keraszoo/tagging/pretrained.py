@@ -9,7 +9,7 @@ from keraszoo.errors import DataError, KerasZooError, RecipeError, import_hub
 from keraszoo.messages import one_line, suggestion
 from keraszoo.models.pretrained_words import without_pooler
 from keraszoo.registry import model_arguments, model_classes
-from keraszoo.saving.model_config import quantization_of
+from keraszoo.saving.model_config import common_quantization
 from keraszoo.saving.model_directory import MANIFEST
 from keraszoo.shipping import shipped
 from keraszoo.text.pretrained_subwords import PretrainedSubwords
@@ -74,7 +74,7 @@ def read_encoder(place, cls):
         tagger = cls.from_preset(place, all_corpora=True)
         if tagger.vocabulary.subwords is None:
             raise RecipeError(f"{where}: expected a tagger over a pretrained encoder, got another one")
-        if quantization_of(tagger.model) is not None:
+        if common_quantization(tagger.model) is not None:
             raise RecipeError(f"{where}: expected a tagger that is not quantized, which can be trained")
         return tagger.model.words.backbone, tagger.model.get_config()["backbone"], tagger.vocabulary.subwords
     hub = import_hub()

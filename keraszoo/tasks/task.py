@@ -8,7 +8,7 @@ from keraszoo.errors import KerasZooError, PresetError
 from keraszoo.messages import shown
 from keraszoo.registry import TASKS
 from keraszoo.saving import model_card, model_directory, model_facts
-from keraszoo.saving.model_config import check_arguments, quantization_of
+from keraszoo.saving.model_config import check_arguments, common_quantization
 from keraszoo.saving.weights import WEIGHTS, save_weights, without_lora
 from keraszoo.shipping import shipped
 from keraszoo.tasks.export import MARK, exporter, format_of
@@ -123,7 +123,7 @@ class Task:
         """
         model = self.model
         config, files, facts, extra = self._contents()
-        arguments, mode = arguments_of(model), quantization_of(model)
+        arguments, mode = arguments_of(model), common_quantization(model)
         check_readable(model)
         bare = without_lora(model)
         entries = {

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -24,6 +25,28 @@ def test_a_saved_tagger_is_read_again(new_tagger, tmp_path):
     plain = new_tagger(constrain="none", crf=False)
     plain.save_to_preset(tmp_path / "plain")
     assert plain.model.head.chain is EntityTagger.from_preset(tmp_path / "plain").model.head.chain is None
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_int8_weights_without_rounded_inputs_are_read_as_such(new_tagger, tmp_path):
+    tagger, rounded = new_tagger(scheme="BIOES"), new_tagger(scheme="BIOES")
+    rounded.model.set_weights(tagger.model.get_weights())
+    rounded.model.quantize("int8")
+    weights = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    tagger.model.quantize(config=weights)
+    texts = [["Ada", "flew", "to", "Paris", "."]]
+    expected, other = tagger.tag_probabilities(texts)[0], rounded.tag_probabilities(texts)[0]
+    assert np.abs(np.subtract(expected, other)).max() > 1e-4
+    tagger.save_to_preset(tmp_path / "weights")
+    rounded.save_to_preset(tmp_path / "rounded")
+    again = EntityTagger.from_preset(tmp_path / "weights").tag_probabilities(texts)[0]
+    np.testing.assert_allclose(again, expected, atol=1e-6)
+    again = EntityTagger.from_preset(tmp_path / "rounded").tag_probabilities(texts)[0]
+    np.testing.assert_allclose(again, other, atol=1e-6)
+    tagger.model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    features = tagger.vocabulary.encode(texts)
+    np.testing.assert_allclose(loaded.tag(features)[1], tagger.model.tag(features)[1], atol=1e-6)
 
 
 def test_directories_of_other_tasks(tagger_directory, trained_directory):

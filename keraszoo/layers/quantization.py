@@ -1,0 +1,20 @@
+"""Names for how Keras has quantized a layer, so that a saved model is read as it was."""
+
+import keras
+
+INT8_WEIGHTS = "int8_weights"  # int8 whose layers do not round their inputs
+
+
+def quantization_of(layer):
+    """The mode in which a layer is quantized, `INT8_WEIGHTS`, or `None`."""
+    config = getattr(layer, "quantization_config", None)
+    exact_inputs = config is not None and config.activation_quantizer is None
+    return INT8_WEIGHTS if layer.quantization_mode == "int8" and exact_inputs else layer.quantization_mode
+
+
+def quantize(layer, name):
+    """Quantizes a layer or a model as `quantization_of` names it."""
+    if name == INT8_WEIGHTS:
+        layer.quantize("int8", config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
+    else:
+        layer.quantize(name)
