@@ -64,7 +64,7 @@ def included_taggers():
     """The included taggers on each test set; a variant of an entry stands in its row."""
     columns = ["model", "test set", "strict F1", "precision", "recall", "by label", "F1 with an option"]
     rows = []
-    for name in ("english_entities", "biomedical_entities"):
+    for name in ("english_entities", "english_entities_minilm", "biomedical_entities"):
         entries = read(name)
         for entry, content in entries.items():
             if any(entry.endswith(ending) for ending in OPTIONS):

@@ -20,7 +20,7 @@ def load_models(names=(), engine="keras", beam_width=None, jit_compile=False, re
         names: names of included models and model directories. `MODEL=en-de` gives the languages of a
             translator whose directory does not state them, and `MODEL=CORPUS` one of the corpora of a tagger,
             by default the first. If there are none, the best included translator of each pair of languages on
-            this machine, and all included taggers.
+            this machine, and the best included tagger of each set of corpora.
         engine: of the translators, `"keras"` or `"ctranslate2"`.
         beam_width: of all translators; `None`: their own.
         jit_compile: whether XLA compiles programs for single texts; not with ctranslate2.
@@ -35,10 +35,13 @@ def load_models(names=(), engine="keras", beam_width=None, jit_compile=False, re
     """
     split = [_split(name) for name in names]
     found = find_models([name for name, _ in split], ("translation", "tagging"))
-    pairs, taggers = {}, {}
+    pairs, taggers, known = {}, {}, set()
     for model, given in zip(found, [option for _, option in split] or [None] * len(found), strict=True):
         name, began = model.directory.name, time.monotonic()
         if model.about["task"] == "tagging":
+            if not names and frozenset(model.corpora) in known:
+                continue  # a better one
+            known.add(frozenset(model.corpora))
             if name in taggers:
                 raise KerasZooError(f"{name}: expected taggers of different names, got two of this one")
             tagger = taggers[name] = load(CLASSES["tagging"]).from_preset(model.directory, given)

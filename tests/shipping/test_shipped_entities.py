@@ -9,18 +9,20 @@ from keraszoo import EntityTagger
 from keraszoo.text.word_vectors import WordVectors
 
 ADA = [("Ada Lovelace", "PER"), ("London", "LOC")]
+ENGLISH = [
+    (
+        "Ada Lovelace was born in London and wrote to Charles Babbage at the University of Cambridge.",
+        [*ADA, ("Charles Babbage", "PER"), ("University of Cambridge", "ORG")],
+    ),
+    (
+        "In winter \N{SNOWMAN}, Marie Curie moved from Warsaw to Paris, where she studied.",
+        [("Marie Curie", "PER"), ("Warsaw", "LOC"), ("Paris", "LOC")],
+    ),
+    ("It rained all day.", []),
+]
 GOLDEN = {
-    "english_entities": [
-        (
-            "Ada Lovelace was born in London and wrote to Charles Babbage at the University of Cambridge.",
-            [*ADA, ("Charles Babbage", "PER"), ("University of Cambridge", "ORG")],
-        ),
-        (
-            "In winter \N{SNOWMAN}, Marie Curie moved from Warsaw to Paris, where she studied.",
-            [("Marie Curie", "PER"), ("Warsaw", "LOC"), ("Paris", "LOC")],
-        ),
-        ("It rained all day.", []),
-    ],
+    "english_entities": ENGLISH,
+    "english_entities_minilm": ENGLISH,
     "biomedical_entities": [
         ("Aspirin may cause asthma.", [("Aspirin", "Chemical"), ("asthma", "Disease")]),
         (
