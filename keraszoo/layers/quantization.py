@@ -1,5 +1,8 @@
 """Names for how Keras has quantized a layer, so that a saved model is read as it was."""
 
+import contextlib
+import gc
+
 import keras
 
 INT8_WEIGHTS = "int8_weights"  # int8 whose layers do not round their inputs
@@ -10,6 +13,16 @@ def quantization_of(layer):
     config = getattr(layer, "quantization_config", None)
     exact_inputs = config is not None and config.activation_quantizer is None
     return INT8_WEIGHTS if layer.quantization_mode == "int8" and exact_inputs else layer.quantization_mode
+
+
+@contextlib.contextmanager
+def quick_collections():
+    """Collections of garbage skip what exists before: Keras makes one for each weight that it quantizes."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def quantize(layer, name):

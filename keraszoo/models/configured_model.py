@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keraszoo.layers.arguments import check_sizes, constructor_arguments, require
-from keraszoo.layers.quantization import quantization_of, quantize
+from keraszoo.layers.quantization import quantization_of, quantize, quick_collections
 
 QUANTIZABLE = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
 
@@ -69,7 +69,8 @@ class ConfiguredModel(keras.Model):
 
         if "verbose" in inspect.signature(keras.Model.quantize).parameters:  # Keras 3.16 prints a report
             kwargs = {"verbose": False, **kwargs}
-        return super().quantize(mode, config, filters or fits, **kwargs)
+        with quick_collections():
+            return super().quantize(mode, config, filters or fits, **kwargs)
 
     def enable_lora(self, rank, lora_alpha=None):
         """Freezes all weights and adds to each matrix W a trainable product of low rank (Hu et al., 2022).
@@ -122,9 +123,10 @@ class ConfiguredModel(keras.Model):
         if not self.built:
             self.build()
         modes = config["quantized"]  # empty for a model that was not built
-        for layer, mode in zip(self._flatten_layers() if modes else [], modes, strict=True):
-            if mode and not layer.quantization_mode:
-                quantize(layer, mode)
+        with quick_collections():
+            for layer, mode in zip(self._flatten_layers() if modes else [], modes, strict=True):
+                if mode and not layer.quantization_mode:
+                    quantize(layer, mode)
 
     def make_train_function(self, force=False):
         """Makes all variables before the first step is traced, which TensorFlow would else trace twice."""
