@@ -1,4 +1,4 @@
-"""Names for how Keras has quantized a layer, so that a saved model is read as it was."""
+"""Quantizing a layer again as it was, by a name that is saved."""
 
 import contextlib
 import gc

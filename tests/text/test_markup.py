@@ -108,3 +108,10 @@ def test_positions_after_a_substitution():
 def test_unknown_markup_is_one_line():
     with pytest.raises(KerasZooError, match="markup: expected one of text, html, markdown, got 'xml'"):
         check_markup("xml")
+
+
+def test_a_mark_that_moves_out_of_its_parent_is_put_at_its_edge():
+    tags = [Tag(0, 2, "<b>", "</b>"), Tag(1, 1, "<br>", "", parent=0)]
+    for place, inside in ((0, 4), (5, 5), (9, 7)):
+        bold, mark = nested([(4, 7), (place, place)], tags)
+        assert bold == Tag(4, 7, "<b>", "</b>") and mark == Tag(inside, inside, "<br>", "", parent=0)
