@@ -253,7 +253,6 @@ ADAPTED = "RNNSearch", FAST, "AttentionTagger", "RecurrentTagger", "TransformerT
 
 @pytest.mark.one_per_class(*ADAPTED)
 @pytest.mark.parametrize("mode", [None, pytest.param("int8", marks=pytest.mark.slow)])
-@pytest.mark.usefixtures("no_collection")
 def test_lora_trains_small_matrices_alone(name, random_model, tmp_path, mode):
     if mode and name != FAST:
         pytest.skip("takes long, and four steps on rounded matrices need not lower the loss")
@@ -424,7 +423,6 @@ TABLES = {"A_k", "A_v", "P", "bias", "kernel_scale"}
 
 @pytest.mark.parametrize("name", TRANSLATION | MEMORY, indirect=True, scope="module")
 @pytest.mark.one_per_class("RNNSearch", "Transformer")
-@pytest.mark.usefixtures("no_collection")
 def test_int8_reaches_every_matrix_keeps_dtypes_and_is_saved(name, random_model, tmp_path):
     model = halved(name, random_model, dtype="mixed_bfloat16")
     batch, *_ = training_batch(name)
@@ -545,7 +543,6 @@ def test_a_batch_of_padding_is_finite_and_costs_nothing(name, random_model):
 
 @tags_words
 @pytest.mark.one_per_class
-@pytest.mark.usefixtures("no_collection")
 def test_a_tagger_in_int8_is_near_keeps_dtypes_and_is_saved(name, tmp_path):
     buckets = {"subword_buckets": 101, "character_vocabulary_size": CHARACTERS}
     exact = make(name, dtype="mixed_bfloat16", **buckets)

@@ -131,7 +131,6 @@ def test_a_frozen_encoder_runs_without_dropout():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_collection")
 def test_keras_files_keep_tags_before_and_after_quantizing(tmp_path):
     model = make(crf=False)
     model.build()
@@ -177,7 +176,6 @@ def test_every_supported_family_is_tested():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.usefixtures("no_collection")
 def test_each_family_saves_loads_and_supports_lora_and_int8(family, tmp_path):
     sizes = {**BERT, "class": family, **FAMILIES[family]}
     if family == "ElectraBackbone":

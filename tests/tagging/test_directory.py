@@ -28,7 +28,6 @@ def test_a_saved_tagger_is_read_again(new_tagger, tmp_path):
     assert plain.model.head.chain is EntityTagger.from_preset(tmp_path / "plain").model.head.chain is None
 
 
-@pytest.mark.usefixtures("no_collection")
 def test_int8_weights_without_rounded_inputs_are_read_as_such(new_tagger, tmp_path):
     tagger, rounded = new_tagger(scheme="BIOES"), new_tagger(scheme="BIOES")
     rounded.model.set_weights(tagger.model.get_weights())
