@@ -45,18 +45,19 @@ def pytest_sessionstart(session):
 
             # Tests trace many graphs and run each a few times: optimizing them takes longer than it saves.
             tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-        # What has been imported stays: the collections between files need not look at it.
-        gc.collect()
-        gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _free_memory():
-    """Frees the graphs, programs and variables of a file's tests before the next file starts."""
+    """Frees the graphs, programs and variables of a file's tests before the next file starts.
+
+    What is left stays, as modules do: the next collections need not look at it, each for half a second.
+    """
     import keras
 
     yield
     keras.utils.clear_session()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
