@@ -75,7 +75,8 @@ def _texts_module(tagger):
         places = tf.ragged.range(*(first + tf.cast(values[side], tf.int64) for side in ("start", "end")))
         values["text"] = tf.strings.reduce_join(tf.gather(letters.flat_values, places), axis=-1)
         count = tf.size(text, out_type=tf.int64)
-        return {name: tf.RaggedTensor.from_value_rowids(v, which, count) for name, v in values.items()}
+        rows_of = partial(tf.RaggedTensor.from_value_rowids, value_rowids=which, nrows=count, validate=False)
+        return {name: rows_of(some) for name, some in values.items()}
 
     module.tag, module.entities = tag, find
     signatures = {"tag": _flat(tag, texts), "entities": _flat(find, texts)}
@@ -83,7 +84,11 @@ def _texts_module(tagger):
 
 
 def _flat(function, specs):
-    """A signature that returns the flat values of ragged tensors, and how many belong to each row."""
+    """A signature that returns the flat values of ragged tensors, and how many belong to each row.
+
+    TensorFlow traces again, while it saves, what was traced before. So nothing is, and the file has each
+    graph once.
+    """
     import tensorflow as tf
 
     @tf.function(input_signature=specs, autograph=False)
@@ -92,7 +97,7 @@ def _flat(function, specs):
         count = tf.cast(next(iter(outputs.values())).row_lengths(), tf.int32)
         return {"count": count, **{name: values.flat_values for name, values in outputs.items()}}
 
-    return flat.get_concrete_function()
+    return flat
 
 
 def _tag_words(model, features, words):

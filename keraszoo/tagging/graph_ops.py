@@ -37,10 +37,10 @@ def tokenize(texts, rules):
     sentences, begin, _ = split(texts, f"{SENTENCE}|{BLANKS}", KEEP)  # (B, S)
     # (N, T), N sentences of all texts
     tokens, start, _ = split(sentences.flat_values, f"{match}|{GAPS}", KEEP)
-    start = start + tf.expand_dims(begin.flat_values, 1)
+    start = _moved(start, begin.flat_values)
     if part:
         pieces, shift, _ = split(tokens.flat_values, part, "(?s).+")  # (M, P), M words of all sentences
-        start = start.with_flat_values(shift + tf.expand_dims(start.flat_values, 1)).merge_dims(1, 2)
+        start = start.with_flat_values(_moved(shift, start.flat_values)).merge_dims(1, 2)
         tokens = tokens.with_flat_values(pieces).merge_dims(1, 2)
     end = start.flat_values + tf.cast(tf.strings.length(tokens.flat_values), tf.int64)
     rows = tf.repeat(sentences.value_rowids(), tokens.row_lengths())  # which text a word is from
@@ -48,6 +48,13 @@ def tokenize(texts, rules):
     rows_of = _pieces(tokens.row_lengths(), sentences.value_rowids(), sentences.nrows())
     places = [place(rows, byte) for byte in (start.flat_values, end)]
     return GraphTokens(*map(rows_of, (tokens.flat_values, *places)))
+
+
+def _moved(rows, by):
+    """Adds to all values of each row of ragged `(N, T)` its number in `by` `(N,)`."""
+    import tensorflow as tf
+
+    return rows.with_flat_values(rows.flat_values + tf.gather(by, rows.value_rowids()))
 
 
 def _pieces(lengths, texts, count):
@@ -62,8 +69,8 @@ def _pieces(lengths, texts, count):
     of_pieces = tf.minimum(tf.gather(lengths, sentence) - number * LONGEST_SENTENCE, LONGEST_SENTENCE)
 
     def rows_of(values):
-        rows = tf.RaggedTensor.from_row_lengths(values, of_pieces)
-        return tf.RaggedTensor.from_value_rowids(rows, tf.gather(texts, sentence), count)
+        rows = tf.RaggedTensor.from_row_lengths(values, of_pieces, validate=False)
+        return tf.RaggedTensor.from_value_rowids(rows, tf.gather(texts, sentence), count, validate=False)
 
     return rows_of
 
@@ -75,7 +82,7 @@ def _character_places(texts):
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8")  # (B, L), first bytes of characters
     # Concatenate all texts, one byte apart, so that one sorted list serves all.
     bases = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64) + 1, exclusive=True)
-    sorted_starts = (starts + tf.expand_dims(bases, 1)).flat_values
+    sorted_starts = _moved(starts, bases).flat_values
     first = starts.row_splits
 
     def place(rows, byte):

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keraszoo.errors import KerasZooError
 from keraszoo.tagging.export import compare
@@ -48,6 +49,12 @@ def test_entities_are_the_same(loaded, trained_tagger, strange_texts):
         assert ours == pytest.approx(dataclasses.asdict(entity), abs=1e-5)
     assert find(text=tf.constant([], tf.string))["count"].shape == (0,)
     assert set(loaded.signatures) == {"serving_default", "tag", "entities"}
+
+
+def test_the_model_is_in_the_file_once(exported_tagger):
+    saved = saved_model_pb2.SavedModel.FromString((exported_tagger / "saved_model.pb").read_bytes())
+    functions = [f.signature.name for f in saved.meta_graphs[0].graph_def.library.function]
+    assert sum("read_words" in name for name in functions) == 1
 
 
 @pytest.mark.slow
