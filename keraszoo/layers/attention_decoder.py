@@ -37,6 +37,8 @@ class AttendingDecoder(KernelOptions):
         require(fits, "attention must have weights (B, T, S)", attention=type(attention).__name__)
         self.supports_masking = True
         self.attention = attention
+        if not self.trainable:
+            attention.trainable = False
         self.masked = Masked(name="masked")
 
     def check_inputs(self, inputs, memory):
@@ -148,7 +150,7 @@ class AttentionDecoder(AttendingDecoder):
         super().__init__(attention, **kwargs)
         check_choices(("previous", "current"), context=context)
         self.context = context
-        self.cell = RecurrentCell(units, cell, **self.options(), dtype=self.dtype_policy, name="cell")
+        self.cell = RecurrentCell(units, cell, **self.inherited(), name="cell")
         self.units = self.cell.units
         self.C = self.dense(self.cell.width, "C") if context == "previous" else None
 

@@ -54,10 +54,10 @@ class GatedConvolution(keras.layers.Layer):
         self.kernel_size = int(kernel_size)
         self.causal = causal
         self.dropout = dropout
-        dtype = self.dtype_policy
-        self.input_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.input_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         normal = keras.initializers.VarianceScaling(4 * (1 - dropout), "fan_in", "untruncated_normal")
-        self.W = WeightNormDense(2 * self.units, kernel_initializer=normal, dtype=dtype, name="W")
+        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        self.W = WeightNormDense(2 * self.units, kernel_initializer=normal, **options, name="W")
 
     def build(self, inputs_shape):
         self.W.build((None, None, self.kernel_size * inputs_shape[-1]))

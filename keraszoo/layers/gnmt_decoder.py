@@ -69,7 +69,7 @@ class GNMTDecoder(KernelOptions):
         require(num_layers > 1, "GNMTDecoder has at least two layers", num_layers=num_layers)
         self.supports_masking = True
         self.num_layers = int(num_layers)
-        options = {**self.options(), "dtype": self.dtype_policy}
+        options = self.inherited()
         self.first = AttentionDecoder(attention, units, cell, context, **options, name="first")
         self.stack = RecurrentStack(
             units, cell, num_layers - 1, dropout, connections=connections, **options, name="stack"

@@ -50,9 +50,13 @@ class KernelOptions(keras.layers.Layer):
         given = {name: getattr(self, name) for name in names}
         return {name: _fresh(option) for name, option in given.items() if option is not None}
 
+    def inherited(self):
+        """What sublayers with these options take from this layer: if it is frozen, they are, too."""
+        return {**self.options(), "dtype": self.dtype_policy, "trainable": self.trainable}
+
     def dense(self, units, name, use_bias=False, **defaults):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
-        options = {**defaults, **self.options(), "dtype": self.policy_of(name), "trainable": self.trainable}
+        options = {**defaults, **self.inherited(), "dtype": self.policy_of(name)}
         return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
 
     def policy_of(self, name):

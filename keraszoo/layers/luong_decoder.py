@@ -55,8 +55,7 @@ class LuongDecoder(AttendingDecoder):
         super().__init__(attention, **kwargs)
         check_optional_sizes(readout_dim=readout_dim)
         self.input_feeding = input_feeding
-        options = {**self.options(), "dtype": self.dtype_policy}
-        self.stack = RecurrentStack(units, cell, num_layers, dropout, **options, name="stack")
+        self.stack = RecurrentStack(units, cell, num_layers, dropout, **self.inherited(), name="stack")
         self.units = self.stack.units
         self.readout_width = int(readout_dim or units)
         self.W_c = self.dense(self.readout_width, "W_c", activation="tanh")

@@ -123,10 +123,9 @@ class MixtureOfExperts(KernelOptions):
     def _experts(self, rows, columns, name):
         """A map of its own for each expert, `(n, C, rows)` to `(n, C, columns)`, which starts as `Dense`."""
         limit = (6 / (rows + columns)) ** 0.5  # Glorot's; Keras would take n for the size of a filter
-        options = {"kernel_initializer": keras.initializers.RandomUniform(-limit, limit), **self.options()}
-        layer = keras.layers.EinsumDense(
-            "ecd,edh->ech", (None, columns), bias_axes="eh", **options, dtype=self.policy_of(name), name=name
-        )
+        options = {"kernel_initializer": keras.initializers.RandomUniform(-limit, limit), **self.inherited()}
+        options |= {"bias_axes": "eh", "dtype": self.policy_of(name), "name": name}
+        layer = keras.layers.EinsumDense("ecd,edh->ech", (None, columns), **options)
         layer.build((self.num_experts, None, rows))
         return layer
 

@@ -47,7 +47,7 @@ class BidirectionalEncoder(KernelOptions):
         self.between = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="between")
 
         def direction(name, backward):
-            options = {**self.options(), "backward": backward, "dtype": self.dtype_policy}
+            options = {**self.inherited(), "backward": backward}
             return [RecurrentStack(units, cell, **options, name=f"{name}_{i}") for i in range(num_layers)]
 
         self.left_to_right, self.right_to_left = direction("forward", False), direction("backward", True)

@@ -95,8 +95,7 @@ class RecurrentStack(KernelOptions):
         self.between = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="between")
         self.masked = Masked(name="masked")
         self.cells = [
-            RecurrentCell(units, cell, **self.options(), dtype=self.dtype_policy, name=f"layer_{i}")
-            for i in range(num_layers)
+            RecurrentCell(units, cell, **self.inherited(), name=f"layer_{i}") for i in range(num_layers)
         ]
 
     def build(self, inputs_shape, initial_state_shape=None, context_shape=None):

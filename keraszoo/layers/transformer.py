@@ -76,8 +76,8 @@ class TransformerLayer(KernelOptions):
         self.residual_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.num_experts = num_experts
         self.experts_per_token = experts_per_token
-        inner = {"activation": activation, "dropout": self.hidden_dropout, **self.options()}
-        inner |= {"dtype": self.dtype_policy, "name": "feed_forward"}
+        inner = {"activation": activation, "dropout": self.hidden_dropout, **self.inherited()}
+        inner |= {"name": "feed_forward"}
         if num_experts is None:
             self.feed_forward = FeedForward(intermediate_dim, **inner)
         else:
@@ -86,7 +86,8 @@ class TransformerLayer(KernelOptions):
         self.feed_forward_norm = self._norm("feed_forward_norm")
 
     def _norm(self, name):
-        return keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=self.dtype_policy, name=name)
+        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        return keras.layers.LayerNormalization(epsilon=self.epsilon, **options, name=name)
 
     def _attention(self, width, name, **positions):
         heads = self.num_heads
@@ -98,8 +99,7 @@ class TransformerLayer(KernelOptions):
             dropout=self.attention_dropout,
             use_bias=self.use_bias,
             **positions,
-            **self.options(),
-            dtype=self.dtype_policy,
+            **self.inherited(),
             name=name,
         )
 

@@ -223,6 +223,16 @@ def test_a_functional_model_of_it_compiles_is_saved_and_learns(name, layer, inpu
         assert weight.path.endswith(WITHOUT_GRADIENT) or change > 1e-6, weight.path
 
 
+def test_a_frozen_layer_stays_frozen(layer, inputs, tmp_path):
+    made = type(layer).from_config({**layer.get_config(), "trainable": False})
+    assert functional(made, inputs).trainable_variables == []
+    layer.trainable = False  # before it has weights
+    model = functional(layer, inputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert model.trainable_variables == loaded.trainable_variables == []
+
+
 @pytest.mark.parametrize(
     "policy",
     ["mixed_bfloat16", *(pytest.param(p, marks=pytest.mark.slow) for p in ("mixed_float16", "float16"))],
