@@ -45,6 +45,13 @@ class ConfiguredModel(keras.Model):
         return constructor_arguments(cls)
 
     @classmethod
+    def from_config(cls, config, custom_objects=None):
+        model = super().from_config(config, custom_objects)
+        for layer in model.layers if not model.trainable else ():
+            layer.trainable = False  # `Model` would freeze none of them
+        return model
+
+    @classmethod
     def from_configuration(cls, name, **arguments):
         """Makes a model with `cls.configurations[name]`; `arguments` take precedence."""
         if name not in cls.configurations:

@@ -241,6 +241,16 @@ def test_saved_loaded_and_configured_again(name, random_model, tmp_path):
             np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if "," not in name])
+def test_a_model_made_of_the_config_of_a_frozen_one_is_frozen_in_each_layer(name):
+    frozen = make(name)
+    frozen.trainable = False
+    again = type(frozen).from_config(frozen.get_config())
+    again.build()
+    assert not again.trainable
+    assert [v.path for v in again.variables if v.trainable] == []  # a model around it trains such ones
+
+
 def halved(name, random_model, **changes):
     model = make(name, **changes)
     model.set_weights([0.5 * to_numpy(w) for w in random_model.weights])
