@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes, require
+from keraszoo.layers.kernel_options import Quantizable
 from keraszoo.layers.weight_norm_dense import WeightNormDense
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class GatedConvolution(keras.layers.Layer):
+class GatedConvolution(Quantizable):
     """A convolution over k neighbouring positions and a gated linear unit.
 
         [A_t ; B_t] = W [x_{t-(k-1)/2} ; ... ; x_{t+(k-1)/2}] + b        `W`, weight-normalised
@@ -56,7 +57,7 @@ class GatedConvolution(keras.layers.Layer):
         self.dropout = dropout
         self.input_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         normal = keras.initializers.VarianceScaling(4 * (1 - dropout), "fan_in", "untruncated_normal")
-        options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+        options = {"dtype": self.policy_of("W"), "trainable": self.trainable}
         self.W = WeightNormDense(2 * self.units, kernel_initializer=normal, **options, name="W")
 
     def build(self, inputs_shape):

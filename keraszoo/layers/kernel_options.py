@@ -5,7 +5,33 @@ import keras
 KINDS = "initializer", "regularizer", "constraint"
 
 
-class KernelOptions(keras.layers.Layer):
+class Quantizable(keras.layers.Layer):
+    """Base of the layers whose config says which of their sublayers are quantized, and how."""
+
+    def policy_of(self, name):
+        """The dtype policy of a sublayer: of a quantized layer that is read, that of its path."""
+        policy = self.dtype_policy
+        if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
+            paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
+            policy = policy[paths[0]] if paths else policy.default_policy
+        return policy
+
+    def get_config(self):
+        return {**super().get_config(), **self._quantized()}
+
+    def _quantized(self):
+        """The dtype in the config if sublayers were quantized: a map from their paths to their policies."""
+        policies = keras.dtype_policies
+        sublayers = [layer for layer in self._flatten_layers() if layer.quantization_mode]
+        if not sublayers or isinstance(self.dtype_policy, policies.DTypePolicyMap):
+            return {}
+        by_path = policies.DTypePolicyMap(self.dtype_policy.name)
+        for layer in sublayers:
+            by_path[layer.path] = layer.dtype_policy
+        return {"dtype": policies.serialize(by_path)}
+
+
+class KernelOptions(Quantizable):
     """Base of the layers that are made of `Dense` sublayers and pass their options on to them.
 
     Args:
@@ -59,28 +85,9 @@ class KernelOptions(keras.layers.Layer):
         options = {**defaults, **self.inherited(), "dtype": self.policy_of(name)}
         return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
 
-    def policy_of(self, name):
-        """The dtype policy of a sublayer: of a quantized layer that is read, that of its path."""
-        policy = self.dtype_policy
-        if isinstance(policy, keras.dtype_policies.DTypePolicyMap):  # Dense cannot save itself under a map
-            paths = [path for path in policy if f"/{path}".endswith(f"/{self.name}/{name}")]
-            policy = policy[paths[0]] if paths else policy.default_policy
-        return policy
-
     def get_config(self):
         serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
-        return {**super().get_config(), **serialized, **self._quantized()}
-
-    def _quantized(self):
-        """The dtype in the config if sublayers were quantized: a map from their paths to their policies."""
-        policies = keras.dtype_policies
-        sublayers = [layer for layer in self._flatten_layers() if layer.quantization_mode]
-        if not sublayers or isinstance(self.dtype_policy, policies.DTypePolicyMap):
-            return {}
-        by_path = policies.DTypePolicyMap(self.dtype_policy.name)
-        for layer in sublayers:
-            by_path[layer.path] = layer.dtype_policy
-        return {"dtype": policies.serialize(by_path)}
+        return {**super().get_config(), **serialized}
 
 
 def _fresh(option):

@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_choices, check_sizes
+from keraszoo.layers.kernel_options import Quantizable
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class SentenceEncoder(keras.layers.Layer):
+class SentenceEncoder(Quantizable):
     """The embeddings of a sentence's words, summed into one vector.
 
         m = sum_j E x_j                       "bag"
@@ -58,7 +59,7 @@ class SentenceEncoder(keras.layers.Layer):
             self.width,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=0.1),
             reverse_dtype=self.compute_dtype,
-            dtype=self.dtype_policy,
+            dtype=self.policy_of("E"),
             trainable=self.trainable,
             name="E",
         )

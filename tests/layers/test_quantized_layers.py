@@ -11,10 +11,12 @@ from keraszoo.layers import (
     BahdanauAttention,
     FeedForward,
     FeedForwardAttention,
+    GatedConvolution,
     LuongAttention,
     MemoryHop,
     MultiHeadAttention,
     MultiplicativeAttention,
+    SentenceEncoder,
     TransformerEncoderLayer,
 )
 
@@ -90,6 +92,26 @@ def test_int8_reaches_every_kernel_and_is_saved(name, tmp_path):
         model = keras.saving.load_model(tmp_path / "model.keras")
         for a, b in zip(numbers(model, inputs), quantized, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("kind", ["gated_convolution", "sentence_encoder"])
+def test_int8_of_layers_without_options_of_kernels_is_saved(kind, tmp_path):
+    layer = GatedConvolution(4) if kind == "gated_convolution" else SentenceEncoder(11, 4)
+    rng = np.random.default_rng(0)
+    if kind == "gated_convolution":
+        inputs, symbol = rng.normal(size=(B, T, D)).astype("float32"), keras.Input((None, D))
+    else:
+        inputs, symbol = rng.integers(0, 11, (B, T)), keras.Input((None,), dtype="int32")
+    model = keras.Model(symbol, layer(symbol))
+    model.quantize(
+        "int8", filters=lambda layer: isinstance(layer, (keras.layers.Dense, keras.layers.Embedding))
+    )
+    quantized = numbers(model, inputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert [w.dtype for w in loaded.weights].count("int8") == 1
+    np.testing.assert_array_equal(numbers(loaded, inputs)[0], quantized[0])
 
 
 def test_lora_trains_and_is_saved(name, tmp_path):
