@@ -2,6 +2,8 @@
 
 import keras
 
+from keraszoo.layers.quantization import INT8_WEIGHTS, exact_inputs, quantization_of
+
 KINDS = "initializer", "regularizer", "constraint"
 
 
@@ -18,6 +20,18 @@ class Quantizable(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), **self._quantized()}
+
+    def get_build_config(self):
+        config, layers = super().get_build_config(), self._flatten_layers()
+        exact = [i for i, layer in enumerate(layers) if quantization_of(layer) == INT8_WEIGHTS]
+        return {**config, INT8_WEIGHTS: exact} if exact else config
+
+    def build_from_config(self, config):
+        super().build_from_config(config)
+        layers = self._flatten_layers()
+        for i in (config or {}).get(INT8_WEIGHTS, ()):
+            layers[i].quantization_config = exact_inputs()
+            layers[i].inputs_quantizer = None
 
     def _quantized(self):
         """The dtype in the config if sublayers were quantized: a map from their paths to their policies."""

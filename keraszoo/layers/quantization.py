@@ -15,6 +15,11 @@ def quantization_of(layer):
     return INT8_WEIGHTS if layer.quantization_mode == "int8" and exact_inputs else layer.quantization_mode
 
 
+def exact_inputs():
+    """The config of Keras that quantizes as `INT8_WEIGHTS`."""
+    return keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+
+
 @contextlib.contextmanager
 def quick_collections():
     """Collections of garbage skip what exists before: Keras makes one for each weight that it quantizes."""
@@ -28,6 +33,6 @@ def quick_collections():
 def quantize(layer, name):
     """Quantizes a layer or a model as `quantization_of` names it."""
     if name == INT8_WEIGHTS:
-        layer.quantize("int8", config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
+        layer.quantize("int8", config=exact_inputs())
     else:
         layer.quantize(name)

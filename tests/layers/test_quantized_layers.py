@@ -114,6 +114,20 @@ def test_int8_of_layers_without_options_of_kernels_is_saved(kind, tmp_path):
     np.testing.assert_array_equal(numbers(loaded, inputs)[0], quantized[0])
 
 
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("name", ["block", "concat"], indirect=True)  # sublayers of sublayers, or none
+def test_int8_that_does_not_round_inputs_is_saved(name, tmp_path):
+    model, _, inputs = model_and_inputs(name)
+    config = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    model.quantize("int8", config=config, filters=lambda layer: isinstance(layer, keras.layers.Dense))
+    quantized = numbers(model, inputs)
+    for _ in range(2):  # what was loaded is saved again
+        model.save(tmp_path / "model.keras")
+        model = keras.saving.load_model(tmp_path / "model.keras")
+        for a, b in zip(numbers(model, inputs), quantized, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_lora_trains_and_is_saved(name, tmp_path):
     model, layer, inputs = model_and_inputs(name)
     before = numbers(model, inputs)
