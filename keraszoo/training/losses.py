@@ -5,6 +5,9 @@ import functools
 import keras
 from keras import ops
 
+from keraszoo.layers.arguments import require_shapes, shapes_fit
+from keraszoo.layers.attention_inputs import static_shape
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class TokenCrossentropy(keras.losses.Loss):
@@ -34,16 +37,16 @@ class TokenCrossentropy(keras.losses.Loss):
         dtype: dtype of the loss, `"float32"` also under mixed precision; `"float64"` for such a model.
 
     Call arguments:
-        y_true: int `(B, T)`.
+        y_true: int `(B, T)`; with weight 0 they may be anything.
         y_pred: logits `(B, T, V)`.
-        sample_weight: `(B, T)`.
+        sample_weight: `(B, T)`, or `(B,)`, the weight of each token of a sentence.
 
     Returns:
-        A scalar, in nats.
+        A scalar, in nats; NaN if a target with a weight is outside [0, V).
 
     Raises:
-        ValueError: if `label_smoothing` is not in [0, 1), `r_drop` is negative, or the number of rows is odd
-            with `r_drop`.
+        ValueError: if `label_smoothing` is not in [0, 1), `r_drop` is negative, the number of rows is odd
+            with `r_drop`, or the shapes of targets and logits do not fit.
 
     Example:
 
@@ -64,6 +67,18 @@ class TokenCrossentropy(keras.losses.Loss):
             raise ValueError(f"r_drop must not be negative. Received: {r_drop!r}")
         self.label_smoothing = label_smoothing
         self.r_drop = r_drop
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        y_true, shape = ops.convert_to_tensor(y_true), static_shape(y_pred)
+        fits = shapes_fit(static_shape(y_true), shape[:-1])
+        wanted = "targets must be (B, T) and logits (B, T, V)"
+        require_shapes(fits, wanted, targets=static_shape(y_true), logits=shape)
+        if sample_weight is not None and len(ops.shape(sample_weight)) < y_true.ndim:
+            sample_weight = ops.convert_to_tensor(sample_weight)[:, None]  # Keras would align it with T
+        for weight in (sample_weight, getattr(y_pred, "_keras_mask", None)):
+            if weight is not None:
+                y_true = ops.where(ops.cast(weight, "bool"), y_true, 0)  # NaN times 0 would be NaN
+        return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true, y_pred):
         function = r_drop_crossentropy if self.r_drop else smoothed_crossentropy
@@ -87,7 +102,8 @@ def smoothed_crossentropy(targets, logits, label_smoothing):
     total = (largest + ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True)))[..., 0]
     right = ops.cast(ops.arange(logits.shape[-1], dtype="int32") == targets[..., None], dtype)
     wanted = (1 - label_smoothing) * right + label_smoothing / logits.shape[-1]
-    return total - ops.sum(wanted * logits, axis=-1)
+    loss = total - ops.sum(wanted * logits, axis=-1)
+    return ops.where((targets >= 0) & (targets < logits.shape[-1]), loss, float("nan"))
 
 
 def r_drop_crossentropy(targets, logits, label_smoothing, r_drop):

@@ -50,6 +50,38 @@ def test_large_logits_overflow_nowhere():
     assert float(TokenCrossentropy()(np.array([[1]]), logits, np.ones((1, 1)))) == 2e4
 
 
+def test_targets_outside_of_the_vocabulary_are_nan_unless_they_do_not_count(example):
+    targets, logits, weights = example
+    exact = float(TokenCrossentropy(0.1)(targets, logits, weights))
+    for outside in (-1, 5):
+        changed = np.where(weights > 0, targets, outside)
+        value = TokenCrossentropy(0.1)(changed, logits, weights)
+        assert float(value) == pytest.approx(exact, rel=1e-6)
+        masked = keras.layers.Masking()(logits)  # hides no position, and then those of weight 0
+        masked._keras_mask = ops.convert_to_tensor(weights > 0)
+        assert float(TokenCrossentropy(0.1)(changed, masked)) == pytest.approx(4 * exact, rel=1e-6)
+        changed[0, 1] = outside
+        assert np.isnan(TokenCrossentropy(0.1)(changed, logits, weights))
+        assert np.isnan(TokenCrossentropy(0.1, r_drop=1.0)(changed, logits, weights))
+    rows = np.array([1.0, 0.0], "float32")  # a weight for each sentence
+    changed = np.concatenate([targets[:1], np.full((1, 3), -1, "int32")])
+    first = TokenCrossentropy()(targets[:1], logits[:1])
+    assert float(TokenCrossentropy()(changed, logits, rows)) == pytest.approx(float(first), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 1), (3, 1), (3,), (3, 3, 3), (1, 3), (3, 2)])
+def test_targets_of_another_shape_are_an_error_and_never_broadcast(shape):
+    targets, logits = np.zeros(shape, "int32"), np.zeros((3, 3, 3), "float32")
+    with pytest.raises(ValueError, match=r"targets must be \(B, T\).*Received: targets.shape="):
+        TokenCrossentropy()(targets, logits)
+    inputs = keras.Input((None, 3))
+    model = keras.Model(inputs, keras.layers.Masking()(inputs))
+    model.compile("sgd", TokenCrossentropy())
+    if shape[:1] == (3,) and len(shape) > 1:
+        with pytest.raises(ValueError, match=r"targets must be \(B, T\)"):
+            model.evaluate(logits, targets, verbose=0)
+
+
 def test_config_round_trip():
     loss = TokenCrossentropy(0.2, name="xent")
     again = keras.losses.deserialize(keras.losses.serialize(loss))
