@@ -195,15 +195,19 @@ def split_chain(chain):
 def log_likelihood(chain, tags):
     """Log p(y | x) of tags, int `(B, T)`, by a chain: `(B,)`."""
     scores, moves = split_chain(chain)
-    tags = ops.convert_to_tensor(tags)
-    known = None not in (tags.shape[-1], scores.shape[1])
-    fits = len(tags.shape) == 2 and not (known and tags.shape[1] != scores.shape[1])
-    wanted = f"tags must be (B, T) with a tag for each of {scores.shape[1]} words"
-    require_shapes(fits, wanted, tags=tuple(tags.shape))
-    words, tags, outside = is_word(scores), ops.cast(tags, "int32"), moves.shape[0] - 1
+    tags, words, outside = check_tags(tags, scores), is_word(scores), moves.shape[0] - 1
     wrong = ops.any(words & ((tags < 0) | (tags >= outside)), axis=1)
     result = path_score(scores, moves, ops.where(words, tags, outside)) - log_partition(scores, moves)
     return ops.where(wrong, float("nan"), result)
+
+
+def check_tags(tags, scores):
+    """Tags as int32, or an error unless they are one for each word of the scores `(B, T, K + 1)`."""
+    tags = ops.convert_to_tensor(tags)
+    fits = shapes_fit(tuple(tags.shape), tuple(scores.shape[:2]))
+    wanted = f"tags must be (B, T) with a tag for each of {scores.shape[1]} words"
+    require_shapes(fits, wanted, tags=tuple(tags.shape), scores=tuple(scores.shape))
+    return ops.cast(tags, "int32")
 
 
 def permit(moves, allowed):

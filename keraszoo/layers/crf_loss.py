@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.crf import as_lists, log_likelihood, permit, split_chain
+from keraszoo.layers.crf import as_lists, check_tags, log_likelihood, permit, split_chain
 from keraszoo.layers.linear_chain import best_path, is_word
 from keraszoo.layers.masking import at_least_float32
 
@@ -73,11 +73,12 @@ class CRFAccuracy(keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         scores, moves = split_chain(ops.convert_to_tensor(y_pred))
         tags, _ = best_path(scores, permit(moves, self.allowed))
+        gold = check_tags(y_true, scores)
         weight = ops.cast(is_word(scores), self.dtype)  # (B, T)
         if sample_weight is not None:
             sample_weight = ops.cast(sample_weight, self.dtype)
             weight = weight * (sample_weight[:, None] if len(sample_weight.shape) == 1 else sample_weight)
-        return super().update_state(ops.cast(y_true, "int32") == tags, weight)
+        return super().update_state(gold == tags, weight)
 
     def get_config(self):
         return {**super().get_config(), "allowed": self.allowed}

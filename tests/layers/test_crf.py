@@ -296,3 +296,7 @@ def test_tags_of_another_shape_are_an_error():
         CRFLoss()(TAGS[:, :1], chain)
     with pytest.raises(ValueError, match=r"Received: tags.shape=\(4, 3, 5\)"):
         CRFLoss()(np.eye(K)[np.zeros((B, T), int)], chain)
+    for wrong in (TAGS[:1], TAGS[..., None], TAGS[:, :1]):  # which would be broadcast
+        for function in (CRFLoss(), CRFAccuracy().update_state):
+            with pytest.raises(ValueError, match=r"tags must be \(B, T\)"):
+                function(wrong, chain)
