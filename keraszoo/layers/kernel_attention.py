@@ -10,6 +10,8 @@ from keraszoo.layers.arguments import require, require_shapes
 from keraszoo.layers.attention import Attention
 from keraszoo.layers.masking import LOWEST, at_least_float32, masked_softmax
 
+LEAST = 1e-19  # a bandwidth, whose inverse square fits float32
+
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class KernelAttention(Attention):
@@ -25,7 +27,7 @@ class KernelAttention(Attention):
     `attention_mask` with a diagonal of `False`): if an example sees itself, the error is least at h = 0.
 
     Args:
-        bandwidth: h, or where learning starts, above 0.
+        bandwidth: h, or where learning starts, above 0; computed as 1e-19 at least.
         learn_bandwidth: whether h is a weight.
         dropout, seed, kwargs: as for `Attention`.
 
@@ -71,9 +73,9 @@ class KernelAttention(Attention):
         scores = self.scores(query, keys)
         kept = scores if mask is None else ops.where(mask, scores, LOWEST)
         nearest = ops.max(kept, axis=-1, keepdims=True, initial=LOWEST)
-        factor = self.bandwidth**-2.0
+        factor = max(self.bandwidth, LEAST) ** -2.0
         if self.learn_bandwidth:
-            factor = ops.exp(-2.0 * ops.cast(self.log_bandwidth, scores.dtype))
+            factor = ops.exp(-2.0 * ops.maximum(ops.cast(self.log_bandwidth, scores.dtype), math.log(LEAST)))
         scores = (kept - ops.stop_gradient(nearest)) * factor
         return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
 

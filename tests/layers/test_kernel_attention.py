@@ -33,6 +33,15 @@ def test_a_query_far_from_all_gets_the_value_of_the_nearest():
     np.testing.assert_allclose(to_numpy(weights).sum(-1), 1, atol=1e-6)
 
 
+@pytest.mark.parametrize("bandwidth", [1e-20, 1e-200])  # their inverse squares overflow
+@pytest.mark.parametrize("learn_bandwidth", [False, True])
+def test_a_tiny_bandwidth_takes_the_nearest_alone(bandwidth, learn_bandwidth):
+    x, y = np.array([[[0.0], [1.0], [1.0]]], "float32"), np.array([[[5.0], [6.0], [8.0]]], "float32")
+    query = np.array([[[0.25], [1.0]]], "float32")
+    context, _ = KernelAttention(bandwidth, learn_bandwidth)(query, y, key=x)
+    np.testing.assert_array_equal(to_numpy(context)[0, :, 0], [5.0, 7.0])
+
+
 @pytest.mark.parametrize(
     ("keys", "bandwidth", "dtype", "expected"),
     [
