@@ -5,6 +5,7 @@ from keras import ops
 
 from keraszoo.layers.arguments import check_choices, check_sizes
 from keraszoo.layers.kernel_options import Quantizable
+from keraszoo.layers.masking import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -77,8 +78,9 @@ class SentenceEncoder(Quantizable):
         factors = ops.cast(is_word, self.compute_dtype)[..., None]
         if self.encoding == "position":
             lengths = ops.maximum(ops.sum(is_word, axis=-1, keepdims=True), 1)
-            j = ops.cast(ops.cumsum(is_word, axis=-1), "float32") / ops.cast(lengths, "float32")
-            k = ops.arange(1, self.width + 1, dtype="float32") / self.width
+            full = at_least_float32(self.compute_dtype)
+            j = ops.cast(ops.cumsum(is_word, axis=-1), full) / ops.cast(lengths, full)
+            k = ops.arange(1, self.width + 1, dtype=full) / self.width
             weights = (1 - j[..., None]) - k * (1 - 2 * j[..., None])  # (..., J, d)
             factors = factors * ops.cast(2 * weights, self.compute_dtype)
         x = ops.cast(self.E(inputs), self.compute_dtype)  # int8 gives float32 (Keras 3.15)

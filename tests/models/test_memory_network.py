@@ -71,6 +71,16 @@ def test_padding_of_a_sentence_changes_nothing_and_stands_for_nothing(encoding):
     assert (to_numpy(encoder(np.array([[4, 4]]))) == 0).all()
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="Keras promotes float64 to float32")
+def test_a_sentence_in_float64_is_computed_in_float64():
+    encoder = SentenceEncoder(V, D, dtype="float64")
+    words = np.array([[1, 2, 3]])
+    encoded = to_numpy(encoder(words))[0]
+    np.testing.assert_allclose(
+        encoded, encode(to_numpy(encoder.E.embeddings), words[0], "position"), rtol=1e-13
+    )
+
+
 @pytest.mark.parametrize("tying", ["adjacent", "layer_wise"])
 @pytest.mark.parametrize("encoding", ["position", "bag"])
 @pytest.mark.parametrize("linear", [0.0, 1.0])
