@@ -49,7 +49,9 @@ class PretrainedSubwords:
             self.strip_accents = tokenizer.strip_accents or self.lowercase and strip_accents
             rest = {name: getattr(tokenizer, name) for name in ("suffix_indicator", "oov_token")}
             tokenizer = type(tokenizer)(tokenizer.get_vocabulary(), **rest)
-        tokenizer._allow_python_workflow = False  # the same operations as in an exported graph
+        # Words are read by the operations of an exported graph. Those of sentencepiece lose their model when
+        # TensorFlow sets a random seed, as `fit` does; the library of that name gives the same subwords.
+        tokenizer._allow_python_workflow = self.kind == "sentencepiece"
         vocabulary = set(tokenizer.get_vocabulary())
         unknown = next(iter(vocabulary & {"[UNK]", "<unk>"}), tokenizer.pad_token)
         self.tokenizer = tokenizer

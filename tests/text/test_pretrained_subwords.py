@@ -1,5 +1,6 @@
 """Subwords of KerasHub's tokenizers, compared with the library `tokenizers`."""
 
+import keras
 import pytest
 
 from keraszoo.tagging.graph_ops import GraphFeatures
@@ -52,6 +53,16 @@ def vocabulary_id(piece):
 def test_half_a_character_is_an_unknown_one():
     subwords = PretrainedSubwords(hub.tokenizers.BertTokenizer(PIECES, lowercase=True))
     assert subwords.encode(["\ud83d", "a"]) == [[1], [vocabulary_id("a")]]
+
+
+def test_sentencepiece_reads_words_after_a_random_seed_is_set(tiny_encoders):
+    from sentencepiece import SentencePieceProcessor
+
+    proto = next((tiny_encoders / "xlmr").rglob("*.spm")).read_bytes()
+    subwords = PretrainedSubwords(hub.tokenizers.XLMRobertaTokenizer(proto))
+    keras.utils.set_random_seed(1)  # as `fit` does
+    rows = SentencePieceProcessor(model_proto=proto).encode(WORDS)
+    assert subwords.encode(WORDS) == [[id_ + 1 if id_ else 3 for id_ in ids] or [3] for ids in rows]
 
 
 def test_a_sentence_is_as_long_as_its_subwords_if_these_are_more():
