@@ -77,12 +77,19 @@ class PretrainedTagger(TaggingModel):
         The scores of tags and the CRF are new, so all of them are trained.
         """
         head = [(layer, layer.trainable) for layer in self.head._flatten_layers()]
-        for layer in self.words.backbone._flatten_layers():
-            if isinstance(layer, keras.layers.Embedding):
-                layer.trainable = False
-        self.head.trainable = False
+        embeddings = [
+            layer
+            for layer in self.words.backbone._flatten_layers()
+            if isinstance(layer, keras.layers.Embedding) and layer.trainable
+        ]
+        for layer in (*embeddings, self.head):
+            layer.trainable = False
         try:
             super().enable_lora(rank, lora_alpha)
+        except ValueError:
+            for layer in embeddings:
+                layer.trainable = True
+            raise
         finally:
             for layer, trainable in head:  # the head itself comes first
                 layer.trainable = trainable

@@ -202,11 +202,13 @@ def test_a_tagger_with_lora_is_calibrated_as_the_sums_are(new_pretrained, tagged
     assert_close(tagger.model.tag(features)[1], again.model.tag(features)[1], atol=1e-3)
 
 
-def test_lora_that_is_refused_leaves_the_scores_trainable(new_pretrained):
-    model = new_pretrained(train_backbone=False).model
-    with pytest.raises(ValueError, match="LoRA needs a matrix that is trainable"):
-        model.enable_lora(2)
-    assert model.head.scores.trainable and len(model.trainable_weights) == 5
+def test_lora_that_is_refused_leaves_the_same_weights_trainable(new_pretrained):
+    for train, rank, said, count in ((False, 2, "needs a matrix", 5), (True, 0, "rank must be", 42)):
+        model = new_pretrained(train_backbone=train).model
+        before = [weight.path for weight in model.trainable_weights]
+        with pytest.raises(ValueError, match=said):
+            model.enable_lora(rank)
+        assert [weight.path for weight in model.trainable_weights] == before and len(before) == count
 
 
 def test_fit_trains_the_scores_over_a_frozen_encoder_faster(new_pretrained, tagged_sentences):
