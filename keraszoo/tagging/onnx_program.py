@@ -52,7 +52,8 @@ class Tagger:
         if self.library.normalizer:
             if self.subwords["strip_accents"]:
                 word = unicodedata.normalize("NFD", word)
-            unread = ("Cc", "Cf", "Mn") if self.subwords["strip_accents"] else ("Cc", "Cf")
+            unread = ("Cc", "Cf", "Co", "Mn") if self.subwords["strip_accents"] else ("Cc", "Cf", "Co")
+            word = word.replace("\ufffd", "")
             word = "".join(letter for letter in word if unicodedata.category(letter) not in unread)
             word = "".join(map(str.lower, word)) if self.subwords["lowercase"] else word
             word = self.library.normalizer.normalize_str(word)

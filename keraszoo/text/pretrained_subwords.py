@@ -17,14 +17,15 @@ TOKENIZERS = tuple(
 ARGUMENTS = ("lowercase", "strip_accents", "suffix_indicator", "oov_token")
 FOLDER = "subwords"  # in a model directory
 MOST_CACHED = 1 << 18  # words
+BLANK = "[\t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 
 
 class PretrainedSubwords:
     """Turns words into the ids of their subwords, by WordPiece, SentencePiece or byte-pair encoding.
 
-    Each word is tokenized alone, as it stands after a blank. Before WordPiece, a word loses its control and
-    format characters, such as the joiners of Persian and Hindi, and in uncased models its accents (Devlin et
-    al. 2018). A word of which nothing is left is one unknown subword.
+    Each word is tokenized alone, as it stands after a blank. Before WordPiece, a word loses its control,
+    format and private characters, such as the joiners of Persian and Hindi, and in uncased models its accents
+    (Devlin et al. 2018). A word of which nothing is left is one unknown subword.
 
     Args:
         tokenizer: of KerasHub, one of `TOKENIZERS`.
@@ -79,7 +80,8 @@ class PretrainedSubwords:
         if self.kind != "words":
             return f" {word}" if self.kind == "bytes" else word
         word = unicodedata.normalize("NFD", word) if self.strip_accents else word
-        unread = ("Cc", "Cf", "Mn") if self.strip_accents else ("Cc", "Cf")
+        word = re.sub(BLANK, " ", word).replace("\ufffd", "")
+        unread = ("Cc", "Cf", "Co", "Mn") if self.strip_accents else ("Cc", "Cf", "Co")
         word = "".join(one for one in word if unicodedata.category(one) not in unread)
         return "".join(map(str.lower, word)) if self.lowercase else word  # each character for itself
 
@@ -90,8 +92,9 @@ class PretrainedSubwords:
         if self.kind != "words":
             return words
         words = tf_text.normalize_utf8(words, "NFD") if self.strip_accents else words
-        unread = r"[\p{Cc}\p{Cf}\p{Mn}]" if self.strip_accents else r"[\p{Cc}\p{Cf}]"
-        letters = tf.strings.unicode_split(tf.strings.regex_replace(words, unread, ""), "UTF-8")
+        words = tf.strings.regex_replace(words, BLANK, " ")
+        unread = r"\p{Cc}\p{Cf}\p{Co}\x{fffd}" + r"\p{Mn}" * self.strip_accents
+        letters = tf.strings.unicode_split(tf.strings.regex_replace(words, f"[{unread}]", ""), "UTF-8")
         if self.lowercase:
             letters = letters.with_flat_values(tf.strings.lower(letters.flat_values, encoding="utf-8"))
         return tf.strings.reduce_join(letters, axis=-1)

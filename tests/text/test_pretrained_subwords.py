@@ -12,6 +12,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzäüößéABCDEÜमیخواهंि-."
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
 WORDS = [
     "Über", "café", "GROSSE", "straße", "a-b.", "می\u200cخواهم", "हिं\u200dदी", "a\u200bb", "\x07", "x\x7fy",
+    "\uf0b7ab", "a\U000f0001", "b\ufffd", "a\u00a0b", "a\u2009b\u2028c", "a\tb\n",
 ]  # fmt: skip
 
 
