@@ -69,7 +69,7 @@ class Tagger:
     def pieces_of(self, word):
         """The ids of the subwords of a word, plus 1: 0 is padding."""
         word, rules = self.subwords["before"] + re.sub(self.unseen, r"\1", word), self.subwords
-        ids = [id_ + rules["shift"] for id_ in self.pieces(word)] or [rules["unknown"]]
+        ids = [id_ + rules["shift"] for id_ in self.pieces(word)[: rules["most"]]] or [rules["unknown"]]
         return [rules["unknown"] + 1 if id_ in rules["as_unknown"] else id_ + 1 for id_ in ids]
 
     def feed(self, sentences):

@@ -1,5 +1,7 @@
 """A tokenizer of KerasHub as files that the libraries `tokenizers` and `sentencepiece` read."""
 
+from keraszoo.text.pretrained_subwords import MOST_SUBWORDS
+
 MOST_BYTES = 100  # of a piece that KerasHub splits by WordPiece; a longer one is unknown
 
 
@@ -37,6 +39,7 @@ def entry(subwords):
         "lowercase": subwords.lowercase,
         "strip_accents": subwords.strip_accents,
         "most_bytes": MOST_BYTES if subwords.kind == "words" else 1 << 31,
+        "most": MOST_SUBWORDS,
         "unknown": subwords.unknown_id,
         "shift": shift,
         "as_unknown": as_unknown,

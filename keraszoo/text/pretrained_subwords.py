@@ -16,6 +16,7 @@ TOKENIZERS = tuple(
 # What a tokenizer is made of besides its files; no other argument changes the subwords of a word.
 ARGUMENTS = ("lowercase", "strip_accents", "suffix_indicator", "oov_token")
 FOLDER = "subwords"  # in a model directory
+MOST_SUBWORDS = 100  # of a word that are read
 MOST_CACHED = 1 << 18  # words
 BLANK = "[\t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 
@@ -25,7 +26,8 @@ class PretrainedSubwords:
 
     Each word is tokenized alone, as it stands after a blank. Before WordPiece, a word loses its control,
     format and private characters, such as the joiners of Persian and Hindi, and in uncased models its accents
-    (Devlin et al. 2018). A word of which nothing is left is one unknown subword.
+    (Devlin et al. 2018). A word of which nothing is left is one unknown subword. Only the first 100 subwords
+    of a word, such as a long address, are read.
 
     Args:
         tokenizer: of KerasHub, one of `TOKENIZERS`.
@@ -70,7 +72,8 @@ class PretrainedSubwords:
             rows = self.tokenizer([self._plain(word) for word in new])
             rows = rows.to_list() if hasattr(rows, "to_list") else rows
             for word, row in zip(new, rows, strict=True):
-                found[word] = [int(id_) if id_ >= 0 else self.unknown_id for id_ in row] or [self.unknown_id]
+                ids = [int(id_) if id_ >= 0 else self.unknown_id for id_ in row[:MOST_SUBWORDS]]
+                found[word] = ids or [self.unknown_id]
             if len(self._ids) < MOST_CACHED:
                 self._ids.update(found)
         return [found.get(word) or self._ids[word] for word in words]
@@ -110,7 +113,7 @@ class PretrainedSubwords:
         """The same in a graph of TensorFlow: int32, ragged `(N, S)`, of strings `(N,)`."""
         import tensorflow as tf
 
-        ids = self.tokenizer(self._plain_in_graph(words))
+        ids = self.tokenizer(self._plain_in_graph(words))[:, :MOST_SUBWORDS]
         empty = tf.where(ids.row_lengths() == 0, self.unknown_id, tf.zeros_like(ids.row_lengths(), tf.int32))
         missing = tf.RaggedTensor.from_tensor(empty[:, None], tf.cast(ids.row_lengths() == 0, tf.int64))
         return tf.concat([tf.cast(ids, tf.int32), missing], axis=1)

@@ -66,6 +66,15 @@ def test_sentencepiece_reads_words_after_a_random_seed_is_set(tiny_encoders):
     assert subwords.encode(WORDS) == [[id_ + 1 if id_ else 3 for id_ in ids] or [3] for ids in rows]
 
 
+def test_the_first_hundred_subwords_of_a_word_are_read():
+    subwords = PretrainedSubwords(hub.tokenizers.BertTokenizer(PIECES, lowercase=True))
+    dash = vocabulary_id("-")
+    expected = [[dash] * 99, [dash] * 100, [dash] * 100]
+    words = ["-" * count for count in (99, 100, 30_000)]
+    assert subwords.encode(words) == expected
+    assert tf.function(subwords.in_graph)(tf.constant(words)).to_list() == expected
+
+
 def test_a_sentence_is_as_long_as_its_subwords_if_these_are_more():
     subwords = PretrainedSubwords(hub.tokenizers.BertTokenizer(PIECES, lowercase=True))
     vocabulary = TaggingVocabulary([], (), ["LOC"], subwords=subwords)
