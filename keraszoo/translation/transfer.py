@@ -30,10 +30,12 @@ def start_from(translator, trained):
         How many numbers of the new model were copied.
 
     Raises:
-        RecipeError: none fits, or the trained model is an ensemble.
+        RecipeError: none fits, or the trained model is an ensemble or quantized.
     """
     if isinstance(trained.model, Ensemble):
         raise RecipeError("model.start_from: an ensemble has the weights of several models; name one of them")
+    if any(getattr(layer, "quantization_mode", None) for layer in trained.model._flatten_layers()):
+        raise RecipeError("model.start_from: expected the model before it was quantized, got one in int8")
     values = {_name(weight): np.asarray(weight.numpy()) for weight in trained.model.weights}
     pieces, copied, left = {}, 0, dict(values)
     for weight in translator.model.trainable_weights:

@@ -77,3 +77,12 @@ def test_output_weights_and_two_vocabularies(both_subwords, make_transformer):
     assert tables <= start_from(wider, trained) < models[2].count_params() / 2
     with pytest.raises(RecipeError, match="no weight of its Transformer fits this RNNSearch"):
         start_from(wider, make_transformer())
+
+
+def test_a_quantized_model_is_refused(make_transformer):
+    new, trained = make_transformer(), make_transformer()
+    trained.model.quantize("int8")
+    before = new.model.get_weights()
+    with pytest.raises(RecipeError, match="before it was quantized, got one in int8"):
+        start_from(new, trained)
+    assert all(np.array_equal(a, b) for a, b in zip(before, new.model.get_weights(), strict=True))
