@@ -20,6 +20,9 @@ FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 # How parts of Markdown begin and end that are copied; they may have blank lines inside.
 COPIED = {"<!--": "-->", "<pre": "</pre>", "<script": "</script>", "<style": "</style>"}
 DEFINITION = re.compile(r" {0,3}\[[^\]]+\]:\s")
+DELIMITERS = re.compile(
+    r"[\s>]*(?:\|\s*)?:?-+:?(?:[ \t]*\|[ \t]*:?-+:?)+(?:[ \t]*\|)?\s*"
+)  # below a table's head
 _CELL = re.compile(r"(?<!\\)\|")
 _NEW_LINE = re.compile(r"[ \t]*(?:\r\n|\n|\r)\s*")
 _BLANK = re.compile(rf" (?!{_ITEM}|[#>|=-])")  # not before what is a mark at the start of a line
@@ -77,7 +80,7 @@ class _Lines:
 
     def __init__(self, markup, keep, wrapped):
         self.markup, self.keep, self.wrapped = markup, keep, wrapped
-        self.parts, self.lines, self.breaks, self._in_list = [], [], [], False
+        self.parts, self.lines, self.breaks, self._in_list, self._in_table = [], [], [], False, False
 
     def read(self, lines):
         end = None  # a function: whether a line ends a part that is copied
@@ -95,6 +98,12 @@ class _Lines:
                 self.parts.append(line)
                 end = None if end(line) else end
                 continue
+            if self.wrapped and _is_rule(line):
+                self._end()
+                self.parts.append(line)
+                continue
+            head = DELIMITERS.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
+            self._in_table = "|" in line and bool(self._in_table or head)
             match = LINE.fullmatch(line)
             self._line(match)
             indented = self.markup == "markdown" and not match["text"] and not self._in_list
@@ -140,7 +149,7 @@ class _Lines:
             self._end()
 
     def _row(self, text):
-        return self.markup == "markdown" and text.startswith("|")
+        return self.markup == "markdown" and (text.startswith("|") or self._in_table and bool(text))
 
     def _cells(self, text):
         for i, cell in enumerate(_CELL.split(text)):
@@ -166,6 +175,12 @@ class _Lines:
     def _copy(self, text):
         if text:
             self.parts.append(text)
+
+
+def _is_rule(line):
+    """Whether a line of Markdown is a rule between paragraphs, or makes the line before it a heading."""
+    marks = "".join(line.split()).lstrip(">")
+    return len(set(marks)) == 1 and (marks[0] in "=-" or len(marks) > 2 and marks[0] in "*_")
 
 
 def _html(text, keep):

@@ -105,6 +105,16 @@ def test_wrapped_text_is_one_block_and_has_as_many_lines_again():
     assert rendered(text, "text", wrapped=True) == text
 
 
+def test_rules_underlined_headings_and_tables_without_outer_bars_stay():
+    text = "A title\n===\nOne\ntwo.\n* * *\n> Three\n> ---\n"
+    text += "Red | blue\n:-- | --\nfour | five\n\nSix | seven\neight.\n"
+    assert rendered(text, "markdown") == text
+    assert translated(text, "markdown") == [
+        *("A title", "One two.", "Three", "Red", "blue", ":--", "--", "four", "five", "Six | seven eight.")
+    ]
+    assert translated("A title\n-----\nOne\ntwo.\n", "text", wrapped=True) == ["A title", "One two."]
+
+
 def test_a_line_does_not_begin_with_what_would_be_a_mark():
     (block,) = (part for part in blocks_of("a - b\nc d", "markdown") if isinstance(part, Block))
     assert block._replace(inline=block.inline.__class__("one - two")).render() == "one -\ntwo"
@@ -114,7 +124,7 @@ PIECES = [
     *("a", "B c.", " ", "\n", "\n\n", "\t", "- ", "1. ", "> ", "# ", "*", "`", "```", "<b>", "</b>", "<p>"),
     *("</p>", "|", "\\", "{x}", "\r\n", "\u2028", "<!--", "-->", "<pre>", "</pre>", "    ", "---", "[r]: x"),
     *("**", "_", "[", "](u)", "]", "<i>", "</i>", "<br>", "\\*", "&amp;", "%s", "é", "$1", "http://a.org/b"),
-    *("<code>", "</code>", "~~"),
+    *("===", "* * *", "-|-", "<code>", "</code>", "~~"),
 ]
 
 
