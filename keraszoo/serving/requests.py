@@ -66,6 +66,12 @@ def parsed(entries, kind, body):
     except ValueError as error:
         raise KerasZooError(f"cannot read the form: {error}") from error
     values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise KerasZooError(
+            f"{twice!r:.40}: expected once in a form, got it more often; JSON takes a list of texts"
+        )
     if len(number := values.get("alternatives", "")) < 10 and number.isdecimal():
         values["alternatives"] = int(number)
     return checked(entries, values, "", KerasZooError)

@@ -176,6 +176,8 @@ def test_what_is_no_request(client):
     form = "application/x-www-form-urlencoded"
     assert post("q=%ff", form)[1].startswith("cannot read the form: 'utf-8' codec can't decode")
     assert post("q=1&" * 200, form) == (400, "cannot read the form: Max number of fields exceeded")
+    twice = post("q=a&q=b&source=en&target=de", form)
+    assert twice == (400, "'q': expected once in a form, got it more often; JSON takes a list of texts")
     wrong = "q=a&source=en&target=de&alternatives=x"
     assert post(wrong, form)[1].startswith("alternatives: expected a valid")
     assert post("a", "text/plain")[1].startswith("content-type: expected application/json or application/x-")
