@@ -16,6 +16,7 @@ from keraszoo.errors import RecipeError
 from keraszoo.messages import say
 from keraszoo.saving import manifest
 from keraszoo.saving.atomic import replace_file
+from keraszoo.saving.weights import WEIGHTS
 from keraszoo.shipping import shipped
 from keraszoo.text.lines import read_lines
 from keraszoo.text.parallel import read_pairs
@@ -99,9 +100,9 @@ def distil(recipe, teacher, name, **search):
 
 
 def _digest(name):
-    """The digest of a teacher's manifest, or of the weights of an export for CTranslate2."""
+    """The digest of a teacher's manifest, or of the weights of a CTranslate2 export or a Marian model."""
     place = Path(shipped.find(name))
-    files = place / manifest.MANIFEST, place / "model.bin"
+    files = place / manifest.MANIFEST, place / "model.bin", place / WEIGHTS
     return manifest.file_digest(next(file for file in files if file.exists()))
 
 

@@ -39,7 +39,8 @@ def recipe(tmp_path, monkeypatch):
     sources = "one", "two\u00a0 cats", "", "blank", "same", "one", "endless", "long", "three"
     (tmp_path / "train.tsv").write_text("".join(f"{source}\tx\n" for source in sources))
     data = {"train": {"tsv": str(tmp_path / "train.tsv")}}
-    for name, file in (("big", "manifest.json"), ("bigger", "model.bin")):  # the second for CTranslate2
+    files = {"big": "manifest.json", "bigger": "model.bin", "marian": "model.safetensors"}
+    for name, file in files.items():  # the second is for CTranslate2, the third as others publish it
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text(name)
     monkeypatch.chdir(tmp_path)
@@ -70,6 +71,16 @@ def test_a_stopped_run_continues(recipe, kept):
     assert len(teacher.asked) == len(LINES) - whole
     with open(path) as file:
         assert file.read().splitlines() == LINES
+
+
+def test_a_published_model_is_known_by_its_weights(recipe, tmp_path):
+    distil(recipe, Teacher(), "marian", beam_width=3)
+    teacher = Teacher()
+    distil(recipe, teacher, "marian", beam_width=3)
+    assert not teacher.asked
+    (tmp_path / "marian" / "model.safetensors").write_text("other weights")
+    with pytest.raises(RecipeError, match="its translations have another teacher, search or source"):
+        distil(recipe, Teacher(), "marian", beam_width=3)
 
 
 def test_translations_of_others_are_refused(recipe, tmp_path):
