@@ -16,7 +16,9 @@ LINE = re.compile(
     r"(?P<heading>(?:#{1,6}\s+)?)(?P<text>.*?)(?P<tail>\s*)",
     re.DOTALL,
 )
-FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+FENCE = re.compile(
+    rf"\s*(?P<quotes>(?:{_QUOTES}\s*)?)(?P<item>(?:{_ITEM})*)(?P<marks>`{{3,}}(?![^\n]*`)|~{{3,}})"
+)
 # How parts of Markdown begin and end that are copied; they may have blank lines inside.
 COPIED = {"<!--": "-->", "<pre": "</pre>", "<script": "</script>", "<style": "</style>"}
 DEFINITION = re.compile(r" {0,3}\[[^\]]+\]:\s")
@@ -81,11 +83,14 @@ class _Lines:
     def __init__(self, markup, keep, wrapped):
         self.markup, self.keep, self.wrapped = markup, keep, wrapped
         self.parts, self.lines, self.breaks, self._in_list, self._in_table = [], [], [], False, False
+        self._quoted = None  # whether the code that is copied is in a quote
 
     def read(self, lines):
         end = None  # a function: whether a line ends a part that is copied
         indented = self.markup == "markdown"  # whether an indented line is code
         for number, line in enumerate(lines):
+            if self._quoted and not line.lstrip().startswith(">"):
+                self._quoted = end = None  # the end of the quote is that of its code
             if end is None and self.markup == "markdown":
                 end = self._copied_until(line, number)
                 if end or DEFINITION.match(line) or (indented and re.match(r" {4}|\t", line)):
@@ -113,7 +118,9 @@ class _Lines:
     def _copied_until(self, line, number):
         """A function that tells the last line of the copied part that a line begins, or `None`."""
         if fence := FENCE.match(line):
-            return lambda other, first=False: not first and other.strip().startswith(fence[1])
+            self._in_list = self._in_list or bool(fence["item"])
+            self._quoted = bool(fence["quotes"])
+            return lambda other, first=False: not first and _closes(fence["marks"], other)
         if number == 0 and line.rstrip() == "---":
             return lambda other, first=False: not first and other.rstrip() in ("---", "...")
         for start, stop in COPIED.items():
@@ -175,6 +182,12 @@ class _Lines:
     def _copy(self, text):
         if text:
             self.parts.append(text)
+
+
+def _closes(marks, line):
+    """Whether a line ends the code that begins with such marks."""
+    found = line.strip().lstrip("> \t")
+    return found.startswith(marks) and set(found) == {marks[0]}
 
 
 def _is_rule(line):

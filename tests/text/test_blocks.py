@@ -115,6 +115,23 @@ def test_rules_underlined_headings_and_tables_without_outer_bars_stay():
     assert translated("A title\n-----\nOne\ntwo.\n", "text", wrapped=True) == ["A title", "One two."]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("> ```\n> x = y\n>\n> z\n> ```\n> One\ntwo.\n", ["One", "two."]),
+        ("> ```py\n> x = y\nOne.\n", ["One."]),  # the quote ends the code
+        ("- ~~~\n  x\n  ~~~\n- One\n\n      two.\n", ["One", "two."]),
+        ("> 1. ```\n>    x\n>    ```\n> One.\n", ["One."]),
+        ("```x``` is\none.\n", ["\ufffc is one."]),  # CommonMark: no backtick follows the marks of a block
+        ("```\n```py\nx\n```\nOne.\n", ["One."]),  # nor anything else those at its end
+        ("````\n```\nx\n````\nOne.\n", ["One."]),
+    ],
+)
+def test_code_in_quotes_and_lists_ends_where_commonmark_says(text, expected):
+    assert rendered(text, "markdown") == text
+    assert translated(text, "markdown") == expected
+
+
 def test_a_line_does_not_begin_with_what_would_be_a_mark():
     (block,) = (part for part in blocks_of("a - b\nc d", "markdown") if isinstance(part, Block))
     assert block._replace(inline=block.inline.__class__("one - two")).render() == "one -\ntwo"
