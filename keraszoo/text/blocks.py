@@ -92,7 +92,7 @@ class _Lines:
             if self._quoted and not line.lstrip().startswith(">"):
                 self._quoted = end = None  # the end of the quote is that of its code
             if end is None and self.markup == "markdown":
-                end = self._copied_until(line, number)
+                end = self._copied_until(line, lines[number + 1 :] if number == 0 else None)
                 if end or DEFINITION.match(line) or (indented and re.match(r" {4}|\t", line)):
                     self._end()
                     self.parts.append(line)
@@ -106,22 +106,29 @@ class _Lines:
             if self.wrapped and _is_rule(line):
                 self._end()
                 self.parts.append(line)
+                self._in_list = self._in_list and line[0].isspace()
+                indented = self.markup == "markdown" and not self._in_list
                 continue
             head = DELIMITERS.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
             self._in_table = "|" in line and bool(self._in_table or head)
             match = LINE.fullmatch(line)
             self._line(match)
-            indented = self.markup == "markdown" and not match["text"] and not self._in_list
+            ended = match["heading"] or not match["text"]
+            indented = self.markup == "markdown" and bool(ended) and not self._in_list
         self._end()
         return self.parts
 
-    def _copied_until(self, line, number):
-        """A function that tells the last line of the copied part that a line begins, or `None`."""
+    def _copied_until(self, line, others=None):
+        """A function that tells the last line of the copied part that a line begins, or `None`.
+
+        `others` are the lines that follow the first one.
+        """
         if fence := FENCE.match(line):
             self._in_list = self._in_list or bool(fence["item"])
             self._quoted = bool(fence["quotes"])
-            return lambda other, first=False: not first and _closes(fence["marks"], other)
-        if number == 0 and line.rstrip() == "---":
+            return lambda other, first=False: not first and _closes(fence, other)
+        closed = others and not {"---", "..."}.isdisjoint(map(str.rstrip, others))
+        if closed and line.rstrip() == "---":
             return lambda other, first=False: not first and other.rstrip() in ("---", "...")
         for start, stop in COPIED.items():
             if line.lstrip().lower().startswith(start):
@@ -184,10 +191,10 @@ class _Lines:
             self.parts.append(text)
 
 
-def _closes(marks, line):
-    """Whether a line ends the code that begins with such marks."""
-    found = line.strip().lstrip("> \t")
-    return found.startswith(marks) and set(found) == {marks[0]}
+def _closes(fence, line):
+    """Whether a line ends the code that a match of `FENCE` begins."""
+    found = line.strip().lstrip("> \t" if fence["quotes"] else "")
+    return found.startswith(fence["marks"]) and set(found) == {fence["marks"][0]}
 
 
 def _is_rule(line):

@@ -124,10 +124,26 @@ def test_rules_underlined_headings_and_tables_without_outer_bars_stay():
         ("> 1. ```\n>    x\n>    ```\n> One.\n", ["One."]),
         ("```x``` is\none.\n", ["\ufffc is one."]),  # CommonMark: no backtick follows the marks of a block
         ("```\n```py\nx\n```\nOne.\n", ["One."]),  # nor anything else those at its end
-        ("````\n```\nx\n````\nOne.\n", ["One."]),
+        ("````\n```\n> ````\n````\nOne.\n", ["One."]),
     ],
 )
 def test_code_in_quotes_and_lists_ends_where_commonmark_says(text, expected):
+    assert rendered(text, "markdown") == text
+    assert translated(text, "markdown") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# One\n    x\n", ["One"]),
+        ("One\n***\n    x\n", ["One"]),
+        ("- One\n***\n    x\n", ["One"]),
+        ("One\n    two\n", ["One two"]),  # code needs a blank line before it
+        ("---\nOne\ntwo.\n\nThree\n", ["One two.", "Three"]),  # a rule: front matter has an end
+        ("---\nx: y\n---\nOne\n", ["One"]),
+    ],
+)
+def test_indented_code_and_front_matter(text, expected):
     assert rendered(text, "markdown") == text
     assert translated(text, "markdown") == expected
 
