@@ -10,7 +10,9 @@ from keraszoo.text.markup import inline, parse, partners
 from keraszoo.text.markup_tokens import html_tokens
 
 _QUOTES = r"(?:>[ \t]?)+"
-_ITEM = r"(?:[-+*\u2022\u2013\u25e6\u25aa\u2023]|\d{1,9}[.)]|[a-z][.)]|\(\w{1,3}\))[^\S\n]+"
+_ITEM = (
+    r"(?:[-+*\u2022\u2013\u25e6\u25aa\u2023]|\d{1,9}[.)]|[a-z][.)]|\(\w{1,3}\)|\[\^[^\]\s]{1,80}\]:)[^\S\n]+"
+)
 LINE = re.compile(
     rf"(?P<indent>\s*)(?P<quotes>(?:{_QUOTES}\s*)?)(?P<item>(?:{_ITEM})*(?:\[[ xX]\]\s+)?)"
     r"(?P<heading>(?:#{1,6}\s+)?)(?P<text>.*?)(?P<tail>\s*)",
@@ -21,7 +23,7 @@ FENCE = re.compile(
 )
 # How parts of Markdown begin and end that are copied; they may have blank lines inside.
 COPIED = {"<!--": "-->", "<pre": "</pre>", "<script": "</script>", "<style": "</style>"}
-DEFINITION = re.compile(r" {0,3}\[[^\]]+\]:\s")
+DEFINITION = re.compile(r" {0,3}\[[^^\]][^\]]*\]:\s")
 DELIMITERS = re.compile(
     r"[\s>]*(?:\|\s*)?:?-+:?(?:[ \t]*\|[ \t]*:?-+:?)+(?:[ \t]*\|)?\s*"
 )  # below a table's head

@@ -148,6 +148,12 @@ def test_indented_code_and_front_matter(text, expected):
     assert translated(text, "markdown") == expected
 
 
+def test_footnotes_are_translated():
+    text = "One[^a].\n\n[^a]: Two\n    three.\n\n    Four.\n\n[b]: http://x.org\n"
+    assert rendered(text, "markdown") == text
+    assert translated(text, "markdown") == ["One.", "Two three.", "Four."]
+
+
 def test_a_line_does_not_begin_with_what_would_be_a_mark():
     (block,) = (part for part in blocks_of("a - b\nc d", "markdown") if isinstance(part, Block))
     assert block._replace(inline=block.inline.__class__("one - two")).render() == "one -\ntwo"
