@@ -18,6 +18,7 @@ LINE = re.compile(
     r"(?P<heading>(?:#{1,6}\s+)?)(?P<text>.*?)(?P<tail>\s*)",
     re.DOTALL,
 )
+TASK = re.compile(r"\[[ xX]\]\s+$")
 FENCE = re.compile(
     rf"\s*(?P<quotes>(?:{_QUOTES}\s*)?)(?P<item>(?:{_ITEM})*)(?P<marks>`{{3,}}(?![^\n]*`)|~{{3,}})"
 )
@@ -80,11 +81,11 @@ def blocks_of(text, markup="text", keep=(), wrapped=False):
 
 
 class _Lines:
-    """Reads the lines of plain text or Markdown."""
+    """Reads the lines of plain text or Markdown; `_column` is where the text of a list item begins."""
 
     def __init__(self, markup, keep, wrapped):
         self.markup, self.keep, self.wrapped = markup, keep, wrapped
-        self.parts, self.lines, self.breaks, self._in_list, self._in_table = [], [], [], False, False
+        self.parts, self.lines, self.breaks, self._column, self._in_table = [], [], [], 0, False
         self._quoted = None  # whether the code that is copied is in a quote
 
     def read(self, lines):
@@ -95,7 +96,7 @@ class _Lines:
                 self._quoted = end = None  # the end of the quote is that of its code
             if end is None and self.markup == "markdown":
                 end = self._copied_until(line, lines[number + 1 :] if number == 0 else None)
-                if end or DEFINITION.match(line) or (indented and re.match(r" {4}|\t", line)):
+                if end or DEFINITION.match(line) or (indented and self._is_code(line)):
                     self._end()
                     self.parts.append(line)
                     if end and end(line, first=True):
@@ -108,15 +109,15 @@ class _Lines:
             if self.wrapped and _is_rule(line):
                 self._end()
                 self.parts.append(line)
-                self._in_list = self._in_list and line[0].isspace()
-                indented = self.markup == "markdown" and not self._in_list
+                self._column = self._column if line[0].isspace() else 0
+                indented = self.markup == "markdown"
                 continue
             head = DELIMITERS.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
             self._in_table = "|" in line and bool(self._in_table or head)
             match = LINE.fullmatch(line)
             self._line(match)
             ended = match["heading"] or not match["text"]
-            indented = self.markup == "markdown" and bool(ended) and not self._in_list
+            indented = self.markup == "markdown" and bool(ended)
         self._end()
         return self.parts
 
@@ -126,7 +127,7 @@ class _Lines:
         `others` are the lines that follow the first one.
         """
         if fence := FENCE.match(line):
-            self._in_list = self._in_list or bool(fence["item"])
+            self._column = _width(line[: fence.start("marks")]) if fence["item"] else self._column
             self._quoted = bool(fence["quotes"])
             return lambda other, first=False: not first and _closes(fence, other)
         closed = others and not {"---", "..."}.isdisjoint(map(str.rstrip, others))
@@ -142,9 +143,9 @@ class _Lines:
         if self.markup == "text":
             heading, text = "", heading + text
         if item:
-            self._in_list = True
+            self._column = _width(indent + quotes + TASK.sub("", item))
         elif text and not indent:
-            self._in_list = False
+            self._column = 0
         goes_on = self.wrapped and self.lines and text and not item and not heading
         if goes_on and quotes.split() == self.quotes.split() and not self._row(text):
             self.breaks.append(self.tail + indent + quotes)
@@ -163,6 +164,11 @@ class _Lines:
         hard = self.markup == "markdown" and (text.endswith("\\") or len(tail) - len(tail.lstrip(" ")) > 1)
         if heading or hard or not self.wrapped:
             self._end()
+
+    def _is_code(self, line):
+        """Whether a line is indented by four columns more than the text of a list item, or of no list."""
+        inside = line.lstrip()
+        return bool(inside) and _width(line[: -len(inside)]) >= self._column + 4
 
     def _row(self, text):
         return self.markup == "markdown" and (text.startswith("|") or self._in_table and bool(text))
@@ -191,6 +197,11 @@ class _Lines:
     def _copy(self, text):
         if text:
             self.parts.append(text)
+
+
+def _width(text):
+    """The columns of a text, whose tabs end at multiples of four."""
+    return len(text.expandtabs(4))
 
 
 def _closes(fence, line):

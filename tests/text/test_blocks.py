@@ -26,7 +26,7 @@ link](u). Next.
   goes on here
 - [x] item two
 
-      not code
+    not code
 
 | a | b c |
 |---|-----|
@@ -120,7 +120,7 @@ def test_rules_underlined_headings_and_tables_without_outer_bars_stay():
     [
         ("> ```\n> x = y\n>\n> z\n> ```\n> One\ntwo.\n", ["One", "two."]),
         ("> ```py\n> x = y\nOne.\n", ["One."]),  # the quote ends the code
-        ("- ~~~\n  x\n  ~~~\n- One\n\n      two.\n", ["One", "two."]),
+        ("- ~~~\n  x\n  ~~~\n- One\n\n    two.\n", ["One", "two."]),
         ("> 1. ```\n>    x\n>    ```\n> One.\n", ["One."]),
         ("```x``` is\none.\n", ["\ufffc is one."]),  # CommonMark: no backtick follows the marks of a block
         ("```\n```py\nx\n```\nOne.\n", ["One."]),  # nor anything else those at its end
@@ -138,6 +138,9 @@ def test_code_in_quotes_and_lists_ends_where_commonmark_says(text, expected):
         ("# One\n    x\n", ["One"]),
         ("One\n***\n    x\n", ["One"]),
         ("- One\n***\n    x\n", ["One"]),
+        ("- One\n\n      x\n", ["One"]),  # four columns right of the text of the item
+        ("- [x] One\n\n     two\n", ["One", "two"]),
+        ("1. One\n   -\ttwo\n\n\t\t    x\n\n\t\tthree\n", ["One", "two", "three"]),
         ("One\n    two\n", ["One two"]),  # code needs a blank line before it
         ("---\nOne\ntwo.\n\nThree\n", ["One two.", "Three"]),  # a rule: front matter has an end
         ("---\nx: y\n---\nOne\n", ["One"]),
