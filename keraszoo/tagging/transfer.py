@@ -14,8 +14,11 @@ def start_from(tagger, trained):
     other labels can begin with what a larger corpus or a language model taught (Peters et al. 2017,
     https://arxiv.org/abs/1705.00108). Both should have the same word vectors, which the encoder reads.
 
-    Returns how many numbers were copied. Raises RecipeError if no layer fits.
+    Returns how many numbers were copied. Raises RecipeError if no layer fits, or the encoder is quantized.
     """
+    parts = [part for layer in _encoder(trained.model) for part in layer._flatten_layers()]
+    if any(getattr(part, "quantization_mode", None) for part in parts):
+        raise RecipeError("model.start_from: expected the model before it was quantized, got one in int8")
     layers = {layer.name: layer for layer in _encoder(trained.model)}
     copied, left = 0, {name: layer.count_params() for name, layer in layers.items()}
     for layer in _encoder(tagger.model):

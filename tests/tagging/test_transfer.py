@@ -81,3 +81,15 @@ def test_a_recipe_that_starts_from_a_tagger(tmp_path, tagged_sentences, capsys):
     after, given = (weights_of(EntityTagger.from_preset(tmp_path / name)) for name in ("new", "trained"))
     copied = [name for name in after if name.split()[0] in ("casing", "recurrent")]
     assert copied and all(np.allclose(after[name], given[name], atol=1e-6) for name in copied)
+
+
+def test_a_quantized_encoder_is_refused_but_not_quantized_vectors():
+    new, trained = make_tagger("Bo", "zoomed"), make_tagger("Ada", "met", "Bo")
+    trained.model.words.vectors.quantize("int8")
+    assert start_from(new, trained) > 0
+    trained = make_tagger("Ada", "met", "Bo")
+    trained.model.quantize("int8")
+    before = weights_of(new)
+    with pytest.raises(RecipeError, match="before it was quantized, got one in int8"):
+        start_from(new, trained)
+    assert all(np.array_equal(before[name], weight) for name, weight in weights_of(new).items())
