@@ -24,12 +24,13 @@ COVERED = 0.6  # share of words
 
 
 def trained(task):
-    """The models of a task that are on this machine: dict of name -> `Directory`."""
+    """The models of a task on this machine that training can begin with: dict of name -> `Directory`."""
     found = {}
     for name, place in shipped.places().items():
         with contextlib.suppress(PresetError):
             directory = model_directory.read_description(place)
-            if directory.config.get("task") == task:
+            quantized = "quantized" in (directory.config.get("model") or {})
+            if directory.config.get("task") == task and not quantized:
                 found[name] = directory
     return found
 

@@ -133,6 +133,9 @@ def test_unknown_subwords_are_those_of_each_language(tmp_path, monkeypatch):
     _, _, share = nearest_translator(pairs)
     pieces = [side.encode(texts) for side, texts in zip(sides, zip(*pairs, strict=True), strict=True)]
     assert share == len(pairs) / sum(len(row) for rows in pieces for row in rows)
+    translator.model.quantize("int8")  # nothing can begin with it
+    translator.save_to_preset(tmp_path / "en_de")
+    assert nearest_translator(pairs) is None
 
 
 @pytest.mark.slow
