@@ -21,7 +21,7 @@ class Pair:
 
     def check(self, sentences):
         """Raises KerasZooError for a sentence that the model would cut."""
-        limit = self.translator.max_source_tokens
+        limit = self.translator.max_source_tokens - (self.language is not None)  # whose name is a subword
         for sentence, ids in zip(sentences, self.translator.source_subwords.encode(sentences), strict=True):
             if len(ids) > limit:
                 counts = f"a sentence has {len(ids):,} subwords, expected at most {limit:,}"

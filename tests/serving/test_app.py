@@ -150,6 +150,7 @@ def test_tag(client):
         ({"q": ["a", None]}, "q: expected a text or a list of texts, got ['a', None]"),
         ({"q": ["x" * 30_000] * 2}, "q: expected at most 50,000 characters, got 60,000"),
         ({"q": "1 2 3 4 5 6 7"}, "q: a sentence has 7 subwords, expected at most 6: '1 2 3 4 5 6 7'"),
+        ({"q": "1 2 3 4 5 6", "target": "xx"}, "q: a sentence has 6 subwords, expected at most 5: '1 2 3 4"),
         ({"q": "a", "source": "fr"}, "source: 'fr' is not supported, expected one of en"),
         ({"q": "a", "target": "fr"}, "target: 'fr' is not supported for source 'en', expected one of de, xx"),
         ({"q": "a", "target": None}, "target: expected text, got None"),
