@@ -5,9 +5,6 @@ import functools
 import keras
 from keras import ops
 
-from keraszoo.layers.arguments import require_shapes, shapes_fit
-from keraszoo.layers.attention_inputs import static_shape
-
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class TokenCrossentropy(keras.losses.Loss):
@@ -69,10 +66,14 @@ class TokenCrossentropy(keras.losses.Loss):
         self.r_drop = r_drop
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        y_true, shape = ops.convert_to_tensor(y_true), static_shape(y_pred)
-        fits = shapes_fit(static_shape(y_true), shape[:-1])
-        wanted = "targets must be (B, T) and logits (B, T, V)"
-        require_shapes(fits, wanted, targets=static_shape(y_true), logits=shape)
+        y_true = ops.convert_to_tensor(y_true)
+        targets, logits = tuple(y_true.shape), tuple(y_pred.shape)
+        known = zip(targets, logits, strict=False)
+        if len(targets) + 1 != len(logits) or any(None not in pair and pair[0] != pair[1] for pair in known):
+            raise ValueError(
+                "targets must be (B, T) and logits (B, T, V). "
+                f"Received: targets.shape={targets}, logits.shape={logits}"
+            )
         if sample_weight is not None and len(ops.shape(sample_weight)) < y_true.ndim:
             sample_weight = ops.convert_to_tensor(sample_weight)[:, None]  # Keras would align it with T
         for weight in (sample_weight, getattr(y_pred, "_keras_mask", None)):
