@@ -16,9 +16,10 @@ class Adam(keras.optimizers.Adam):
         m <- m + (1 - beta_1) (g - m)        v <- v + (1 - beta_2) (g^2 - v)
         w <- w - rate weight_decay w - rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
 
-    The update is Keras' own. g sums the gradients of all replicas and averages those of the `accumulate`
-    parts of a batch. It is measured and clipped once it is complete: Keras clips each replica's share. t and
-    the schedule count updates.
+    g sums the gradients of all replicas and of all places of a word, and averages those of the `accumulate`
+    parts of a batch. It is measured, clipped and squared once it is complete: Keras clips each replica's
+    share, and on TensorFlow squares that of each place, so that the first update moves a word with n places
+    sqrt(n) times as far. t and the schedule count updates.
 
     A gradient that is not finite changes neither weights nor moments. `health` records that it occurred, and
     all later updates are skipped, too, so that the weights stay those before the failure. If a `LossScale`

@@ -61,6 +61,14 @@ def test_rows_of_an_embedding_that_were_not_looked_up_still_move_by_their_moment
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+def test_the_first_update_moves_a_word_by_the_learning_rate_however_often_it_occurs():
+    layer = keras.layers.Embedding(4, 1, embeddings_initializer="ones")
+    model = keras.Sequential([layer])
+    model.compile(Adam(0.01), "mse")
+    model.fit(np.array([[1, 1, 1, 2]]), np.zeros((1, 4, 1)), verbose=0)
+    np.testing.assert_allclose(layer.get_weights()[0].ravel(), [1, 0.99, 0.99, 1], atol=1e-6)
+
+
 @pytest.mark.parametrize("clipping", CLIPPINGS)
 def test_parts_of_a_batch_make_the_update_of_the_whole(clipping):
     whole, in_parts = make(**clipping), make(accumulate=3, **clipping)
