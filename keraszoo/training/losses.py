@@ -36,7 +36,7 @@ class TokenCrossentropy(keras.losses.Loss):
     Call arguments:
         y_true: int `(B, T)`; with weight 0 they may be anything.
         y_pred: logits `(B, T, V)`.
-        sample_weight: `(B, T)`, or `(B,)`, the weight of each token of a sentence.
+        sample_weight: `(B, T)`, or `(B,)`, the weight of each token of a sentence, or a number.
 
     Returns:
         A scalar, in nats; NaN if a target with a weight is outside [0, V).
@@ -74,8 +74,10 @@ class TokenCrossentropy(keras.losses.Loss):
                 "targets must be (B, T) and logits (B, T, V). "
                 f"Received: targets.shape={targets}, logits.shape={logits}"
             )
-        if sample_weight is not None and len(ops.shape(sample_weight)) < y_true.ndim:
-            sample_weight = ops.convert_to_tensor(sample_weight)[:, None]  # Keras would align it with T
+        if sample_weight is not None:
+            sample_weight = ops.convert_to_tensor(sample_weight)
+            if 0 < len(sample_weight.shape) < len(targets):
+                sample_weight = sample_weight[:, None]  # Keras would align it with T
         for weight in (sample_weight, getattr(y_pred, "_keras_mask", None)):
             if weight is not None:
                 y_true = ops.where(ops.cast(weight, "bool"), y_true, 0)  # NaN times 0 would be NaN

@@ -69,6 +69,12 @@ def test_targets_outside_of_the_vocabulary_are_nan_unless_they_do_not_count(exam
     assert float(TokenCrossentropy()(changed, logits, rows)) == pytest.approx(float(first), rel=1e-6)
 
 
+def test_a_number_weighs_all_targets(example):
+    targets, logits, _ = example
+    whole = float(TokenCrossentropy(0.1)(targets, logits))
+    assert float(TokenCrossentropy(0.1)(targets, logits, 0.5)) == pytest.approx(whole / 2, rel=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(3, 3, 1), (3, 1), (3,), (3, 3, 3), (1, 3), (3, 2)])
 def test_targets_of_another_shape_are_an_error_and_never_broadcast(shape):
     targets, logits = np.zeros(shape, "int32"), np.zeros((3, 3, 3), "float32")
