@@ -84,7 +84,7 @@ def _forward_backward(scores, moves):
         after = score + _logsumexp(state[0][:, :, None] + ways, axis=1)  # (2, K + 1, B)
         return after, [after]
 
-    first = ops.transpose(_outside(scores[:, 0]))  # (K + 1, B)
+    first = ops.transpose(_outside(ops.sum(scores, axis=1)))  # (K + 1, B)
     sums, (last,) = over_time(step, both, [ops.stack([first, first])])
     sums = ops.transpose(sums, (0, 3, 1, 2))  # (2, B, T, K + 1)
     return sums[0], ops.flip(sums[1], axis=1), _logsumexp(last[0] + moves[:, -1:], axis=0)
@@ -161,7 +161,7 @@ def best_path(scores, moves):
 
     order, back = _words_first(scores)
     words = _in_order(scores, order)
-    last = ops.transpose(_outside(words[:, 0]))  # (K + 1, B)
+    last = ops.transpose(_outside(ops.sum(words, axis=1)))  # (K + 1, B)
     ahead, (first,) = over_time(value, ops.transpose(words, (2, 1, 0)), [last], backward=True)
     outside = ops.full_like(words[:, 0, :1], moves.shape[0] - 1, dtype="int32")
     tags, _ = over_time(choose, ops.transpose(ahead, (2, 1, 0)), [outside])

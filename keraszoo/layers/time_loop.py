@@ -48,6 +48,9 @@ def over_time(step, inputs, state, mask=None, backward=False):
     Returns:
         `(outputs, state)`: nested tensors `(B, T, ...)`, and the state after the last position.
 
+    Raises:
+        ValueError: if a sequence has no positions, or the mask does not fit.
+
     Example:
 
     >>> def add(x, state):
@@ -59,6 +62,8 @@ def over_time(step, inputs, state, mask=None, backward=False):
     tree = keras.tree
     inputs, state = (tree.map_structure(ops.convert_to_tensor, nested) for nested in (inputs, state))
     sequences = tree.flatten(inputs)
+    shapes = [tuple(x.shape) for x in sequences]
+    require_shapes(all(shape[1] != 0 for shape in shapes), "inputs need one position at least", inputs=shapes)
     if mask is not None:
         fits = all(shapes_fit(x.shape[:2], mask.shape, broadcast=True) for x in sequences)
         shapes = {"mask": tuple(mask.shape), "inputs": tuple(sequences[-1].shape)}

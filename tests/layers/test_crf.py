@@ -161,6 +161,11 @@ def test_no_sentences_give_no_tags():
     assert crf.log_likelihood(none, np.zeros((0, T), "int32")).shape == (0,)
 
 
+def test_sentences_need_a_position():
+    with pytest.raises(ValueError, match="inputs need one position at least"):
+        CRF(num_tags=3).decode(np.zeros((2, 0, 3), "float32"))
+
+
 def test_a_mask_of_another_shape_is_an_error():
     with pytest.raises(ValueError, match="mask must be .B, T.. Received: mask.shape=.2, 4., emissions"):
         make()(emissions_of(2), mask=np.ones((2, T + 1), bool))
