@@ -5,7 +5,6 @@ from keras import ops
 
 from keraszoo.layers.crf import as_lists, check_tags, log_likelihood, permit, split_chain
 from keraszoo.layers.linear_chain import best_path, is_word
-from keraszoo.layers.masking import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
@@ -28,8 +27,8 @@ class CRFLoss(keras.losses.Loss):
     """
 
     def __init__(self, reduction="sum_over_batch_size", name="crf_loss", dtype=None):
-        dtype = dtype or at_least_float32(keras.config.floatx())
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        double = keras.dtype_policies.get(dtype or keras.config.floatx()).compute_dtype == "float64"
+        super().__init__(name=name, reduction=reduction, dtype="float64" if double else "float32")
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         if sample_weight is not None and len(ops.shape(sample_weight)) == 2:

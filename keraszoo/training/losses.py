@@ -31,7 +31,8 @@ class TokenCrossentropy(keras.losses.Loss):
         label_smoothing: eps, in [0, 1).
         r_drop: alpha, the weight of the divergence of two copies; 0: rows are not copies.
         name: in the logs.
-        dtype: dtype of the loss, `"float32"` also under mixed precision; `"float64"` for such a model.
+        dtype: dtype of the loss, float32 at least: Keras casts the targets to it, too, and 16 bits would
+            round them. `"float64"` for such a model.
 
     Call arguments:
         y_true: int `(B, T)`; with weight 0 they may be anything.
@@ -57,7 +58,8 @@ class TokenCrossentropy(keras.losses.Loss):
     """
 
     def __init__(self, label_smoothing=0.0, name="token_crossentropy", dtype="float32", r_drop=0.0):
-        super().__init__(name=name, reduction="sum", dtype=dtype)
+        double = keras.dtype_policies.get(dtype or "float32").compute_dtype == "float64"
+        super().__init__(name=name, reduction="sum", dtype="float64" if double else "float32")
         if not 0 <= label_smoothing < 1:
             raise ValueError(f"label_smoothing must be in [0, 1). Received: {label_smoothing!r}")
         if r_drop < 0:

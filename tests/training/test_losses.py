@@ -44,6 +44,12 @@ def test_logits_of_half_precision_are_summed_in_float32(example):
     assert float(value) == pytest.approx(float(exact), rel=1e-5)
 
 
+def test_ids_are_not_rounded_to_the_dtype_of_the_loss():
+    logits = 9 * np.eye(258, dtype="float32")[None, 256:]  # 257 is no bfloat16
+    exact = float(TokenCrossentropy()(np.array([[256, 257]]), logits))
+    assert float(TokenCrossentropy(dtype="bfloat16")(np.array([[256, 257]]), logits)) == exact < 0.1
+
+
 def test_large_logits_overflow_nowhere():
     logits = np.array([[[1e4, -1e4, 0.0]]], "float32")
     assert float(TokenCrossentropy()(np.array([[0]]), logits, np.ones((1, 1)))) == 0
