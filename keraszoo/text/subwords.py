@@ -185,8 +185,14 @@ class Subwords:
         for piece, count in zip(self._pieces, np.bincount(ids).tolist(), strict=False):
             for sign in set(piece).intersection(SIGNS) if count else ():
                 counts[sign] += count
-        learned = learned_signs(counts)
-        return Subwords(self.model_bytes, "".join(sign for sign in self.signs if sign in learned))
+        return self._with_signs(learned_signs(counts))
+
+    def with_common_signs(self, others):
+        """Returns this vocabulary with those of its signs alone that the others, of the same pieces, have."""
+        return self._with_signs(set(self.signs).intersection(*(other.signs for other in others)))
+
+    def _with_signs(self, kept):
+        return Subwords(self.model_bytes, "".join(sign for sign in self.signs if sign in kept))
 
     @functools.cached_property
     def portable_bytes(self):

@@ -124,33 +124,34 @@ class Translator(TextTranslator, Task):
 
         Args:
             translators: list of at least two `Translator`s of the same subwords. The search options and
-                `max_source_tokens` are those of the first. The weights are shared, not copied.
+                `max_source_tokens` are those of the first; an apostrophe, quotation mark or dash that one of
+                them does not know is read as another one. The weights are shared, not copied.
 
         Returns:
             A `Translator`.
 
         Raises:
-            KerasZooError: fewer than two, not all translators, one of them twice, an ensemble among them, or
-                subwords that differ.
+            KerasZooError: fewer than two, no `Translator`, one twice, an ensemble, or subwords that differ.
 
         Example:
 
             names = ["tatoeba_en_de_transformer", "tatoeba_en_de_rnnsearch"]
             both = Translator.ensemble([Translator.from_preset(name) for name in names])
         """
-        translators = list(translators)
+        translators, read = list(translators), []
         for number, other in enumerate(translators, start=1):
             if not isinstance(other, Translator):
                 raise KerasZooError(f"ensemble: expected Translators, got {type(other).__name__}")
-            subwords = other.source_subwords, other.target_subwords
-            if subwords != (translators[0].source_subwords, translators[0].target_subwords):
+            read.append((other.source_subwords, other.target_subwords))
+            if read[-1] != read[0]:
                 raise KerasZooError(f"translators 1 and {number} do not have the same subwords")
         try:
             model = Ensemble([translator.model for translator in translators])
         except ValueError as error:
             raise KerasZooError(str(error)) from error
         first = translators[0]
-        both = cls(model, first.source_subwords, first.target_subwords, first.search, first.max_source_tokens)
+        source, target = (side[0].with_common_signs(side) for side in zip(*read, strict=True))
+        both = cls(model, source, target, first.search, first.max_source_tokens)
         both.about = model_facts.common_facts([translator.about for translator in translators])
         return both
 

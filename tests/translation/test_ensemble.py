@@ -100,6 +100,16 @@ def test_a_member_in_half_precision_cannot_be_exported(pair, tmp_path):
         mixed.export(tmp_path / "export", format="onnx")
 
 
+def test_only_signs_that_all_members_know_are_read_as_they_are():
+    joint = Subwords.train(["“yes” - don’t - no", "'no' \"yes\""] * 9, vocabulary_size=30)
+    options = {"embedding_dim": 4, "units": 4}
+    signs = "'’\"-", "'\"“”-"
+    members = [Translator(RNNSearch(30, **options), Subwords(joint.model_bytes, known)) for known in signs]
+    both = Translator.ensemble(members)
+    assert both.source_subwords.signs == both.target_subwords.signs == "'\"-"
+    assert both.source_subwords.encode(["“don’t”"]) == joint.encode(['"don\'t"'])
+
+
 @pytest.mark.slow
 def test_members_that_were_trained_in_this_process(make_transformer, tmp_path):
     members = [make_transformer(seed=seed) for seed in (1, 2)]
