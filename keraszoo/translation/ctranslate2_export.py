@@ -28,7 +28,8 @@ TOLERANCE = 0.01  # of the scores of beam search
 def export(translator, directory, quantize="float32"):
     """Writes the directory described above; see `Task.export`.
 
-    `quantize`, one of `QUANTIZATIONS`, says how CTranslate2 stores the weights.
+    `quantize`, one of `QUANTIZATIONS`, says how CTranslate2 stores the weights. Those of a model that is
+    quantized in Keras are unpacked first.
     """
     import_ctranslate2()
     from ctranslate2.converters import Converter
@@ -61,7 +62,7 @@ def verify(translator, directory, texts):
 
     Greedy search of a float32 export must give the same tokens, and every beam search a score that differs by
     at most `TOLERANCE`, without `min_length` and `no_repeat_ngram`, which change its probabilities. An export
-    with other weights is not held to the first.
+    with other weights, or of a model that is quantized in Keras, is not held to the first.
 
     Returns:
         The number of texts with the same greedy translation.
@@ -70,6 +71,8 @@ def verify(translator, directory, texts):
         KerasZooError: for the first difference.
     """
     exported = CTranslate2Translator(directory)
+    quantized = any(layer.quantization_mode for layer in translator.model._flatten_layers())
+    exact = exported.quantize == "float32" and not quantized
     different = set()
     for width in dict.fromkeys((1, translator.search.beam_width)):
         options = translator.search.replace(beam_width=width, num_hypotheses=1)
@@ -78,7 +81,7 @@ def verify(translator, directory, texts):
         ours, theirs = (best_of(one, texts, options) for one in (translator, exported))
         for i, (tokens, score) in ours.items():
             wrong = tokens != theirs[i][0] if width == 1 else abs(score - theirs[i][1]) > TOLERANCE
-            if wrong and exported.quantize == "float32":
+            if wrong and exact:
                 text, other = translator.target_subwords.decode([tokens, theirs[i][0]])
                 raise KerasZooError(
                     f"{directory}: text {i + 1} is translated to {other!r} (score {theirs[i][1]:.4f}) by "
@@ -120,15 +123,15 @@ def specification(translator):
     }
     encoder = transformer_spec.TransformerEncoderSpec(num_layers=len(model.encoder_layers), **shared)
     decoder = transformer_spec.TransformerDecoderSpec(num_layers=len(model.decoder_layers), **shared)
-    encoder.embeddings[0].weight = array(model.source_embedding.embeddings)
-    decoder.embeddings.weight = decoder.projection.weight = array(model.target_embedding.embeddings)
+    encoder.embeddings[0].weight = table(model.source_embedding)
+    decoder.embeddings.weight = decoder.projection.weight = table(model.target_embedding)
     if model.output_bias is not None:
         decoder.projection.bias = array(model.output_bias)
     rows = max(translator.max_source_tokens + 1, translator.search.max_length, POSITIONS)
     for name, stack in (("encoder", encoder), ("decoder", decoder)):
         if positions in ("sinusoidal", "learned"):  # they are added to the words
-            table = model.positions.encoding(ops.arange(rows, dtype="int32"), model.d_model)
-            stack.position_encodings.encodings = array(table)
+            encodings = model.positions.encoding(ops.arange(rows, dtype="int32"), model.d_model)
+            stack.position_encodings.encodings = array(encodings)
         if layer.pre_norm:
             set_norm(stack, getattr(model, f"{name}_norm"))
         for spec, weights in zip(stack.layer, getattr(model, f"{name}_layers"), strict=True):
@@ -166,7 +169,7 @@ def set_linears(specs, layer, groups):
     """Sets linear maps to the kernels and biases of `W_n` of a layer, side by side for the n of a group."""
     for spec, names in zip(specs, groups, strict=True):
         maps = [getattr(layer, f"W_{name}") for name in names]
-        spec.weight = np.concatenate([array(one.kernel) for one in maps], axis=1).T
+        spec.weight = np.concatenate([kernel(one) for one in maps], axis=1).T
         if maps[0].use_bias:
             spec.bias = np.concatenate([array(one.bias) for one in maps])
 
@@ -174,6 +177,21 @@ def set_linears(specs, layer, groups):
 def set_norm(spec, norm):
     """Sets the layer normalisation of a sublayer or a stack."""
     spec.layer_norm.gamma, spec.layer_norm.beta = array(norm.gamma), array(norm.beta)
+
+
+def table(embedding):
+    """The vectors of an embedding, those of a quantized one unpacked."""
+    if embedding.quantization_mode:
+        return array(embedding(ops.arange(embedding.input_dim, dtype="int32")))
+    return array(embedding.embeddings)
+
+
+def kernel(dense):
+    """The kernel of a `Dense`, that of a quantized one unpacked: what it makes of the unit vectors."""
+    if dense.quantization_mode:
+        units = np.eye(dense.input_spec.axes[-1], dtype="float32")
+        return array(dense(units)) - array(dense(np.zeros_like(units[:1])))
+    return array(dense.kernel)
 
 
 def array(tensor):

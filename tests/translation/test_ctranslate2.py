@@ -11,6 +11,7 @@ import pytest
 
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
+from keraszoo.layers.quantization import exact_inputs
 
 pytest.importorskip("ctranslate2")
 
@@ -86,6 +87,20 @@ def test_verification(translator, exported, engine, make_transformer, tmp_path, 
     assert 1 <= translator.verify_export(tmp_path / "other", texts) < len(texts)
     sizes = [(place / "model.bin").stat().st_size for place in (tmp_path / "other", exported)]
     assert sizes[0] < sizes[1]
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_quantized_model_is_unpacked(make_transformer, tmp_path):
+    translator = make_transformer(tie_embeddings="target", sharpness=4, seed=16)
+    translator.model.quantize("int8", config=exact_inputs())
+    translator.export(tmp_path / "exported", format="ctranslate2")
+    engine = Translator.from_preset(tmp_path / "exported", engine="ctranslate2")
+    found = [one.translate_details(TEXTS, beam_width=1) for one in (translator, engine)]
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.tokens == theirs.tokens
+        assert ours.log_prob == pytest.approx(theirs.log_prob, abs=1e-2)
+    translator.model.enable_lora(2)
+    assert translator.verify_export(tmp_path / "exported", TEXTS) == len(TEXTS)
 
 
 @pytest.mark.usefixtures("eagerly")
