@@ -36,6 +36,8 @@ def check_onnx(task, directory):
     for policy in (model.dtype_policy.name for model in task.model.members()):
         if policy != "float32":
             raise KerasZooError(f"an ONNX export needs a float32 model, the precision is {policy}")
+    if any(layer.quantization_mode == "float8" for layer in task.model._flatten_layers()):
+        raise KerasZooError("an ONNX export has no float8: quantize to int8")
 
 
 def graph_of(model, function, specs):

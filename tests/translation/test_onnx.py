@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import keras
 import pytest
 import sentencepiece
 
@@ -72,6 +73,11 @@ def test_what_cannot_be_exported(untrained, tmp_path, monkeypatch):
     half = models.RNNSearch(*sizes, embedding_dim=8, units=8, dtype="mixed_bfloat16")
     with pytest.raises(KerasZooError, match="needs a float32 model, the precision is mixed_bfloat16"):
         Translator(half, *sides).export(tmp_path / "x", format="onnx")
+    eighth = models.RNNSearch(*sizes, embedding_dim=8, units=8)
+    eighth.build()
+    eighth.quantize("float8", filters=lambda layer: isinstance(layer, keras.layers.Dense))
+    with pytest.raises(KerasZooError, match="an ONNX export has no float8: quantize to int8"):
+        Translator(eighth, *sides).export(tmp_path / "x", format="onnx")
     monkeypatch.setitem(sys.modules, "tf2onnx", None)
     with pytest.raises(KerasZooError, match=r"pip install 'keraszoo\[onnx\]'"):
         untrained.export(tmp_path / "x", format="onnx")
