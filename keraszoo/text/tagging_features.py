@@ -179,8 +179,8 @@ class TaggingVocabulary:
         try:
             ids = [[self._tag_ids[tag] for tag in convert(tags, "IOB2", self.scheme)] for tags in sequences]
         except KeyError as error:
-            labels = ", ".join(self.labels)
-            raise DataError(f"expected tags of the labels {labels}, got {shown(error.args[0])}") from None
+            labels, (_, _, label) = ", ".join(self.labels), error.args[0].partition("-")
+            raise DataError(f"expected tags of the labels {labels}, got {shown(label)}") from None
         return _padded(ids)
 
     def decode_tags(self, ids, lengths):

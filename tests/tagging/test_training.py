@@ -75,7 +75,7 @@ def test_vectors_move_where_the_model_says_so(tagged_sentences, moves):
         (..., {"validation": []}, "validation: expected at least one sentence, got none"),
         ([], {}, "expected at least one sentence, got none"),
         ([["Ada"]], {"validation": [["B-PER"]]}, "train: expected TaggedSentence objects, got .* as item 0"),
-        ([TaggedSentence(("a",), ("B-DOG",))], {}, "expected tags of the labels LOC, PER, got 'B-DOG'"),
+        ([TaggedSentence(("a",), ("B-DOG",))], {}, "expected tags of the labels LOC, PER, got 'DOG'"),
     ],
 )
 def test_invalid_sentences_and_settings_raise_errors(new_tagger, tagged_sentences, train, settings, said):

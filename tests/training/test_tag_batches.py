@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said(vocabulary):
         TaggedRows([], vocabulary, FEATURES)
     with pytest.raises(DataError, match="sentence 1 has no token"):
         TaggedRows([*sentences_of([1]), TaggedSentence((), ())], vocabulary, FEATURES)
-    with pytest.raises(DataError, match="sentence from line 31: expected tags of the labels X, got 'B-Y'"):
+    with pytest.raises(DataError, match="sentence from line 31: expected tags of the labels X, got 'Y'"):
         TaggedRows([TaggedSentence(("a",), ("B-Y",), 0, 31)], vocabulary, FEATURES)
     with pytest.raises(DataError, match="sentence from line 31: expected valid IOB2, got 'O I-X'"):
         TaggedRows([TaggedSentence(("a", "b"), ("O", "I-X"), 0, 31)], vocabulary, FEATURES)
