@@ -17,6 +17,8 @@ from keraszoo.messages import shown
 from keraszoo.saving.entries import Entries, argument_entries, checked
 from keraszoo.saving.weights import WEIGHTS, check_shapes, names_of, stored_shapes
 
+QUANTIZING = "_scale", "/g"  # weights that come by `quantize`, and the norms that it multiplies into others
+
 
 class _Members(Entries):
     models: list[dict]
@@ -39,7 +41,7 @@ def make_model(directory, kinds, extra=None):
         raise PresetError(f"{where}: quantized: expected int8 or {INT8_WEIGHTS}, got {shown(mode)}")
     wanted = weight_shapes(make, where)
     try:
-        check_shapes(weights, wanted, skip=("_scale",) if mode else ())  # scales come by `quantize`
+        check_shapes(weights, wanted, skip=QUANTIZING if mode else ())
     except PresetError as error:
         raise PresetError(f"{where} makes another model than that of the weights: {error}") from error
     model = make()
