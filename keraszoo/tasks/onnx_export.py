@@ -1,8 +1,10 @@
 """Functions of TensorFlow as graphs for ONNX Runtime, and the directory of an ONNX export."""
 
 import keras
+import numpy as np
 
 from keraszoo.errors import KerasZooError
+from keraszoo.messages import one_line
 from keraszoo.tasks.export import check_export, replace_export, write_mark
 
 OPSET = 18
@@ -44,7 +46,8 @@ def graph_of(model, function, specs):
     """The bytes of an ONNX graph of a function, which takes tensors by name and returns a dict of them.
 
     tf2onnx copies all constants many times, so it gets the weights of the `model` as inputs, which are filled
-    in afterwards. `specs` maps names to `tf.TensorSpec`.
+    in afterwards. `specs` maps names to `tf.TensorSpec`. Raises KerasZooError if ONNX Runtime cannot read the
+    graph: tf2onnx copies operations that it does not know.
     """
     import onnx
     import tensorflow as tf
@@ -59,7 +62,11 @@ def graph_of(model, function, specs):
         with keras.StatelessScope(state_mapping=values):
             return function(**{name: tensors[name] for name in specs})
 
-    proto, _ = import_onnx()[1].convert.from_function(with_weights, signature, opset=OPSET)
+    runtime, tf2onnx = import_onnx()
+    handlers = {"Erfc": (_erfc, [])}
+    proto, _ = tf2onnx.convert.from_function(
+        with_weights, signature, opset=OPSET, custom_op_handlers=handlers
+    )
     kept, used = [one for one in proto.graph.input if one.name in specs], names_read(proto.graph)
     del proto.graph.input[:]
     proto.graph.input.extend(kept)
@@ -67,7 +74,20 @@ def graph_of(model, function, specs):
     proto.graph.initializer.extend(
         onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
     )
-    return proto.SerializeToString()
+    graph = proto.SerializeToString()
+    try:
+        runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has a class for each of its codes
+        raise KerasZooError(f"the model cannot be exported as ONNX: {one_line(error)}") from error
+    return graph
+
+
+def _erfc(graph, node, name, _):
+    """Replaces the operation of `gelu`, which tf2onnx does not know: erfc(x) = 1 - erf(x)."""
+    erf = graph.make_node("Erf", node.input)
+    one = graph.make_const(f"{name}_one", np.ones((), "float32"))
+    graph.remove_node(node.name)
+    graph.make_node("Sub", [one.output[0], erf.output[0]], outputs=node.output, name=name)
 
 
 def names_read(graph):

@@ -19,7 +19,7 @@ TEXTS = ["one two three", "", "six", "five four one two three six one", " ", "zw
 
 TRANSFORMERS = [
     {"tie_embeddings": "target"},
-    {"positions": "rotary", "pre_norm": True},
+    {"positions": "rotary", "pre_norm": True, "activation": "gelu"},
     {"positions": "relative", "max_distance": 2},
     {"positions": "learned", "max_positions": 4},
     {"num_experts": 4, "pre_norm": True, "tie_embeddings": "target"},
