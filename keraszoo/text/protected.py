@@ -17,7 +17,7 @@ PLACEHOLDER = (  # {{name}}, ${name}, {name}, {0:.2f}, {}; %s, %(name)s, %1$d; $
 NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 IN_WORDS = 2  # digits of the numbers that a translation may write in words
 _GLUE = r"[0-9A-Za-z_\u00c0-\u024f]"
-_BEFORE, _AFTER = re.compile(f"{_GLUE}+$"), re.compile(f"{_GLUE}+")
+_BEFORE, _AFTER = re.compile(rf"{_GLUE}+\Z"), re.compile(f"{_GLUE}+")
 _LONGEST = 80  # characters of such a part
 
 

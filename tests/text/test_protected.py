@@ -30,6 +30,7 @@ LIKE_PLACEHOLDERS = ["50% of it", "100 % sure", "It costs $3.50.", "a {not this}
         *((text, []) for text in LIKE_PLACEHOLDERS),
         # Letters and digits that touch a part belong to it.
         ("the {n}th of user{id}b, {a}{b}", ["{n}th", "user{id}b", "{a}{b}"]),
+        ("the folder\n{name}", ["{name}"]),
         ("{name}'s, ({name}) und {name}-Datei, {名}さん", ["{name}", "{name}", "{name}", "{名}"]),
         # Given words are whole words, the longest first.
         ("大猫在Acme", ["猫", "Acme"]),
