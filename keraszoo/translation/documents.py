@@ -61,9 +61,7 @@ class DocumentTranslator:
         segments = sentence_segments(self, inlines, language, options)
         with single_sentences():
             found = iter(_translated(self, inlines, segments, options))
-        return "".join(
-            part._replace(inline=next(found)).render() if isinstance(part, Block) else part for part in parts
-        )
+        return "".join(part.translated(next(found)) if isinstance(part, Block) else part for part in parts)
 
 
 def check(translator, markup, keep, options):
