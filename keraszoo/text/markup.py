@@ -4,6 +4,8 @@ Tags, attributes, links and code never reach a model. What cannot be paired, suc
 without a pair.
 """
 
+import re
+
 from keraszoo.errors import KerasZooError
 from keraszoo.text.inline import OBJECT, Inline, Region, Tag
 from keraszoo.text.markup_tokens import ENTITY, html_tokens, markdown_tokens
@@ -11,8 +13,8 @@ from keraszoo.text.protected import protected
 
 MARKUPS = ("text", "html", "markdown")
 DEEPEST = 64  # what is in more tags than that is not translated
-HTML_ESCAPES = {"&": "&amp;", "<": "&lt;"}
-ESCAPES = {**HTML_ESCAPES, ">": "&gt;"}
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_AMPERSAND = re.compile("&(?:amp|#0*38|#x0*26)", re.IGNORECASE)
 
 
 def check_markup(markup):
@@ -137,9 +139,13 @@ class _Builder:
 
 def _escapes(tokens, markup):
     """How the characters are written that a reader sees: as they were escaped somewhere in the tokens."""
-    texts = [token for token in tokens if token.kind == "text" and token.raw != token.text]
+    texts = [token for token in tokens if token.kind == "text"]
     escapes = {token.text: token.raw for token in texts if token.raw == "\\" + token.text}
-    if markup == "html":
-        return ESCAPES if any("&gt;" in token.raw for token in texts) else HTML_ESCAPES
-    entities = any(ENTITY.search(token.raw) for token in texts)
-    return {**ESCAPES, **escapes} if entities else escapes
+    if markup == "html" or any(ENTITY.search(token.raw) for token in texts):
+        entities = dict(ESCAPES)
+        if markup == "html" and not any("&gt" in token.raw for token in texts):
+            del entities[">"]
+        if any("&" in token.text for token in texts) and not any(_AMPERSAND.search(t.raw) for t in texts):
+            del entities["&"]  # of text such as AT&T
+        escapes = {**entities, **escapes}
+    return escapes

@@ -59,18 +59,21 @@ class Token(NamedTuple):
 
 def html_tokens(text):
     """Splits HTML, a str, into a list of `Token`."""
-    return _tokens(text, HTML_TOKEN, _html_token)
+    return _tokens(text, HTML_TOKEN, _html_token, html.unescape)
 
 
 def markdown_tokens(text):
     """Splits Markdown without blocks, a str, into a list of `Token`."""
-    return _tokens(text, MARKDOWN_TOKEN, _markdown_token)
+    return _tokens(text, MARKDOWN_TOKEN, _markdown_token, _with_entities)
 
 
-def _tokens(text, expression, read):
+def _tokens(text, expression, read, unescape):
+    def plain(raw):
+        return Token("text", raw, unescape(raw))
+
     tokens, end, missing = [], 0, set()
     while match := expression.search(text, end):
-        tokens.append(_plain(text[end : match.start()]))
+        tokens.append(plain(text[end : match.start()]))
         end = match.end()
         if not match["long"]:
             tokens.append(read(match))
@@ -82,11 +85,12 @@ def _tokens(text, expression, read):
         else:  # and it is not looked for again
             missing.add(closer)
         tokens.append(Token("mark", text[match.start() : end], key=(match["element"] or "").lower()))
-    return [token for token in (*tokens, _plain(text[end:])) if token.raw]
+    return [token for token in (*tokens, plain(text[end:])) if token.raw]
 
 
-def _plain(raw):
-    return Token("text", raw, ENTITY.sub(lambda entity: html.unescape(entity[0]), raw))
+def _with_entities(raw):
+    """Text of Markdown, where entities end with `;`; in HTML some do not."""
+    return ENTITY.sub(lambda entity: html.unescape(entity[0]), raw)
 
 
 def _html_token(match):

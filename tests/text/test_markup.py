@@ -47,7 +47,21 @@ def test_entities_are_read_and_written_and_what_only_looks_like_a_tag_is_text():
     assert found.text == "Tom & Jerry <3 café {a}&b"
     assert found.render() == "Tom &amp; Jerry &lt;3 café {a}&amp;b"
     assert parts("1 < 2 and a<3", "html")[::2] == ("1 < 2 and a<3", [])
-    assert parse("1 < 2 & 3 > 2", "html").render() == "1 &lt; 2 &amp; 3 > 2"
+    assert parse("1 < 2 &amp; 3 > 2", "html").render() == "1 &lt; 2 &amp; 3 > 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "written"),
+    [
+        ("AT&T &eacute;", "AT&T é", "AT&T é"),  # not escaped in the text
+        ("AT&T &copy 2020 x&lt3", "AT&T © 2020 x<3", "AT&T © 2020 x&lt;3"),  # as browsers read them
+        ("AT&T &amp copy;", "AT&T & copy;", "AT&amp;T &amp; copy;"),
+    ],
+)
+def test_ampersands_and_entities_without_a_semicolon(text, visible, written):
+    found = parse(text, "html")
+    assert (found.text, found.render()) == (visible, written)
+    assert parse("&copy 2020", "markdown").text == "&copy 2020"  # CommonMark wants the semicolon
 
 
 def test_links_emphasis_and_code_of_markdown():
