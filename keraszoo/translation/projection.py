@@ -86,18 +86,20 @@ class WordWeights:
             self.weights[np.ix_(inside, range(first, last))] = 1
         self.weights /= np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-9)
 
-    def scores(self, start, end):
+    def scores(self, start, end, others=()):
         """How well each span of words translates `source[start:end]`.
 
-        The score is F1 of the words, each weighted by the share of its attention that is in the span.
+        The score is F1 of the words, each weighted by the share of its attention that is in the span, less
+        half of what is in `others`, spans of the source that must stay apart.
 
         Returns:
             float `(N, N)`, at most 1: for the words from i to j, j included; -1 where j < i.
         """
-        share = self.weights[:, start:end].sum(axis=1)
-        found, sizes = (np.concatenate([[0], np.cumsum(x)]) for x in (share * self.lengths, self.lengths))
-        of_all = np.maximum(found[-1] + sizes[None, 1:] - sizes[:-1, None], 1e-9)
-        scores = 2 * (found[None, 1:] - found[:-1, None]) / of_all  # (N, N)
+        share, *against = (self.weights[:, a:b].sum(axis=1) for a, b in ((start, end), *others))
+        real = (share - 0.5 * sum(against)) * self.lengths
+        found, sizes = (np.concatenate([[0], np.cumsum(x)]) for x in (real, self.lengths))
+        of_all = np.maximum(share @ self.lengths + sizes[None, 1:] - sizes[:-1, None], 1e-9)
+        scores = np.maximum(2 * (found[None, 1:] - found[:-1, None]) / of_all, -0.9)  # (N, N)
         ends = self.lengths > 0
         return np.where(np.triu(np.outer(ends, ends)), scores, -1.0)
 
@@ -120,7 +122,7 @@ def owners(text, pieces):
 
 
 def project(weights, tags, forced):
-    """Places tags in a translation; their spans are apart or inside each other, and inside of their parents.
+    """Places tags in a translation: inside of their parents, apart from others if there are words for all.
 
     Args:
         weights: `WordWeights`.
@@ -131,9 +133,10 @@ def project(weights, tags, forced):
         List of (start, end) in the translation.
     """
     placed = _Placement(weights, tags)
-    for i in sorted(range(len(tags)), key=lambda i: (len(path(i, placed.parents)), not any(forced[i]))):
-        if tags[i][0] < tags[i][1]:
-            placed.span(i, *forced[i])
+    depths = [len(path(i, placed.parents)) for i in range(len(tags))]
+    spans = [i for i, (start, end, _) in enumerate(tags) if start < end]
+    for i in sorted(spans, key=lambda i: (depths[i], not any(forced[i]), tags[i][1] - tags[i][0])):
+        placed.span(i, *forced[i])  # short ones first, as long ones may take the words of all
     for i, tag in enumerate(tags):
         if tag[0] == tag[1]:
             placed.mark(i)
@@ -154,8 +157,13 @@ class _Placement:
         if not self.words:
             self.of[i] = 0, 0
             return
-        allowed = self._allowed(parent)
-        scores = self.weights.scores(start, end)
+        apart, nested = self._allowed(path(parent, self.parents))
+        siblings = [
+            (one, other)
+            for j, (one, other, its) in enumerate(self.tags)
+            if its == parent and j != i and one < other
+        ]
+        scores = self.weights.scores(start, end, siblings)
         real = np.flatnonzero(self.weights.lengths)
         if at_start and len(real):
             scores[0] = scores[real[0]]
@@ -164,21 +172,23 @@ class _Placement:
         if at_start and at_end and len(real):
             scores[0, -1] = 1
         fits = (self.first == 0) | (not at_start), (self.last == len(self.words) - 1) | (not at_end)
-        scores = np.where(allowed, scores, -2.0) + np.where(fits[0] & fits[1], 0.0, -10.0)
+        scores = np.where(apart & (scores > -1), scores, np.where(nested, scores - 2, -20.0))
+        scores += np.where(fits[0] & fits[1], 0.0, -10.0)
         a, b = map(int, np.unravel_index(scores.argmax(), scores.shape))
-        a, b = self._with_marks(a, b, self.source[start:end], allowed)
+        a, b = self._with_marks(a, b, self.source[start:end], apart if apart[a, b] else nested)
         self.ranges[i], self.of[i] = (a, b), (self.words[a][0], self.words[b][1])
 
-    def _allowed(self, parent):
-        """Which spans of words, (N, N), are inside of the parent, and apart from or nested with others."""
+    def _allowed(self, ancestors):
+        """Which spans of words are inside of the ancestors, and apart, or at least nested: two (N, N)."""
         first, last = self.first, self.last
-        allowed = last >= first
+        apart = nested = last >= first
         for j, (a, b) in self.ranges.items():
-            inside = (first >= a) & (last <= b)
-            allowed &= (
-                inside if j == parent else inside | (last < a) | (first > b) | (first <= a) & (last >= b)
-            )
-        return allowed
+            inside, separate = (first >= a) & (last <= b), (last < a) | (first > b)
+            if j in ancestors:
+                apart, nested = apart & inside, nested & inside
+            else:
+                apart, nested = apart & separate, nested & (inside | separate | (first <= a) & (last >= b))
+        return apart, nested
 
     def _with_marks(self, a, b, source, allowed):
         """Adds the marks next to a span, as many as the source has at its ends."""
