@@ -13,6 +13,7 @@ _DESTINATION = r"\((?:[^()\s\\]|\\.|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?
 HTML_TOKEN = re.compile(_HTML, re.DOTALL | re.IGNORECASE)
 MARKDOWN_TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])|(?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))|"
+    r"(?P<math>(?<![0-9a-z$])(?:\$\$(?:\\.|[^\\$])+\$\$|\$(?!\s)(?:\\.|[^\\$])+(?<!\s)\$)(?![0-9a-z$]))|"
     rf"(?P<link><(?:[a-z][a-z0-9+.-]+:|[^\s<>@]+@)[^\s<>]*>)|(?P<note>\[\^[^\]\s]{{1,80}}\])|"
     rf"(?P<open>!?\[)|(?P<close>\](?:{_DESTINATION}|\[[^\[\]]*\])?)|(?P<delimiter>\*+|_+|~~)|{_HTML}",
     re.DOTALL | re.IGNORECASE,
@@ -110,7 +111,7 @@ def _markdown_token(match):
     raw = match[0]
     if match["escape"]:
         return Token("text", raw, raw[1])
-    if match["code"] or match["link"]:
+    if match["code"] or match["math"] or match["link"]:
         return Token("object", raw)
     if match["note"]:
         return Token("mark", raw)

@@ -80,6 +80,22 @@ def test_links_emphasis_and_code_of_markdown():
 
 
 @pytest.mark.parametrize(
+    ("text", "regions"),
+    [
+        ("so $x_i, y$, **$S\\,\\sigma$** and $a\\$b$-like", ["$x_i, y$", "$S\\,\\sigma$", "$a\\$b$"]),
+        ("$$\nf(x) = *a*, _b_\n$$", ["$$\nf(x) = *a*, _b_\n$$"]),
+        (
+            "from $1 to $2, $HOME/$USER, US$5 and 6$, $ 7 $",
+            ["$1", "$2", "$HOME", "$USER", "US$5"],
+        ),  # placeholders
+    ],
+)
+def test_formulas_of_markdown_are_kept_and_prices_are_none(text, regions):
+    found = parse(text, "markdown")
+    assert [region.output for region in found.regions] == regions and found.render() == text
+
+
+@pytest.mark.parametrize(
     "text", ["2 * 3 = 6", "snake_case_name", "[x] or [y]", "a ** b", r"2 \* 3 \[x\]", "5 < 6"]
 )
 def test_marks_of_markdown_that_mark_nothing(text):
