@@ -6,6 +6,7 @@ import itertools
 import re
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,80}\]:[ \t]*")
+HARD_END = re.compile(r"(?<!\\)(?:\\\\)*(\\|<br ?/?>)$", re.IGNORECASE)  # so do two blanks
 NESTED = 100  # quotes and lists inside of each other; what is deeper is not translated
 
 
@@ -56,11 +57,11 @@ def _paragraphs(token, lines, starts):
     for number in range(*token.map):
         if pieces and (at := lines[number].rfind(pieces[0])) >= 0:
             piece = pieces.pop(0)
-            backslash = (len(piece) - len(piece.rstrip("\\"))) % 2
-            start, end = starts[number] + at, starts[number] + at + len(piece) - backslash
-            if start < end:
-                found[-1].append((start, end))
-            if backslash or lines[number].startswith("  ", at + len(piece)):
+            hard = HARD_END.search(piece)
+            start, length = starts[number] + at, len(piece[: hard.start(1)].rstrip() if hard else piece)
+            if length:
+                found[-1].append((start, start + length))
+            if hard or lines[number].startswith("  ", at + len(piece)):
                 found.append([])
     return filter(None, found)
 

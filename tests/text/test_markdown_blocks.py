@@ -90,6 +90,7 @@ CASES = {
     "1. One\n   -\ttwo\n\n\t\t    x\n\n\t\tthree\n": "One / two / three",
     f"{'>' * 5000} a\n\nOne\n\n{'[^a]: ' * 5000}": "One",  # too deep
     "One\\\\\ntwo\\\nthree\\": "One\\ two / three",
+    "> One <br>\n> two<BR />\n> <br>\n> three <br>four": "One / two / three four",
 }
 
 
