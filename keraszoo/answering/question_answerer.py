@@ -146,8 +146,8 @@ class QuestionAnswerer(Task):
 
         Args:
             questions: list of `Question`.
-            **sizes: arguments of `MemoryNetwork`, such as `width=50`. The memory holds 50 sentences, or as
-                many as the longest story has, unless `memory_size` says otherwise.
+            **sizes: arguments of `MemoryNetwork`, such as `width=50`. The memory holds as many sentences as
+                the longest story has, at most 50, unless `memory_size` says otherwise.
         """
         for question in questions:
             if not isinstance(question, Question):
