@@ -68,7 +68,7 @@ class EntityTagger(Task):
         """Reads a directory that `save_to_preset` wrote.
 
         Args:
-            name: path of the directory, or the name of an included model.
+            name: path of the directory, the name of an included model, or `hf://user/name`.
             corpus: of a tagger of several corpora, the one whose labels it gives, as for `for_corpus`;
                 `None`: the first.
             all_corpora: keep the labels of all corpora apart, for `for_corpus`, `calibrate` and training.

@@ -70,7 +70,7 @@ class Task:
         """Reads a directory that `save_to_preset` wrote.
 
         Args:
-            name: path of the directory, or the name of an included model.
+            name: path of the directory, the name of an included model, or `hf://user/name`.
 
         Returns:
             An object of this class.
@@ -164,8 +164,9 @@ class Task:
             **options: those of `export` in the module of the format, such as `keraszoo.translation.export`.
 
         Raises:
-            KerasZooError: a task without an export, an unknown format, another backend than TensorFlow, or a
-                directory that cannot be written.
+            KerasZooError: a task without an export, an unknown format, a model that the format does not
+                support, a directory that cannot be written, or another backend than TensorFlow, which only
+                `"ctranslate2"` does without.
         """
         exporter(self, format).export(self, directory, **options)
 
