@@ -8,7 +8,7 @@ from keraszoo.layers.masking import at_least_float32
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class WeightNormDense(keras.layers.Dense):
-    """`keras.layers.Dense` with weight normalisation: norm and direction of each column are learned apart.
+    """`keras.layers.Dense` with weight normalisation: each column learns its norm and its direction.
 
         y = x W + b        W_j = g_j v_j / |v_j|        (eq. 2; W_j, v_j: column j; v -> `kernel`, g -> `g`)
 

@@ -244,7 +244,7 @@ class EntityTagger(Task):
 
         Raises:
             DataError: no sentence, or an unknown label.
-            KerasZooError: no such corpus, or none given for a tagger of several; or the scores are quantized.
+            KerasZooError: no such corpus, or none given for a tagger of several; scores in int8 or with LoRA.
         """
         return calibration.calibrate(self, sentences, corpus)
 

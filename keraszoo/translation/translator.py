@@ -202,11 +202,12 @@ class Translator(TextTranslator, Task):
             targets: list of str, as many; or of lists of subwords, such as `Translation.tokens`.
             batch_size: pairs per batch.
             heads: return the weights of each of the L layers and H heads; L = H = 1 for recurrent models and
-                ensembles.
+                ensembles. Otherwise a `Transformer` gives the mean over the heads of its last layer, and
+                `ConvS2S` the mean over its layers.
 
         Returns:
-            List of float32 `(T, S)`: T subwords of the target and S of the source, `</s>` the last of each.
-                With `heads`, `(L, H, T, S)`; else a `Transformer` gives its last layer's mean over heads.
+            List of float32 `(T, S)`: T subwords of the target and S of the source, `</s>` the last of each;
+                with `heads`, `(L, H, T, S)`.
 
         Raises:
             KerasZooError: for other types or lengths, or if the model attends to nothing.
