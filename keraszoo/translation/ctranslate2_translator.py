@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from keraszoo import registry
 from keraszoo.errors import KerasZooError
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.export import MARK, format_of
@@ -96,14 +97,23 @@ def import_ctranslate2():
     return ctranslate2
 
 
-def load(name, read):
+def load(name, read=None):
     """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
 
-    `read` is a function that returns the `Translator` of a model directory or of the name of a model.
+    An export is loaded without Keras.
+
+    Args:
+        name: path of an export or of a model directory, the name of an included model, or `hf://user/name`.
+        read: a function that returns the `Translator` of a model; `None`: `Translator.from_preset`.
+
+    Raises:
+        PresetError: no such directory, a damaged one, or one of another task.
+        KerasZooError: CTranslate2 is not installed, or does not support the model.
     """
     import_ctranslate2()
     if format_of(name) == "ctranslate2":
         return CTranslate2Translator(name)
+    read = read or registry.load(registry.TASKS["translation"].kind).from_preset
     with tempfile.TemporaryDirectory() as folder:  # the engine reads all of it at once
         directory = Path(folder, "model")
         read(name).export(directory, format="ctranslate2")

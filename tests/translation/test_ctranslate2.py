@@ -1,5 +1,6 @@
 """CTranslate2 runs every kind of Transformer with the probabilities of the model."""
 
+import functools
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from keraszoo import Translator
 from keraszoo.errors import KerasZooError
 from keraszoo.layers.quantization import exact_inputs
+from keraszoo.translation.ctranslate2_translator import load
 
 pytest.importorskip("ctranslate2")
 
@@ -144,10 +146,21 @@ main(["translate", {str(exported)!r}, "--engine", "ctranslate2", "--json"])
     assert [answer["text"] for answer in answers] == engine.translate(TEXTS)
 
 
-def test_a_model_is_converted(translator, exported, engine, tmp_path):
+def test_load_reads_an_export_without_keras(exported, engine):
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys(("keras", "tensorflow")))
+from keraszoo.translation.ctranslate2_translator import load
+print(load({str(exported)!r}).translate({TEXTS!r}))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.stdout == f"{engine.translate(TEXTS)}\n", ran.stderr
+
+
+@pytest.mark.parametrize("read", [load, functools.partial(Translator.from_preset, engine="ctranslate2")])
+def test_a_model_is_converted(translator, exported, engine, tmp_path, read):
     translator.save_to_preset(tmp_path / "model")
-    again = Translator.from_preset(tmp_path / "model", engine="ctranslate2")
-    assert again.translate(TEXTS) == engine.translate(TEXTS)
+    assert read(tmp_path / "model").translate(TEXTS) == engine.translate(TEXTS)
     with pytest.raises(KerasZooError, match="expected keras or ctranslate2, got 'onnx'"):
         Translator.from_preset(tmp_path / "model", engine="onnx")
     with pytest.raises(KerasZooError, match="got an export; .*--engine ctranslate2"):
