@@ -104,8 +104,8 @@ class EntityTagger(Task):
             texts: str, or list of str, of at most 1,048,576 characters each; a text without a word has no
                 entities.
             batch_tokens: words or subwords tagged at a time, with padding, grouped by length; the result
-                does not depend on it. On CPUs, as many batches as there are cores, at most 8, are tagged at
-                once.
+                does not depend on it. With TensorFlow on a CPU, as many batches as there are cores, at most
+                8, are tagged at once.
             threshold: leave out entities whose probability is smaller, in [0, 1].
             context: average the probabilities of tags over the same words in this many sentences of the text
                 before, and after; 0: do not. See `keraszoo.tagging.repeated_words`. It helps where a word has

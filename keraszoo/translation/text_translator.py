@@ -57,7 +57,8 @@ class TextTranslator(documents.DocumentTranslator):
         Args:
             texts: list of str; a blank one gives an empty translation.
             batch_size: sentences searched at a time, those of similar length together; the result does not
-                depend on it. On CPUs, as many batches as there are cores, at most 8, are searched at once.
+                depend on it. With TensorFlow on a CPU, as many batches as there are cores, at most 8, are
+                searched at once.
             prefix: str, or list of str or of lists of subwords, one per text: how each translation begins. A
                 str is split into subwords. The translation continues after the last subword, so it may
                 complete a word: the prefix "Hund" allows "Hunde". An empty prefix leaves it free.
