@@ -19,7 +19,11 @@ Corpus = Annotated[
     Option(help="Taggers of several corpora: the one whose labels are used; by default the card's first."),
 ]
 Context = Annotated[
-    int, Option(min=0, help="Taggers: average a word's tags over its repeats in this many sentences around.")
+    int,
+    Option(
+        min=0,
+        help="Taggers: average a word's tag probabilities over its repeats at most this many sentences away.",
+    ),
 ]
 TokenColumn = Annotated[
     str | None, Option(help="Columns: number (from 0) or name of the tokens; the first by default.")
