@@ -9,9 +9,9 @@ from keraszoo.errors import DataError, KerasZooError, RecipeError, import_hub
 from keraszoo.messages import one_line, suggestion
 from keraszoo.models.pretrained_words import without_pooler
 from keraszoo.registry import model_arguments, model_classes
-from keraszoo.saving.model_config import common_quantization
 from keraszoo.saving.model_directory import MANIFEST
 from keraszoo.shipping import shipped
+from keraszoo.tasks.transfer import check_not_quantized
 from keraszoo.text.pretrained_subwords import PretrainedSubwords
 from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
@@ -74,8 +74,7 @@ def read_encoder(place, cls):
         tagger = cls.from_preset(place, all_corpora=True)
         if tagger.vocabulary.subwords is None:
             raise RecipeError(f"{where}: expected a tagger over a pretrained encoder, got another one")
-        if common_quantization(tagger.model) is not None:
-            raise RecipeError(f"{where}: expected a tagger that is not quantized, which can be trained")
+        check_not_quantized(tagger.model._flatten_layers(), where)
         return tagger.model.words.backbone, tagger.model.get_config()["backbone"], tagger.vocabulary.subwords
     hub = import_hub()
     from keras_hub.src.utils.preset_utils import check_file_exists, load_json  # know all kinds of places

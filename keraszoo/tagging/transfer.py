@@ -3,7 +3,7 @@
 import numpy as np
 
 from keraszoo.errors import RecipeError
-from keraszoo.messages import say
+from keraszoo.tasks.transfer import check_not_quantized, say_left_out
 
 
 def start_from(tagger, trained):
@@ -16,11 +16,12 @@ def start_from(tagger, trained):
 
     Returns how many numbers were copied. Raises RecipeError if no layer fits, or the encoder is quantized.
     """
-    parts = [part for layer in _encoder(trained.model) for part in layer._flatten_layers()]
-    if any(getattr(part, "quantization_mode", None) for part in parts):
-        raise RecipeError("model.start_from: expected the model before it was quantized, got one in int8")
     layers = {layer.name: layer for layer in _encoder(trained.model)}
-    copied, left = 0, {name: layer.count_params() for name, layer in layers.items()}
+    check_not_quantized(
+        (part for layer in layers.values() for part in layer._flatten_layers()), "model.start_from"
+    )
+    copied, sizes = 0, {name: layer.count_params() for name, layer in layers.items()}
+    left = dict(sizes)
     for layer in _encoder(tagger.model):
         before = layer.get_weights()
         after = layers[layer.name].get_weights() if layer.name in layers else []
@@ -33,12 +34,7 @@ def start_from(tagger, trained):
     if not copied:
         kinds = type(trained.model).__name__, type(tagger.model).__name__
         raise RecipeError("model.start_from: no layer of its {} fits this {}".format(*kinds))
-    left = {name: count for name, count in left.items() if count}
-    if left:
-        say(
-            f"model.start_from: {sum(left.values()):,} parameters are left out ({', '.join(sorted(left))}); "
-            "`overrides` with its sizes keep them"
-        )
+    say_left_out(left, sum(sizes.values()))
     return copied
 
 

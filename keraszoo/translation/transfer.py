@@ -1,12 +1,13 @@
 """Starts a translator from the weights of a trained one."""
 
+import collections
 import math
 
 import numpy as np
 
 from keraszoo.errors import RecipeError
-from keraszoo.messages import say
 from keraszoo.models.ensemble import Ensemble
+from keraszoo.tasks.transfer import check_not_quantized, say_left_out
 from keraszoo.text.normalization import normalizer
 from keraszoo.text.subwords import Subwords
 
@@ -34,8 +35,7 @@ def start_from(translator, trained):
     """
     if isinstance(trained.model, Ensemble):
         raise RecipeError("model.start_from: an ensemble has the weights of several models; name one of them")
-    if any(getattr(layer, "quantization_mode", None) for layer in trained.model._flatten_layers()):
-        raise RecipeError("model.start_from: expected the model before it was quantized, got one in int8")
+    check_not_quantized(trained.model._flatten_layers(), "model.start_from")
     values = {_name(weight): np.asarray(weight.numpy()) for weight in trained.model.weights}
     pieces, copied, left = {}, 0, dict(values)
     for weight in translator.model.trainable_weights:
@@ -57,26 +57,16 @@ def start_from(translator, trained):
     if not copied:
         kinds = type(trained.model).__name__, type(translator.model).__name__
         raise RecipeError("model.start_from: no weight of its {} fits this {}".format(*kinds))
-    _say_left_out(left, trained.model)
+    sizes = {_name(weight): math.prod(weight.shape) for weight in trained.model.trainable_weights}
+    lost = collections.Counter()  # by layer
+    for name in sizes.keys() & left:
+        lost[name.partition("/")[0]] += sizes[name]
+    say_left_out(lost, sum(sizes.values()))
     known = {name.partition("/")[0] for name in values}
     for layer in translator.model.layers:
         if getattr(layer, "pre_norm", False) and layer.name not in known:
             layer.start_as_identity()
     return copied
-
-
-def _say_left_out(left, model):
-    """Says which weights of a trained model, a dict by names, a new one does not begin with."""
-    sizes = {_name(weight): math.prod(weight.shape) for weight in model.trainable_weights}
-    left = [name for name in sizes if name in left]
-    if left:
-        layers = sorted({name.partition("/")[0] for name in left})
-        shown = ", ".join(layers[:6]) + (f" and {len(layers) - 6} more" if len(layers) > 6 else "")
-        count = sum(sizes[name] for name in left)
-        say(
-            f"model.start_from: {count:,} of its {sum(sizes.values()):,} parameters are left out ({shown}); "
-            "`overrides` with its sizes keep them"
-        )
 
 
 # The weights with a part for each subword, by how their names start, and whose subwords these are.

@@ -79,10 +79,11 @@ def test_output_weights_and_two_vocabularies(both_subwords, make_transformer):
         start_from(wider, make_transformer())
 
 
-def test_a_quantized_model_is_refused(make_transformer):
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_a_quantized_model_is_refused(make_transformer, mode):
     new, trained = make_transformer(), make_transformer()
-    trained.model.quantize("int8")
+    trained.model.quantize(mode)
     before = new.model.get_weights()
-    with pytest.raises(RecipeError, match="before it was quantized, got one in int8"):
+    with pytest.raises(RecipeError, match=f"start_from: .* before it was quantized, got one in {mode}$"):
         start_from(new, trained)
     assert all(np.array_equal(a, b) for a, b in zip(before, new.model.get_weights(), strict=True))
