@@ -2,7 +2,6 @@
 
     python experiments/babi.py --data tasks_1-20_v1-2/en                # one network per task
     python experiments/babi.py --data tasks_1-20_v1-2/en --joint        # one network for all tasks
-    python experiments/babi.py --data tasks_1-20_v1-2/en --task 16 --restarts 3
     python experiments/babi.py --data tasks_1-20_v1-2/en --model babi_memory_network    # score a trained one
 
 The data (CC BY 3.0) has 1,000 training and 1,000 test questions per task; files may be gzipped. Each network
@@ -25,7 +24,6 @@ from pathlib import Path
 import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 from keraszoo import QuestionAnswerer
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.plots import attention_heatmap
 from keraszoo.text.babi import read_questions
 
 # Errors in per cent by task, from table 1 of the paper: three hops, position encoding, linear start, noise.
@@ -43,7 +41,6 @@ def arguments():
         "--data", required=True, help="folder of qa1_..._train.txt and so on, plain or gzipped"
     )
     parser.add_argument("--joint", action="store_true", help="one network for all tasks")
-    parser.add_argument("--task", type=int, nargs="+", help="only these tasks")
     parser.add_argument("--model", help="do not train: score a directory or an included model of all tasks")
     parser.add_argument("--restarts", type=int, help="random starts; default 10, or 1 with --joint")
     parser.add_argument("--seed", type=int, default=1)
@@ -56,16 +53,10 @@ def arguments():
 
 
 def main():
-    """Reads, trains, scores and saves, and draws one attention heat map."""
+    """Reads, trains, scores and saves."""
     options = arguments()
     started = time.perf_counter()
     tasks = find_tasks(options.data)
-    missing = set(options.task or []) - set(tasks)
-    if missing:
-        raise SystemExit(
-            f"{options.data}: no task {min(missing)}; expected one of {', '.join(map(str, tasks))}"
-        )
-    tasks = {number: tasks[number] for number in options.task or tasks}
     train = {number: read_questions(files[1]) for number, files in tasks.items()}
     test = {number: read_questions(files[2]) for number, files in tasks.items()}
     if options.model:
@@ -83,7 +74,7 @@ def main():
     if options.joint:
         settings |= JOINT
 
-    errors, directories = {}, {}
+    errors = {}
     for numbers in [list(tasks)] if options.joint else [[number] for number in tasks]:
         questions = [question for number in numbers for question in train[number]]
         answerer = QuestionAnswerer.for_questions(questions, width=width)
@@ -91,7 +82,6 @@ def main():
         directory = options.output / ("joint" if options.joint else f"task_{numbers[0]}")
         for number in numbers:
             errors[number] = answerer.error_rate(test[number])
-            directories[number] = directory
         figures = {f"task {n}": errors[n] for n in numbers}
         mean = sum(figures.values()) / len(figures)
         answerer.metrics["test error, per cent"] = {**figures, "mean": mean}
@@ -100,8 +90,6 @@ def main():
         print(f"{directory}: training/validation loss of each start: {losses}", flush=True)
 
     print_table(tasks, errors, PAPER_JOINT if options.joint else PAPER)
-    shown = 2 if 2 in tasks else min(tasks)  # two supporting facts: each hop reads one of them
-    show(QuestionAnswerer.from_preset(directories[shown]), test[shown], options.output / "attention.png")
     print(f"Finished in {(time.perf_counter() - started) / 60:.1f} minutes")
 
 
@@ -145,22 +133,6 @@ def print_table(tasks, errors, paper):
         print(f"{name:28}  {ours:7.1f}  {theirs:6.1f}")
     failed = [sum(row[i] > 5 for row in rows) for i in (1, 2)]
     print(f"{'failed tasks (above 5 %)':28}  {failed[0]:7}  {failed[1]:6}\n")
-
-
-def show(answerer, questions, picture):
-    """Answers a question of a short story and draws the attention of each hop."""
-    question = next((q for q in questions if 5 <= len(q.story) <= 10), questions[0])
-    answer = answerer.answer(question.story, question.text)
-    print(f"{' '.join(answer.sentences)}")
-    print(f"{question.text} {answer.text} (probability {answer.probability:.3f})")
-    hops = [f"hop {k}" for k in range(1, len(answer.attention_weights) + 1)]
-    first = len(question.story) - len(answer.sentences)
-    sentences = [
-        f"* {text}" if i in question.supporting else text for i, text in enumerate(answer.sentences, first)
-    ]
-    title = f"{question.text} {answer.text}"
-    attention_heatmap(hops, sentences, answer.attention_weights.T, picture, title)
-    print(f"{picture} shows the attention of each hop; * marks the supporting sentences")
 
 
 if __name__ == "__main__":

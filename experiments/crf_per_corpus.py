@@ -5,8 +5,6 @@
     python experiments/crf_per_corpus.py --crfs each
     python experiments/crf_per_corpus.py --crfs each --corpora biomedical --epochs 20
     python experiments/crf_per_corpus.py --crfs each --start TAGGER --general runs/general.tsv
-    python experiments/crf_per_corpus.py --crfs each --without wikigold --output TAGGER
-    python experiments/crf_per_corpus.py --crfs each --start TAGGER --fold 2 --without gmb loans
     python experiments/crf_per_corpus.py --crfs each --backbone FOLDER --epochs 2 --output TAGGER
 
 Corpora disagree: "Iraqi" is MISC in one and nothing in another, a title belongs to the person or does not.
@@ -16,11 +14,11 @@ trains those of its own corpus. To tag a text, one of the corpora is chosen.
 The tags of all corpora are those of one CRF, with labels such as `gmb.PER`. In training, a sentence sees the
 scores and transitions of its own corpus alone; `EntityTagger.for_corpus` takes one corpus out afterwards. All
 corpora share `O`, which is no loss: a softmax or a CRF does not change if the same number is added to the
-scores of all tags. `--start` trains a saved tagger further, with one corpus more: one that
-experiments/consensus.py writes, or a fold of Wikigold if the tagger was not trained on Wikigold; or it starts
-from an encoder that experiments/language_model.py trained. With `--backbone`, the encoder is a pretrained
-one, as in the recipe of a tagger, and training has the defaults of fine-tuning. At the end,
-`EntityTagger.calibrate` divides the scores of each corpus that has held-out sentences by a temperature.
+scores of all tags. `--start` trains a saved tagger further, with one corpus more, which
+experiments/consensus.py writes; or it starts from an encoder that experiments/language_model.py trained. With
+`--backbone`, the encoder is a pretrained one, as in the recipe of a tagger, and training has the defaults of
+fine-tuning. At the end, `EntityTagger.calibrate` divides the scores of each corpus that has held-out
+sentences by a temperature.
 """
 
 import argparse
@@ -34,7 +32,7 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 import keras
 import numpy as np
 from entities import score_file
-from entity_corpora import FOLDS, read
+from entity_corpora import read
 from keras import ops
 
 from keraszoo import EntityTagger
@@ -133,19 +131,6 @@ class CorpusBatches(AddressedBatches):
         return {**features, "corpus": np.full(len(tags), number, "int32")}, tags, weights
 
 
-def selected(group, without, fold):
-    """A group without some of its corpora, and with another fold of Wikigold, which is then its only test."""
-    parts = {}
-    for part, stem in (("train", "train"), ("validation", "validation"), ("tests", "test")):
-        files = {name: file for name, file in getattr(group, part).items() if name not in without}
-        if fold:
-            files["wikigold"] = f"wikigold/{fold}/{stem}.tsv"
-        parts[part] = files
-    if fold:
-        parts |= {"tests": {"wikigold": parts["tests"]["wikigold"]}, "never_trained_on": {}}
-    return dataclasses.replace(group, **parts)
-
-
 def named_file(text):
     """`btc=more.tsv` is a file for the corpus btc."""
     name, equals, file = text.partition("=")
@@ -159,8 +144,6 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", choices=GROUPS, default="english")
     parser.add_argument("--data", type=Path, default=Path("runs/entities"))
-    parser.add_argument("--without", nargs="+", action="extend", default=[], help="corpora to leave out")
-    parser.add_argument("--fold", type=int, choices=range(1, FOLDS + 1), help="of Wikigold, tested alone")
     parser.add_argument("--vectors", help="instead of those that the included tagger has")
     parser.add_argument("--backbone", help="a pretrained encoder in place of a BiLSTM over vectors")
     parser.add_argument("--crfs", choices=["one", "each"], required=True)
@@ -190,20 +173,15 @@ def arguments():
         parser.error("--vectors, --attention-heads and --backbone are for a new tagger, not for --start")
     if options.backbone and (options.vectors or options.attention_heads):
         parser.error("--vectors and --attention-heads are not for --backbone")
-    if options.fold and (options.corpora != "english" or "wikigold" in options.without):
-        parser.error("--fold is for the English corpora, with Wikigold")
-    known = set(GROUPS[options.corpora].train)
-    for option, names in (("--without", options.without), ("--more", [name for name, _ in options.more])):
-        if unknown := set(names) - known:
-            parser.error(f"{option}: no corpus {min(unknown)}")
-        known -= set(names)
+    if unknown := {name for name, _ in options.more} - set(GROUPS[options.corpora].train):
+        parser.error(f"--more: no corpus {min(unknown)}")
     return options
 
 
 def main():
     """Trains a tagger and prints its scores."""
     options = arguments()
-    group = selected(GROUPS[options.corpora], options.without, options.fold)
+    group = GROUPS[options.corpora]
     first = next(iter(group.train))
     corpora = {"general": read(options.general)} if options.general else {}
     corpora |= {name: read(options.data / file) for name, file in group.train.items()}
@@ -231,8 +209,7 @@ def main():
         report(tagger, options, "of all", group.tests | group.never_trained_on)
         return
     tagger.corpora = tuple(corpora)
-    held_out = options.general and first in group.validation
-    validation = {"general": group.validation[first]} if held_out else {}
+    validation = {"general": group.validation[first]} if options.general else {}
     for name, file in (validation | group.validation).items():
         temperature = tagger.calibrate(read(options.data / file), name)
         print(f"CRF {name:12}  temperature {temperature:.2f}", flush=True)

@@ -6,7 +6,6 @@
     python experiments/word_vectors.py train biomedical          # 41 million tokens
     python experiments/word_vectors.py select general            # a directory; also for biomedical
     python experiments/word_vectors.py measure runs/words/english_words runs/words/biomedical_words
-    python experiments/word_vectors.py spelling english_words    # how near n-grams come to vectors
 
 Skip-gram with negative sampling, 200 numbers, over the free text and the words of the training parts of the
 tagged corpora. All digits become 0, so `1849` has the vector of `0000`; biomedical text is lower-cased. With
@@ -21,7 +20,6 @@ import argparse
 import json
 import logging
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -30,24 +28,13 @@ from gensim.test.utils import datapath
 from scipy.linalg import orthogonal_procrustes
 
 from keraszoo.errors import DataError, KerasZooError
-from keraszoo.layers import BagOfSubwords
-from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.text.columns import read_columns
-from keraszoo.text.tagging_features import TaggingVocabulary
 from keraszoo.text.vector_training import train_vectors
 from keraszoo.text.word_vectors import WordVectors
 
 NAMES = {"general": "english_words", "biomedical": "biomedical_words"}
 CORPORA = {"general": ["english"], "biomedical": ["bc5cdr", "ncbi_disease"]}
 FORMS = {"general": "digits0", "biomedical": "lower+digits0"}
-SUBWORDS = [
-    (131_071, 64, 3, 6),
-    (131_071, 64, 2, 5),
-    (32_749, 64, 3, 5),
-    (32_749, 64, 2, 4),
-    (32_749, 32, 2, 4),
-    (16_381, 32, 2, 4),
-]
 GENERAL = "gmb", "worldwide", "uner_ewt", "uner_pud"
 TESTS = ("btc", "wnut17", "wikigold/1", *(f"english/test_{name}" for name in GENERAL), *CORPORA["biomedical"])
 
@@ -58,7 +45,7 @@ def train(options):
     files = sorted(str(file) for file in folder.rglob("*.*"))
     files += [str(options.entities / corpus / "train.tsv") for corpus in CORPORA[options.domain]]
     settings = {"min_count": 5, "negative": 8, "sample": 1e-4, "epochs": 4, "form": FORMS[options.domain]}
-    vectors, report = train_vectors(files, width=200, workers=options.workers, **settings)
+    vectors, report = train_vectors(files, width=200, **settings)
     print(report)
     vectors.write(options.words / f"{options.domain}.bin")
 
@@ -150,29 +137,6 @@ def measure(options):
             print(f"  {corpus}: {missing:.1%} of the entity tokens have no vector")
 
 
-def spelling(options):
-    """Prints the mean cosine of vectors from n-grams with those of 2,000 rare words that were left out."""
-    vectors = WordVectors.read(options.vectors)
-    rare = [row for row, word in enumerate(vectors.words) if row >= 20_000 and word.isalpha()]
-    held_out = np.random.default_rng(0).choice(rare, 2_000, replace=False)
-    kept = np.setdiff1d(np.arange(len(vectors)), held_out)
-    known = WordVectors([vectors.words[row] for row in kept], vectors.matrix[kept])
-    vocabulary = TaggingVocabulary([], sorted(set("".join(vectors.words))), ["LOC"])
-    spelt, wanted = vocabulary.spell([vectors.words[row] for row in held_out]), vectors.matrix[held_out]
-    print(f"mean of all vectors: {cosine(known.matrix.mean(axis=0), wanted):.4f}")
-    for settings in SUBWORDS:
-        layer, start = BagOfSubwords(len(vocabulary.characters) + 2, vectors.width, *settings), time.time()
-        learn_subwords(layer, vocabulary, known)
-        found = np.asarray(layer(spelt[:, None]))[:, 0]
-        print(*settings, f"{cosine(found, wanted):.4f}, {time.time() - start:.0f} s", flush=True)
-
-
-def cosine(found, wanted):
-    """The mean cosine of rows."""
-    lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(wanted, axis=-1)
-    return np.mean((found * wanted).sum(axis=-1) / lengths)
-
-
 def main():
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -181,7 +145,6 @@ def main():
     commands = parser.add_subparsers(required=True)
     training = commands.add_parser("train")
     training.add_argument("domain", choices=NAMES)
-    training.add_argument("--workers", type=int, default=1, help="threads; only 1 is reproducible")
     training.set_defaults(run=train)
     selecting = commands.add_parser("select")
     selecting.add_argument("domain", choices=NAMES)
@@ -192,9 +155,6 @@ def main():
     measuring.add_argument("vectors", nargs="+")
     measuring.add_argument("--json", action="store_true", help="print the scores as lines of JSON")
     measuring.set_defaults(run=measure)
-    spelled = commands.add_parser("spelling")
-    spelled.add_argument("vectors")
-    spelled.set_defaults(run=spelling)
     options = parser.parse_args()
     options.run(options)
 

@@ -68,14 +68,7 @@ def test_small_corpora_are_repeated_and_some_sentences_are_in_one_case():
     assert corpora["btc"][0].tokens == ("Aa0",)
 
 
-def test_corpora_can_be_left_out_and_wikigold_has_five_folds():
-    group = crf_per_corpus.selected(crf_per_corpus.GROUPS["english"], ["gmb", "loans"], 3)
-    assert list(group.train) == ["wikigold", "web", "btc", "wnut17"]
-    assert list(group.validation) == ["wikigold", "btc", "wnut17"]
-    files = [part["wikigold"] for part in (group.train, group.validation, group.tests)]
-    assert files == [f"wikigold/3/{part}.tsv" for part in ("train", "validation", "test")]
-    assert group.tests == {"wikigold": "wikigold/3/test.tsv"} and not group.never_trained_on
-    assert crf_per_corpus.selected(group, [], None) == group
+def test_more_sentences_are_of_a_corpus():
     assert crf_per_corpus.named_file("btc=runs/more.tsv") == ("btc", Path("runs/more.tsv"))
     with pytest.raises(ArgumentTypeError, match="expected CORPUS=FILE, got more.tsv"):
         crf_per_corpus.named_file("more.tsv")
