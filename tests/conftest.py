@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -244,6 +245,31 @@ def hub(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def start_workers(tmp_path):
+    """Starts two processes with equal arguments of Python, worker 0 and worker 1; none outlives the test."""
+    started = []
+
+    def start(*arguments):
+        with socket.socket() as one, socket.socket() as two:
+            for port in (one, two):
+                port.bind(("127.0.0.1", 0))
+            addresses = [f"127.0.0.1:{port.getsockname()[1]}" for port in (one, two)]
+        common = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
+        for index in range(2):
+            place = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+            options = {"cwd": tmp_path, "text": True}
+            options["env"] = {**os.environ, **common, "TF_CONFIG": json.dumps(place)}
+            pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+            started.append(subprocess.Popen([sys.executable, *arguments], **options, **pipes))
+        return started[-2:]
+
+    yield start
+    for worker in started:
+        worker.kill()
+        worker.communicate()
+
+
+@pytest.fixture
 def on_backend():
     """Runs a program on another backend, in a process of its own; returns what it prints."""
 
@@ -267,6 +293,73 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, hard))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+# Changes each folder in a forked child that is killed at its k-th event: before or after a call that changes
+# the file system, or with a file half written. The last child lives. The events are the last lines of stdout.
+KILLER = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from keraszoo.saving import atomic
+
+root, every = Path(sys.argv[1]), int(sys.argv[2])
+exec(sys.argv[3])  # before(folder) and change(folder)
+
+def count_down(k):
+    def event(*label):
+        nonlocal k
+        if k == 0:
+            print(*label, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        k -= 1
+
+    def watched(name, function):
+        def call(*arguments, **options):
+            event("before", name)
+            if name == "write_bytes":
+                path, content = arguments
+                write(path, content[: len(content) // 2])
+                event("half", name)
+            result = function(*arguments, **options)
+            event("after", name)
+            return result
+        return call
+
+    write = Path.write_bytes
+    for module, name in [(os, "rename"), (os, "fsync"), (os, "mkdir"), (os, "unlink"), (os, "rmdir"),
+                         (Path, "write_bytes"), (np, "savez"), (atomic, "exchange")]:
+        setattr(module, name, watched(name, getattr(module, name)))
+
+for k in range(0, 500, every):
+    folder = root / str(k)
+    before(folder)
+    child = os.fork()
+    if not child:
+        count_down(k)
+        change(folder)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """Runs code that defines `before(folder)` and `change(folder)`, kills the latter at every so many events.
+
+    Returns the folders and the events, both in order; the last folder has no event.
+    """
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+
+    def run(code, every=1):
+        command = [sys.executable, "-c", KILLER, tmp_path, str(every), code]
+        options = {"check": True, "timeout": 300, "cwd": Path(__file__).parents[1]}
+        out = subprocess.run(command, stdout=subprocess.PIPE, text=True, **options).stdout
+        return sorted(tmp_path.iterdir(), key=lambda item: int(item.name)), out.splitlines()
+
+    return run
 
 
 @pytest.fixture

@@ -75,18 +75,3 @@ def test_typographic_signs_are_read_as_those_of_the_training_text(name):
         plain = subwords.encode(['He said, "No - never."'])
         for opening, closing in ("“”", "„“", "«»", "„”"):
             assert subwords.encode([f"He said, {opening}No – never.{closing}"]) == plain
-
-
-CODE = """
-import json, sys
-from keraszoo import Translator
-print(json.dumps([Translator.from_preset(n).translate([sys.argv[1]], beam_width=1)[0] for n in sys.argv[2:]]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_translations_are_equal_on_another_backend(backend, on_backend):
-    names = ["tatoeba_en_de_luong", "tatoeba_en_de_rnnsearch", "tatoeba_en_de_transformer"]
-    said = on_backend(backend, CODE, GOLDEN["en"], *names, cwd=FOLDER.parent)
-    assert json.loads(said.splitlines()[-1]) == [GOLDEN["de"]] * 3
