@@ -4,6 +4,7 @@ Each message states what is wrong, where, what was expected and what was receive
 as one line and exits with status 2.
 """
 
+import importlib
 import numbers
 
 
@@ -124,10 +125,9 @@ def check_at_least(error=KerasZooError, /, **values):
             raise error(f"{name} must be at least {least:g}, got {value!r:.60}{wrong}")
 
 
-def import_hub():
-    """Returns the module keras_hub. Raises KerasZooError if it is not installed."""
+def import_extra(module, extra):
+    """Returns a module that an extra of this package has. Raises KerasZooError if it cannot be imported."""
     try:
-        import keras_hub
+        return importlib.import_module(module)
     except ImportError as error:
-        raise KerasZooError(f"KerasHub is needed: pip install 'keraszoo[hub]' ({error})") from None
-    return keras_hub
+        raise KerasZooError(f"{module} is needed: pip install 'keraszoo[{extra}]' ({error})") from None

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.errors import import_hub
+from keraszoo.errors import import_extra
 from keraszoo.layers.arguments import check_choices, check_optional_sizes, require
 from keraszoo.models.word_features import WordFeatures
 
@@ -95,7 +95,7 @@ class PretrainedWords(keras.layers.Layer):
         sizes = dict(backbone)
         kind, exact_gelu = sizes.pop("class", None), sizes.pop("exact_gelu", False)
         require(kind in ENCODERS, f"The class of the backbone must be one of {ENCODERS}", kind=kind)
-        made = getattr(import_hub().models, kind)(**sizes, dtype=self.dtype_policy)
+        made = getattr(import_extra("keras_hub", "hub").models, kind)(**sizes, dtype=self.dtype_policy)
         self.backbone = without_pooler(made, exact_gelu)
         self.backbone.trainable = train_backbone
         most = sizes.get("max_sequence_length") or getattr(made, "max_sequence_length", None) or POSITIONS

@@ -7,10 +7,11 @@ reads, the CRF's Viterbi search and its marginals.
 import json
 from pathlib import Path
 
+from keraszoo.errors import import_extra
 from keraszoo.tagging import onnx_program, onnx_subwords
 from keraszoo.tagging.compiled_tagger import feature_specs, tag_features
 from keraszoo.tagging.export import compare
-from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
+from keraszoo.tasks.onnx_export import check_onnx, graph_of, write_onnx
 from keraszoo.text.characters import UNSEEN
 from keraszoo.text.tag_schemes import convert
 from keraszoo.text.tagging_features import CASINGS
@@ -62,7 +63,7 @@ def tokens(vocabulary):
 
 def verify(tagger, directory, texts):
     """Tags texts with the program of an export and compares; see `Task.verify_export`."""
-    import_onnx()
+    import_extra("onnxruntime", "onnx")
     exported = onnx_program.Tagger(directory)
     names = ("tokens", "start", "end", *exported.outputs)
     pairs = zip(tagger.tag_details(texts), exported.tag(texts), strict=True)

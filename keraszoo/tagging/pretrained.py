@@ -5,7 +5,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from keraszoo.errors import DataError, KerasZooError, RecipeError, import_hub
+from keraszoo.errors import DataError, KerasZooError, RecipeError, import_extra
 from keraszoo.messages import one_line, suggestion
 from keraszoo.models.pretrained_words import without_pooler
 from keraszoo.registry import model_arguments, model_classes
@@ -76,7 +76,7 @@ def read_encoder(place, cls):
             raise RecipeError(f"{where}: expected a tagger over a pretrained encoder, got another one")
         check_not_quantized(tagger.model._flatten_layers(), where)
         return tagger.model.words.backbone, tagger.model.get_config()["backbone"], tagger.vocabulary.subwords
-    hub = import_hub()
+    hub = import_extra("keras_hub", "hub")
     from keras_hub.src.utils.preset_utils import check_file_exists, load_json  # know all kinds of places
 
     try:

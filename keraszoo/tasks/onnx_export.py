@@ -3,21 +3,11 @@
 import keras
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, import_extra
 from keraszoo.messages import one_line
 from keraszoo.tasks.export import check_export, replace_export, write_mark
 
 OPSET = 18
-
-
-def import_onnx():
-    """Returns the modules onnxruntime and tf2onnx. Raises KerasZooError if they are not installed."""
-    try:
-        import onnxruntime
-        import tf2onnx
-    except ImportError as error:
-        raise KerasZooError(f"ONNX is needed: pip install 'keraszoo[onnx]' ({error})") from None
-    return onnxruntime, tf2onnx
 
 
 def write_onnx(directory, files, about):
@@ -30,7 +20,8 @@ def write_onnx(directory, files, about):
 
 def check_onnx(task, directory):
     """Raises KerasZooError before any work: no ONNX, an unsupported model, or another directory."""
-    import_onnx()
+    for module in ("onnxruntime", "tf2onnx"):
+        import_extra(module, "onnx")
     check_export(directory)
     backend = keras.backend.backend()
     if backend != "tensorflow":
@@ -62,11 +53,8 @@ def graph_of(model, function, specs):
         with keras.StatelessScope(state_mapping=values):
             return function(**{name: tensors[name] for name in specs})
 
-    runtime, tf2onnx = import_onnx()
-    handlers = {"Erfc": (_erfc, [])}
-    proto, _ = tf2onnx.convert.from_function(
-        with_weights, signature, opset=OPSET, custom_op_handlers=handlers
-    )
+    convert, handlers = import_extra("tf2onnx", "onnx").convert, {"Erfc": (_erfc, [])}
+    proto, _ = convert.from_function(with_weights, signature, opset=OPSET, custom_op_handlers=handlers)
     kept, used = [one for one in proto.graph.input if one.name in specs], names_read(proto.graph)
     del proto.graph.input[:]
     proto.graph.input.extend(kept)
@@ -76,7 +64,7 @@ def graph_of(model, function, specs):
     )
     graph = proto.SerializeToString()
     try:
-        runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+        import_extra("onnxruntime", "onnx").InferenceSession(graph, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime has a class for each of its codes
         raise KerasZooError(f"the model cannot be exported as ONNX: {one_line(error)}") from error
     return graph

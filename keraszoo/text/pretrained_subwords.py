@@ -7,7 +7,7 @@ import tempfile
 import unicodedata
 from pathlib import Path
 
-from keraszoo.errors import KerasZooError, import_hub
+from keraszoo.errors import KerasZooError, import_extra
 from keraszoo.messages import one_line
 
 TOKENIZERS = tuple(
@@ -156,7 +156,8 @@ class PretrainedSubwords:
             raise KerasZooError(f"subwords: expected a tokenizer of {', '.join(TOKENIZERS)}, got {kind!r}")
         if unknown := arguments.keys() - set(ARGUMENTS):  # such as a path of this machine
             raise KerasZooError(f"subwords: {kind} has no argument {min(unknown)!r} in a model directory")
-        made, proto = getattr(import_hub().tokenizers, kind), Path(folder) / "vocabulary.spm"
+        made = getattr(import_extra("keras_hub", "hub").tokenizers, kind)
+        proto = Path(folder) / "vocabulary.spm"
         try:
             if proto.exists():
                 return cls(made(proto.read_bytes(), **arguments))

@@ -9,14 +9,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, import_extra
 from keraszoo.models import Transformer
 from keraszoo.tasks.export import replace_export, write_mark
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation.ctranslate2_translator import (
     CTranslate2Translator,
     check_options,
-    import_ctranslate2,
     search_arguments,
 )
 
@@ -31,7 +30,7 @@ def export(translator, directory, quantize="float32"):
     `quantize`, one of `QUANTIZATIONS`, says how CTranslate2 stores the weights. Those of a model that is
     quantized in Keras are unpacked first.
     """
-    import_ctranslate2()
+    import_extra("ctranslate2", "ctranslate2")
     from ctranslate2.converters import Converter
 
     model = translator.model

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from keraszoo import registry
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, import_extra
 from keraszoo.search import SearchOptions
 from keraszoo.tasks.export import MARK, format_of
 from keraszoo.tasks.process import check_process
@@ -40,7 +40,7 @@ class CTranslate2Translator(TextTranslator):
 
     def __init__(self, directory):
         check_process()
-        ctranslate2 = import_ctranslate2()
+        ctranslate2 = import_extra("ctranslate2", "ctranslate2")
         try:
             settings = json.loads(Path(directory, MARK).read_text())
             sides = [Subwords.load(Path(directory, Path(name).name)) for name in settings["subwords"][:2]]
@@ -88,15 +88,6 @@ class CTranslate2Translator(TextTranslator):
         )
 
 
-def import_ctranslate2():
-    """Returns the module ctranslate2. Raises KerasZooError if it is not installed."""
-    try:
-        import ctranslate2
-    except ImportError as error:
-        raise KerasZooError(f"CTranslate2 is needed: pip install 'keraszoo[ctranslate2]' ({error})") from None
-    return ctranslate2
-
-
 def load(name, read=None):
     """Returns the `CTranslate2Translator` of an exported directory, or of a model, which it converts.
 
@@ -110,7 +101,7 @@ def load(name, read=None):
         PresetError: no such directory, a damaged one, or one of another task.
         KerasZooError: CTranslate2 is not installed, or does not support the model.
     """
-    import_ctranslate2()
+    import_extra("ctranslate2", "ctranslate2")
     if format_of(name) == "ctranslate2":
         return CTranslate2Translator(name)
     read = read or registry.load(registry.TASKS["translation"].kind).from_preset

@@ -9,9 +9,9 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keraszoo.errors import KerasZooError
+from keraszoo.errors import KerasZooError, import_extra
 from keraszoo.search import SearchOptions
-from keraszoo.tasks.onnx_export import check_onnx, graph_of, import_onnx, write_onnx
+from keraszoo.tasks.onnx_export import check_onnx, graph_of, write_onnx
 from keraszoo.translation import directory as translator_directory
 from keraszoo.translation import onnx_program
 from keraszoo.translation.graph_loop import free_shapes
@@ -71,7 +71,7 @@ def named(state):
 
 def verify(translator, directory, texts):
     """Translates with the program of an export and compares with greedy search; see `Task.verify_export`."""
-    import_onnx()
+    import_extra("onnxruntime", "onnx")
     plain = SearchOptions(beam_width=1, max_length=translator.search.max_length)
     answers = translator.translate(texts, **plain.as_dict())
     others = onnx_program.Translator(directory).translate(texts)
