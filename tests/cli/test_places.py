@@ -1,7 +1,6 @@
 """Two users of one place, and places that cannot be written: a command works or says so in one line."""
 
 import json
-import os
 import shutil
 import subprocess
 
@@ -12,9 +11,6 @@ from keraszoo.text.columns import column_lines
 from keraszoo.text.lines import write_lines
 
 pytestmark = pytest.mark.slow  # each command is a process that imports TensorFlow
-NO_LOCKS = (
-    "import errno, fcntl\ndef flock(*_):\n    raise OSError(errno.ENOLCK, 'No locks')\nfcntl.flock = flock\n"
-)
 
 
 @pytest.fixture
@@ -58,15 +54,6 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_two_trainings_with_one_output(program, recipe):
-    ends = sorted(map(finish, [program("train", recipe, text=True) for _ in range(2)]))
-    if ends[1][0]:  # unless the second began when the first was over
-        assert len(ends[1][1]) == 1 and "another process is training with these checkpoints" in ends[1][1][0]
-    assert ends[0] == (0, [])
-    assert EntityTagger.from_preset(recipe.parent / "out/model").tag("In Paris") is not None
-    assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]
-
-
 def test_two_exports_to_one_directory(program, tmp_path, tagger_directory):
     shutil.copytree(tagger_directory, tmp_path / "copy")
     models = tagger_directory, "biomedical_entities"
@@ -87,12 +74,3 @@ def test_a_disk_that_is_full_or_read_only(program, recipe, tagger_directory, sma
         status, errors = finish(program(*arguments, text=True))
         assert status == 2 and len(errors) == 1 and said in errors[0]
         assert [name for name in names(disk) if not name.endswith(".checkpoints")] == []
-
-
-def test_a_file_system_without_locks(program, recipe, tmp_path):
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site/sitecustomize.py").write_text(NO_LOCKS)
-    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    assert finish(program("train", recipe, text=True, env=environment)) == (0, [])
-    assert names(recipe.parent / "out") == ["model", "model.checkpoints", "model.history.png"]

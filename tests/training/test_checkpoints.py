@@ -1,7 +1,6 @@
 """Checkpoints: what is read is what was saved, even if the writer was killed or files were damaged."""
 
 import contextlib
-import errno
 import io
 import itertools
 import json
@@ -164,32 +163,6 @@ def test_one_process_at_a_time(tmp_path):
                 checkpoints.forget()
         checkpoints.save(1, arrays(1), PLAIN)
     assert newest(tmp_path / "run").step == 1
-
-
-def test_where_there_are_no_locks_a_run_goes_on_without(tmp_path, monkeypatch):
-    def no_locks(*arguments):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", no_locks)
-    fill(tmp_path / "run", 1)
-    assert newest(tmp_path / "run").step == 1
-
-
-@pytest.mark.parametrize("where", ["savez", "fsync", "rename"])
-def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
-    fill(tmp_path / "run", 1)
-
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with opened(tmp_path / "run") as checkpoints:
-        with monkeypatch.context() as patch:
-            patch.setattr(np if where == "savez" else os, where, full)
-            with pytest.raises(PresetError, match="step-00000002: cannot be written: No space left"):
-                checkpoints.save(2, arrays(2), PLAIN)
-        assert names(tmp_path / "run") == ["step-00000001"]
-        checkpoints.save(3, arrays(3), PLAIN)
-    assert newest(tmp_path / "run").step == 3
 
 
 def test_a_directory_that_is_no_checkpoint(tmp_path):
