@@ -1,13 +1,8 @@
 """Two workers of one training: if one is killed or told to stop, both stop cleanly and can resume."""
 
-import json
-import os
 import random
 import re
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import pytest
@@ -50,33 +45,9 @@ print("epochs", len(history.epoch), file=sys.stderr)
 
 
 @pytest.fixture
-def start(tmp_path):
-    """Starts two processes that train by the recipe, worker 0 and worker 1; none outlives the test."""
-    started = []
-
-    def start(output, code=None):
-        train = ["-m", "keraszoo", "train", "recipe.yaml", "--output", output]
-        with socket.socket() as one, socket.socket() as two:
-            for port in (one, two):
-                port.bind(("127.0.0.1", 0))
-            addresses = [f"127.0.0.1:{port.getsockname()[1]}" for port in (one, two)]
-        for index in range(2):
-            place = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-            worker = subprocess.Popen(
-                [sys.executable, *(train if code is None else ["-c", code])],
-                cwd=tmp_path,
-                env={**os.environ, "TF_CONFIG": json.dumps(place), "TF_CPP_MIN_LOG_LEVEL": "3"},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            started.append(worker)
-        return started[-2:]
-
-    yield start
-    for worker in started:
-        worker.kill()
-        worker.communicate()
+def start(start_workers):
+    """Starts two workers that train by the recipe."""
+    return lambda output: start_workers("-m", "keraszoo", "train", "recipe.yaml", "--output", output)
 
 
 def end(worker):
@@ -135,7 +106,7 @@ def test_a_worker_that_ends_ends_the_other_and_both_go_on(tmp_path, start):
 
 
 @pytest.mark.slow
-def test_a_callback_that_stops_one_worker_stops_both(start):
-    for worker in start("model", STOPPED):
+def test_a_callback_that_stops_one_worker_stops_both(start_workers):
+    for worker in start_workers("-c", STOPPED):
         status, said = end(worker)
         assert status == 0 and said.endswith("epochs 2\n"), said

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import types
@@ -252,24 +251,8 @@ def test_devices_draw_apart_leave_out_the_same_steps_and_go_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_make_the_model_of_one():
-    command = [sys.executable, "-c", CHECK, "workers", '[["transformer", "float64", 1, 10]]']
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{port.getsockname()[1]}" for port in (one, two)]
-    cluster = {"cluster": {"worker": addresses}}
-    workers = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, "TF_CONFIG": json.dumps({**cluster, "task": {"type": "worker", "index": i}})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(2)
-    ]
-    for worker in workers:
+def test_two_workers_make_the_model_of_one(start_workers):
+    for worker in start_workers("-c", CHECK, "workers", '[["transformer", "float64", 1, 10]]'):
         out, error = worker.communicate(timeout=600)
         assert worker.returncode == 0, error
         weights, losses, learned = json.loads(out.strip().splitlines()[-1])
