@@ -72,13 +72,10 @@ def arguments():
         command.add_argument("--runs", type=Path, default=Path("runs/pretrained_taggers"))
     for command in (training, fast, final, table):
         command.add_argument("--results", type=Path, default=Path("runs/pretrained_taggers.jsonl"))
-    for command in (training, fast):
-        command.add_argument("--threads", type=int, help="of TensorFlow; otherwise one per core")
     training.add_argument("--backbone", required=True, help="as in a recipe")
     training.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     training.add_argument("--configurations", nargs="+", choices=CONFIGURATIONS, default=list(CONFIGURATIONS))
     training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    training.add_argument("--epochs", type=int, help="at most; otherwise those of the recipes")
     return parser.parse_args()
 
 
@@ -114,17 +111,10 @@ def sampled(source, target, most=MOST_WORDS):
     write_lines(target, column_lines(kept))
 
 
-def start_tensorflow(threads):
-    """Imports TensorFlow, which then uses this number of threads."""
-    if threads:
-        os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
-        os.environ["TF_NUM_INTEROP_THREADS"] = "1"
-    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
-
-
 def train(options):
     """Trains what is not finished; all configurations of a corpus and a seed before the next corpus."""
-    start_tensorflow(options.threads)
+    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
+
     parts = options.runs / "parts"
     if not (parts / "english" / "train.tsv").exists():
         from entity_corpora import prepare
@@ -146,6 +136,7 @@ def train_one(options, parts, corpus, configuration, seed):
     from entities import score_file
 
     from keraszoo.recipes.runs import read_recipe, run_recipe
+    from keraszoo.tasks.export import megabytes
 
     train_part, validation, tests = CORPORA[corpus]
     place = options.runs.resolve() / corpus
@@ -162,12 +153,8 @@ def train_one(options, parts, corpus, configuration, seed):
     output = place / f"{configuration}_seed{seed}"
     file = RECIPES / f"entities_{name}.yaml"
     changes = [*changes, f"training.seed={seed}", f"output={json.dumps(str(output))}"]
-    epochs = read_recipe(file).training.epochs
-    if options.epochs and options.epochs < epochs:
-        changes.append(f"training.epochs={options.epochs}")
     tagger = run_recipe(read_recipe(file, changes))
     scores = {last_part(test): score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
-    files = [file for file in output.rglob("*") if file.is_file()]
     return {
         "corpus": corpus,
         "configuration": configuration,
@@ -177,13 +164,13 @@ def train_one(options, parts, corpus, configuration, seed):
         "epochs": tagger.recipe["training"]["epochs"],
         "training_seconds": tagger.metrics["training"]["seconds"],
         "words_per_second": round(words_per_second(tagger, place / "test.tsv")),
-        "megabytes": round(sum(file.stat().st_size for file in files) / 1e6, 1),
+        "megabytes": round(megabytes(output), 1),
     }
 
 
 def speed(options):
     """Measures the words per second of all finished rows again, and stores them."""
-    start_tensorflow(options.threads)
+    import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
     from keraszoo import EntityTagger
 
     rows = rows_of(options.results)

@@ -4,7 +4,6 @@
     python experiments/tatoeba.py reverse runs/tatoeba_en_de runs/tatoeba_de_en       # for German to English
     keraszoo train experiments/recipes/tatoeba_en_de_transformer.yaml
     python experiments/tatoeba.py score runs/tatoeba_en_de_transformer runs/tatoeba_en_de
-    python experiments/tatoeba.py score tatoeba_en_de_transformer en-de.tsv.gz 100    # 100 sentences
     python experiments/tatoeba.py copies tatoeba_en_de_transformer firstnames.txt.gz surnames_us.txt.gz
 
 Lines are `English TAB other`, as in the files of https://www.manythings.org/anki (CC BY 2.0, from
@@ -13,8 +12,7 @@ sizes: `train.tsv`; `validation.tsv` and `test.tsv` with one pair for each of 2,
 are not in `train.tsv`; and `test_references.tsv` with all translations of the test sentences, for a second
 BLEU with several references. `reverse` swaps the languages of these files, and leaves out held-out pairs
 whose new source sentence is in `train.tsv`; so a model of one direction can begin with the weights of the
-other, which was not trained on the held-out sentences either. `score` takes this folder, or the corpus, which
-it then splits in the same way, and optionally the number of sentences to translate. `copies` writes 200
+other, which was not trained on the held-out sentences either. `score` takes this folder. `copies` writes 200
 English sentences with a name of the given files (one a line) or a number, and reports how many translations
 contain it unchanged. With `--json` at the end, `score` and `copies` print one line of JSON.
 """
@@ -53,7 +51,13 @@ FILES = ("train.tsv", "validation.tsv", "test.tsv", "test_references.tsv")
 
 def prepare(corpus, directory, held_out=HELD_OUT):
     """Cleans and splits a corpus; writes all four files or none."""
-    write(split(corpus, held_out), directory)
+    pairs, counts = clean_pairs(read_pairs(corpus))
+    print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
+    try:
+        test, validation, train = split_pairs(pairs, held_out, held_out)
+    except ValueError as error:
+        raise DataError(str(error), corpus) from None
+    write((train, one_of_each(validation), one_of_each(test), test), directory)
 
 
 def reverse(directory, output):
@@ -78,17 +82,6 @@ def write(parts, directory):
             print(f"{name}: {len(lines):,} pairs, {sentences:,} source sentences")
 
 
-def split(corpus, held_out=HELD_OUT):
-    """Cleans a corpus; returns training, validation and test pairs, and all translations of the test."""
-    pairs, counts = clean_pairs(read_pairs(corpus))
-    print(", ".join(f"{counts[key]:,} {key.replace('_', ' ')}" for key in sorted(counts)), "in all")
-    try:
-        test, validation, train = split_pairs(pairs, held_out, held_out)
-    except ValueError as error:
-        raise DataError(str(error), corpus) from None
-    return train, one_of_each(validation), one_of_each(test), test
-
-
 def one_of_each(pairs):
     """Returns one pair per source sentence (as `split_pairs` counts them), chosen by hash."""
     chosen = {}
@@ -102,13 +95,10 @@ def _hash(pair):
     return hashlib.sha256("\t".join(pair).encode()).digest()
 
 
-def score(model, data, count=None, as_json=False):
+def score(model, data, as_json=False):
     """Scores a model on the held-out sentences, with one reference and with all references."""
-    if Path(data).is_dir():
-        test, all_of_test = (list(read_pairs(f"{data}/{name}")) for name in FILES[2:])
-    else:
-        *_, test, all_of_test = split(data)
-    sources, references = map(list, zip(*test[: count and int(count)], strict=True))
+    test, all_of_test = (list(read_pairs(f"{data}/{name}")) for name in FILES[2:])
+    sources, references = map(list, zip(*test, strict=True))
     every = {}
     for source, target in all_of_test:
         every.setdefault(words_of(source), []).append(target)
@@ -202,9 +192,7 @@ if __name__ == "__main__":
             command = prepare
         case ["reverse", _, _]:
             command = reverse
-        case ["score", _, _] | ["score", _, _, _] if (
-            given[3:] == [] or given[3].isdecimal() and int(given[3])
-        ):
+        case ["score", _, _]:
             command = score
         case ["copies", _, _, *_]:
             command = copies

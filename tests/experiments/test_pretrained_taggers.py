@@ -49,6 +49,6 @@ def test_speeds_are_measured_again_and_nothing_else_changes(tmp_path, tagger_dir
     row = {"corpus": "btc", "configuration": "strong", "seed": 0, "f1": {"test": 9}, "words_per_second": 0}
     results = tmp_path / "results.jsonl"
     results.write_text(json.dumps(row) + "\n")
-    pretrained_taggers.speed(argparse.Namespace(threads=None, runs=tmp_path, results=results))
+    pretrained_taggers.speed(argparse.Namespace(runs=tmp_path, results=results))
     again = json.loads(results.read_text())
     assert again.pop("words_per_second") > 0 and again == {k: row[k] for k in again}
