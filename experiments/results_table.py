@@ -42,7 +42,6 @@ from keraszoo.plots.curves import COLOURS, MARKERS
 from keraszoo.plots.figures import finish, new_figure
 from keraszoo.recipes.runs import run_recipe
 from keraszoo.recipes.seeds import mean_and_deviation
-from keraszoo.registry import model_arguments, model_classes
 from keraszoo.text.parallel import read_pairs
 from keraszoo.training.token_batches import TokenBatches
 from keraszoo.translation.recipe import Recipe
@@ -106,23 +105,12 @@ def arguments():
     return options
 
 
-def available(name):
-    """Whether the registry has the model, with the arguments that are set; says so if not."""
-    section = MODELS[name][1]
-    kind = model_classes("translation").get(section["name"])
-    missing = [] if kind is None else sorted(set(section["overrides"]) - set(model_arguments(kind)))
-    if kind is None or missing:
-        print(f"{name}: skipped, there is no {section['name']} {' '.join(missing)}".rstrip(), flush=True)
-    return kind is not None and not missing
-
-
 def train(options):
     """Trains what is not there yet, seed by seed."""
     os.environ["MULTI30K"] = str(options.data.resolve())
     file = options.output / "runs.json"
-    names = [name for name in options.models if available(name)]
     for seed in options.seeds:
-        for name in names:
+        for name in options.models:
             for epochs in sorted(options.epochs):
                 done = {_key(run): run for run in runs_of(file)}
                 if (name, seed, epochs) in done:

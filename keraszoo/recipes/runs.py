@@ -49,10 +49,10 @@ def read_recipe(path, overrides=()):
 
 
 def make_devices(recipe):
-    """Splits the devices as `run_recipe` will, for a program that computes something before it."""
+    """Returns the strategy of a recipe. It splits a CPU, and workers meet, before anything is computed."""
     from keraszoo.training.distribution import make_strategy
 
-    make_strategy(recipe.training.strategy, recipe.training.replicas)
+    return make_strategy(recipe.training.strategy, recipe.training.replicas)
 
 
 def run_recipe(recipe):
@@ -75,11 +75,9 @@ def run_recipe(recipe):
         KeyboardInterrupt, SystemExit: after SIGINT, or with 143 after SIGTERM, once the run is saved.
     """
     from keraszoo.training.checkpoints import Checkpoints
-    from keraszoo.training.distribution import make_strategy, writes
+    from keraszoo.training.distribution import writes
 
-    # The strategy comes first: it splits a CPU, and workers meet, before anything is computed.
-    strategy = make_strategy(recipe.training.strategy, recipe.training.replicas)
-    output = recipe.path(recipe.output)
+    strategy, output = make_devices(recipe), recipe.path(recipe.output)
     checkpoints = Checkpoints(f"{output}.checkpoints", writes(strategy))
     with checkpoints.open():
         checkpoints.require(recipe=_deciding(recipe), **_contents(recipe))

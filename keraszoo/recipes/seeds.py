@@ -12,7 +12,7 @@ import statistics
 
 from keraszoo.errors import RecipeError
 from keraszoo.recipes.file import with_ending
-from keraszoo.recipes.runs import run_recipe
+from keraszoo.recipes.runs import make_devices, run_recipe
 from keraszoo.saving.atomic import replace_file
 
 
@@ -69,7 +69,7 @@ def run_seeds(recipe, count, report=None):
 
     Raises RecipeError: there is neither a test nor a validation corpus, or a seed is too large.
     """
-    from keraszoo.training.distribution import make_strategy, writes
+    from keraszoo.training.distribution import writes
 
     part = "test" if recipe.data.test is not None else "validation"
     if getattr(recipe.data, part) is None:
@@ -82,7 +82,7 @@ def run_seeds(recipe, count, report=None):
             report(one.path(one.output))
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
     summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
-    if writes(make_strategy(recipe.training.strategy, recipe.training.replicas)):
+    if writes(make_devices(recipe)):
         with replace_file(f"{recipe.path(recipe.output)}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())
     return figures
