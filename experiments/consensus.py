@@ -16,9 +16,6 @@ With `--context 10`, they are also averaged over the repeats of a word in the te
 The O of a corpus without MISC says nothing about MISC: what it gives to O is shared between O and MISC as in
 the corpus before it. Sentences with a word whose tag has a probability below `SURE` are left out, and so are
 lines with fewer than `SHORTEST` words, which are mostly headings.
-
-    python experiments/consensus.py runs/english_a runs/english_b \\
-        --score runs/entities/english/test_uner_pud.tsv
 """
 
 import argparse
@@ -29,7 +26,6 @@ import keraszoo.cli.quiet  # noqa: F401 - TensorFlow, without its log lines
 
 # isort: split
 import numpy as np
-from entities import score_file
 from keras import ops
 
 from keraszoo import EntityTagger
@@ -70,15 +66,10 @@ def arguments():
     parser.add_argument("--text", type=file_and_step, action="append", default=[])
     parser.add_argument("--tagged", type=file_and_step, action="append", default=[], help="tags are not used")
     parser.add_argument("--context", type=int, default=0, help="as for `keraszoo tag`")
-    parser.add_argument("--output", type=Path)
-    parser.add_argument(
-        "--score", type=Path, nargs="+", default=[], help="tagged files: print the strict F1 on each"
-    )
+    parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    if not options.output and not options.score:
-        parser.error("expected --output or --score")
-    if bool(options.output) != bool(options.text or options.tagged):
-        parser.error("--output needs --text or --tagged, and these need --output")
+    if not options.text and not options.tagged:
+        parser.error("expected --text or --tagged")
     if options.corpora[0] in options.without_misc:
         parser.error(f"{options.corpora[0]} has no MISC and cannot be the first corpus")
     return options
@@ -199,14 +190,10 @@ def main():
                 yield TaggedSentence(tuple(words), tuple(own)), probability
             print(f"{start + len(some):,} of {len(sentences):,} sentences", flush=True)
 
-    if options.output:
-        sentences = read_sentences(options, vocabulary.token_rules)
-        kept = [sentence for sentence, least in tagged(sentences) if least >= SURE]
-        write_lines(options.output, column_lines(kept))
-        print(f"{len(kept):,} sentences kept")
-    for file in options.score:
-        score = score_file(lambda sentences: [sentence.tags for sentence, _ in tagged(sentences)], file)
-        print(f"{file.stem}: {score.f1.score:.2f}")
+    sentences = read_sentences(options, vocabulary.token_rules)
+    kept = [sentence for sentence, least in tagged(sentences) if least >= SURE]
+    write_lines(options.output, column_lines(kept))
+    print(f"{len(kept):,} sentences kept")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
     python experiments/entities.py train --vectors english_words     # both taggers, all corpora, 3 seeds
     python experiments/entities.py train --vectors biomedical_words --corpora bc5cdr --models ladder --seeds 1
     python experiments/entities.py table                # all finished runs, as Markdown
-    python experiments/entities.py score english_entities  # the included tagger on each general test set
     python experiments/entities.py calibration english_entities runs/entities/english/test_wikigold.tsv
 
 DATA holds the corpora as their publishers distribute them. experiments/entity_corpora.py lists the files, and
@@ -16,7 +15,6 @@ A stopped run resumes, and a finished run is not repeated. RESULTS.md has the sc
 
 import argparse
 import dataclasses
-import itertools
 import json
 import os
 import statistics
@@ -63,9 +61,6 @@ def arguments():
     training.add_argument("--models", nargs="+", choices=["ladder", *LADDER], default=["attention", "strong"])
     training.add_argument("--seeds", type=int, default=3)
     commands.add_parser("table")
-    scoring = commands.add_parser("score")
-    scoring.add_argument("models", nargs="+")
-    scoring.add_argument("--corpora", nargs="+", default=[None], help="of taggers of several corpora")
     calibration = commands.add_parser("calibration")
     calibration.add_argument("model")
     calibration.add_argument("data", type=Path, help="a tagged file")
@@ -110,20 +105,6 @@ def table(output):
                 seconds = statistics.fmean(run["training"]["seconds"] for runs in whole for run in runs)
                 lines.append([corpus, model, str(len(whole)), *cells, f"{seconds:.0f}"])
     print("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
-
-
-def score(options):
-    """Prints strict F1 of taggers on every general test set, without labels that the set does not have."""
-    from keraszoo import EntityTagger
-
-    files = sorted(options.output.glob("english/test_*.tsv"))
-    print(f"| {' | '.join(['tagger', *(file.stem.removeprefix('test_') for file in files)])} |")
-    print("|---" * (len(files) + 1) + "|")
-    for model, corpus in itertools.product(options.models, options.corpora):
-        tagger = EntityTagger.from_preset(model, corpus)
-        cells = [f"{score_file(tagger.tag_tokens, file).f1.score:.2f}" for file in files]
-        name = model if corpus is None else f"{model}, {corpus}"
-        print(f"| {' | '.join([name, *cells])} |", flush=True)
 
 
 def score_file(tag, file):
@@ -182,8 +163,6 @@ def main():
         prepare(options.data, options.output)
     elif options.command == "train":
         train(options)
-    elif options.command == "score":
-        score(options)
     elif options.command == "calibration":
         calibrate(options)
     else:
