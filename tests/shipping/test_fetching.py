@@ -14,7 +14,6 @@ import pytest
 
 import keraszoo
 from keraszoo.errors import PresetError
-from keraszoo.saving import manifest as manifests
 from keraszoo.saving import model_directory
 from keraszoo.shipping import fetching, shipped
 from keraszoo.shipping.fetching import fetch
@@ -138,15 +137,6 @@ def test_an_unknown_model_may_have_to_be_of_one_version(folder, cache):
     assert same(fetch("small", folder, sha256=sha256), folder / "small")
     shutil.rmtree(cache)
     assert same(fetch("small", folder), folder / "small")
-
-
-def test_a_manifest_that_leads_elsewhere_is_refused(folder, cache):
-    manifest = manifest_of(folder)
-    del manifest["sha256"]
-    manifest["files"]["../../evil"] = {"size": 1, "sha256": "0" * 64}
-    (folder / "small" / "manifest.json").write_bytes(manifests.serialise(manifest))
-    with pytest.raises(PresetError, match=r"'../../evil' cannot be the name of a file"):
-        fetch("small", folder)
 
 
 def test_what_is_no_plain_file_of_the_folder_is_not_copied(folder, cache, known, tmp_path):
