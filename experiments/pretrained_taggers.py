@@ -154,7 +154,7 @@ def train_one(options, parts, corpus, configuration, seed):
     file = RECIPES / f"entities_{name}.yaml"
     changes = [*changes, f"training.seed={seed}", f"output={json.dumps(str(output))}"]
     tagger = run_recipe(read_recipe(file, changes))
-    scores = {last_part(test): score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
+    scores = {Path(test).name: score_file(tagger.tag_tokens, parts / f"{test}.tsv") for test in tests}
     return {
         "corpus": corpus,
         "configuration": configuration,
@@ -198,6 +198,8 @@ def table(results):
 
     Cells are means and standard deviations over the seeds; speed and time are those of all corpora.
     """
+    from keraszoo.recipes.seeds import mean_and_deviation
+
     rows = rows_of(results).values()
     lines, means = [], {}
     for name, (*_, title) in CONFIGURATIONS.items():
@@ -206,10 +208,10 @@ def table(results):
             scores = [scores_of(own, *test.split("/")) for test in TESTS]
             if all(scores):
                 means[title] = statistics.fmean(map(statistics.fmean, scores))
-            lines.append([title, len({row["seed"] for row in own}), *map(with_spread, scores)])
             last = [row["f1"]["fin3"] for row in own if "fin3" in row["f1"]]
+            *cells, fin3 = [mean_and_deviation(some) if some else "" for some in (*scores, last)]
             mean = f"{means[title]:.2f}" if title in means else ""
-            lines[-1] += [mean, with_spread(last), *costs(own)]
+            lines.append([title, len({row["seed"] for row in own}), *cells, mean, fin3, *costs(own)])
     columns = ["tagger", "seeds", *TESTS.values(), "mean", "FIN3", "words/s", "MB", "training, s"]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for line in lines:
@@ -223,20 +225,9 @@ def table(results):
     results.with_suffix(".table.json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def last_part(path):
-    """The name of a file without its folder."""
-    return path.rpartition("/")[2]
-
-
 def scores_of(rows, corpus, test):
     """The F1 of every seed on a test set."""
     return [row["f1"][test] for row in rows if row["corpus"] == corpus]
-
-
-def with_spread(scores):
-    """The mean of the seeds, with their standard deviation."""
-    spread = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
-    return f"{statistics.fmean(scores):.2f}{spread}" if scores else ""
 
 
 def costs(rows):

@@ -23,15 +23,10 @@ class Figure:
     name: str
     values: list
 
-    @property
-    def mean(self):
-        """The mean."""
-        return statistics.fmean(self.values)
-
-    @property
-    def deviation(self):
-        """The standard deviation of the sample, with n - 1; 0 for a single run."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+    def as_dict(self):
+        """The mean, the standard deviation of the sample, with n - 1 (0 for a single run), and the values."""
+        deviation = statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+        return {"mean": statistics.fmean(self.values), "deviation": deviation, "values": self.values}
 
     def __str__(self):
         values = "  ".join(f"{value:.2f}" for value in self.values)
@@ -81,7 +76,7 @@ def run_seeds(recipe, count, report=None):
         if report is not None:
             report(one.path(one.output))
     figures = [Figure(name, [score[name] for score in scores]) for name in scores[0]]
-    summary = {f.name: {"mean": f.mean, "deviation": f.deviation, "values": f.values} for f in figures}
+    summary = {figure.name: figure.as_dict() for figure in figures}
     if writes(make_devices(recipe)):
         with replace_file(f"{recipe.path(recipe.output)}_seeds.json") as file:
             file.write(f"{json.dumps({'part': part, 'figures': summary}, indent=2)}\n".encode())

@@ -26,8 +26,8 @@ def test_outputs_are_next_to_the_recipe_and_averages_are_no_figure(tmp_path, mon
 
     monkeypatch.setattr("keraszoo.recipes.seeds.run_recipe", run)
     (figure,) = run_seeds(read_recipe(tmp_path / "recipe.yaml"), 2)
-    assert (figure.name, figure.values, figure.mean) == ("val_bleu", [1.0, 3.0], 2.0)
-    assert figure.deviation == pytest.approx(2**0.5)
+    summary = {"mean": 2.0, "deviation": pytest.approx(2**0.5), "values": [1.0, 3.0]}
+    assert figure.name == "val_bleu" and figure.as_dict() == summary
     assert str(figure).split() == ["val_bleu", "2.00", "±", "1.41", "(1.00", "3.00)"]
     assert sorted(os.listdir(tmp_path / "runs")) == ["x_seed1", "x_seed2", "x_seeds.json"]
     assert written == ["runs/x_seed1", "runs/x_seed2"]  # no folder of this machine
