@@ -1,8 +1,5 @@
 """Schedules against the paper's formula, and the optimizer of a recipe."""
 
-import json
-
-import keras
 import numpy as np
 import pytest
 
@@ -23,14 +20,6 @@ def test_transformer_schedule_is_equation_3(d_model, warmup, factor):
         paper = factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
         # Keras numbers the update `step` of the paper `step - 1`.
         np.testing.assert_allclose(float(schedule(step - 1)), paper, rtol=1e-6)
-
-
-@pytest.mark.parametrize("schedule", [transformer_schedule(8, 10, 0.5), InverseSquareRoot(0.1, 10)])
-def test_a_schedule_survives_json(schedule):
-    config = json.loads(json.dumps(keras.optimizers.schedules.serialize(schedule)))
-    again = keras.optimizers.schedules.deserialize(config)
-    assert type(again) is type(schedule) and again.get_config() == schedule.get_config()
-    assert float(again(12)) == float(schedule(12))
 
 
 @pytest.mark.parametrize(
