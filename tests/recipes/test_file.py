@@ -3,7 +3,6 @@
 import pytest
 
 from keraszoo.errors import RecipeError
-from keraszoo.recipes.file import read_values
 from keraszoo.translation.recipe import Recipe
 
 TEXT = """\
@@ -85,20 +84,6 @@ def test_a_path_in_a_variable_is_meant_from_where_it_was_set(write, tmp_path, mo
     recipe = Recipe.read(write(text))
     assert recipe.path(recipe.data.train.tsv) == str(here / "near" / "a.tsv")
     assert recipe.path(recipe.data.test.tsv) == str(tmp_path / "x" / "near")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        *((text, text) for text in ("no", "yes", "on", "2024-02-31", "1:30", "1_000", "=")),
-        *((text, None) for text in ("", "~", "null")),
-        *(("true", True), ("FALSE", False), ("010", 10), ("0o17", 15), ("0x1f", 31), ("-3", -3)),
-        *((".5", 0.5), ("1.", 1.0), ("1e3", 1e3), ("-.inf", float("-inf")), ("'3'", "3"), ("+1.5E-2", 0.015)),
-    ],
-)
-def test_the_types_are_those_of_yaml_1_2(write, text, value):
-    values, _ = read_values(write(f"a: {text}"))
-    assert values == {"a": value} and type(values["a"]) is type(value)
 
 
 @pytest.mark.parametrize(

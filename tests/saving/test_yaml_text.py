@@ -18,11 +18,22 @@ def test_what_is_no_core_type_is_one_line(text):
     assert len(str(error.value).splitlines()) == 1
 
 
+TEXTS = ["no", "yes", "on", "2024-02-31", "1:30", "1_000", "=", "<<"]  # numbers and others elsewhere
+TEXTS += ["1" + ":59" * 200 + ".5", "9" * 100_000, "0x" + "f" * 100_000]
+
+
 @pytest.mark.parametrize(
-    "text", ["1" + ":59" * 200 + ".5", "9" * 100_000, "0x" + "f" * 100_000, "1_0", "<<", "="]
+    ("text", "value"),
+    [
+        *zip(TEXTS, TEXTS, strict=True),
+        *((text, None) for text in ("", "~", "null")),
+        *(("true", True), ("FALSE", False), ("010", 10), ("0o17", 15), ("0x1f", 31), ("-3", -3)),
+        *((".5", 0.5), ("1.", 1.0), ("1e3", 1e3), ("-.inf", float("-inf")), ("'3'", "3"), ("+1.5E-2", 0.015)),
+    ],
 )
-def test_what_yaml_1_2_does_not_call_a_number_is_text(text):
-    assert yaml_text.parse(text, "file", ValueError) == text
+def test_the_types_are_those_of_yaml_1_2(text, value):
+    (found,) = yaml_text.parse(f"- {text}", "file", ValueError)
+    assert found == value and type(found) is type(value)
 
 
 def test_aliases_repeated_keys_and_the_largest_file(tmp_path):
