@@ -40,3 +40,14 @@ class TokenRows:
     def __getitem__(self, index):
         index = range(len(self))[index]
         return np.asarray(self.ids[self.offsets[index] : self.offsets[index + 1]], dtype="int32")
+
+
+def padded(ids, lengths, shape, pad_id=0):
+    """The flat ids and lengths that `gather` returns as int32 of a shape, filled up with `pad_id`.
+
+    >>> padded([5, 6, 7], [1, 2], (3, 2)).tolist()
+    [[5, 0], [6, 7], [0, 0]]
+    """
+    rows = np.full(shape, pad_id, "int32")
+    rows[: len(lengths)][np.arange(shape[1]) < np.asarray(lengths)[:, None]] = ids
+    return rows

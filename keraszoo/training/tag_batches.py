@@ -6,7 +6,7 @@ from keraszoo.errors import DataError
 from keraszoo.messages import shown
 from keraszoo.text.characters import plain_form
 from keraszoo.text.tag_schemes import repair
-from keraszoo.text.token_rows import TokenRows
+from keraszoo.text.token_rows import TokenRows, padded
 from keraszoo.training.addressed_batches import AddressedBatches
 
 
@@ -60,20 +60,17 @@ class TagBatches(AddressedBatches):
             IndexError: no such batch.
         """
         indices, (count, length, letters) = self._address(epoch, i)
-        numbers, lengths = self.rows.tokens.gather(indices)
-        real = np.zeros((count, length), "bool")
-        real[: len(indices)] = np.arange(length) < lengths[:, None]
-        tokens, tags = np.zeros((2, count, length), "int32")
-        tokens[real], tags[real] = numbers, self.rows.tags.gather(indices)[0]
+        sides = self.rows.tokens, self.rows.tags
+        tokens, tags = (padded(*side.gather(indices), (count, length)) for side in sides)
         features = {
             name: (table[tokens] if table.ndim == 1 else table[:, :letters][tokens]).astype("int32")
             for name, table in self.rows.tables.items()
         }
         for name, rows in self.rows.sequences.items():
-            ids, own = rows.gather(indices)
-            features[name] = np.zeros((count, length if name == "words" else letters), "int32")
-            features[name][: len(indices)][np.arange(features[name].shape[1]) < own[:, None]] = ids
-        return features, tags, real / np.float32(lengths.sum())
+            width = length if name == "words" else letters
+            features[name] = padded(*rows.gather(indices), (count, width))
+        real = tokens != 0
+        return features, tags, real / np.float32(real.sum())
 
     def real_tokens(self, epoch, i):
         """The number of tokens, without padding, in batch i of an epoch."""

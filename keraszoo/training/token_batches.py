@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keraszoo.text.token_rows import padded
 from keraszoo.training.addressed_batches import AddressedBatches
 
 
@@ -98,9 +99,9 @@ def teacher_forced(sources, targets, source_special, target_special, shape):
     """
     rows, source_length, target_length = shape
     count = len(targets[1])
-    source = _padded(*sources, rows, source_length, source_special.pad_id)
+    source = padded(*sources, (rows, source_length), source_special.pad_id)
     source[np.arange(count), sources[1]] = source_special.end_id
-    target_out = _padded(*targets, rows, target_length, target_special.pad_id)
+    target_out = padded(*targets, (rows, target_length), target_special.pad_id)
     # Shifted right by one; the last token of the longest row drops out, where target_out has </s>.
     target_in = np.full_like(target_out, target_special.pad_id)
     target_in[:, 1:] = target_out[:, :-1]
@@ -109,11 +110,3 @@ def teacher_forced(sources, targets, source_special, target_special, shape):
     weight = np.zeros((rows, target_length), "float32")
     weight[:count] = np.arange(target_length) <= np.asarray(targets[1])[:, None]
     return (source, target_in), target_out, weight / max(1, len(targets[0]) + count)
-
-
-def _padded(ids, lengths, rows, length, pad_id):
-    """The flat ids as int32 (rows, length), filled up with `pad_id`."""
-    padded = np.full((rows, length), pad_id, "int32")
-    real = np.arange(length) < np.asarray(lengths)[:, None]
-    padded[: len(lengths)][real] = ids
-    return padded
