@@ -1,4 +1,4 @@
-"""Two users of one place, and places that cannot be written: a command works or says so in one line."""
+"""Two exports to one place, and places that cannot be written: a command works or says so in one line."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow  # each command is a process that imports TensorFl
 
 @pytest.fixture
 def recipe(tmp_path, tagged_sentences):
-    """A recipe of a tagger, four times as long as it takes to start it."""
+    """A recipe of a tagger."""
     write_lines(tmp_path / "train.tsv", column_lines(tagged_sentences, "IOB2"))
     values = {
         "task": "tagging",
