@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keraszoo.layers.attention_inputs import check_inputs, check_shapes
+from keraszoo.layers.configured_layer import ConfiguredLayer
 from keraszoo.layers.masking import Masked, all_masks, masked_softmax
 from keraszoo.layers.positions import in_order
 
 
-class Attention(keras.layers.Layer):
+class Attention(ConfiguredLayer):
     """Base class of the attention layers. Handles masks, softmax and weighted sum.
 
         e_tj = score(query_t, key_j)
@@ -113,6 +114,3 @@ class Attention(keras.layers.Layer):
         context = self.read(dropped, values, query, places)
         context, weights = (context[:, 0], weights[..., 0, :]) if one_step else (context, weights)
         return (context if query_mask is None else self.masked(context, mask=query_mask)), weights
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}

@@ -101,14 +101,6 @@ class AttendingDecoder(KernelOptions):
         (outputs, weights), _ = over_time(step, read, state, inputs_mask)
         return self.masked(outputs, mask=inputs_mask), weights
 
-    def get_config(self):
-        return {**super().get_config(), "attention": keras.saving.serialize_keras_object(self.attention)}
-
-    @classmethod
-    def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})
-
 
 @keras.saving.register_keras_serializable(package="keraszoo")
 class AttentionDecoder(AttendingDecoder):
@@ -177,5 +169,4 @@ class AttentionDecoder(AttendingDecoder):
         return ops.concatenate([after[0], context], axis=-1), weights, after
 
     def get_config(self):
-        own = {"units": self.units, "cell": self.cell.cell, "context": self.context}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "cell": self.cell.cell}

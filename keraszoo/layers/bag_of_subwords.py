@@ -59,7 +59,7 @@ class BagOfSubwords(KernelOptions):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.vocabulary_size, self.units, self.buckets = int(vocabulary_size), int(units), int(buckets)
         self.rank = int(min(rank, units))
-        self.lengths = range(int(shortest), int(longest) + 1)
+        self.shortest, self.longest = int(shortest), int(longest)
         options = {"dtype": self.policy_of("E"), "trainable": self.trainable}
         self.E = keras.layers.Embedding(self.buckets, self.rank, **options, name="E")
         self.W = self.dense(self.units, "W", use_bias=True)
@@ -77,11 +77,11 @@ class BagOfSubwords(KernelOptions):
         spelt = ops.pad(inputs, [[0, 0], [1, 1]])
         spelt = ops.where(places == 0, self.vocabulary_size, spelt)  # <
         spelt = ops.where(places == count + 1, self.vocabulary_size + 1, spelt)  # >
-        spelt = ops.pad(spelt, [[0, 0], [0, self.lengths[-1]]])
+        spelt = ops.pad(spelt, [[0, 0], [0, self.longest]])
         found, hashed = [], ops.zeros_like(spelt[:, :size])
-        for length in range(1, self.lengths[-1] + 1):
+        for length in range(1, self.longest + 1):
             hashed = (hashed * FACTOR + spelt[:, length - 1 : length - 1 + size] + 1) % self.buckets
-            if length in self.lengths:  # a hash that starts with the length: this one, shifted
+            if length >= self.shortest:  # a hash that starts with the length: this one, shifted
                 shifted = hashed + length * FACTOR**length % self.buckets
                 ids = ops.where(shifted >= self.buckets, shifted - self.buckets, shifted)
                 found.append((ids, places + length <= count + 2))
@@ -96,8 +96,3 @@ class BagOfSubwords(KernelOptions):
             total = total + ops.sum(vectors * mask, axis=1)  # (N, R)
             count = count + ops.sum(mask, axis=1)
         return ops.reshape(self.W(total * ops.rsqrt(ops.maximum(count, 1))), (*words, self.units))
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in ("vocabulary_size", "units", "buckets", "rank")}
-        own |= {"shortest": self.lengths[0], "longest": self.lengths[-1]}
-        return {**super().get_config(), **own}

@@ -76,6 +76,3 @@ class BahdanauAttention(KernelOptions, Attention):
         full = at_least_float32(dtype)
         norm = ops.norm(ops.cast(self.v(ops.eye(self.units, dtype=dtype)), full))
         return ops.cast(ops.cast(self.g, full) / norm, dtype)
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units, "normalize": self.normalize}

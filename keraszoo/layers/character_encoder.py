@@ -58,12 +58,13 @@ class CharacterEncoder(KernelOptions):
         require(fits, "window must be odd, positive and below 100", window=window)
         check_sizes(vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, units=units)
         self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.units, self.kind, self.window = int(units), kind, int(window)
+        self.vocabulary_size, self.embedding_dim = int(vocabulary_size), int(embedding_dim)
+        self.units, self.kind, self.window, self.dropout = int(units), kind, int(window), dropout
         self.output_dim = self.units if kind == "cnn" else 2 * self.units
         bound = (3 / embedding_dim) ** 0.5  # of unit variance over the embedding
         initializer = keras.initializers.RandomUniform(-bound, bound)
         options = {"dtype": self.policy_of("E"), "trainable": self.trainable}
-        sizes = int(vocabulary_size), int(embedding_dim)
+        sizes = self.vocabulary_size, self.embedding_dim
         self.E = keras.layers.Embedding(*sizes, initializer, **options, name="E")
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.directions = []
@@ -100,8 +101,3 @@ class CharacterEncoder(KernelOptions):
     def _read(self, x, mask):
         last = [direction(x, mask=mask)[1] for direction in self.directions]
         return ops.concatenate(last, axis=-1)  # (N, 2 U)
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in ("units", "kind", "window")}
-        own |= {"vocabulary_size": self.E.input_dim, "embedding_dim": self.E.output_dim}
-        return {**super().get_config(), **own, "dropout": self.embedding_dropout.rate}

@@ -42,6 +42,3 @@ class ScaledDotProductAttention(Attention):
     def scores(self, query, keys):
         query = query * (1 / math.sqrt(keys.shape[-1]) if self.scale is None else self.scale)
         return ops.matmul(query, ops.swapaxes(keys, -1, -2))  # (B, T, S)
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.scale}

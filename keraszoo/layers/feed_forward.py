@@ -53,8 +53,3 @@ class FeedForward(KernelOptions):
     def call(self, inputs, training=None):
         hidden = self.activation(self.W_1(inputs))  # (B, T, d_ff)
         return self.W_2(self.hidden_dropout(hidden, training=training))
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in ("intermediate_dim", "dropout", "seed")}
-        activation = keras.activations.serialize(self.activation)  # which may be a layer
-        return {**super().get_config(), **own, "activation": activation}

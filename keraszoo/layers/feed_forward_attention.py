@@ -79,7 +79,3 @@ class FeedForwardAttention(KernelOptions):
 
     def compute_mask(self, value, previous_mask=None):
         return None  # one vector a sentence has no padding
-
-    def get_config(self):
-        names = "units", "use_bias", "dropout", "seed"
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

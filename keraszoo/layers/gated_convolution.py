@@ -85,7 +85,3 @@ class GatedConvolution(Quantizable):
         window = ops.concatenate([before, inputs[:, None]], axis=1)  # (N, k, D)
         row = ops.reshape(window, (-1, self.kernel_size * inputs.shape[-1]))
         return ops.glu(self.W(row), axis=-1), window[:, 1:]
-
-    def get_config(self):
-        names = "units", "kernel_size", "causal", "dropout"
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -120,16 +120,9 @@ class GNMTDecoder(KernelOptions):
         return x if self.experts is None else x + self.experts(x, mask=mask, training=training), context
 
     def get_config(self):
-        stack = self.stack.get_config()
-        own = {name: stack[name] for name in ("units", "cell", "dropout", "connections")}
-        own |= {"num_layers": self.num_layers, "context": self.first.context}
-        own["intermediate_dim"] = self.intermediate_dim
+        own = {name: getattr(self.stack, name) for name in ("units", "cell", "dropout", "connections")}
+        own["context"] = self.first.context
         if self.experts is not None:
             own |= {name: getattr(self.experts, name) for name in ("num_experts", "experts_per_token")}
         attention = keras.saving.serialize_keras_object(self.first.attention)
         return {**super().get_config(), **own, "attention": attention}
-
-    @classmethod
-    def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})

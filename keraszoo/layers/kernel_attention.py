@@ -78,7 +78,3 @@ class KernelAttention(Attention):
             factor = ops.exp(-2.0 * ops.maximum(ops.cast(self.log_bandwidth, scores.dtype), math.log(LEAST)))
         scores = (kept - ops.stop_gradient(nearest)) * factor
         return ops.cast(masked_softmax(scores, mask), self.compute_dtype)
-
-    def get_config(self):
-        own = {"bandwidth": self.bandwidth, "learn_bandwidth": self.learn_bandwidth}
-        return {**super().get_config(), **own}

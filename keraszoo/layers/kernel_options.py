@@ -2,12 +2,13 @@
 
 import keras
 
+from keraszoo.layers.configured_layer import ConfiguredLayer
 from keraszoo.layers.quantization import INT8_WEIGHTS, exact_inputs, quantization_of
 
 KINDS = "initializer", "regularizer", "constraint"
 
 
-class Quantizable(keras.layers.Layer):
+class Quantizable(ConfiguredLayer):
     """Base of the layers whose config says which of their sublayers are quantized, and how."""
 
     def policy_of(self, name):
@@ -98,10 +99,6 @@ class KernelOptions(Quantizable):
         """A `Dense` sublayer with these options; `defaults` hold where this layer has no option."""
         options = {**defaults, **self.inherited(), "dtype": self.policy_of(name)}
         return keras.layers.Dense(units, use_bias=use_bias, **options, name=name)
-
-    def get_config(self):
-        serialized = {name: keras.saving.serialize_keras_object(x) for name, x in self.options().items()}
-        return {**super().get_config(), **serialized}
 
 
 def _fresh(option):

@@ -124,7 +124,3 @@ class LuongAttention(KernelOptions, Attention):
             return weights
         sigma = self.half_width / 2
         return weights * ops.cast(ops.exp(-ops.square(distance) / (2 * sigma**2)), weights.dtype)
-
-    def get_config(self):
-        names = "score", "window", "half_width", "units", "scale"
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

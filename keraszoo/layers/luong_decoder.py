@@ -107,7 +107,5 @@ class LuongDecoder(AttendingDecoder):
         return self.masked(self._read(context, hidden), mask=inputs_mask), weights
 
     def get_config(self):
-        stack = self.stack.get_config()
-        own = {name: stack[name] for name in ("units", "cell", "num_layers", "dropout")}
-        feeding = {"readout_dim": self.readout_width, "input_feeding": self.input_feeding}
-        return {**super().get_config(), **own, **feeding}
+        own = {name: getattr(self.stack, name) for name in ("cell", "num_layers", "dropout")}
+        return {**super().get_config(), **own, "readout_dim": self.readout_width}

@@ -71,6 +71,3 @@ class MemoryHop(KernelOptions, Attention):
     def read(self, weights, values, query, places):
         context = super().read(weights, values, query, places)
         return (self.H(query) if self.use_map else query) + context  # (B, T, D)
-
-    def get_config(self):
-        return {**super().get_config(), "use_map": self.use_map}

@@ -219,12 +219,6 @@ class MixtureOfExperts(KernelOptions):
         """What the experts make of their rows, `(n, C, D)` to `(n, C, output_dim)`."""
         return self.W_2(self.hidden_dropout(self.activation(self.W_1(x)), training=training))
 
-    def get_config(self):
-        names = "num_experts", "intermediate_dim", "experts_per_token", "dropout", "seed"
-        names = *names, "importance_loss", "load_loss", "output_dim"
-        own = {name: getattr(self, name) for name in names}
-        return {**super().get_config(), **own, "activation": keras.activations.serialize(self.activation)}
-
 
 def cv_squared(x):
     """The squared coefficient of variation over the last axis: variance over squared mean.

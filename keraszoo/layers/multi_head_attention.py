@@ -151,6 +151,4 @@ class MultiHeadAttention(KernelOptions, Attention):
         return self.W_o(ops.reshape(heads, (*ops.shape(heads)[:2], self.num_heads * self.value_dim)))
 
     def get_config(self):
-        names = "num_heads", "key_dim", "value_dim", "use_bias", "rotary", "relative"
-        own = {name: getattr(self, name) for name in names}
-        return {**super().get_config(), **own, "output_shape": self.output_dim}
+        return {**super().get_config(), "output_shape": self.output_dim}

@@ -51,6 +51,3 @@ class MultiplicativeAttention(KernelOptions, Attention):
 
     def scores(self, query, keys):
         return ops.matmul(ops.tanh(self.U(query)), ops.swapaxes(keys, -1, -2))  # (B, T, S)
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units}

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_choices, check_sizes, require_shapes, shapes_fit
+from keraszoo.layers.configured_layer import ConfiguredLayer
 from keraszoo.layers.masking import at_least_float32
 
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative")  # the last two are read by attention
@@ -27,7 +28,7 @@ def angles_of(positions, width, max_wavelength=10_000, dtype="float32"):
     return ops.cast(positions, dtype)[:, None] * rates
 
 
-class _AddedPositions(keras.layers.Layer):
+class _AddedPositions(ConfiguredLayer):
     """Base of the layers that add a vector, `encoding(positions, d_model)`, to each position on axis -2."""
 
     def __init__(self, **kwargs):
@@ -119,10 +120,6 @@ class LearnedPositions(_AddedPositions):
     def encoding(self, positions, d_model):
         """P of the positions, `(T, d_model)`."""
         return ops.take(self.P, ops.minimum(positions, self.max_positions - 1), axis=0)
-
-    def get_config(self):
-        initializer = keras.initializers.serialize(self.initializer)
-        return {**super().get_config(), "max_positions": self.max_positions, "initializer": initializer}
 
 
 def added_positions(positions, max_positions, **options):

@@ -130,9 +130,6 @@ class RecurrentCell(KernelOptions):
         states = self.advance(self.project(inputs), list(states))
         return states[0], states
 
-    def get_config(self):
-        return {**super().get_config(), "units": self.units, "cell": self.cell}
-
 
 def _remember(shape, dtype=None):
     """The biases of an LSTM at first: 1 for the forget gate."""

@@ -69,7 +69,3 @@ class BidirectionalEncoder(KernelOptions):
 
     def compute_mask(self, inputs, previous_mask):
         return previous_mask, None
-
-    def get_config(self):
-        own = {"units": self.units, "cell": self.cell, "num_layers": self.num_layers, "dropout": self.dropout}
-        return {**super().get_config(), **own}

@@ -149,8 +149,3 @@ class RecurrentStack(KernelOptions):
             own = cell.advance(f, own)
             x, after = self.pass_on(own[0], x, i), after + own
         return x, after
-
-    def get_config(self):
-        own = {"units": self.units, "cell": self.cell, "num_layers": self.num_layers}
-        own |= {"dropout": self.dropout, "backward": self.backward, "connections": self.connections}
-        return {**super().get_config(), **own}

@@ -85,7 +85,3 @@ class SentenceEncoder(Quantizable):
             factors = factors * ops.cast(2 * weights, self.compute_dtype)
         x = ops.cast(self.E(inputs), self.compute_dtype)  # int8 gives float32 (Keras 3.15)
         return ops.sum(x * factors, axis=-2)  # (..., d)
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in ("vocabulary_size", "width", "encoding", "pad_id")}
-        return {**super().get_config(), **own}

@@ -137,12 +137,7 @@ class TransformerLayer(KernelOptions):
             dense.set_weights([np.zeros_like(weight) for weight in dense.get_weights()])
 
     def get_config(self):
-        names = "num_heads", "intermediate_dim", "pre_norm", "dropout", "attention_dropout", "hidden_dropout"
-        names = *names, "use_bias", "rotary", "relative", "epsilon"
-        names = *names, "num_experts", "experts_per_token"
-        own = {name: getattr(self, name) for name in names}
-        activation = keras.activations.serialize(self.feed_forward.activation)
-        return {**super().get_config(), **own, "activation": activation}
+        return {**super().get_config(), "activation": self.feed_forward.get_config()["activation"]}
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")

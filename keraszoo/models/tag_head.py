@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import check_sizes
+from keraszoo.layers.configured_layer import ConfiguredLayer
 from keraszoo.layers.crf import CRF, as_lists, permit
 from keraszoo.layers.linear_chain import best_path, with_outside
 from keraszoo.layers.masking import at_least_float32
@@ -12,7 +13,7 @@ LEAST = 1e-9  # a probability whose logarithm is finite
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class TagHead(keras.layers.Layer):
+class TagHead(ConfiguredLayer):
     """Scores of tags at each word, which a softmax or a `CRF` turns into probabilities and tags.
 
         e_j = W h_j + b                                             `scores`
@@ -97,7 +98,3 @@ class TagHead(keras.layers.Layer):
             return -ops.sum(weight * self.chain.log_likelihood(scores, tags, mask))
         tags = ops.where(mask > 0, ops.cast(tags, "int32"), 0)
         return ops.sum(weight * ops.sparse_categorical_crossentropy(tags, scores, from_logits=True))
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in ("num_tags", "crf", "allowed", "constrain")}
-        return {**super().get_config(), **own}

@@ -3,11 +3,10 @@
 import keras
 from keras import ops
 
+from keraszoo.layers.configured_layer import deserialized, serialized
 from keraszoo.layers.replicas import over_replicas
 from keraszoo.models.configured_model import ConfiguredModel
-from keraszoo.models.word_features import deserialized, serialized
 
-PARTS = ("words", "encoder", "head")
 # Recurrent layers of Keras 3.16 drop the mask unless they are told not to.
 PASS_MASKS_ON = keras.Model, keras.layers.RNN, keras.layers.Bidirectional, keras.layers.TimeDistributed
 
@@ -127,11 +126,11 @@ class TaggingModel(ConfiguredModel):
         self.call(self.words.padding())
 
     def get_config(self):
-        return {**super().get_config(), **serialized(self, PARTS)}
+        return {**super().get_config(), **serialized(self)}
 
     @classmethod
     def from_config(cls, config):
-        return super().from_config(deserialized(config, PARTS))
+        return super().from_config(deserialized(config))
 
 
 def _of_words(sample_weight):

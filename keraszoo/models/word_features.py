@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keraszoo.layers.arguments import require
+from keraszoo.layers.configured_layer import ConfiguredLayer
 
 SMALLEST = 127 / 60_000  # the largest number of a row that int8 stores at its own scale
 UNKNOWN = 1  # the row of a word without a vector; row 0 is padding
@@ -11,7 +12,7 @@ PARTS = ("vectors", "characters", "casing", "subwords")
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class WordFeatures(keras.layers.Layer):
+class WordFeatures(ConfiguredLayer):
     """Represents each word by its vector, and as options by its spelling and its casing.
 
         x_j = [vector of w_j ; characters of w_j ; casing of w_j]
@@ -125,22 +126,3 @@ class WordFeatures(keras.layers.Layer):
             largest = ops.maximum(ops.max(ops.abs(matrix), axis=1, keepdims=True), SMALLEST)
             weights = ops.round(matrix * (127 / largest)), 127 / largest[:, 0]
         self.vectors.set_weights([ops.convert_to_numpy(weight) for weight in weights])
-
-    def get_config(self):
-        config = {**super().get_config(), "word_dropout": self.word_dropout}
-        return {**config, **serialized(self, PARTS)}
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(deserialized(config, PARTS))
-
-
-def serialized(layer, names):
-    """The configurations of sublayers, a dict by their names."""
-    return {name: keras.saving.serialize_keras_object(getattr(layer, name)) for name in names}
-
-
-def deserialized(config, names):
-    """A configuration with the sublayers of these names, where it has them."""
-    read = keras.saving.deserialize_keras_object
-    return {**config, **{name: read(config[name]) for name in names if name in config}}
