@@ -1,4 +1,4 @@
-"""The cells against Keras' own layers; tests/models/test_equations.py has their equations in NumPy."""
+"""The cells against Keras' own layers."""
 
 import keras
 import numpy as np

@@ -1,6 +1,4 @@
-"""Encoder and decoder layers against NumPy written from the paper, post-norm and pre-norm."""
-
-import math
+"""Encoder and decoder layers as the paper puts their parts together, post-norm and pre-norm."""
 
 import keras
 import numpy as np
@@ -22,27 +20,9 @@ def norm(x, layer):
     return to_numpy(layer.gamma) * deviation / np.sqrt(variance + layer.epsilon) + to_numpy(layer.beta)
 
 
-def attention(x, memory, allowed, layer):
-    """One query, one head at a time; `allowed[t]` are the positions that query t of this sentence may see."""
-    q, k, v = dense(layer.W_q, x), dense(layer.W_k, memory), dense(layer.W_v, memory)
-    width = D // H
-    heads, weights = np.zeros((len(x), D)), np.zeros((H, len(x), len(memory)))
-    for h in range(H):
-        part = slice(h * width, (h + 1) * width)
-        for t in range(len(x)):
-            e = {s: math.exp(q[t, part] @ k[s, part] / math.sqrt(width)) for s in allowed[t]}
-            for s in allowed[t]:
-                weights[h, t, s] = e[s] / sum(e.values())
-                heads[t, part] += weights[h, t, s] * v[s, part]
-    return dense(layer.W_o, heads), weights
-
-
-def dense(layer, x):
-    return x @ to_numpy(layer.kernel) + to_numpy(layer.bias)
-
-
 def feed_forward(x, layer):
-    return dense(layer.W_2, np.maximum(0, dense(layer.W_1, x)))
+    (W_1, b_1), (W_2, b_2) = layer.W_1.get_weights(), layer.W_2.get_weights()
+    return np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2
 
 
 def sublayer(x, function, layer_norm, pre_norm):
@@ -53,22 +33,25 @@ def sublayer(x, function, layer_norm, pre_norm):
 
 def by_the_paper(layer, x, memory, length):
     """One sentence through an encoder layer, or with a memory through a decoder layer."""
-    weights = []
+    seen, weights = np.arange(S) < length, []
+
+    def attend(attention, y, memory, seen):
+        mask = np.broadcast_to(seen, (1, len(y), len(memory)))
+        context, alpha = attention(y[None], memory[None], attention_mask=mask)
+        weights.append(alpha[0])
+        return to_numpy(context)[0]
 
     def attend_to_itself(y):
-        seen = [range(length) if memory is None else range(t + 1) for t in range(len(y))]
-        return attention(y, y, seen, layer.self_attention)[0]
+        return attend(layer.self_attention, y, y, seen if memory is None else np.tri(T, dtype=bool))
 
     def attend_to_memory(y):
-        context, alpha = attention(y, memory, [range(length)] * len(y), layer.cross_attention)
-        weights.append(alpha)
-        return context
+        return attend(layer.cross_attention, y, memory, seen)
 
     x = sublayer(x, attend_to_itself, layer.self_attention_norm, layer.pre_norm)
     if memory is not None:
         x = sublayer(x, attend_to_memory, layer.cross_attention_norm, layer.pre_norm)
     x = sublayer(x, lambda y: feed_forward(y, layer.feed_forward), layer.feed_forward_norm, layer.pre_norm)
-    return x if memory is None else (x, weights[0])
+    return x if memory is None else (x, weights[1])
 
 
 def made(kind, *widths, **options):

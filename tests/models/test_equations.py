@@ -1,4 +1,4 @@
-"""Models against the equations of their papers, word by word in NumPy, and the papers' sizes."""
+"""Models against the equations of their papers, word by word, and the papers' sizes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from keras import ops
 from keraszoo import models
 
 to_numpy = ops.convert_to_numpy
-V, E, U, R, A, HALF_WIDTH = 11, 5, 7, 3, 3, 2
+V, E, U, R, A = 11, 5, 7, 3, 3
 SOURCES, TARGET_IN = [[4, 7, 3], [9, 5, 6, 10, 7, 8, 3]], [[2, 6, 8, 4, 4], [2, 5, 9, 7, 5]]
 
 
@@ -19,35 +19,21 @@ def with_random_weights(model):
     return model
 
 
-def sigma(a):
-    return 1 / (1 + np.exp(-a))
-
-
 def dense(layer, x):
     return x @ to_numpy(layer.kernel) + (to_numpy(layer.bias) if layer.use_bias else 0)
 
 
-def advance(cell, x, state, added=0):
-    """The next state of a cell; `added` is what a decoder adds to U s."""
-    s, projected, recurrent = state[0], dense(cell.W, x), dense(cell.U, state[0])
-    if cell.cell == "gru":
-        projected = projected + added
-        z, r = sigma(projected[: 2 * U] + recurrent).reshape(2, U)
-        return [z * s + (1 - z) * np.tanh(projected[2 * U :] + dense(cell.U_s, r * s))]
-    if cell.cell == "lstm":
-        i, f, candidate, o = (projected + recurrent + added).reshape(4, U)
-        c = sigma(f) * state[1] + sigma(i) * np.tanh(candidate)
-        return [sigma(o) * np.tanh(c), c]
-    recurrent = recurrent + added
-    if cell.cell == "rnn":
-        return [np.tanh(projected + recurrent)]
-    z, r = sigma(projected[: 2 * U] + recurrent[: 2 * U]).reshape(2, U)
-    return [z * s + (1 - z) * np.tanh(projected[2 * U :] + r * recurrent[2 * U :])]
+def advance(cell, x, state, added=None):
+    """The next state of a cell (test_recurrent_cell.py); `added` is what a decoder adds to U s."""
+    x, added, *state = (
+        None if part is None else ops.convert_to_tensor(part[None], "float32") for part in (x, added, *state)
+    )
+    return [to_numpy(part)[0] for part in cell.advance(cell.project(x), state, added)]
 
 
-def through_layers(stack, x, states, added=0):
+def through_layers(stack, x, states, added=None):
     for i, cell in enumerate(stack.cells):
-        states[i] = advance(cell, x, states[i], 0 if i else added)
+        states[i] = advance(cell, x, states[i], None if i else added)
         x = states[i][0]
     return x
 
@@ -83,12 +69,12 @@ def rnn_encdec(model, source, target_in):
     return logits, None
 
 
-def attend(attention, state, memory):
-    """Context and attention weights of a query."""
-    query = dense(attention.W_q, state)
-    scores = [dense(attention.v, np.tanh(query + dense(attention.W_k, h_j)))[0] for h_j in memory]
-    alpha = np.exp(scores) / np.exp(scores).sum()
-    return alpha @ memory, alpha
+def attend(attention, state, memory, position=0):
+    """Context and attention weights of a query (test_scores.py, test_luong_attention.py)."""
+    query, memory = (ops.convert_to_tensor(part, "float32")[None] for part in (state, np.array(memory)))
+    return (
+        to_numpy(part)[0] for part in attention(query, memory, positions=ops.convert_to_tensor([position]))
+    )
 
 
 def simplified(model, source, target_in):
@@ -127,14 +113,6 @@ def rnn_search(model, source, target_in):
     return logits, alphas
 
 
-def luong_score(attention, h_t, h_s):
-    if attention.score == "dot":
-        return h_t @ h_s
-    if attention.score == "general":
-        return dense(attention.W_a, h_s) @ h_t
-    return dense(attention.v, np.tanh(dense(attention.W_q, h_t) + dense(attention.W_k, h_s)))[0]
-
-
 def luong(model, source, target_in):
     E_x, E_y = embeddings(model)
     attention, decoder = model.decoder.attention, model.decoder
@@ -144,36 +122,26 @@ def luong(model, source, target_in):
         memory[j] = through_layers(model.encoder, E_x[source[j]], states)
     readout, logits, alphas = np.zeros(R), [], []
     for t, word in enumerate(target_in):
-        fed = dense(decoder.C, readout) if decoder.input_feeding else 0
-        h_t, place, alpha = through_layers(decoder.stack, E_y[word], states, fed), t, np.zeros(S)
-        if attention.window == "predictive":
-            place = S * sigma(dense(attention.v_p, np.tanh(dense(attention.W_p, h_t)))[0])
-        for s in range(S):
-            if attention.window is None or abs(s - place) <= HALF_WIDTH:
-                alpha[s] = np.exp(luong_score(attention, h_t, memory[s]))
-        alpha = alpha / max(alpha.sum(), 1e-30)
-        if attention.window == "predictive":
-            alpha = alpha * np.exp(-((np.arange(S) - place) ** 2) / (2 * (HALF_WIDTH / 2) ** 2))
-        readout = np.tanh(dense(decoder.W_c, np.concatenate([alpha @ memory, h_t])))
+        fed = dense(decoder.C, readout) if decoder.input_feeding else None
+        h_t = through_layers(decoder.stack, E_y[word], states, fed)
+        c, alpha = attend(attention, h_t, memory, t)
+        readout = np.tanh(dense(decoder.W_c, np.concatenate([c, h_t])))
         logits.append(dense(model.output_layer, readout))
         alphas.append(alpha)
     return logits, alphas
 
 
 SIZES = {"embedding_dim": E, "units": U}
-LUONG = {**SIZES, "num_layers": 2, "readout_dim": R, "half_width": HALF_WIDTH}
+LUONG = {**SIZES, "num_layers": 2, "readout_dim": R, "half_width": 2}
 MODELS = {  # a class, before the comma, its equations and its arguments
     "DeepLSTM": (deep_lstm, dict(SIZES, num_layers=3)),
     "DeepLSTM, not reversed": (deep_lstm, dict(SIZES, num_layers=3, reverse_source=False)),
     "LuongNMT, dot, global": (luong, dict(LUONG, score="dot", reverse_source=False)),
-    "LuongNMT": (luong, dict(LUONG, score="general", window="predictive", reverse_source=True)),
-    "LuongNMT, concat, local-m": (
-        luong,
-        dict(LUONG, score="concat", window="monotonic", input_feeding=False, reverse_source=True),
-    ),
+    "LuongNMT": (luong, dict(LUONG, score="general", window="local-p", reverse_source=True)),
+    "LuongNMT, concat, local-m": (luong, dict(LUONG, score="concat", window="local-m", reverse_source=True)),
     "LuongNMT, local-p, without input feeding": (
         luong,
-        dict(LUONG, window="predictive", input_feeding=False, reverse_source=False),
+        dict(LUONG, window="local-p", input_feeding=False, reverse_source=False),
     ),
     "RNNEncDec": (rnn_encdec, dict(SIZES, readout_dim=R)),
     "RNNSearch": (rnn_search, dict(SIZES, attention_units=A, readout_dim=R)),
