@@ -1,21 +1,18 @@
-"""Makes an untrained tagger from a corpus, word vectors and a model's sizes."""
+"""Makes an untrained tagger from a corpus, word vectors or an encoder, and a model's sizes."""
+
+import dataclasses
 
 from keraszoo.errors import DataError, KerasZooError, RecipeError
 from keraszoo.messages import shown, suggestion
 from keraszoo.registry import model_arguments, model_classes, models_of
-from keraszoo.tagging.pretrained import make_pretrained
+from keraszoo.tagging.pretrained import read_encoder
 from keraszoo.tagging.subword_vectors import learn_subwords
 from keraszoo.text.tagging_features import CASINGS, TaggingVocabulary
 from keraszoo.text.tokens import fitting_rules
 from keraszoo.text.word_vectors import DEFAULT_BACKOFF
 
-OPTIONS = {
-    "scheme": "IOB2",
-    "constrain": "decode",
-    "keep": "corpus",
-    "backoff": DEFAULT_BACKOFF,
-    "token_rules": None,
-}
+OPTIONS = {"scheme": "IOB2", "constrain": "decode", "token_rules": None}
+OF_VECTORS = {"keep": "corpus", "backoff": DEFAULT_BACKOFF}
 
 
 def make_tagger(cls, sentences, vectors, model, options):
@@ -24,56 +21,74 @@ def make_tagger(cls, sentences, vectors, model, options):
     See `EntityTagger.for_sentences` for the rest.
     """
     name, configuration = model
-    if name == "pretrained":
-        return make_pretrained(cls, sentences, vectors, configuration, options)
-    arguments = dict(options)
-    given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
+    arguments, pretrained = dict(options), name == "pretrained"
+    defaults = OPTIONS if pretrained else {**OPTIONS, **OF_VECTORS}
+    given = {key: arguments.pop(key, default) for key, default in defaults.items()}
+    place = arguments.pop("backbone", None) if pretrained else None
     kind = _checked_kind(name, arguments)
-    tokens = {token for sentence in sentences for token in sentence.tokens}
-    all_vectors, keep = vectors, tokens if given["keep"] == "corpus" else given["keep"]
-    if isinstance(keep, str) and keep != "all":
-        raise RecipeError(f"keep: expected 'corpus', 'all' or a list of words, got {keep!r}")
-    if vectors is not None and not hasattr(vectors, "restrict"):
-        raise DataError(
-            f"vectors: expected WordVectors, got {shown(vectors)}; `WordVectors.read` reads a file"
-        )
-    if vectors is None and given["keep"] != "corpus":
-        raise RecipeError("keep: there are no word vectors to keep")
-    if vectors is not None and keep != "all":
-        vectors = vectors.restrict(sorted(keep), given["backoff"])
-    if vectors is not None and not len(vectors):
-        raise DataError("expected word vectors for some words of the sentences, got none")
+    if pretrained:
+        encoder, config, subwords = _encoder(cls, vectors, place)
+        words = {"words": (), "subwords": subwords}
+        sizes = {"backbone": config, "start_id": subwords.start_id, "end_id": subwords.end_id}
+    else:
+        tokens = {token for sentence in sentences for token in sentence.tokens}
+        kept = _kept(vectors, tokens, given)
+        words = {"words": sorted(tokens - {""}) if kept is None else kept.words, "backoff": given["backoff"]}
+        sizes = {"train_vectors": True} if kept is None else {"vector_width": kept.width}
+    rules = given["token_rules"] or fitting_rules(sentence.tokens for sentence in sentences)
     vocabulary = TaggingVocabulary.from_sentences(
-        sentences,
-        sorted(tokens - {""}) if vectors is None else vectors.words,
-        scheme=given["scheme"],
-        backoff=given["backoff"],
-        token_rules=given["token_rules"] or fitting_rules(sentence.tokens for sentence in sentences),
+        sentences, **words, scheme=given["scheme"], token_rules=rules
     )
     if not vocabulary.labels:
         raise DataError(f"expected sentences with entities to learn from, got none in {len(sentences):,}")
-    sizes = {
-        **vocabulary_sizes(vocabulary),
-        "allowed": None if given["constrain"] == "none" else vocabulary.transitions(),
-        "constrain": given["constrain"],
-    }
-    if vectors is None:
-        sizes["train_vectors"] = True
-    else:
-        sizes["vector_width"] = vectors.width
+    if pretrained:
+        vocabulary = dataclasses.replace(vocabulary, characters=())
+    sizes |= {"num_tags": len(vocabulary.tags)} if pretrained else vocabulary_sizes(vocabulary)
+    sizes["allowed"] = None if given["constrain"] == "none" else vocabulary.transitions()
+    sizes["constrain"] = given["constrain"]
     try:
         preset = configuration or models_of("tagging")[name].preset
         made = kind.from_configuration(preset, **{**sizes, **arguments})
         made.build()  # checks some of the sizes
-        if vectors is not None:
-            made.words.set_vectors(vectors.matrix)
+        if pretrained:
+            made.words.backbone.set_weights(encoder.get_weights())
+        elif vectors is not None:
+            made.words.set_vectors(kept.matrix)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"model: {error}") from error
-    if made.words.subwords is not None and vectors is None:
-        raise RecipeError("model: subword_buckets needs word vectors, from which n-grams are learned")
-    if made.words.subwords is not None:
-        learn_subwords(made.words.subwords, vocabulary, all_vectors)
+    if not pretrained and made.words.subwords is not None:
+        if vectors is None:
+            raise RecipeError("model: subword_buckets needs word vectors, from which n-grams are learned")
+        learn_subwords(made.words.subwords, vocabulary, vectors)
     return cls(made, vocabulary)
+
+
+def _encoder(cls, vectors, place):
+    """What `read_encoder` reads, of a tagger that has no word vectors."""
+    if vectors is not None:
+        raise RecipeError("model: pretrained reads subwords and no word vectors; leave the vectors out")
+    if place is None:
+        raise RecipeError("model: backbone is missing: hf://USER/NAME, a preset of KerasHub or a folder")
+    return read_encoder(str(place), cls)
+
+
+def _kept(vectors, tokens, given):
+    """The word vectors of a tagger, which may be `None`: those of the words that it keeps."""
+    keep = tokens if given["keep"] == "corpus" else given["keep"]
+    if isinstance(keep, str) and keep != "all":
+        raise RecipeError(f"keep: expected 'corpus', 'all' or a list of words, got {keep!r}")
+    if vectors is None:
+        if given["keep"] != "corpus":
+            raise RecipeError("keep: there are no word vectors to keep")
+        return None
+    if not hasattr(vectors, "restrict"):
+        raise DataError(
+            f"vectors: expected WordVectors, got {shown(vectors)}; `WordVectors.read` reads a file"
+        )
+    kept = vectors if keep == "all" else vectors.restrict(sorted(keep), given["backoff"])
+    if not len(kept):
+        raise DataError("expected word vectors for some words of the sentences, got none")
+    return kept
 
 
 def vocabulary_sizes(vocabulary):

@@ -1,66 +1,18 @@
-"""Makes an untrained tagger over an encoder that KerasHub reads, and the settings that fine-tune it."""
+"""Reads the encoder of a tagger: of another tagger, or of what KerasHub reads."""
 
-import dataclasses
 from pathlib import Path
 
 from safetensors import SafetensorError
 
-from keraszoo.errors import DataError, KerasZooError, RecipeError, import_extra
-from keraszoo.messages import one_line, suggestion
+from keraszoo.errors import KerasZooError, RecipeError, import_extra
+from keraszoo.messages import one_line
 from keraszoo.models.pretrained_words import without_pooler
-from keraszoo.registry import model_arguments, model_classes
 from keraszoo.saving.model_directory import MANIFEST
 from keraszoo.shipping import shipped
 from keraszoo.tasks.transfer import check_not_quantized
 from keraszoo.text.pretrained_subwords import PretrainedSubwords
-from keraszoo.text.tagging_features import TaggingVocabulary
-from keraszoo.text.tokens import fitting_rules
 
-OPTIONS = {"scheme": "IOB2", "constrain": "decode", "token_rules": None}
 OF_KERAS = ("name", "trainable", "dtype")  # arguments of a backbone that change none of its numbers
-
-
-def make_pretrained(cls, sentences, vectors, configuration, options):
-    """Makes an `EntityTagger` of class `cls` over a pretrained encoder; see `EntityTagger.for_sentences`."""
-    arguments = dict(options)
-    given = {key: arguments.pop(key, default) for key, default in OPTIONS.items()}
-    place = arguments.pop("backbone", None)
-    kind = model_classes("tagging")["pretrained"]
-    known = model_arguments(kind)
-    for key in arguments:
-        if key not in known:
-            raise RecipeError(f"model: {kind.__name__} has no argument {key!r}{suggestion(key, known)}")
-    if vectors is not None:
-        raise RecipeError("model: pretrained reads subwords and no word vectors; leave the vectors out")
-    if place is None:
-        raise RecipeError("model: backbone is missing: hf://USER/NAME, a preset of KerasHub or a folder")
-    encoder, config, subwords = read_encoder(str(place), cls)
-    vocabulary = TaggingVocabulary.from_sentences(
-        sentences,
-        (),
-        scheme=given["scheme"],
-        token_rules=given["token_rules"] or fitting_rules(sentence.tokens for sentence in sentences),
-        subwords=subwords,
-    )
-    vocabulary = dataclasses.replace(vocabulary, characters=())
-    if not vocabulary.labels:
-        raise DataError(f"expected sentences with entities to learn from, got none in {len(sentences):,}")
-    try:
-        made = kind.from_configuration(
-            configuration or "base",
-            num_tags=len(vocabulary.tags),
-            backbone=config,
-            start_id=subwords.start_id,
-            end_id=subwords.end_id,
-            allowed=None if given["constrain"] == "none" else vocabulary.transitions(),
-            constrain=given["constrain"],
-            **arguments,
-        )
-        made.build()
-        made.words.backbone.set_weights(encoder.get_weights())
-    except (TypeError, ValueError) as error:
-        raise RecipeError(f"model: {error}") from error
-    return cls(made, vocabulary)
 
 
 def read_encoder(place, cls):
