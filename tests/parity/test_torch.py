@@ -15,7 +15,6 @@ from keraszoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from keraszoo.layers.recurrent_cell import RecurrentCell
 
 FILE = "torch_layers.npz"
 H, D, F = 2, 12, 17
@@ -141,14 +140,6 @@ def test_a_transformer_layer_and_a_step_of_gradient_descent(case):
     agree(changes, [convert(case[f"gradients/{name}"]) for _, name, convert in pairs])
 
 
-@cases(*(f"cell/{cell}" for cell in CELLS))
-def test_a_recurrent_cell(case):
-    cell = RecurrentCell(H, case["name"])
-    cell.build((None, D))
-    take_recurrent(cell, case)
-    agree(cell(case["inputs"], list(case["state"]))[1], case["last"])
-
-
 @cases(*(f"stack/{cell}" for cell in CELLS))
 def test_a_recurrent_stack(case):
     def by_layer(state):
@@ -180,26 +171,6 @@ def test_a_bidirectional_encoder(case):
 
 def scorer(name):
     return LuongAttention("general") if name.startswith("luong") else BahdanauAttention(D)
-
-
-@cases("joeynmt_attention/luong", "joeynmt_attention/bahdanau")
-def test_attention_of_joey_nmt(case):
-    layer = scorer(case["name"])
-    layer(case["query"], case["value"])
-    take(scorer_weights(layer), case)
-    ours = layer(case["query"], case["value"], value_mask=case["mask"])
-    agree(ours, [case["context"], case["attention"]])
-
-
-@cases("joeynmt_multi_head_attention")
-def test_multi_head_attention_of_joey_nmt(case):
-    layer = MultiHeadAttention(H, D // H)
-    layer(case["query"], case["value"])
-    for name in "qkv":
-        take(dense(getattr(layer, f"W_{name}"), f"{name}_layer"), case)
-    take(dense(layer.W_o, "output_layer"), case)
-    context, weights = layer(case["query"], case["value"], value_mask=case["mask"])
-    agree([context, ops.mean(weights, axis=1)], [case["context"], case["mean_attention"]])
 
 
 @cases(

@@ -144,19 +144,6 @@ def test_graphs_equal_eager_with_leaving_sentences_and_under_xla(model, source, 
     same(type(eager)(**out), eager)
 
 
-@pytest.mark.slow
-@needs_tensorflow
-@pytest.mark.parametrize("model", ["Transformer"], indirect=True)
-def test_a_graph_takes_an_empty_batch(model):
-    import tensorflow as tf
-
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, None), "int32")])
-    def graph(source):
-        return find(model, source, options_of(2), (3, 12), loop=graph_loop.run).tokens
-
-    assert tuple(graph(tf.zeros((0, 5), "int32")).shape) == (0, 2, L)
-
-
 def test_cache_lengths_by_eye():
     assert cache_lengths(1) == [1] and cache_lengths(16) == [16] and cache_lengths(17) == [16, 17]
     assert cache_lengths(100) == [16, 32, 64, 100]
