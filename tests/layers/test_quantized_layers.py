@@ -28,11 +28,14 @@ LAYERS = {  # what makes one, the number of its inputs and of its kernels
     "concat": (partial(LuongAttention, "concat", "predictive"), 2, 5),
     "feed_forward": (partial(FeedForward, 8), 1, 2),
     "feed_forward_attention": (partial(FeedForwardAttention, 8, use_bias=True), 1, 2),
+    "gated_convolution": (partial(GatedConvolution, 8), 1, 1),
     "general": (partial(LuongAttention, "general", scale=True), 2, 1),
     "memory_hop": (partial(MemoryHop, use_map=True), 2, 1),
     "multiplicative": (partial(MultiplicativeAttention, 8), 2, 3),
     "multi_head": (partial(MultiHeadAttention, 2, 4, relative=2), 2, 4),
+    "sentence_encoder": (partial(SentenceEncoder, 11, 8), 1, 1),
 }
+WITH_MATRIX = keras.layers.Dense, keras.layers.Embedding
 
 
 @pytest.fixture(params=LAYERS)
@@ -44,7 +47,8 @@ def model_and_inputs(name):
     make, count, _ = LAYERS[name]
     rng = np.random.default_rng(0)
     inputs = [rng.normal(size=(B, length, D)).astype("float32") for length in (T, S)[:count]]
-    symbols = [keras.Input((None, D)) for _ in inputs]
+    inputs = [rng.integers(0, 11, (B, T))] if name == "sentence_encoder" else inputs
+    symbols = [keras.Input((None, *x.shape[2:]), dtype=str(x.dtype)) for x in inputs]
     layer = make()
     model = keras.Model(symbols, keras.tree.flatten(layer(*symbols)))
     for weight in layer.trainable_variables:
@@ -52,6 +56,7 @@ def model_and_inputs(name):
     return model, layer, inputs
 
 
+@pytest.mark.parametrize("name", sorted({*LAYERS} - {"gated_convolution", "sentence_encoder"}), indirect=True)
 def test_initializers_regularizers_and_constraints(name):
     make, count, number = LAYERS[name]
     values, options = {"kernel": 2.0, "bias": 3.0}, {}
@@ -77,50 +82,26 @@ def numbers(model, inputs):
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")  # Keras asks each of them
 @pytest.mark.usefixtures("no_collection")
-def test_int8_reaches_every_kernel_and_is_saved(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "rounds_inputs"),
+    [
+        *((name, True) for name in LAYERS),
+        ("block", False),
+        ("concat", False),
+    ],  # sublayers of sublayers, or none
+    indirect=["name"],
+)
+def test_int8_reaches_every_kernel_and_is_saved(name, rounds_inputs, tmp_path):
     model, layer, inputs = model_and_inputs(name)
     exact = numbers(model, inputs)
-    model.quantize("int8", filters=lambda layer: isinstance(layer, keras.layers.Dense))
+    config = None if rounds_inputs else keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    model.quantize("int8", config=config, filters=lambda layer: isinstance(layer, WITH_MATRIX))
     kernels = [w for w in layer.weights if w.dtype == "int8"]
     assert len(kernels) == LAYERS[name][2]
     quantized = numbers(model, inputs)
     for a, b in zip(quantized, exact, strict=True):
         np.testing.assert_allclose(a, b, atol=0.05)
     assert any(np.abs(a - b).max() > 0 for a, b in zip(quantized, exact, strict=True))
-    for _ in range(2 if name == "block" else 1):  # what was loaded is saved again
-        model.save(tmp_path / "model.keras")
-        model = keras.saving.load_model(tmp_path / "model.keras")
-        for a, b in zip(numbers(model, inputs), quantized, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.usefixtures("no_collection")
-@pytest.mark.parametrize("kind", ["gated_convolution", "sentence_encoder"])
-def test_int8_of_layers_without_options_of_kernels_is_saved(kind, tmp_path):
-    layer = GatedConvolution(4) if kind == "gated_convolution" else SentenceEncoder(11, 4)
-    rng = np.random.default_rng(0)
-    if kind == "gated_convolution":
-        inputs, symbol = rng.normal(size=(B, T, D)).astype("float32"), keras.Input((None, D))
-    else:
-        inputs, symbol = rng.integers(0, 11, (B, T)), keras.Input((None,), dtype="int32")
-    model = keras.Model(symbol, layer(symbol))
-    model.quantize(
-        "int8", filters=lambda layer: isinstance(layer, (keras.layers.Dense, keras.layers.Embedding))
-    )
-    quantized = numbers(model, inputs)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert [w.dtype for w in loaded.weights].count("int8") == 1
-    np.testing.assert_array_equal(numbers(loaded, inputs)[0], quantized[0])
-
-
-@pytest.mark.usefixtures("no_collection")
-@pytest.mark.parametrize("name", ["block", "concat"], indirect=True)  # sublayers of sublayers, or none
-def test_int8_that_does_not_round_inputs_is_saved(name, tmp_path):
-    model, _, inputs = model_and_inputs(name)
-    config = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
-    model.quantize("int8", config=config, filters=lambda layer: isinstance(layer, keras.layers.Dense))
-    quantized = numbers(model, inputs)
     for _ in range(2):  # what was loaded is saved again
         model.save(tmp_path / "model.keras")
         model = keras.saving.load_model(tmp_path / "model.keras")
@@ -131,7 +112,7 @@ def test_int8_that_does_not_round_inputs_is_saved(name, tmp_path):
 def test_lora_trains_and_is_saved(name, tmp_path):
     model, layer, inputs = model_and_inputs(name)
     before = numbers(model, inputs)
-    sublayers = [sub for sub in layer._flatten_layers() if isinstance(sub, keras.layers.Dense)]
+    sublayers = [sub for sub in layer._flatten_layers() if isinstance(sub, WITH_MATRIX)]
     assert len(sublayers) == LAYERS[name][2]
     for sublayer in sublayers:
         sublayer.enable_lora(2)

@@ -6,24 +6,18 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from model_cases import TRANSFORMER, V, make
 
 from keraszoo.models import DeepLSTM, Ensemble, RNNEncDec, RNNSearch, Transformer
 
 to_numpy = ops.convert_to_numpy
-V = 13
-SMALL = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 12, "dropout": 0.0}
 SOURCE = np.array([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]], "int32")
 TARGET = np.array([[1, 5, 7, 6, 9, 8], [1, 4, 12, 10, 9, 5]], "int32")
 
 
 def members():
-    made = [
-        DeepLSTM(V, embedding_dim=6, units=5, num_layers=1),
-        Transformer(V, **SMALL),
-        RNNSearch(V, embedding_dim=6, units=5),
-    ]
+    made = [make(name) for name in ("DeepLSTM", "Transformer", "RNNSearch")]
     for seed, model in enumerate(made):
-        model.build()
         rng = np.random.default_rng(seed)
         for weight in model.trainable_variables:
             weight.assign(to_numpy(weight) + 0.4 * rng.normal(size=weight.shape))
@@ -92,7 +86,7 @@ def test_members_without_attention_or_cache():
 def test_a_mean_with_a_half_precision_member_is_in_single_precision():
     keras.utils.set_random_seed(2)
     half = RNNSearch(V, embedding_dim=6, units=5, dtype="mixed_bfloat16")
-    logits = Ensemble([half, Transformer(V, **SMALL)])((SOURCE, TARGET))
+    logits = Ensemble([half, Transformer(V, **TRANSFORMER)])((SOURCE, TARGET))
     assert logits.dtype == "float32"
     np.testing.assert_allclose(np.exp(to_numpy(logits)).sum(-1), 1, atol=1e-5)
 
@@ -110,17 +104,17 @@ def test_a_saved_ensemble_has_the_members_and_logits_of_the_first(ensemble, tmp_
         assert [type(member) for member in model.models] == [type(member) for member in ensemble.models]
         np.testing.assert_array_equal(to_numpy(model((SOURCE, TARGET))), expected)
     assert again.trainable
-    frozen = Ensemble([Transformer(V, **SMALL), Transformer(V, **SMALL)], trainable=False)
+    frozen = Ensemble([Transformer(V, **TRANSFORMER), Transformer(V, **TRANSFORMER)], trainable=False)
     assert not Ensemble.from_config(frozen.get_config()).trainable
 
 
 def test_models_that_do_not_fit_each_other_are_an_error():
-    one = Transformer(V, **SMALL)
+    one = Transformer(V, **TRANSFORMER)
     for models, said in (
         ([one], "needs two models or more. Received: models=1"),
         ([one, one], "need to differ"),
-        ([one, Transformer(V, V + 1, tie_embeddings="target", **SMALL)], "need the same vocabularies"),
-        ([one, Transformer(V, source_pad_id=2, **SMALL)], "need the same vocabularies"),
+        ([one, Transformer(V, V + 1, tie_embeddings="target", **TRANSFORMER)], "need the same vocabularies"),
+        ([one, Transformer(V, source_pad_id=2, **TRANSFORMER)], "need the same vocabularies"),
     ):
         with pytest.raises(ValueError, match=said):
             Ensemble(models)

@@ -1,34 +1,29 @@
 """Ids may be floats, and one trace of a model and its gradient serves all lengths of both sentences."""
 
-from functools import partial
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
+from model_cases import MODELS
 
 from keraszoo import models
 
 V = 600  # bfloat16 has all integers up to 256 only
-RNN = {"embedding_dim": 4, "units": 6}
-TRANSFORMER = {"d_model": 8, "num_layers": 1, "num_heads": 2, "intermediate_dim": 8}
-MODELS = {
-    "ConvS2S": partial(models.ConvS2S, V, **RNN, num_layers=1, dropout=0.0),
-    "DeepLSTM": partial(models.DeepLSTM, V, **RNN, num_layers=1),
-    "LuongNMT": partial(models.LuongNMT, V, **RNN, num_layers=1, window="local-p"),
-    "MemoryNetwork": partial(models.MemoryNetwork, V, width=8, memory_size=5),
-    "RNNSearch": partial(models.RNNSearch, V, **RNN, dropout=0.0),
-    "RecurrentTagger": partial(models.RecurrentTagger, 3, V, 8, 6, train_vectors=True),
-    "Transformer": partial(models.Transformer, V, **TRANSFORMER),
-}
 SHAPES = {"MemoryNetwork": ((2, 3, 4), (2, 4)), "RecurrentTagger": {"words": (2, 5)}}
+
+
+def make(name, **options):
+    if name == "RecurrentTagger":
+        return models.RecurrentTagger(3, V, 8, 6, train_vectors=True, **options)
+    options |= {"window": "local-p"} if name == "LuongNMT" else {}
+    return getattr(models, name)(V, **MODELS[name], **options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["LuongNMT", "RNNSearch", "Transformer", *SHAPES])
 def test_ids_that_are_floats_are_not_rounded_to_other_words(name):
     """Floats are the default of `keras.Input`."""
-    model, rng = MODELS[name](dtype="mixed_bfloat16"), np.random.default_rng(0)
+    model, rng = make(name, dtype="mixed_bfloat16"), np.random.default_rng(0)
     shapes = SHAPES.get(name, ((2, 5), (2, 4)))
     ids = keras.tree.map_shape_structure(lambda shape: rng.integers(300, V, shape), shapes)
     floats = keras.tree.map_structure(lambda x: x.astype("float32"), ids)
@@ -44,7 +39,7 @@ TRACED = ["ConvS2S", "LuongNMT", "MemoryNetwork", "RNNSearch", "Transformer"]
 def test_one_trace_serves_all_lengths(name):
     import tensorflow as tf
 
-    model, draw = MODELS[name](), np.random.default_rng(0)
+    model, draw = make(name), np.random.default_rng(0)
     model.build()
 
     def logits_and_gradients(first, second):

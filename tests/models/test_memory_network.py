@@ -4,14 +4,13 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from model_cases import QUESTION, STORY
 
 from keraszoo.layers import SentenceEncoder
 from keraszoo.models import MemoryNetwork
 
 to_numpy = ops.convert_to_numpy
 V, D, HOPS = 13, 7, 3
-STORY = np.array([[[1, 2, 3], [4, 5, 0], [6, 2, 1]], [[7, 8, 9], [3, 0, 0], [0, 0, 0]]])
-QUESTION = np.array([[10, 11, 1], [10, 12, 0]])
 
 
 def make(**arguments):
