@@ -177,9 +177,7 @@ class ConvS2S(TranslationModel):
     def logits(self, x, training=None):
         """`(..., U)` to `(..., V)`."""
         readout = self.readout_dropout(self.decoder_out(x), training=training)
-        if not self.tie_output:
-            return self.output_layer(readout)
-        return self.tied_logits(readout) + ops.cast(self.output_bias, self.compute_dtype)
+        return self.tied_logits(readout) if self.tie_output else self.output_layer(readout)
 
     def initial_state(self, memory, beam_width=1, length=None):
         sentences, source = ops.shape(memory["memory_mask"])

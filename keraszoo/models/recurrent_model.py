@@ -93,9 +93,7 @@ class RecurrentModel(TranslationModel):
     def logits(self, readout, training=None):
         """`(..., R)` to `(..., V)`."""
         readout = self.readout_dropout(readout, training=training)
-        if not self.tie_output:
-            return self.output_layer(readout)
-        return self.tied_logits(readout) + ops.cast(self.output_bias, self.compute_dtype)
+        return self.tied_logits(readout) if self.tie_output else self.output_layer(readout)
 
     def initial_state(self, memory, beam_width=1, length=None):
         first = keras.tree.map_structure(lambda x: ops.repeat(x, beam_width, axis=0), memory["first"])

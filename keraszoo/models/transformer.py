@@ -144,8 +144,8 @@ class Transformer(TranslationModel):
         ]
         self.encoder_norm = self._norm("encoder_norm")
         self.decoder_norm = self._norm("decoder_norm")
-        size, self.output_bias = (self.target_vocabulary_size,), None
         if output_bias:
+            size = (self.target_vocabulary_size,)
             self.output_bias = self.add_weight(name="output_bias", shape=size, initializer="zeros")
 
     def _norm(self, name):
@@ -189,8 +189,7 @@ class Transformer(TranslationModel):
         return x, attention
 
     def logits(self, x):
-        logits = self.tied_logits(self.decoder_norm(x))
-        return logits if self.output_bias is None else logits + ops.cast(self.output_bias, logits.dtype)
+        return self.tied_logits(self.decoder_norm(x))
 
     def initial_state(self, memory, beam_width=1, length=None):
         mask = memory["memory_mask"]

@@ -59,6 +59,7 @@ class TranslationModel(ConfiguredModel):
     """
 
     attends = True
+    output_bias = None  # a variable that is added to tied logits
     of_sentences = ("memory",)
 
     def __init__(
@@ -101,8 +102,10 @@ class TranslationModel(ConfiguredModel):
         return layer
 
     def tied_logits(self, readout):
-        """Logits by the target embedding; a quantized one has another dtype than the model (Keras 3.15)."""
-        return ops.cast(self.target_embedding(readout, reverse=True), self.compute_dtype)
+        """Logits by the target embedding, with `output_bias` if the model has one."""
+        # A quantized embedding has another dtype than the model (Keras 3.15).
+        logits = ops.cast(self.target_embedding(readout, reverse=True), self.compute_dtype)
+        return logits if self.output_bias is None else logits + ops.cast(self.output_bias, logits.dtype)
 
     def memory_mask(self, source):
         """Bool `(B, S)`, `True` where the source holds a word."""
