@@ -286,6 +286,27 @@ def on_backend():
 
 
 @pytest.fixture
+def printed_without_keras():
+    """Runs an exported program where neither Keras nor keraszoo can be imported; returns what it prints."""
+
+    def run(program, texts, *other_packages):
+        hidden = "keras", "tensorflow", "keraszoo", *other_packages
+        code = f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden}))\n"
+        code += "runpy.run_path(sys.argv[1], None, '__main__')"
+        ran = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, str(program)],
+            input="\n".join(texts) + "\n",
+            capture_output=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONIOENCODING": "cp1252"},  # as for files and pipes in Windows
+        )
+        assert ran.stderr == ""
+        return ran.stdout
+
+    return run
+
+
+@pytest.fixture
 def full_disk():
     """No file may grow beyond 16 KiB, as if the disk were full."""
     resource = pytest.importorskip("resource")
