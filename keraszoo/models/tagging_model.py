@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keraszoo.layers.configured_layer import deserialized, serialized
+from keraszoo.layers.configured_layer import ConfiguredLayer
 from keraszoo.layers.replicas import over_replicas
 from keraszoo.models.configured_model import ConfiguredModel
 
@@ -12,7 +12,7 @@ PASS_MASKS_ON = keras.Model, keras.layers.RNN, keras.layers.Bidirectional, keras
 
 
 @keras.saving.register_keras_serializable(package="keraszoo")
-class TaggingModel(ConfiguredModel):
+class TaggingModel(ConfiguredLayer, ConfiguredModel):
     """A tagger made of three layers: features of words, an encoder of the sentence, and a tag head.
 
         x = words(features)        h = encoder(x)        scores = head(h)
@@ -124,13 +124,6 @@ class TaggingModel(ConfiguredModel):
 
     def build(self, input_shape=None):
         self.call(self.words.padding())
-
-    def get_config(self):
-        return {**super().get_config(), **serialized(self)}
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(deserialized(config))
 
 
 def _of_words(sample_weight):
