@@ -71,9 +71,12 @@ def common_quantization(model):
     """The mode of all matrices of a model, as `quantization_of` names it: one of int8, or `None`.
 
     Raises PresetError for another mode, or if only some are quantized: the model could not be read again.
+    Word vectors that are int8 by an argument of the model do not count.
     """
-    dense = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
-    modes = {quantization_of(layer) for layer in dense} or {None}
+    kinds = keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding
+    own = [member.words.vectors for member in model.members() if getattr(member, "int8_vectors", False)]
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, kinds) and layer not in own]
+    modes = {quantization_of(layer) for layer in layers} or {None}
     if modes not in ({None}, {"int8"}, {INT8_WEIGHTS}):
         found = ", ".join(sorted(map(str, modes)))
         raise PresetError(f"a model is saved as it is or with all matrices in int8, not in {found}")

@@ -187,11 +187,17 @@ def test_a_folder_of_something_else_is_refused_before_training(fitted, tmp_path,
         fitted[0].fit(make_questions(60, seed=6), directory=tmp_path)
 
 
-def test_hops_that_share_their_weights_may_be_a_hundred(tmp_path):
+def test_hops_that_share_their_weights_may_be_a_hundred_and_in_int8(tmp_path):
     words = Vocabulary(["mary", "went", "home", "where", "is"])
     model = MemoryNetwork(len(words), width=4, hops=20, tying="layer_wise")  # more than arrays in the file
-    QuestionAnswerer(model, words).save_to_preset(tmp_path / "m")
+    answerer = QuestionAnswerer(model, words)
+    answerer.save_to_preset(tmp_path / "m")
     assert QuestionAnswerer.from_preset(tmp_path / "m").model.hops == 20
+    model.quantize("int8")
+    answerer.save_to_preset(tmp_path / "m")
+    np.testing.assert_equal(
+        QuestionAnswerer.from_preset(tmp_path / "m").model.get_weights(), model.get_weights()
+    )
     assert MemoryNetwork(len(words), hops=100).hops == 100
     with pytest.raises(ValueError, match="hops must be at most 100"):
         MemoryNetwork(len(words), hops=101)
