@@ -16,6 +16,7 @@ import glob
 import os
 import secrets
 import shutil
+import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -115,13 +116,20 @@ def locate(path):
     """
     try:
         path = Path(path).resolve()
-        previous = _beside(path, "previous")
-        if not path.exists() and previous.exists():
-            try:
-                with locked(_beside(path, "lock")):  # a running writer has finished by now
-                    _restore(path)
-            except OSError:
-                return previous
+        previous, lock = _beside(path, "previous"), _beside(path, "lock")
+        for _ in range(50):  # half a second: other writers may be between their two renames
+            if path.exists():
+                return path
+            if previous.exists():
+                try:
+                    with locked(lock):  # a running writer has finished by now
+                        _restore(path)
+                except OSError:
+                    return previous
+            elif lock.exists():
+                time.sleep(0.01)
+            else:
+                break
         return path if path.exists() else None
     except (OSError, ValueError):  # no file can have this name
         return None

@@ -71,12 +71,13 @@ def test_readers_and_two_writers_at_once_never_see_a_mix(tmp_path, atomically):
 
     write("a", times=1)
     with ThreadPoolExecutor() as pool:
-        reader, *writers = pool.submit(read), pool.submit(write, "a"), pool.submit(write, "b")
+        readers = [pool.submit(read) for _ in range(3)]
+        writers = [pool.submit(write, name) for name in "ab"]
         try:
             assert [writer.result() for writer in writers] == [None, None]
         finally:
             stop.set()
-        reader.result()
+        assert [reader.result() for reader in readers] == [None] * 3
     assert seen and seen <= {"a", "b"}
     directory = read_directory(place)
     assert directory.read_bytes("words.txt") == directory.config["name"].encode() * 1000
