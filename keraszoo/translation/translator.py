@@ -123,9 +123,8 @@ class Translator(TextTranslator, Task):
         """Combines several translators into one that averages their probabilities: see `Ensemble`.
 
         Args:
-            translators: list of at least two `Translator`s of the same subwords. The search options and
-                `max_source_tokens` are those of the first; an apostrophe, quotation mark or dash that one of
-                them does not know is read as another one. The weights are shared, not copied.
+            translators: list of at least two `Translator`s of the same subwords, which share weights. Search
+                options and `max_source_tokens` are those of the first, signs those that all know.
 
         Returns:
             A `Translator`.
