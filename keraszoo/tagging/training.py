@@ -7,7 +7,7 @@ import keras
 
 from keraszoo.compiling import compiled
 from keraszoo.errors import DataError
-from keraszoo.evaluation.tagging import score_tags
+from keraszoo.evaluation.tagging import strict_score
 from keraszoo.tasks.training import digest
 from keraszoo.text.tagged_corpus import TaggedSentence
 from keraszoo.training.addressed_batches import held_out_options
@@ -68,7 +68,7 @@ def held_out_figures(tagger, sentences, settings):
             named = vocabulary.decode_tags(found, [len(gold[j]) for j in indices])
             for j, names in zip(indices, named, strict=True):
                 predicted[j] = names  # unrepaired: in IOB2, invalid tags count as wrong
-        f1 = score_tags(gold, predicted, scheme=vocabulary.scheme).f1
+        f1 = strict_score(gold, predicted, vocabulary.scheme)
         scores = {"val_f1": f1.score, "val_precision": f1.precision, "val_recall": f1.recall}
         return {"val_loss": total / int(rows.lengths.sum()), **scores}
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from keraszoo.errors import ScoreError
-from keraszoo.evaluation.tagging import known_entities, score_tags
+from keraszoo.evaluation.tagging import known_entities, score_tags, strict_score
 from keraszoo.text.tag_choice import relabel
 from keraszoo.text.tag_schemes import convert, spans
 from keraszoo.text.tagged_corpus import TaggedSentence
@@ -50,6 +50,7 @@ def test_against_counts_by_a_loop():
     confused = sum(n for label, row in scores.confusion.items() for n in row.values() if label)
     assert confused == there
     assert (scores.sentences, scores.tokens) == (60, sum(map(len, gold)))
+    assert strict_score(gold, predicted) == scores.f1
 
 
 def test_confusion_and_labels_are_shown_without_escape_sequences():
