@@ -21,7 +21,7 @@ class ConfiguredLayer(keras.layers.Layer):
     def from_config(cls, config):
         read = keras.saving.deserialize_keras_object
         own = {name: value for name, value in config.items() if name != "dtype" and isinstance(value, dict)}
-        own = {name: read(value) for name, value in own.items() if "registered_name" in value}
+        own = {name: read(value) for name, value in own.items() if "class_name" in value}
         return super().from_config({**config, **own})
 
 

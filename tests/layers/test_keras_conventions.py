@@ -12,6 +12,20 @@ from keraszoo.layers.arguments import constructor_arguments
 
 to_numpy = ops.convert_to_numpy
 B, T, S, D, H = 3, 4, 5, 6, 2
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Shifted(ScaledDotProductAttention):
+    """A user's layer that keeps its arguments as attributes and writes no config."""
+
+    def __init__(self, shift, sizes=(1, 2), **kwargs):
+        super().__init__(**kwargs)
+        self.shift, self.sizes = shift, sizes
+
+    def scores(self, query, keys):
+        return super().scores(query, keys) + self.shift
+
+
 LAYERS = {
     "dot": lambda: LuongAttention("dot"),
     "multi_head": lambda: MultiHeadAttention(num_heads=H, key_dim=4),
@@ -88,3 +102,12 @@ def test_weights_of_one_initializer_differ_and_a_seed_of_dropout_repeats(agree):
     query, value = draw((B, T, D), (B, S, D))
     one, other = (ScaledDotProductAttention(dropout=0.5, seed=3) for _ in range(2))
     agree(one(query, value, training=True), other(query, value, training=True))
+
+
+def test_a_layer_of_a_user_is_read_again_with_arrays_and_tuples():
+    layer = Shifted(np.arange(S, dtype="float32"), sizes=(3, 4), scale=2.0)
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert (again.sizes, again.scale) == ((3, 4), 2.0)
+    inputs = draw((B, T, D), (B, S, D))
+    for ours, theirs in zip(layer(*inputs), again(*inputs), strict=True):
+        np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
